@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // Two cores: process tests start several services each, more files at once only make them wait for each other.
+    maxWorkers: 2,
+    reporters: ["default"],
+  },
+});
