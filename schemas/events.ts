@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
+import { Attachment, CheckpointRef, LossReason, SessionOptions, SessionState } from "./session.ts";
+
+export const RetryPolicy = z.strictObject({
+  maxAttempts: z.int().positive(),
+  initialDelayMs: z.int().nonnegative(),
+  maxDelayMs: z.int().nonnegative(),
+  factor: z.number().min(1),
+  nonRetryable: z.array(z.string()).default([]),
+});
+export type RetryPolicy = z.infer<typeof RetryPolicy>;
+
+export const ActivityTimeouts = z.strictObject({
+  scheduleToStartMs: z.int().positive().optional(),
+  startToCloseMs: z.int().positive().optional(),
+  scheduleToCloseMs: z.int().positive().optional(),
+  heartbeatMs: z.int().positive().optional(),
+});
+export type ActivityTimeouts = z.infer<typeof ActivityTimeouts>;
+
+/** Where a task runs: any worker of a queue, or the holder of a session. */
+export const TaskTarget = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("queue"), queue: Name }),
+  z.strictObject({
+    kind: z.literal("session"),
+    sessionId: SessionId,
+    /** A call of the session's type, or an ordinary activity run beside the session's state. */
+    call: z.boolean(),
+  }),
+]);
+export type TaskTarget = z.infer<typeof TaskTarget>;
+
+const event = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
+  z.strictObject({ id: EventId, kind: z.literal(kind), ...shape });
+
+/** `of` is always the id of the event this one answers. */
+const of = EventId;
+/** Set on commands the engine issued by itself; replay does not expect the code to issue them. */
+const by = z.literal("engine").optional();
+
+const instanceEvents = [
+  event("instance.started", {
+    name: Name,
+    input: Payload,
+    parent: Parent.optional(),
+    /** What continue-as-new brought along. */
+    carried: z
+      .strictObject({
+        signals: z.array(z.strictObject({ name: Name, payload: Payload })),
+        sessions: z.array(SessionState),
+      })
+      .optional(),
+    /** Sessions of the parent this child may use. */
+    granted: z.array(SessionState).optional(),
+    buildId: z.string().optional(),
+    traceparent: z.string().optional(),
+  }),
+  event("instance.completed", { output: Payload }),
+  event("instance.failed", { error: Failure }),
+  event("instance.cancelled", { reason: z.string().optional() }),
+  event("instance.terminated", { reason: z.string().optional() }),
+  event("instance.continued", { name: Name, input: Payload }),
+] as const;
+
+const activityEvents = [
+  event("activity.scheduled", {
+    name: Name,
+    input: Payload,
+    target: TaskTarget,
+    retry: RetryPolicy,
+    timeouts: ActivityTimeouts,
+    by,
+  }),
+  /** Recorded only where a timeout needs to know it. */
+  event("activity.started", { of, attempt: z.int().positive(), workerId: WorkerId }),
+  event("activity.attempt_failed", { of, attempt: z.int().positive(), error: Failure, retryAt: z.number() }),
+  event("activity.completed", {
+    of,
+    output: Payload,
+    workerId: WorkerId.optional(),
+    epoch: Epoch.optional(),
+  }),
+  event("activity.failed", { of, error: Failure }),
+  event("activity.cancelled", { of, reason: z.string().optional() }),
+] as const;
+
+const otherEvents = [
+  event("timer.created", { fireAt: z.number() }),
+  event("timer.fired", { of }),
+  event("timer.cancelled", { of }),
+  event("signal.received", { name: Name, payload: Payload }),
+  event("cancel.requested", { reason: z.string().optional() }),
+  event("child.scheduled", {
+    name: Name,
+    childId: InstanceId,
+    input: Payload,
+    mode: z.enum(["attached", "detached"]),
+    grants: z.array(SessionId),
+  }),
+  event("child.completed", { of, output: Payload }),
+  event("child.failed", { of, error: Failure }),
+  event("child.cancelled", { of }),
+  event("side_effect.recorded", { value: Payload }),
+  event("patch.marked", { patch: z.string().min(1) }),
+  event("status.set", { status: Payload }),
+] as const;
+
+const sessionEvents = [
+  event("session.opened", {
+    sessionId: SessionId,
+    type: Name,
+    config: Payload.optional(),
+    options: SessionOptions,
+  }),
+  /** The engine asks for a worker: at opening, and again after a loss, a park or a failed init. */
+  event("session.requested", {
+    sessionId: SessionId,
+    attachment: z.int().positive(),
+    deadlineAt: z.number(),
+  }),
+  event("session.claimed", { sessionId: SessionId, on: Attachment }),
+  event("session.activated", {
+    sessionId: SessionId,
+    on: Attachment,
+    initMs: z.number(),
+    /** The state survived: an owner attached again after an outage of the bus (S14). */
+    warm: z.boolean(),
+    restored: z.boolean(),
+  }),
+  event("session.init_failed", { sessionId: SessionId, attachment: z.int().positive(), error: Failure }),
+  event("session.failed", { sessionId: SessionId, error: Failure }),
+  event("session.lost", {
+    sessionId: SessionId,
+    on: Attachment.optional(),
+    reason: LossReason,
+    detail: z.string().optional(),
+  }),
+  event("session.parked", { sessionId: SessionId, epoch: Epoch }),
+  event("session.checkpointed", { sessionId: SessionId, checkpoint: CheckpointRef }),
+  event("session.closed", { sessionId: SessionId, by }),
+] as const;
+
+export const HistoryEvent = z.discriminatedUnion("kind", [
+  ...instanceEvents,
+  ...activityEvents,
+  ...otherEvents,
+  ...sessionEvents,
+]);
+export type HistoryEvent = z.infer<typeof HistoryEvent>;
+export type EventKind = HistoryEvent["kind"];
+export type EventOf<K extends EventKind> = Extract<HistoryEvent, { kind: K }>;
+
+/** An event before it has a place in a history. */
+export type NewEvent<K extends EventKind = EventKind> = K extends EventKind ? Omit<EventOf<K>, "id"> : never;
+
+/** All that one turn added, in one message (T1). */
+export const Commit = z.strictObject({
+  v: SchemaVersion,
+  /** Tells an ambiguous append of our own from somebody else's. */
+  commitId: z.string().min(1),
+  instanceId: InstanceId,
+  /** 0 while only signals arrived and no start. */
+  execution: z.int().nonnegative(),
+  at: z.number(),
+  /** Highest inbox sequence applied so far: what is at or below it was seen (T7). */
+  inboxSeq: z.int().nonnegative(),
+  events: z.array(HistoryEvent).min(1),
+});
+export type Commit = z.infer<typeof Commit>;

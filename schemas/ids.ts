@@ -1,0 +1,29 @@
+import { z } from "zod";
+
+/** The one rule for everything that becomes a token of a subject or a key. */
+export const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;
+export const tokenRule = "1 to 128 characters of A-Z a-z 0-9 _ -";
+
+const token = z.string().regex(tokenPattern, `must be ${tokenRule}`);
+
+export const InstanceId = token.brand<"InstanceId">();
+export type InstanceId = z.infer<typeof InstanceId>;
+
+export const SessionId = token.brand<"SessionId">();
+export type SessionId = z.infer<typeof SessionId>;
+
+/** Node id plus incarnation: a restarted worker is another worker (S3). */
+export const WorkerId = token.brand<"WorkerId">();
+export type WorkerId = z.infer<typeof WorkerId>;
+
+/** Names of orchestrations, activities, queues, session types, signals: also tokens of subjects. */
+export const Name = token.brand<"Name">();
+export type Name = z.infer<typeof Name>;
+
+/** Position of an event in the history of one execution, from 1, gap-free. */
+export const EventId = z.int().positive();
+export type EventId = z.infer<typeof EventId>;
+
+/** The lease revision of a winning claim; a fencing token that only grows (S2). */
+export const Epoch = z.int().positive();
+export type Epoch = z.infer<typeof Epoch>;

@@ -1,0 +1,6 @@
+export * from "./events.ts";
+export * from "./ids.ts";
+export * from "./messages.ts";
+export * from "./payload.ts";
+export * from "./read-models.ts";
+export * from "./session.ts";

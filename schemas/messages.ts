@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { ActivityTimeouts } from "./events.ts";
+import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { Failure, Payload, SchemaVersion } from "./payload.ts";
+import { Attachment, CheckpointRef, LossReason, Requirements } from "./session.ts";
+
+/** One attempt to run an activity, on `activities.<queue>.<name>` or inside `SessionWork`. */
+export const ActivityTask = z.strictObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  execution: z.int().positive(),
+  of: EventId,
+  attempt: z.int().positive(),
+  name: Name,
+  input: Payload,
+  scheduledAt: z.number(),
+  timeouts: ActivityTimeouts,
+  /** The orchestrator measures a timeout from the start of the run: tell it. */
+  reportStart: z.boolean(),
+  traceparent: z.string().optional(),
+});
+export type ActivityTask = z.infer<typeof ActivityTask>;
+
+/** Worker → instance, verb `activity`. */
+export const ActivityReport = z.strictObject({
+  v: SchemaVersion,
+  execution: z.int().positive(),
+  of: EventId,
+  attempt: z.int().positive(),
+  workerId: WorkerId,
+  /** The right under which a session's work was done; absent for plain activities. */
+  epoch: Epoch.optional(),
+  result: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("started") }),
+    z.strictObject({ kind: z.literal("completed"), output: Payload }),
+    z.strictObject({ kind: z.literal("failed"), error: Failure }),
+    /** The bare session's own state is gone: the session's recovery policy decides, not the retry policy. */
+    z.strictObject({ kind: z.literal("state_missing"), message: z.string() }),
+  ]),
+});
+export type ActivityReport = z.infer<typeof ActivityReport>;
+
+/** Child → parent, verb `child`. */
+export const ChildReport = z.strictObject({
+  v: SchemaVersion,
+  execution: z.int().positive(),
+  of: EventId,
+  result: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("completed"), output: Payload }),
+    z.strictObject({ kind: z.literal("failed"), error: Failure }),
+  ]),
+});
+export type ChildReport = z.infer<typeof ChildReport>;
+
+/** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. */
+export const Wake = z.strictObject({ v: SchemaVersion, execution: z.int().positive(), of: EventId });
+export type Wake = z.infer<typeof Wake>;
+
+export const ControlRequest = z.strictObject({ reason: z.string().max(4096).optional() });
+export type ControlRequest = z.infer<typeof ControlRequest>;
+
+/** Somebody is wanted for a session, on `claims.<type>.<sessionId>`. */
+export const SessionClaim = z.strictObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  sessionId: SessionId,
+  attachment: z.int().positive(),
+  type: Name,
+  config: Payload.optional(),
+  requires: Requirements,
+  buildId: z.string().optional(),
+  resourceId: z.string().optional(),
+  affinityKey: z.string(),
+  /** The worker this session comes from; avoided or preferred by placement as the hint says. */
+  leaseTtlMs: z.int().optional(),
+  idleTimeoutMs: z.int().nonnegative().optional(),
+  metadata: z.record(z.string(), z.string()),
+  restore: CheckpointRef.optional(),
+  openedAt: z.number(),
+  deadlineAt: z.number(),
+  traceparent: z.string().optional(),
+});
+export type SessionClaim = z.infer<typeof SessionClaim>;
+
+/** To the holder of a session, on `sessions.<workerId>.<sessionId>`. Only `call` needs a slot. */
+export const SessionWork = z.discriminatedUnion("kind", [
+  z.strictObject({
+    v: SchemaVersion,
+    kind: z.literal("call"),
+    epoch: Epoch,
+    call: z.boolean(),
+    task: ActivityTask,
+  }),
+  z.strictObject({
+    v: SchemaVersion,
+    kind: z.literal("cancel"),
+    epoch: Epoch,
+    execution: z.int().positive(),
+    of: EventId,
+  }),
+  z.strictObject({ v: SchemaVersion, kind: z.literal("close"), epoch: Epoch, reason: z.string().optional() }),
+  z.strictObject({
+    v: SchemaVersion,
+    kind: z.literal("evict"),
+    epoch: Epoch.optional(),
+    reason: z.string().optional(),
+  }),
+  z.strictObject({ v: SchemaVersion, kind: z.literal("event"), name: Name, payload: Payload }),
+]);
+export type SessionWork = z.infer<typeof SessionWork>;
+
+/** Worker or watcher → instance about a session, verb `session`. */
+export const SessionReport = z.strictObject({
+  v: SchemaVersion,
+  sessionId: SessionId,
+  attachment: z.int().positive(),
+  report: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("claimed"), on: Attachment }),
+    z.strictObject({
+      kind: z.literal("activated"),
+      on: Attachment,
+      initMs: z.number(),
+      warm: z.boolean(),
+      restored: z.boolean(),
+    }),
+    z.strictObject({ kind: z.literal("init_failed"), error: Failure }),
+    z.strictObject({
+      kind: z.literal("lost"),
+      epoch: Epoch.optional(),
+      reason: LossReason,
+      detail: z.string().optional(),
+    }),
+    z.strictObject({ kind: z.literal("parked"), epoch: Epoch }),
+    z.strictObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
+    /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
+    z.strictObject({ kind: z.literal("refused"), error: Failure }),
+  ]),
+});
+export type SessionReport = z.infer<typeof SessionReport>;
+
+/** The value of a session's lease key. */
+export const LeaseValue = z.strictObject({
+  v: SchemaVersion,
+  holder: z.string(),
+  /** For sessions: whom to tell. Absent for partitions and services. */
+  session: z
+    .strictObject({ instanceId: InstanceId, sessionId: SessionId, attachment: z.int().positive() })
+    .optional(),
+});
+export type LeaseValue = z.infer<typeof LeaseValue>;
+
+/** Everything refused, on `dead.<what>.<id>`. */
+export const DeadLetter = z.strictObject({
+  v: SchemaVersion,
+  what: z.string(),
+  id: z.string(),
+  subject: z.string(),
+  reason: z.strictObject({ code: z.string(), message: z.string() }),
+  at: z.number(),
+  headers: z.record(z.string(), z.string()),
+  /** The original body, base64: it may be anything. */
+  body: z.string(),
+});
+export type DeadLetter = z.infer<typeof DeadLetter>;

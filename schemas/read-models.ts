@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
+import { LossReason } from "./session.ts";
+
+export const InstanceStatus = z.enum([
+  /** Only signals arrived so far. */
+  "pending",
+  "running",
+  /** The code disagrees with its history, or a turn could not finish: waits for a fixed deployment (T6, T9). */
+  "parked",
+  "completed",
+  "failed",
+  "cancelled",
+  "terminated",
+]);
+export type InstanceStatus = z.infer<typeof InstanceStatus>;
+export const terminalStatuses: readonly InstanceStatus[] = ["completed", "failed", "cancelled", "terminated"];
+
+/** KV `instances`: what lists and results are answered from. Never decided from. */
+export const InstanceSummary = z.strictObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  name: Name.optional(),
+  status: InstanceStatus,
+  execution: z.int().nonnegative(),
+  events: z.int().nonnegative(),
+  startedAt: z.number().optional(),
+  endedAt: z.number().optional(),
+  updatedAt: z.number(),
+  input: Payload.optional(),
+  output: Payload.optional(),
+  error: Failure.optional(),
+  customStatus: Payload.optional(),
+  parent: Parent.optional(),
+  sessions: z.array(SessionId).optional(),
+});
+export type InstanceSummary = z.infer<typeof InstanceSummary>;
+
+/** KV `sessions`: the register of sessions; the watcher's second net reads it (S5). */
+export const SessionRecord = z.strictObject({
+  v: SchemaVersion,
+  sessionId: SessionId,
+  instanceId: InstanceId,
+  type: Name,
+  phase: z.enum(["parked", "opening", "claimed", "active", "rebuilding", "lost", "failed", "closed"]),
+  attachment: z.int().nonnegative(),
+  epoch: z.int().positive().optional(),
+  workerId: WorkerId.optional(),
+  nodeId: z.string().optional(),
+  host: z.string().optional(),
+  resourceId: z.string().optional(),
+  requires: z.strictObject({ tags: z.array(z.string()), resources: z.record(z.string(), z.number()) }),
+  metadata: z.record(z.string(), z.string()),
+  openedAt: z.number(),
+  claimedAt: z.number().optional(),
+  updatedAt: z.number(),
+  deadlineAt: z.number().optional(),
+  initMs: z.number().optional(),
+  lost: z.strictObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
+  error: Failure.optional(),
+  /** Past holders, latest last, bounded. */
+  owners: z.array(
+    z.strictObject({
+      workerId: WorkerId,
+      epoch: z.int().positive(),
+      from: z.number(),
+      to: z.number().optional(),
+      end: z.string().optional(),
+    }),
+  ),
+});
+export type SessionRecord = z.infer<typeof SessionRecord>;
+
+/** KV `workers`: one key per live incarnation, gone by TTL. */
+export const WorkerInfo = z.strictObject({
+  v: SchemaVersion,
+  workerId: WorkerId,
+  nodeId: z.string(),
+  host: z.string(),
+  pid: z.int(),
+  resourceId: z.string(),
+  buildId: z.string(),
+  startedAt: z.number(),
+  seenAt: z.number(),
+  draining: z.boolean(),
+  tags: z.array(z.string()),
+  resources: z.strictObject({
+    total: z.record(z.string(), z.number()),
+    used: z.record(z.string(), z.number()),
+  }),
+  activities: z.array(z.strictObject({ queue: Name, name: Name })),
+  sessionTypes: z.array(Name),
+  slots: z.strictObject({
+    activities: z.strictObject({ used: z.int(), max: z.int() }),
+    calls: z.strictObject({ used: z.int(), max: z.int() }),
+    sessions: z.strictObject({ used: z.int(), max: z.int() }),
+  }),
+  /** Per type: sessions held, and the most this worker takes. */
+  perType: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
+  /** Affinity keys whose state is warm here. */
+  warm: z.array(z.string()),
+  device: z.string().optional(),
+  models: z.array(
+    z.strictObject({
+      name: z.string(),
+      device: z.string(),
+      loadMs: z.number(),
+      bytes: z.number().optional(),
+    }),
+  ),
+  rssBytes: z.number(),
+  eventLoopDelayMs: z.number(),
+  sessions: z.array(
+    z.strictObject({
+      sessionId: SessionId,
+      type: Name,
+      epoch: z.int().positive(),
+      calls: z.int(),
+      queued: z.int(),
+      running: z.int(),
+      since: z.number(),
+      snapshot: z.unknown().optional(),
+    }),
+  ),
+});
+export type WorkerInfo = z.infer<typeof WorkerInfo>;
+
+/** KV `services`: orchestrators, watchers and gateways that are alive, gone by TTL. */
+export const ServiceInfo = z.strictObject({
+  v: SchemaVersion,
+  service: z.enum(["orchestrator", "watcher", "gateway"]),
+  id: z.string(),
+  host: z.string(),
+  pid: z.int(),
+  version: z.string(),
+  startedAt: z.number(),
+  seenAt: z.number(),
+  acting: z.boolean().optional(),
+  partitions: z.array(z.int()).optional(),
+  /** JSON Schemas of inputs by orchestration name, for forms and documentation. */
+  orchestrations: z.record(z.string(), z.unknown()).optional(),
+  sessionTypes: z.array(z.string()).optional(),
+  counters: z.record(z.string(), z.number()).optional(),
+});
+export type ServiceInfo = z.infer<typeof ServiceInfo>;

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { Epoch, Name, SessionId, WorkerId } from "./ids.ts";
+import { Failure, Payload } from "./payload.ts";
+
+/** The type token of a session that has no type of its own: affinity only. */
+export const bareSessionType = "bare";
+
+export const LossReason = z.enum([
+  "expired",
+  "aborted",
+  "drained",
+  "evicted",
+  "idle",
+  "hung",
+  "crashed",
+  "recycled",
+  "execution_timeout",
+]);
+export type LossReason = z.infer<typeof LossReason>;
+
+export const Requirements = z.strictObject({
+  tags: z.array(z.string()).default([]),
+  resources: z.record(z.string(), z.number().nonnegative()).default({}),
+});
+export type Requirements = z.infer<typeof Requirements>;
+
+export const OnLost = z.enum(["fail", "reclaim", "rebuild", "restore"]);
+export type OnLost = z.infer<typeof OnLost>;
+
+/** How a session behaves, after defaults of worker, type and single session were merged by the opener. */
+export const SessionOptions = z.strictObject({
+  creationTimeoutMs: z.int().positive(),
+  executionTimeoutMs: z.int().positive().optional(),
+  /** Absent: the worker's own default holds. 0: never. */
+  idleTimeoutMs: z.int().nonnegative().optional(),
+  leaseTtlMs: z.int().min(1000).optional(),
+  onLost: OnLost,
+  maxAutoRetries: z.int().nonnegative(),
+  maxInitAttempts: z.int().positive(),
+  rebuild: z.strictObject({ activity: Name, input: Payload }).optional(),
+  requires: Requirements,
+  buildId: z.string().optional(),
+  /** Only this resource will do (recreate from a token). */
+  resourceId: z.string().optional(),
+  /** Prefer workers that hold this key warm; defaults to a digest of type and config. */
+  affinityKey: z.string().optional(),
+  lazy: z.boolean(),
+  metadata: z.record(z.string(), z.string()),
+});
+export type SessionOptions = z.infer<typeof SessionOptions>;
+
+/** Who holds a session: one attachment, one epoch, one worker incarnation. */
+export const Attachment = z.strictObject({
+  attachment: z.int().positive(),
+  epoch: Epoch,
+  workerId: WorkerId,
+  nodeId: z.string(),
+  host: z.string(),
+  resourceId: z.string(),
+});
+export type Attachment = z.infer<typeof Attachment>;
+
+export const CheckpointRef = z.strictObject({
+  key: z.string(),
+  bytes: z.int().nonnegative(),
+  epoch: Epoch,
+  calls: z.int().nonnegative(),
+});
+export type CheckpointRef = z.infer<typeof CheckpointRef>;
+
+/** The life of a session as its instance knows it. See docs/sessions.md for the picture. */
+export const SessionPhase = z.discriminatedUnion("kind", [
+  /** Nobody holds it and nobody is asked to: lazy before its first call, or parked after idling. */
+  z.strictObject({ kind: z.literal("parked") }),
+  z.strictObject({ kind: z.literal("opening"), attachment: z.int().positive(), deadlineAt: z.number() }),
+  z.strictObject({ kind: z.literal("claimed"), on: Attachment, deadlineAt: z.number() }),
+  z.strictObject({ kind: z.literal("active"), on: Attachment }),
+  /** The rebuild activity of this attachment is running; other calls wait for it. */
+  z.strictObject({ kind: z.literal("rebuilding"), on: Attachment, of: z.int().positive() }),
+  z.strictObject({
+    kind: z.literal("lost"),
+    on: Attachment.optional(),
+    reason: LossReason,
+    detail: z.string().optional(),
+  }),
+  z.strictObject({ kind: z.literal("failed"), error: Failure }),
+  z.strictObject({ kind: z.literal("closed") }),
+]);
+export type SessionPhase = z.infer<typeof SessionPhase>;
+
+export const SessionState = z.strictObject({
+  sessionId: SessionId,
+  /** The instance that owns it; differs from the folding instance for a granted session. */
+  owner: Name,
+  type: Name,
+  config: Payload.optional(),
+  options: SessionOptions,
+  openedAt: z.number(),
+  attachments: z.int().nonnegative(),
+  initFailures: z.int().nonnegative(),
+  phase: SessionPhase,
+  checkpoint: CheckpointRef.optional(),
+});
+export type SessionState = z.infer<typeof SessionState>;

@@ -1,0 +1,208 @@
+/**
+ * The seam to NATS. Everything the engine does on the wire goes through this interface; `nats-bus.ts` is the real one,
+ * `test/support/memory-bus.ts` its seeded twin, and both pass `test/conformance/bus.ts`.
+ *
+ * B1 A publish that was not answered is `unknown`, never failed: it may have been stored.
+ * B2 Streams are the only storage; buckets are streams read by their last message per subject.
+ * B3 Deliveries are at least once. An acknowledged work-queue message is gone.
+ * B4 Server errors are translated here, by code, into outcomes or a Fault of kind `transient` or `config`.
+ */
+
+export type Headers = Readonly<Record<string, string>>;
+
+export interface StreamSpec {
+  name: string;
+  subjects: string[];
+  retention: "limits" | "workqueue";
+  /** Subject transform applied by the server on arrival. */
+  transform?: { from: string; to: string };
+  maxMsgsPerSubject?: number;
+  maxAgeMs?: number;
+  maxBytes?: number;
+  /** Messages may carry a time to live; expiry leaves a marker kept this long. */
+  markerTtlMs?: number;
+  /** Messages may be schedules that publish to another subject of this stream later. */
+  schedules?: boolean;
+  /** Purge and delete refused (append-only). Not together with schedules. */
+  immutable?: boolean;
+  dedupeWindowMs?: number;
+  replicas?: number;
+  metadata?: Record<string, string>;
+}
+
+export interface PublishOptions {
+  /** De-duplicated by the server inside the stream's window. */
+  msgId?: string;
+  headers?: Headers;
+  /** The fence: stored only if this is the subject's last sequence (0: none yet). */
+  expectLastSeq?: number;
+  /** Expires after this long; whole seconds, at least one. */
+  ttlMs?: number;
+  /** Store as a schedule: published to `target` at `at` (epoch ms, server clock). Same subject again replaces it. */
+  schedule?: { at: number; target: string };
+  timeoutMs?: number;
+}
+
+export type PublishOutcome =
+  | { kind: "stored"; seq: number; duplicate: boolean }
+  | { kind: "conflict" }
+  | { kind: "unknown" };
+
+export interface StoredMessage {
+  subject: string;
+  seq: number;
+  /** Server time of storage, epoch ms. */
+  at: number;
+  headers: Headers;
+  body: Uint8Array;
+}
+
+export interface Delivery extends StoredMessage {
+  /** 1 for the first delivery. */
+  deliveries: number;
+  ack(): void;
+  /** Waits until the server has taken the acknowledgement. False: it was already settled. */
+  ackSync(): Promise<boolean>;
+  nak(delayMs?: number): void;
+  /** Not dead, still at it: the redelivery clock starts anew. */
+  working(): void;
+}
+
+export interface ConsumerSpec {
+  stream: string;
+  /** Durable name. */
+  name: string;
+  filter: string;
+  ackWaitMs: number;
+  maxAckPending?: number;
+  headersOnly?: boolean;
+  /** Removed by the server when nobody pulled for so long. */
+  inactiveMs?: number;
+}
+
+export interface Consumption {
+  /** No more deliveries after this resolves. What was handed out may still be acknowledged. */
+  stop(): Promise<void>;
+  /** Resolves when it ended: `stopped` by us, or `gone` because the consumer or stream was deleted. */
+  readonly ended: Promise<"stopped" | "gone">;
+}
+
+export interface CoreMessage {
+  subject: string;
+  headers: Headers;
+  body: Uint8Array;
+  /** Undefined where the sender does not wait for a reply. */
+  reply: ((body: Uint8Array, headers?: Headers) => void) | undefined;
+}
+
+export type Reply =
+  | { kind: "reply"; headers: Headers; body: Uint8Array }
+  | { kind: "nobody" }
+  | { kind: "timeout" };
+
+export interface StreamInfo {
+  name: string;
+  messages: number;
+  bytes: number;
+  firstSeq: number;
+  lastSeq: number;
+  consumers: number;
+  replicas: number;
+}
+
+export interface ConsumerInfo {
+  stream: string;
+  name: string;
+  filter: string;
+  pending: number;
+  ackPending: number;
+  redelivered: number;
+}
+
+export type BusState =
+  | { kind: "connected" }
+  | { kind: "disconnected" }
+  | { kind: "reconnected"; awayMs: number };
+
+export interface Stoppable {
+  stop(): Promise<void>;
+}
+
+export interface Bus {
+  // storage
+  ensureStream(spec: StreamSpec): Promise<{ created: boolean }>;
+  deleteStream(name: string): Promise<boolean>;
+  streamInfo(name: string): Promise<StreamInfo | undefined>;
+  /** Streams whose subjects overlap the filter. */
+  streamNames(subjectFilter: string): Promise<string[]>;
+  /** All streams of the account; cheap. */
+  streamCount(): Promise<number>;
+  publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome>;
+  /** Last message of a subject. `leader` reads one's own writes, the default may lag by a replica. */
+  last(stream: string, subject: string, options?: { leader?: boolean }): Promise<StoredMessage | undefined>;
+  /** All messages of a subject (or filter) from a sequence on, in order. Undefined where there is no such stream. */
+  read(stream: string, subject: string, fromSeq?: number): Promise<StoredMessage[] | undefined>;
+  /** The last message of each subject that matches, deletions and markers included. */
+  lastPerSubject(stream: string, filter: string): AsyncIterable<StoredMessage>;
+  /** False where there was nothing to delete. */
+  deleteMessage(stream: string, seq: number): Promise<boolean>;
+  /** Number of messages removed. */
+  purge(stream: string, filter: string): Promise<number>;
+
+  // delivery
+  ensureConsumer(spec: ConsumerSpec): Promise<void>;
+  deleteConsumer(stream: string, name: string): Promise<boolean>;
+  consumers(stream: string): Promise<ConsumerInfo[]>;
+  /** Keeps up to `maxMessages` handed out and unsettled at a time flowing to `onMessage`, in stream order. */
+  consume(
+    stream: string,
+    consumer: string,
+    options: { maxMessages: number; onMessage: (message: Delivery) => void },
+  ): Promise<Consumption>;
+  /** One message, or undefined after `expiresMs` or when the signal aborts. Throws Fault `consumer_gone`. */
+  next(
+    stream: string,
+    consumer: string,
+    options: { expiresMs: number; signal?: AbortSignal },
+  ): Promise<Delivery | undefined>;
+  /** Live view without acknowledgements: existing last-per-subject messages first if asked, then everything new. */
+  tail(
+    stream: string,
+    filter: string,
+    options: { existing: boolean; onMessage: (message: StoredMessage) => void; onCaughtUp?: () => void },
+  ): Promise<Stoppable>;
+
+  // plain messages
+  send(subject: string, body: Uint8Array, headers?: Headers): void;
+  request(
+    subject: string,
+    body: Uint8Array,
+    options: { timeoutMs: number; headers?: Headers },
+  ): Promise<Reply>;
+  subscribe(
+    subject: string,
+    options: { queue?: string },
+    onMessage: (message: CoreMessage) => void,
+  ): Promise<Stoppable>;
+
+  readonly blobs: BlobStore;
+
+  // connection
+  readonly maxPayloadBytes: number;
+  /** Changes when the server was restarted (or another node answers). */
+  serverId(): string;
+  serverVersion(): string;
+  connected(): boolean;
+  onState(listener: (state: BusState) => void): () => void;
+  /** Waits until what was sent has reached the server. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface BlobStore {
+  put(key: string, bytes: Uint8Array): Promise<void>;
+  get(key: string): Promise<Uint8Array | undefined>;
+  has(key: string): Promise<boolean>;
+  delete(key: string): Promise<boolean>;
+  keys(prefix: string): Promise<string[]>;
+}

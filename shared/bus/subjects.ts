@@ -1,0 +1,171 @@
+/** The only place that builds or parses a subject, a stream name or a bucket name. */
+import { tokenPattern, tokenRule } from "../../schemas/index.ts";
+import { Fault } from "../errors/index.ts";
+
+/** Refuses anything that is not one safe token, before it can touch a subject. */
+export function requireToken(what: string, value: unknown): string {
+  if (typeof value === "string" && tokenPattern.test(value)) return value;
+  const shown =
+    typeof value === "string"
+      ? JSON.stringify(value.length > 140 ? `${value.slice(0, 140)}…` : value)
+      : typeof value;
+  throw new Fault("contract", {
+    code: "invalid_id",
+    message: `${what} ${shown} is not allowed: must be ${tokenRule}`,
+    hint: "Encode other characters, for example as base64url, or use a hash.",
+  });
+}
+
+export type InboxVerb =
+  | { kind: "start"; name: string }
+  | { kind: "signal"; name: string }
+  | { kind: "cancel" }
+  | { kind: "terminate" }
+  | { kind: "activity" }
+  | { kind: "child" }
+  | { kind: "session" }
+  | { kind: "wake" };
+
+export type InboxAddress = { instanceId: string; verb: InboxVerb };
+
+const plainVerbs = new Set(["cancel", "terminate", "activity", "child", "session", "wake"]);
+
+export type Subjects = ReturnType<typeof subjects>;
+
+export function subjects(prefix = "") {
+  if (prefix !== "") requireToken("prefix", prefix);
+  const dot = prefix === "" ? "" : `${prefix}.`;
+  const bar = prefix === "" ? "" : `${prefix}_`;
+  const id = (value: string) => requireToken("instance id", value);
+  const name = (value: string) => requireToken("name", value);
+  const session = (value: string) => requireToken("session id", value);
+  const worker = (value: string) => requireToken("worker id", value);
+  const orchestration = (instanceId: string, rest: string) =>
+    `${dot}orchestrations.${id(instanceId)}.${rest}`;
+
+  return {
+    prefix,
+
+    // inbox
+    inboxStream: `${bar}INBOX`,
+    inboxSubjects: [`${dot}orchestrations.*.>`, `${dot}timers.>`],
+    inboxTransform: (partitions: number) => {
+      // Wildcards are counted from the left; the prefix is literal and does not count.
+      return {
+        from: `${dot}orchestrations.*.>`,
+        to: `${dot}inbox.{{partition(${partitions},1)}}.{{wildcard(1)}}.>`,
+      };
+    },
+    inboxPartition: (partition: number) => `${dot}inbox.${partition}.>`,
+    start: (instanceId: string, orchestrationName: string) =>
+      orchestration(instanceId, `start.${name(orchestrationName)}`),
+    signal: (instanceId: string, signalName: string) =>
+      orchestration(instanceId, `signal.${name(signalName)}`),
+    verb: (instanceId: string, verb: "cancel" | "terminate" | "activity" | "child" | "session" | "wake") =>
+      orchestration(instanceId, verb),
+    /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
+    timer: (instanceId: string, execution: number, of: number) =>
+      `${dot}timers.${id(instanceId)}.${execution}.${of}`,
+    timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
+
+    /** Undefined for what no verb matches: it is dead-lettered by the caller. */
+    parseInbox(subject: string): InboxAddress | undefined {
+      const tokens = strip(subject, dot)?.split(".");
+      if (tokens?.[0] !== "inbox") return undefined;
+      const [, , instanceId, verb, argument, ...rest] = tokens;
+      if (!instanceId || !tokenPattern.test(instanceId) || !verb || rest.length > 0) return undefined;
+      if (verb === "start" || verb === "signal") {
+        return argument && tokenPattern.test(argument)
+          ? { instanceId, verb: { kind: verb, name: argument } }
+          : undefined;
+      }
+      if (argument !== undefined || !plainVerbs.has(verb)) return undefined;
+      return { instanceId, verb: { kind: verb } as InboxVerb };
+    },
+
+    // history
+    ownHistoryStream: (instanceId: string) => `${bar}H_${id(instanceId)}`,
+    ownHistory: (instanceId: string) => `${dot}history.${id(instanceId)}`,
+    sharedHistoryStream: (shard: number) => `${bar}HISTORY_${shard}`,
+    sharedHistory: (shard: number, instanceId: string) => `${dot}history.${shard}.${id(instanceId)}`,
+    sharedHistoryShard: (shard: number) => `${dot}history.${shard}.*`,
+    ownHistories: `${dot}history.*`,
+    historyOwner: (subject: string): string | undefined => strip(subject, dot)?.split(".").at(-1),
+
+    // work
+    activitiesStream: `${bar}ACTIVITIES`,
+    activitiesSubjects: [`${dot}activities.*.*`, `${dot}retries.>`],
+    activity: (queue: string, activityName: string) =>
+      `${dot}activities.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,
+    /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
+    retry: (instanceId: string, execution: number, of: number, attempt: number) =>
+      `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
+    activityConsumer: (queue: string, activityName: string) => `a_${queue}_${activityName}`,
+    claimsStream: `${bar}CLAIMS`,
+    claimsSubjects: [`${dot}claims.*.*`],
+    claim: (type: string, sessionId: string) =>
+      `${dot}claims.${requireToken("session type", type)}.${session(sessionId)}`,
+    claimsOf: (type: string) => `${dot}claims.${requireToken("session type", type)}.*`,
+    claimConsumer: (type: string) => `c_${type}`,
+    sessionsStream: `${bar}SESSIONS`,
+    sessionsSubjects: [`${dot}sessions.*.*`],
+    sessionWork: (workerId: string, sessionId: string) =>
+      `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
+    sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
+    workerConsumer: (workerId: string) => `w_${workerId}`,
+
+    // dead letters
+    deadStream: `${bar}DEAD`,
+    deadSubjects: [`${dot}dead.*.*`],
+    dead: (what: string, about: string) =>
+      `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
+
+    // plain messages: hints that may be lost
+    /** To one worker: a claim it should look at now. */
+    nudge: (workerId: string) => `${dot}nudge.${worker(workerId)}`,
+    /** To all workers: a task was cancelled. */
+    cancels: `${dot}cancels`,
+    /** To whoever looks: this instance changed. `kind` is `changed` or `ended`. */
+    notice: (instanceId: string, kind: "changed" | "ended") => `${dot}notices.${id(instanceId)}.${kind}`,
+    noticesOf: (instanceId: string) => `${dot}notices.${id(instanceId)}.*`,
+    allNotices: `${dot}notices.>`,
+    /** To one worker, answered: drain. */
+    workerControl: (workerId: string) => `${dot}control.${worker(workerId)}`,
+
+    // endpoints
+    endpoint: (verb: "start" | "status" | "result" | "query") => `${dot}${verb}.*`,
+    parseEndpoint: (subject: string): string | undefined =>
+      strip(subject, dot)?.split(".").slice(1).join("."),
+
+    // buckets
+    bucket: (bucket: BucketName) => `${bar}${bucket}`,
+    blobBucket: `${bar}blobs`,
+  };
+}
+
+export type BucketName =
+  | "leases"
+  | "workers"
+  | "instances"
+  | "sessions"
+  | "services"
+  | "heartbeats"
+  | "settings";
+
+const strip = (subject: string, prefix: string): string | undefined =>
+  subject.startsWith(prefix) ? subject.slice(prefix.length) : undefined;
+
+export const bucketStream = (bucket: string): string => `KV_${bucket}`;
+export const bucketSubject = (bucket: string, key: string): string => `$KV.${bucket}.${key}`;
+
+/** Lease keys. One per attachment of a session, never reused: with history 1 a new write would cover an unread marker. */
+export const leaseKeys = {
+  session: (sessionId: string, attachment: number) => `session.${sessionId}.${attachment}`,
+  partition: (partition: number) => `partition.${partition}`,
+  service: (name: string) => `service.${name}`,
+  allSessions: "session.>",
+  parseSession(key: string): { sessionId: string; attachment: number } | undefined {
+    const match = /^session\.([A-Za-z0-9_-]{1,128})\.(\d+)$/.exec(key);
+    return match?.[1] ? { sessionId: match[1], attachment: Number(match[2]) } : undefined;
+  },
+};

@@ -1,0 +1,114 @@
+/** Streams and buckets as data. Whoever starts first creates them; everybody may, at once (idempotent). */
+import type { Bus, StreamSpec } from "./bus.ts";
+import { type BucketName, bucketStream, type Subjects } from "./subjects.ts";
+
+export interface TopologyOptions {
+  partitions: number;
+  historyShards: number;
+  replicas: number;
+}
+
+export const defaultTopology: TopologyOptions = { partitions: 16, historyShards: 16, replicas: 1 };
+
+const day = 86_400_000;
+
+interface BucketSpec {
+  name: BucketName;
+  /** Keys may expire; the marker of an expiry is kept this long. */
+  markerTtlMs?: number;
+}
+
+const buckets: BucketSpec[] = [
+  { name: "leases", markerTtlMs: day },
+  { name: "workers", markerTtlMs: 60_000 },
+  { name: "services", markerTtlMs: 60_000 },
+  { name: "heartbeats", markerTtlMs: 60_000 },
+  { name: "sessions", markerTtlMs: 60_000 },
+  { name: "instances" },
+  { name: "settings" },
+];
+
+export function topology(names: Subjects, options: TopologyOptions): StreamSpec[] {
+  const { replicas } = options;
+  const dedupeWindowMs = 120_000;
+  return [
+    {
+      name: names.inboxStream,
+      subjects: names.inboxSubjects,
+      retention: "workqueue",
+      transform: names.inboxTransform(options.partitions),
+      schedules: true,
+      dedupeWindowMs,
+      replicas,
+      metadata: { partitions: String(options.partitions) },
+    },
+    {
+      name: names.activitiesStream,
+      subjects: names.activitiesSubjects,
+      retention: "workqueue",
+      schedules: true,
+      dedupeWindowMs,
+      replicas,
+    },
+    {
+      name: names.claimsStream,
+      subjects: names.claimsSubjects,
+      retention: "workqueue",
+      dedupeWindowMs,
+      replicas,
+    },
+    {
+      name: names.sessionsStream,
+      subjects: names.sessionsSubjects,
+      retention: "workqueue",
+      dedupeWindowMs,
+      replicas,
+    },
+    {
+      name: names.deadStream,
+      subjects: names.deadSubjects,
+      retention: "limits",
+      maxAgeMs: 30 * day,
+      maxBytes: 256 * 1024 * 1024,
+      dedupeWindowMs,
+      replicas,
+    },
+    ...Array.from({ length: options.historyShards }, (_, shard) => sharedHistory(names, shard, replicas)),
+    ...buckets.map((bucket) => bucketSpec(names, bucket, replicas)),
+  ];
+}
+
+export function sharedHistory(names: Subjects, shard: number, replicas: number): StreamSpec {
+  return {
+    name: names.sharedHistoryStream(shard),
+    subjects: [names.sharedHistoryShard(shard)],
+    retention: "limits",
+    replicas,
+  };
+}
+
+export function ownHistory(names: Subjects, instanceId: string, replicas: number): StreamSpec {
+  return {
+    name: names.ownHistoryStream(instanceId),
+    subjects: [names.ownHistory(instanceId)],
+    retention: "limits",
+    immutable: true,
+    replicas,
+  };
+}
+
+function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): StreamSpec {
+  const full = names.bucket(bucket.name);
+  return {
+    name: bucketStream(full),
+    subjects: [`$KV.${full}.>`],
+    retention: "limits",
+    maxMsgsPerSubject: 1,
+    ...(bucket.markerTtlMs === undefined ? {} : { markerTtlMs: bucket.markerTtlMs }),
+    replicas,
+  };
+}
+
+export async function ensureTopology(bus: Bus, names: Subjects, options: TopologyOptions): Promise<void> {
+  await Promise.all(topology(names, options).map((spec) => bus.ensureStream(spec)));
+}

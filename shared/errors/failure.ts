@@ -1,0 +1,102 @@
+/** Errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure. */
+import type { Failure } from "../../schemas/index.ts";
+import {
+  ActivityError,
+  CancelledError,
+  ChildError,
+  HoldfastError,
+  SessionCreationTimeout,
+  SessionInitFailed,
+  type SessionLostDetails,
+  SessionLostError,
+  SessionResourceGone,
+  SessionUnusable,
+  TimeoutError,
+} from "./user-errors.ts";
+
+const maxDepth = 5;
+const maxText = 8192;
+const codePattern = /^[A-Za-z0-9_.:-]{1,128}$/;
+
+export function toFailure(thrown: unknown, depth = 0): Failure {
+  if (!(thrown instanceof Error)) {
+    return { code: "thrown_value", message: `threw ${describe(thrown)}`, retryable: true };
+  }
+  const failure: Failure = {
+    code: codeOf(thrown),
+    message: clip(String(thrown.message)),
+    retryable: retryableOf(thrown),
+  };
+  const details = jsonOrUndefined("details" in thrown ? thrown.details : undefined);
+  if (details !== undefined) failure.details = details;
+  if (typeof thrown.stack === "string") failure.stack = clip(thrown.stack);
+  if (thrown.cause !== undefined && depth < maxDepth) failure.cause = toFailure(thrown.cause, depth + 1);
+  return failure;
+}
+
+function codeOf(error: Error): string {
+  if ("code" in error && typeof error.code === "string" && codePattern.test(error.code)) return error.code;
+  return codePattern.test(error.name) ? error.name : "Error";
+}
+
+function retryableOf(error: Error): boolean {
+  return "retryable" in error && typeof error.retryable === "boolean" ? error.retryable : true;
+}
+
+const clip = (text: string): string => (text.length > maxText ? `${text.slice(0, maxText)}…` : text);
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return clip(JSON.stringify(value));
+  const json = jsonOrUndefined(value);
+  return json === undefined ? String(typeof value) : clip(JSON.stringify(json));
+}
+
+function jsonOrUndefined(value: unknown): unknown {
+  if (value === undefined) return undefined;
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined || text.length > maxText ? undefined : JSON.parse(text);
+  } catch {
+    return undefined; // cycles, BigInt, throwing toJSON: the message must do
+  }
+}
+
+/** Rebuilds the class users match on from the stable code; anything else becomes `fallback`. */
+export function fromFailure(
+  failure: Failure,
+  fallback: new (init: ConstructorParameters<typeof HoldfastError>[0]) => HoldfastError = HoldfastError,
+): HoldfastError {
+  const init = {
+    code: failure.code,
+    message: failure.message,
+    retryable: failure.retryable,
+    details: failure.details,
+    cause: failure.cause ? fromFailure(failure.cause) : undefined,
+  };
+  switch (failure.code) {
+    case "cancelled":
+      return new CancelledError(failure.message);
+    case "session_lost":
+      return isLostDetails(failure.details)
+        ? new SessionLostError(failure.details)
+        : new SessionLostError(failure.message);
+    case "session_creation_timeout":
+      return new SessionCreationTimeout(init);
+    case "session_init_failed":
+      return new SessionInitFailed(init);
+    case "session_resource_gone":
+      return new SessionResourceGone(init);
+    case "session_unusable":
+      return new SessionUnusable(init);
+    case "timeout":
+      return new TimeoutError(init);
+    default:
+      return new fallback(init);
+  }
+}
+
+const isLostDetails = (details: unknown): details is SessionLostDetails =>
+  typeof details === "object" && details !== null && "sessionId" in details && "reason" in details;
+
+export const activityErrorFrom = (failure: Failure): HoldfastError => fromFailure(failure, ActivityError);
+export const childErrorFrom = (failure: Failure): HoldfastError => fromFailure(failure, ChildError);

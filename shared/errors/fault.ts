@@ -1,0 +1,57 @@
+/**
+ * The one class for faults inside the engine. Outcomes (`fenced`, `refused`, a lost lease) are returned, never thrown;
+ * what is thrown has a kind, and the kind alone says what follows.
+ */
+export type FaultKind =
+  /** User code failed: recorded in history. */
+  | "application"
+  /** May work next time: retried with backoff. */
+  | "transient"
+  /** A message or a caller broke the contract: dead-lettered or answered with the code. */
+  | "contract"
+  /** Code and history disagree: the instance is parked (T6). */
+  | "nondeterminism"
+  /** The installation is wrong: the process says so in one line and exits. */
+  | "config"
+  /** Ours. */
+  | "bug";
+
+export type Reaction = "record" | "retry" | "dead-letter" | "park" | "exit";
+
+export const reactions: Readonly<Record<FaultKind, Reaction>> = {
+  application: "record",
+  transient: "retry",
+  contract: "dead-letter",
+  nondeterminism: "park",
+  config: "exit",
+  bug: "park",
+};
+
+export interface FaultInit {
+  /** Stable and machine-readable, snake_case. */
+  code: string;
+  message: string;
+  /** What to do about it, one sentence. */
+  hint?: string;
+  details?: unknown;
+  cause?: unknown;
+}
+
+export class Fault extends Error {
+  override readonly name = "Fault";
+  readonly kind: FaultKind;
+  readonly code: string;
+  readonly hint: string | undefined;
+  readonly details: unknown;
+
+  constructor(kind: FaultKind, init: FaultInit) {
+    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.kind = kind;
+    this.code = init.code;
+    this.hint = init.hint;
+    this.details = init.details;
+  }
+}
+
+export const isFault = (error: unknown, kind?: FaultKind): error is Fault =>
+  error instanceof Fault && (kind === undefined || error.kind === kind);

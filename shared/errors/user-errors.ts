@@ -1,0 +1,114 @@
+/**
+ * Errors users catch. Matched by `code`, which survives the wire and duplicate copies of this package;
+ * `instanceof` works within one copy.
+ */
+import type { LossReason } from "../../schemas/index.ts";
+
+export interface HoldfastErrorInit {
+  code: string;
+  message: string;
+  retryable?: boolean;
+  details?: unknown;
+  cause?: unknown;
+}
+
+export class HoldfastError extends Error {
+  override name = "HoldfastError";
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly details: unknown;
+
+  constructor(init: HoldfastErrorInit) {
+    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.code = init.code;
+    this.retryable = init.retryable ?? false;
+    this.details = init.details;
+  }
+}
+
+/** Thrown by an activity or a call to say that trying again is useless. */
+export class NonRetryableError extends HoldfastError {
+  override name = "NonRetryableError";
+  constructor(message: string, init: { code?: string; details?: unknown; cause?: unknown } = {}) {
+    super({ code: "non_retryable", message, ...init, retryable: false });
+  }
+}
+
+/** The activity's own error, as it reaches the orchestration after the last attempt. */
+export class ActivityError extends HoldfastError {
+  override name = "ActivityError";
+}
+
+export class ChildError extends HoldfastError {
+  override name = "ChildError";
+}
+
+export class CancelledError extends HoldfastError {
+  override name = "CancelledError";
+  constructor(message = "cancelled") {
+    super({ code: "cancelled", message });
+  }
+}
+
+/** One of the four activity timeouts; `details.timeout` says which. */
+export class TimeoutError extends HoldfastError {
+  override name = "TimeoutError";
+}
+
+export interface SessionLostDetails {
+  sessionId: string;
+  epoch?: number | undefined;
+  workerId?: string | undefined;
+  reason: LossReason;
+  detail?: string | undefined;
+}
+
+export class SessionLostError extends HoldfastError {
+  override name = "SessionLostError";
+  readonly sessionId: string;
+  readonly epoch: number | undefined;
+  readonly workerId: string | undefined;
+  readonly reason: LossReason;
+
+  /** User code on a bare session may throw it with just a message: its own state is missing. */
+  constructor(details: SessionLostDetails | string) {
+    const known: SessionLostDetails =
+      typeof details === "string" ? { sessionId: "", reason: "aborted", detail: details } : details;
+    const holder = known.workerId ? ` held by ${known.workerId}` : "";
+    super({
+      code: "session_lost",
+      message:
+        typeof details === "string"
+          ? details
+          : `session ${known.sessionId}${holder} was lost (${known.reason}${known.detail ? `: ${known.detail}` : ""})`,
+      details: known,
+    });
+    this.sessionId = known.sessionId;
+    this.epoch = known.epoch;
+    this.workerId = known.workerId;
+    this.reason = known.reason;
+  }
+}
+
+export class SessionCreationTimeout extends HoldfastError {
+  override name = "SessionCreationTimeout";
+}
+
+export class SessionInitFailed extends HoldfastError {
+  override name = "SessionInitFailed";
+}
+
+export class SessionResourceGone extends HoldfastError {
+  override name = "SessionResourceGone";
+}
+
+/** A session was used after it was closed, or belongs to another instance. */
+export class SessionUnusable extends HoldfastError {
+  override name = "SessionUnusable";
+}
+
+const hasCode = (error: unknown, code: string): boolean =>
+  typeof error === "object" && error !== null && "code" in error && error.code === code;
+
+export const isSessionLost = (error: unknown): error is SessionLostError => hasCode(error, "session_lost");
+export const isCancelled = (error: unknown): error is CancelledError => hasCode(error, "cancelled");
