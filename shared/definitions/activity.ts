@@ -1,0 +1,104 @@
+import type { Duration } from "../runtime/index.ts";
+import { brand, requireName } from "./brand.ts";
+import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
+
+export interface RetryOptions {
+  /** Including the first. 1: no retry. Default 3 for activities, 1 for session calls. */
+  maxAttempts?: number;
+  initialDelay?: Duration;
+  maxDelay?: Duration;
+  factor?: number;
+  /** Error codes (or class names) that end the retries at once. */
+  nonRetryable?: string[];
+}
+
+export interface ActivityOptions {
+  queue?: string;
+  retry?: RetryOptions;
+  scheduleToStart?: Duration;
+  startToClose?: Duration;
+  scheduleToClose?: Duration;
+  heartbeatTimeout?: Duration;
+}
+
+/** What code inside a session knows about it. The epoch is a fencing token for the outside world. */
+export interface SessionView {
+  readonly id: string;
+  readonly type: string;
+  readonly epoch: number;
+  readonly attachment: number;
+  readonly workerId: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Gives the session up: its instance sees it as lost, reason `aborted`. */
+  abort(reason: string): void;
+  /** Messages sent with `client.session(id).send`. */
+  readonly events: AsyncIterable<{ name: string; payload: unknown }>;
+}
+
+export interface WorkLog {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+export interface StreamWriter {
+  /** Readable live and from an offset by `client.stream(instanceId)`. */
+  write(chunk: unknown): Promise<void>;
+}
+
+export interface ActivityContext {
+  readonly instanceId: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly workerId: string;
+  /** Aborts on cancellation, timeout, loss of the session, or shutdown of the worker. */
+  readonly signal: AbortSignal;
+  /** Says that the work is alive; the details reach the next attempt. */
+  heartbeat(details?: unknown): void;
+  /** Details of the attempt before. */
+  readonly lastHeartbeat: unknown;
+  /** Present when run on a session. */
+  readonly session: SessionView | undefined;
+  readonly stream: StreamWriter;
+  readonly log: WorkLog;
+}
+
+export interface ActivityDefinition<I = unknown, O = unknown> {
+  readonly [brand]: "activity";
+  readonly name: string;
+  readonly options: ActivityOptions;
+  readonly input: Schema | undefined;
+  readonly output: Schema | undefined;
+  run(ctx: ActivityContext, input: I): Promise<O> | O;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
+export type AnyActivity = ActivityDefinition<any, any>;
+
+export function defineActivity<
+  I = unknown,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(
+  name: string,
+  spec: {
+    input?: IS;
+    output?: OS;
+    run(
+      ctx: ActivityContext,
+      input: IS extends Schema ? SchemaOut<IS> : I,
+    ): Promise<OS extends Schema ? SchemaIn<OS> : O> | (OS extends Schema ? SchemaIn<OS> : O);
+  } & ActivityOptions,
+): ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  const { input, output, run, ...options } = spec;
+  return {
+    [brand]: "activity",
+    name: requireName("activity", name),
+    options,
+    input,
+    output,
+    run: run as ActivityDefinition["run"],
+  } as ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}

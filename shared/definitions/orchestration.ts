@@ -1,0 +1,161 @@
+import type { Duration } from "../runtime/index.ts";
+import type { ActivityDefinition, ActivityOptions, WorkLog } from "./activity.ts";
+import { brand, requireName } from "./brand.ts";
+import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
+import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
+
+export interface OpenSessionOptions<Config = unknown> {
+  /** Unique over the installation; derived from the instance where absent. */
+  id?: string;
+  config?: Config;
+  creationTimeout?: Duration;
+  /** Longest life, whatever happens. */
+  executionTimeout?: Duration;
+  idleTimeout?: Duration;
+  leaseTtl?: Duration;
+  onLost?: "fail" | "reclaim" | "rebuild" | "restore";
+  recovery?: {
+    /** Run once per attachment before anything else, for `onLost: "rebuild"`. */
+    rebuild?: { activity: ActivityDefinition<never, unknown> | string; input?: unknown };
+    /** How often one interrupted call is tried again. Default 3. */
+    maxAutoRetries?: number;
+  };
+  placement?: {
+    tags?: string[];
+    resources?: Record<string, number>;
+    buildId?: string;
+    affinityKey?: string;
+  };
+  maxInitAttempts?: number;
+  metadata?: Record<string, string>;
+  /** Return at once, claim at the first call. */
+  lazy?: boolean;
+}
+
+export interface SessionInfo {
+  readonly id: string;
+  readonly type: string;
+  readonly state: string;
+  readonly epoch: number | undefined;
+  readonly attachment: number | undefined;
+  readonly workerId: string | undefined;
+  readonly host: string | undefined;
+  readonly resourceId: string | undefined;
+}
+
+export interface BareSessionHandle extends AsyncDisposable {
+  readonly id: string;
+  readonly info: SessionInfo;
+  /** Runs an activity where the session lives. */
+  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
+  close(): Promise<void>;
+  /** Names the resource; `ctx.recreateSession(token)` opens a session on the same one. */
+  token(): string;
+}
+
+export type SessionHandle<D extends AnySession> = BareSessionHandle & {
+  readonly [K in keyof CallsOf<D>]: CallsOf<D>[K] extends Call<infer _S, infer I, infer O>
+    ? (input: I, options?: Omit<ActivityOptions, "queue">) => Promise<O>
+    : never;
+};
+
+export interface PoolOptions<Config = unknown> {
+  min?: number;
+  max?: number;
+  sharing?: "exclusive" | "shared";
+  config?: Config;
+}
+
+export interface ChildOptions {
+  id?: string;
+  /** Sessions of this instance the child may use. */
+  grant?: BareSessionHandle[];
+}
+
+export interface OrchestrationContext {
+  readonly instanceId: string;
+  readonly execution: number;
+  readonly name: string;
+  /** Runs an activity on any worker of its queue. */
+  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
+  run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
+  sleep(duration: Duration): Promise<void>;
+  /** The next signal of that name, in order of arrival. */
+  waitForSignal<T = unknown>(name: string): Promise<T>;
+  /** Runs another orchestration and waits for its result. */
+  child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
+  child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;
+  /** Starts another orchestration on its own; returns its instance id. */
+  spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
+  spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
+  openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
+  openSession<D extends AnySession>(
+    type: D,
+    options?: OpenSessionOptions<ConfigOf<D>>,
+  ): Promise<SessionHandle<D>>;
+  /** Opens a session on the resource the token names; fails with SessionResourceGone if it has left. */
+  recreateSession<D extends AnySession>(
+    token: string,
+    type?: D,
+    options?: OpenSessionOptions<ConfigOf<D>>,
+  ): Promise<SessionHandle<D>>;
+  /** Sessions the parent granted to this child. */
+  grantedSession<D extends AnySession>(id: string, type?: D): SessionHandle<D>;
+  usePool<D extends AnySession>(type: D, options?: PoolOptions<ConfigOf<D>>): Promise<SessionHandle<D>>;
+  /** Ends this execution and begins the next with a fresh history. Open sessions and unread signals come along. */
+  continueAsNew(input: unknown): never;
+  /** Time of this turn; the same on replay. */
+  now(): number;
+  random(): number;
+  uuid(): string;
+  /** Runs once, is recorded, and returns the recorded value on replay. Must not await. */
+  sideEffect<T>(fn: () => T): T;
+  setStatus(status: unknown): void;
+  /** True for instances that reach this point first with the changed code. */
+  patched(id: string): boolean;
+  /** Aborts when the instance is asked to cancel. */
+  readonly signal: AbortSignal;
+  /** Keeps running operations of `fn` from being cancelled with the instance, for clean-up. */
+  uncancellable<T>(fn: () => Promise<T>): Promise<T>;
+  /** A loser of `Promise.race` or `Promise.any` is cancelled, unless it is shielded. */
+  shield<T>(promise: Promise<T>): Promise<T>;
+  readonly log: WorkLog;
+}
+
+export interface OrchestrationDefinition<I = unknown, O = unknown> {
+  readonly [brand]: "orchestration";
+  readonly name: string;
+  readonly input: Schema | undefined;
+  readonly output: Schema | undefined;
+  run(ctx: OrchestrationContext, input: I): Promise<O>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
+export type AnyOrchestration = OrchestrationDefinition<any, any>;
+
+export function defineOrchestration<
+  I = unknown,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(
+  name: string,
+  spec: {
+    input?: IS;
+    output?: OS;
+    run(
+      ctx: OrchestrationContext,
+      input: IS extends Schema ? SchemaOut<IS> : I,
+    ): Promise<OS extends Schema ? SchemaIn<OS> : O>;
+  },
+): OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  return {
+    [brand]: "orchestration",
+    name: requireName("orchestration", name),
+    input: spec.input,
+    output: spec.output,
+    run: spec.run as OrchestrationDefinition["run"],
+  } as OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}
+
+export type { SessionDefinition };

@@ -1,0 +1,214 @@
+import { bareSessionType, tokenPattern, tokenRule } from "../../schemas/index.ts";
+import { Fault } from "../errors/index.ts";
+import type { Duration } from "../runtime/index.ts";
+import type { ActivityContext, SessionView, WorkLog } from "./activity.ts";
+import { brand, requireName } from "./brand.ts";
+import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
+
+export type Isolation = "inline" | "thread" | "process";
+
+/** What `init`, `restore` and `shutdown` are told. */
+export interface InitContext {
+  readonly session: Omit<SessionView, "events">;
+  readonly signal: AbortSignal;
+  readonly log: WorkLog;
+  /** Shown in the worker's metadata and metrics. */
+  reportModel(model: { name: string; device: string; loadMs: number; bytes?: number }): void;
+}
+
+/** A call's context is an activity's, and it always has the session. */
+export interface CallContext extends ActivityContext {
+  readonly session: SessionView;
+}
+
+export interface BatchOptions {
+  maxSize: number;
+  maxDelay: Duration;
+}
+
+interface CallShape<State, I, O> {
+  readonly input: Schema | undefined;
+  readonly output: Schema | undefined;
+  readonly batch: { maxSize: number; maxDelay: Duration } | undefined;
+  /** Longest a single run may take; beyond it the call fails and the session is given up. */
+  readonly timeout: Duration | undefined;
+  readonly heartbeatTimeout: Duration | undefined;
+  readonly run: (state: State, input: never, ctx: CallContext) => unknown;
+  readonly types?: { input: I; output: O };
+}
+
+export interface Call<State, I, O> extends CallShape<State, I, O> {
+  readonly kind: "call";
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: calls of every type live in one record
+export type AnyCall<State = any> = Call<State, any, any>;
+
+interface CallBase<IS, OS> {
+  input?: IS;
+  output?: OS;
+  timeout?: Duration;
+  heartbeatTimeout?: Duration;
+}
+
+type In<IS, I> = IS extends Schema ? SchemaOut<IS> : I;
+type Out<OS, O> = OS extends Schema ? SchemaIn<OS> : O;
+
+/**
+ * One call of a session type. With `batch`, `run` gets an array of inputs (calls that came together) and returns an
+ * array of results of the same length; an `Error` in that array fails its item alone.
+ */
+export function call<
+  State,
+  I = unknown,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(
+  spec: CallBase<IS, OS> & {
+    batch: BatchOptions;
+    run(
+      state: State,
+      inputs: In<IS, I>[],
+      ctx: CallContext,
+    ): Promise<(Out<OS, O> | Error)[]> | (Out<OS, O> | Error)[];
+  },
+): Call<State, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+export function call<
+  State,
+  I = unknown,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(
+  spec: CallBase<IS, OS> & {
+    batch?: undefined;
+    run(state: State, input: In<IS, I>, ctx: CallContext): Promise<Out<OS, O>> | Out<OS, O>;
+  },
+): Call<State, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; run: unknown }): unknown {
+  const { input, output, batch, timeout, heartbeatTimeout, run } = spec;
+  return { kind: "call", input, output, batch, timeout, heartbeatTimeout, run };
+}
+
+export interface HostOptions {
+  /** Sessions per thread host. A process hosts one. */
+  sessionsPerHost?: number;
+  maxAge?: Duration;
+  maxCalls?: number;
+  maxRssMb?: number;
+  pingInterval?: Duration;
+  pingTimeout?: Duration;
+  maxMissed?: number;
+  /** Between SIGTERM and SIGKILL. */
+  killGrace?: Duration;
+}
+
+export interface SessionTypeOptions {
+  requires?: { tags?: string[]; resources?: Record<string, number> };
+  /** 0: never parks. */
+  idleTimeout?: Duration;
+  leaseTtl?: Duration;
+  creationTimeout?: Duration;
+  executionTimeout?: Duration;
+  /** Calls of one session at a time. Default 1: in order. */
+  concurrency?: number;
+  /** Most sessions of this type on one worker. */
+  maxPerWorker?: number;
+  isolation?: Isolation;
+  host?: HostOptions;
+  /** Write a checkpoint after every n calls (needs `checkpoint`). Always written on drain. */
+  checkpointEvery?: number;
+  /** Sessions with the same key share warmth; default: digest of type and config. */
+  affinityKey?: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: state and config are opaque to the engine
+type Opaque = any;
+
+export interface SessionDefinition<
+  State = Opaque,
+  Config = Opaque,
+  Calls extends Record<string, AnyCall> = Record<string, AnyCall>,
+> {
+  readonly [brand]: "session";
+  readonly name: string;
+  readonly options: SessionTypeOptions;
+  readonly config: Schema | undefined;
+  readonly calls: Calls;
+  init(ctx: InitContext, config: Config): Promise<State> | State;
+  readonly checkpoint: ((state: State) => Promise<Uint8Array> | Uint8Array) | undefined;
+  readonly restore:
+    | ((ctx: InitContext, config: Config, bytes: Uint8Array) => Promise<State> | State)
+    | undefined;
+  readonly snapshot: ((state: State) => unknown) | undefined;
+  readonly shutdown: ((state: State, ctx: InitContext) => Promise<void> | void) | undefined;
+  readonly configTypes?: Config;
+}
+
+export type AnySession = SessionDefinition;
+export type ConfigOf<D> = D extends SessionDefinition<infer _S, infer C, infer _K> ? C : unknown;
+export type CallsOf<D> = D extends SessionDefinition<infer _S, infer _C, infer K> ? K : never;
+
+export function defineSession<
+  State,
+  Calls extends Record<string, AnyCall>,
+  C = undefined,
+  CS extends Schema | undefined = undefined,
+>(
+  name: string,
+  spec: SessionTypeOptions & {
+    config?: CS;
+    init(ctx: InitContext, config: CS extends Schema ? SchemaOut<CS> : C): Promise<State> | State;
+    // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
+    calls: Calls & { [K in keyof Calls]: AnyCall<State> };
+    checkpoint?(state: State): Promise<Uint8Array> | Uint8Array;
+    restore?(
+      ctx: InitContext,
+      config: CS extends Schema ? SchemaOut<CS> : C,
+      bytes: Uint8Array,
+    ): Promise<State> | State;
+    snapshot?(state: State): unknown;
+    shutdown?(state: State, ctx: InitContext): Promise<void> | void;
+  },
+): SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls> {
+  const { config, init, calls, checkpoint, restore, snapshot, shutdown, ...options } = spec;
+  requireName("session", name);
+  checkSpec(name, spec, Object.keys(calls));
+  return {
+    [brand]: "session",
+    name,
+    options,
+    config,
+    calls,
+    init: init as SessionDefinition["init"],
+    checkpoint,
+    restore: restore as SessionDefinition["restore"],
+    snapshot,
+    shutdown,
+  } as SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+}
+
+/** Names a session handle uses itself; a call of that name could not be reached. */
+const reserved = new Set(["id", "info", "run", "close", "token", "then", "constructor", "type"]);
+
+function checkSpec(
+  name: string,
+  spec: SessionTypeOptions & { checkpoint?: unknown; restore?: unknown },
+  calls: string[],
+) {
+  const refuse = (message: string) => {
+    throw new Fault("config", {
+      code: "invalid_session_definition",
+      message: `session "${name}": ${message}`,
+    });
+  };
+  if (name === bareSessionType) refuse(`the name "${bareSessionType}" is taken by sessions without a type`);
+  for (const callName of calls) {
+    if (reserved.has(callName)) refuse(`a call may not be named "${callName}"`);
+    if (!tokenPattern.test(callName)) refuse(`call name "${callName}" must be ${tokenRule}`);
+  }
+  if (spec.checkpointEvery !== undefined && !spec.checkpoint) refuse("checkpointEvery needs checkpoint");
+  if (spec.checkpoint && !spec.restore) refuse("checkpoint needs restore");
+  if (spec.restore && !spec.checkpoint) refuse("restore needs checkpoint");
+}

@@ -1,0 +1,25 @@
+export interface GpuAssignmentInput {
+  /** The worker's GPUs, from its `resources`: indices or UUIDs as `nvidia-smi -L` prints them. Empty: none. */
+  devices: readonly string[];
+  /** Which host of the worker this is, counted from 0. */
+  hostIndex: number;
+  /** How many GPUs one host needs. More than there are gives all of them. */
+  devicesPerHost?: number | undefined;
+}
+
+export interface GpuAssignment {
+  devices: readonly string[];
+  env: { CUDA_VISIBLE_DEVICES: string };
+}
+
+/**
+ * Hosts take the GPUs in turn. A host sees only its own and knows them as 0, 1, …, so user code never chooses a
+ * device by number. Without any the variable is empty, which hides all GPUs: a CPU worker on a GPU machine must
+ * not allocate on a device that another worker was given.
+ */
+export function gpuAssignment({ devices, hostIndex, devicesPerHost = 1 }: GpuAssignmentInput): GpuAssignment {
+  const wanted = Math.min(devices.length, devicesPerHost);
+  const first = hostIndex * wanted;
+  const own = Array.from({ length: wanted }, (_, offset) => devices[(first + offset) % devices.length] ?? "");
+  return { devices: own, env: { CUDA_VISIBLE_DEVICES: own.join(",") } };
+}

@@ -1,0 +1,191 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { whyNoCuda } from "./cuda-provider.ts";
+import { type ConcreteDevice, type Device, devicePlan } from "./device-plan.ts";
+import { importLibrary, type Library } from "./library.ts";
+import { checkRevision, locateModel, type ModelLocation } from "./locate-model.ts";
+import { modelError, reasonOf } from "./model-errors.ts";
+import { Pipeline, type Runnable, runBatch } from "./pipeline.ts";
+import type { Dtype, RunOptions, TextTask } from "./tasks.ts";
+
+export interface LoadPipelineOptions {
+  task: TextTask;
+  /** A hub id, or a path that is absolute or begins with `./`. */
+  model: string;
+  /** `auto` (default): CUDA if it works, else the CPU, with the reason in `why`. A named device must work. */
+  device?: Device;
+  /** Lets a named device fall back to the CPU as `auto` does. */
+  fallback?: boolean;
+  /** Which of the model's files; `auto` and nothing leave it to the model's config, then fp32. */
+  dtype?: Dtype;
+  /** Threads inside one operator. 1 by default: hosts multiply, see `threadLimits`. */
+  threads?: number;
+  /** Of a model on the hub. */
+  revision?: string;
+  /** Whether a model that is not here may be fetched from the hub. Off by default. */
+  allowRemote?: boolean;
+  /** Folder with models by id. */
+  localModelPath?: string;
+  /** Where models fetched from the hub are kept. */
+  cacheDir?: string;
+  /** Texts to run once before the model counts as loaded: the first run allocates. `false` for none. */
+  warmUp?: readonly string[] | false;
+  /** Options for every run, for those of the warm-up too. */
+  runOptions?: RunOptions;
+}
+
+/** Loads a model for a task and makes it ready to answer. */
+export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeline> {
+  const startedAt = performance.now();
+  const { task, model, device = "auto", fallback = false, runOptions = {} } = options;
+  const location = locateModel(options);
+  checkRevision(options.revision);
+  const library = await importLibrary();
+  const residentBefore = process.memoryUsage.rss();
+  const { runnable, used, why } = await firstThatWorks(
+    library,
+    location,
+    options,
+    devicePlan(device, fallback),
+  );
+  const grown = process.memoryUsage.rss() - residentBefore;
+  return new Pipeline(
+    runnable,
+    {
+      task,
+      model,
+      device: used,
+      why,
+      loadMs: performance.now() - startedAt,
+      // Freed memory is reused by a second load, so growth alone would call that one free.
+      memoryBytes: Math.max(grown, weightBytes(location)),
+    },
+    runOptions,
+  );
+}
+
+interface Attempt {
+  runnable: Runnable;
+  used: ConcreteDevice;
+  why: string | undefined;
+}
+
+async function firstThatWorks(
+  library: Library,
+  location: ModelLocation,
+  options: LoadPipelineOptions,
+  plan: readonly ConcreteDevice[],
+): Promise<Attempt> {
+  const reasons: string[] = [];
+  for (const device of plan) {
+    const last = device === plan.at(-1);
+    const known = device === "cuda" ? whyNoCuda() : undefined;
+    try {
+      if (known) throw new Error(known);
+      const runnable = await loadOn(library, location, options, device);
+      return { runnable, used: device, why: reasons.length > 0 ? reasons.join("; ") : undefined };
+    } catch (cause) {
+      if (cause instanceof library.ModelFileNotFoundError) throw notFound(library, location, options, cause);
+      reasons.push(`${device}: ${reasonOf(cause)}`);
+      if (last) throw loadFailed(options, device, reasons, cause);
+    }
+  }
+  throw modelError("model_load_failed", `There is no device to load ${options.model} on`);
+}
+
+async function loadOn(
+  library: Library,
+  location: ModelLocation,
+  options: LoadPipelineOptions,
+  device: ConcreteDevice,
+): Promise<Runnable> {
+  const {
+    task,
+    dtype,
+    threads = 1,
+    allowRemote = false,
+    cacheDir,
+    warmUp = ["warm up"],
+    runOptions = {},
+  } = options;
+  const loaded: unknown = await library.pipeline(
+    task,
+    location.kind === "folder" ? location.path : location.id,
+    {
+      device,
+      ...(dtype && dtype !== "auto" && { dtype }),
+      ...(cacheDir && { cache_dir: cacheDir }),
+      revision: options.revision ?? "main",
+      local_files_only: location.kind === "folder" || !allowRemote,
+      // Operators run one after the other, so threads between operators would only wait.
+      session_options: { intraOpNumThreads: threads, interOpNumThreads: 1 },
+    },
+  );
+  if (!isRunnable(loaded)) throw new Error(`transformers.js returned no pipeline for ${task}`);
+  if (warmUp && warmUp.length > 0)
+    await disposeOnFailure(loaded, () => runBatch(loaded, task, warmUp, runOptions));
+  return loaded;
+}
+
+/** A device may load a model and fail only when it first computes; what it took must not stay taken. */
+async function disposeOnFailure(runnable: Runnable, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+  } catch (cause) {
+    await runnable.dispose();
+    throw cause;
+  }
+}
+
+const isRunnable = (value: unknown): value is Runnable => typeof value === "function" && "dispose" in value;
+
+function notFound(library: Library, location: ModelLocation, options: LoadPipelineOptions, cause: Error) {
+  const { model, dtype, allowRemote = false, cacheDir } = options;
+  if (location.kind === "folder") {
+    const files = onnxFiles(location.path).join(", ") || "none";
+    const asked = dtype ? `dtype ${dtype}` : "no dtype";
+    const message = `The model at ${location.path} lacks a file (${asked} asked; onnx files there: ${files}): ${cause.message}`;
+    return modelError("model_not_found", message, { details: { path: location.path, files }, cause });
+  }
+  const cache = cacheDir ?? library.env.cacheDir ?? "no cache";
+  const looked = location.lookedAt ?? "no local folder (localModelPath is not set)";
+  const hub = allowRemote
+    ? `and ${library.env.remoteHost} refused it (allowRemote is true)`
+    : `and the hub was not asked (allowRemote is false; set it to true to fetch from ${library.env.remoteHost})`;
+  const message = `No model ${model}: looked at ${looked}, in the cache ${cache}, ${hub}. ${cause.message}`;
+  return modelError("model_not_found", message, {
+    details: { path: location.lookedAt, cache, allowRemote },
+    cause,
+  });
+}
+
+function loadFailed(
+  { model, allowRemote = false }: LoadPipelineOptions,
+  device: ConcreteDevice,
+  reasons: readonly string[],
+  cause: unknown,
+) {
+  const message = `${model} could not be loaded (${reasons.join("; ")})`;
+  return device === "cpu"
+    ? modelError("model_load_failed", message, { retryable: allowRemote, cause }) // only a download may do better
+    : modelError("model_device_unavailable", message, { details: { device }, cause });
+}
+
+function onnxFiles(folder: string): string[] {
+  try {
+    return readdirSync(join(folder, "onnx")).filter((file) => file.includes(".onnx"));
+  } catch {
+    return []; // no such folder is an answer here
+  }
+}
+
+/** A folder may hold the same weights at several precisions, each with data beside it: the smallest is a safe floor. */
+function weightBytes(location: ModelLocation): number {
+  if (location.kind === "hub") return 0;
+  const sizes = new Map<string, number>();
+  for (const file of onnxFiles(location.path)) {
+    const precision = file.replace(/\.onnx.*$/, "");
+    sizes.set(precision, (sizes.get(precision) ?? 0) + statSync(join(location.path, "onnx", file)).size);
+  }
+  return sizes.size === 0 ? 0 : Math.min(...sizes.values());
+}

@@ -1,0 +1,24 @@
+import { HoldfastError } from "../errors/index.ts";
+
+/** What can go wrong with a model, as users, logs and the history see it. */
+export type ModelErrorCode =
+  | "model_package_missing"
+  | "model_name_refused"
+  | "model_not_found"
+  | "model_load_failed"
+  | "model_device_unavailable"
+  | "model_run_failed"
+  | "model_disposed";
+
+export interface ModelErrorInit {
+  /** Only where another try, perhaps on another worker, can end differently. */
+  retryable?: boolean;
+  details?: unknown;
+  cause?: unknown;
+}
+
+export const modelError = (code: ModelErrorCode, message: string, init: ModelErrorInit = {}): HoldfastError =>
+  new HoldfastError({ code, message, ...init });
+
+export const reasonOf = (thrown: unknown): string =>
+  (thrown instanceof Error ? thrown.message : String(thrown)).trim();

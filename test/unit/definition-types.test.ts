@@ -1,0 +1,68 @@
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../shared/definitions/index.ts";
+
+const Label = z.object({ label: z.string(), score: z.number() });
+
+const classifier = defineSession("ml-classifier", {
+  config: z.object({ model: z.string() }),
+  requires: { tags: ["gpu"], resources: { vram: 2 } },
+  idleTimeout: "5m",
+  isolation: "thread",
+  init: async (_ctx, config) => ({
+    run: (texts: string[]) => texts.map((t) => ({ label: config.model + t, score: 1 })),
+    hits: 0,
+  }),
+  calls: {
+    classify: call({
+      input: z.string(),
+      output: Label,
+      batch: { maxSize: 32, maxDelay: "4ms" },
+      run: async (state, texts) => {
+        expectTypeOf(texts).toEqualTypeOf<string[]>();
+        return state.run(texts);
+      },
+    }),
+    count: call({ run: async (state) => state.hits }),
+  },
+  snapshot: (state) => ({ hits: state.hits }),
+});
+
+const shout = defineActivity("shout", {
+  input: z.string(),
+  output: z.string(),
+  run: async (_ctx, text) => text.toUpperCase(),
+});
+const plain = defineActivity("plain", { run: async (_ctx, n: number) => n + 1 });
+
+const orchestration = defineOrchestration("classify-docs", {
+  input: z.object({ docs: z.array(z.string()) }),
+  output: z.array(Label),
+  async run(ctx, { docs }) {
+    await using session = await ctx.openSession(classifier, { config: { model: "m" }, onLost: "reclaim" });
+    const labels = [];
+    for (const doc of docs) labels.push(await session.classify(doc));
+    expectTypeOf(await ctx.run(shout, "x")).toEqualTypeOf<string>();
+    expectTypeOf(await session.run(plain, 1)).toEqualTypeOf<number>();
+    return labels;
+  },
+});
+
+test("definitions carry their types and are found in a module", () => {
+  const app = collectApp({ classifier, nested: { shout, plain }, orchestration });
+  expect([...app.sessions.keys()]).toEqual(["ml-classifier"]);
+  expect([...app.activities.keys()]).toEqual(["shout", "plain"]);
+  expect([...app.orchestrations.keys()]).toEqual(["classify-docs"]);
+});
+
+test("two definitions of one name are refused by name", () => {
+  expect(() => collectApp({ a: shout, b: defineActivity("shout", { run: () => 1 }) })).toThrow(
+    /two activities named "shout"/,
+  );
+});
