@@ -1,0 +1,51 @@
+/** Who answers on a port? A NATS server introduces itself with one INFO line before anything is asked. */
+import { connect } from "node:net";
+import { z } from "zod";
+
+const ServerInfo = z.object({
+  server_id: z.string(),
+  server_name: z.string(),
+  version: z.string(),
+  jetstream: z.boolean().default(false),
+});
+export type ServerInfo = z.infer<typeof ServerInfo>;
+
+export type Answer = { kind: "nobody" } | { kind: "stranger" } | { kind: "server"; info: ServerInfo };
+
+const longestInfo = 64 * 1024;
+
+export function readInfo(port: number, timeoutMs = 2_000): Promise<Answer> {
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connect({ port, host: "127.0.0.1" });
+    const settle = (answer: Answer): void => {
+      resolve(answer);
+      socket.destroy();
+    };
+    let connected = false;
+    const silent = (): void => settle({ kind: connected ? "stranger" : "nobody" });
+    socket.setEncoding("utf8");
+    socket.setTimeout(timeoutMs, silent);
+    socket.once("connect", () => {
+      connected = true;
+    });
+    socket.once("error", silent);
+    socket.once("close", silent);
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf("\r\n");
+      if (end >= 0) settle(parseInfo(text.slice(0, end)));
+      else if (text.length > longestInfo) settle({ kind: "stranger" });
+    });
+  });
+}
+
+function parseInfo(line: string): Answer {
+  if (!line.startsWith("INFO ")) return { kind: "stranger" };
+  try {
+    const { data } = ServerInfo.safeParse(JSON.parse(line.slice("INFO ".length)));
+    return data ? { kind: "server", info: data } : { kind: "stranger" };
+  } catch {
+    return { kind: "stranger" }; // not JSON
+  }
+}

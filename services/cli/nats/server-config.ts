@@ -1,0 +1,36 @@
+import { compareServerVersions, type ServerVersion } from "./server-version.ts";
+
+export interface ServerConfig {
+  version: ServerVersion;
+  serverName: string;
+  port: number;
+  storeDir: string;
+  logFile: string;
+  syncAlways: boolean;
+  /** Further lines of nats-server configuration, as they are. */
+  extraConfig?: string | undefined;
+}
+
+export function renderServerConfig(config: ServerConfig): string {
+  // A limit of 1 000 consumers a stream came with 2.15; older servers have neither the limit nor the word for it.
+  const limitsConsumers = compareServerVersions(config.version, { major: 2, minor: 15, patch: 0 }) >= 0;
+  return [
+    `server_name: ${quote(config.serverName)}`,
+    // Loopback only: there is no password.
+    `host: "127.0.0.1"`,
+    `port: ${config.port}`,
+    `log_file: ${quote(config.logFile)}`,
+    "logfile_size_limit: 16777216",
+    "logfile_max_num: 3",
+    "jetstream {",
+    `  store_dir: ${quote(config.storeDir)}`,
+    `  sync_interval: ${config.syncAlways ? "always" : '"2m"'}`,
+    ...(limitsConsumers ? ["  limits { default_max_consumers: -1 }"] : []),
+    "}",
+    ...(config.extraConfig === undefined ? [] : [config.extraConfig]),
+    "",
+  ].join("\n");
+}
+
+/** The server's strings take the escapes JSON makes. */
+const quote = (text: string): string => JSON.stringify(text);
