@@ -5,7 +5,8 @@
  * L2 It is held while any process named in it lives: the starter, and from the spawn on the server too, so a server
  *    that outlived its starter still holds its folder.
  * L3 A dead holder's file is renamed away before it is removed and looked at once more: of two starters that find
- *    the same dead lock, the slower one puts back the lock of the faster one. What remains is a third starter in that same instant.
+ *    the same dead lock, the slower one puts back the lock of the faster one. What remains is a third starter in that
+ *    same instant.
  *
  * Processes are compared by pid, so two containers that share a folder do not see each other.
  */
