@@ -1,0 +1,40 @@
+/** What every part of a worker is given. Plain activities and sessions meet only here. */
+import type { Payload, WorkerInfo } from "../../schemas/index.ts";
+import type { Bus } from "../../shared/bus/bus.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { App } from "../../shared/definitions/index.ts";
+import type { Runtime } from "../../shared/runtime/index.ts";
+import type { WorkerConfig } from "./config.ts";
+import type { WorkerIdentity } from "./identity.ts";
+
+/** User values to the wire and back; big ones by way of the blob store. */
+export interface PayloadCodec {
+  wrap(value: unknown): Promise<Payload>;
+  unwrap(payload: Payload): Promise<unknown>;
+}
+
+/** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
+export interface WorkersView {
+  workers(): readonly WorkerInfo[];
+}
+
+export interface WorkerDeps {
+  readonly bus: Bus;
+  readonly names: Subjects;
+  readonly runtime: Runtime;
+  readonly app: App;
+  readonly identity: WorkerIdentity;
+  readonly config: WorkerConfig;
+  readonly payloads: PayloadCodec;
+  readonly view?: WorkersView;
+  /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
+  readonly loadChanged: () => void;
+}
+
+/** What the session side adds to this worker's `WorkerInfo`. */
+export type SessionLoad = Pick<WorkerInfo, "perType" | "warm" | "models" | "sessions"> & {
+  used: number;
+  max: number;
+  calls: { used: number; max: number };
+  resourcesUsed: Record<string, number>;
+};

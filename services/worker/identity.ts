@@ -1,0 +1,57 @@
+/**
+ * Who this worker is (S3): a node id that may outlive the process, plus an incarnation that never does. The worker id
+ * is both in one token, so a restarted worker is another worker wherever an id is compared.
+ */
+import type { WorkerId } from "../../schemas/index.ts";
+import { tokenPattern, WorkerId as WorkerIdSchema } from "../../schemas/index.ts";
+import { Fault } from "../../shared/errors/index.ts";
+import { type Random, token } from "../../shared/runtime/index.ts";
+
+export interface WorkerIdentity {
+  readonly workerId: WorkerId;
+  readonly nodeId: string;
+  readonly incarnation: string;
+  readonly host: string;
+  readonly pid: number;
+  /** What a session token names: a machine, a GPU, a disk. Workers that share it share the resource. */
+  readonly resourceId: string;
+  readonly buildId: string;
+}
+
+export interface IdentitySettings {
+  nodeId: string | undefined;
+  resourceId: string | undefined;
+  buildId: string;
+}
+
+/** Leaves room for the incarnation inside one token of 128 characters. */
+export const longestNodeId = 64;
+const incarnationLength = 10;
+
+export function createIdentity(
+  settings: IdentitySettings,
+  machine: { host: string; pid: number },
+  random: Random,
+): WorkerIdentity {
+  const nodeId = settings.nodeId ?? `${asToken(machine.host).slice(0, 24)}-${token(random, 4)}`;
+  const incarnation = token(random, incarnationLength);
+  if (!tokenPattern.test(nodeId) || nodeId.length > longestNodeId) {
+    throw new Fault("config", {
+      code: "invalid_node_id",
+      message: `node id ${JSON.stringify(nodeId)} is not allowed: must be 1 to ${longestNodeId} characters of A-Z a-z 0-9 _ -`,
+      hint: "Set WORKER_NODE_ID to such a name, or leave it out.",
+    });
+  }
+  return {
+    workerId: WorkerIdSchema.parse(`${nodeId}-${incarnation}`),
+    nodeId,
+    incarnation,
+    host: machine.host,
+    pid: machine.pid,
+    resourceId: settings.resourceId ?? asToken(machine.host),
+    buildId: settings.buildId,
+  };
+}
+
+/** Host names have dots; tokens of subjects do not. */
+const asToken = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 128) || "host";
