@@ -1,0 +1,172 @@
+/**
+ * Who takes a session (S12): type and build id → tags → resources → room → warmth → load. Pure: a view of the workers
+ * in, a name or the reason why nobody out. Everything before warmth is a filter, so no preference can skip a requirement.
+ */
+import type { SessionClaim, WorkerInfo } from "../../schemas/index.ts";
+import { hash32 } from "../runtime/index.ts";
+
+export type PlacementClaim = Pick<
+  SessionClaim,
+  "sessionId" | "type" | "requires" | "buildId" | "resourceId" | "affinityKey"
+>;
+
+export type NoPlace = "no_type" | "no_build" | "no_tags" | "no_resources" | "resource_gone" | "at_capacity";
+
+export type Placement =
+  | { kind: "chosen"; workerId: string; why: "warm" | "least loaded" | "only one" }
+  | { kind: "none"; why: NoPlace; message: string };
+
+export interface PlacementOptions {
+  /** Workers not to be asked again, for example because they just refused. */
+  except?: ReadonlySet<string>;
+}
+
+type Step = { kind: "left"; workers: WorkerInfo[] } | { kind: "none"; why: NoPlace; message: string };
+
+export function place(
+  workers: readonly WorkerInfo[],
+  claim: PlacementClaim,
+  options: PlacementOptions = {},
+): Placement {
+  const asked = workers.filter((worker) => !options.except?.has(worker.workerId));
+  const able = capable(asked, claim);
+  if (able.kind === "none") return able;
+  const free = able.workers.filter((worker) => hasRoom(worker, claim.type));
+  if (free.length === 0)
+    return { kind: "none", why: "at_capacity", message: fullMessage(able.workers, claim) };
+  const [best] = free.sort((a, b) => compare(a, b, claim));
+  if (!best) throw new Error("unreachable: free is not empty");
+  const why = free.length === 1 ? "only one" : isWarm(best, claim) ? "warm" : "least loaded";
+  return { kind: "chosen", workerId: best.workerId, why };
+}
+
+/** Meets every requirement, room or not: the workers a waiting session waits for. */
+export function capable(workers: readonly WorkerInfo[], claim: PlacementClaim): Step {
+  const { type, requires } = claim;
+  let left = [...workers];
+  const narrow = (why: NoPlace, keep: (worker: WorkerInfo) => boolean, message: () => string) => {
+    const kept = left.filter(keep);
+    if (kept.length === 0) return { kind: "none" as const, why, message: message() };
+    left = kept;
+    return undefined;
+  };
+  // Asked first, so that the answer is about the one resource that will do and not about everybody else's tags.
+  const { resourceId } = claim;
+  if (resourceId !== undefined) {
+    const gone = narrow(
+      "resource_gone",
+      (worker) => worker.resourceId === resourceId,
+      () => `resource ${resourceId} has left: none of ${count(workers.length, "worker")} is on it`,
+    );
+    if (gone) return gone;
+  }
+  return (
+    narrow(
+      "no_type",
+      (worker) => worker.sessionTypes.includes(type),
+      () => (workers.length === 0 ? "no worker is running" : `no worker serves session type ${type}`),
+    ) ??
+    narrow(
+      "no_build",
+      (worker) => claim.buildId === undefined || worker.buildId === claim.buildId,
+      () => `no worker for type ${type} runs build ${claim.buildId}`,
+    ) ??
+    narrow(
+      "no_tags",
+      (worker) => requires.tags.every((tag) => worker.tags.includes(tag)),
+      () => tagMessage(left, requires.tags),
+    ) ??
+    narrow(
+      "no_resources",
+      (worker) => Object.entries(requires.resources).every(([name, need]) => freeOf(worker, name) >= need),
+      () => resourceMessage(left, requires.resources),
+    ) ?? { kind: "left", workers: left }
+  );
+}
+
+/** S10: counts what is owned; a draining worker takes nothing new (S13). */
+export function hasRoom(worker: WorkerInfo, type: string): boolean {
+  const perType = worker.perType[type];
+  return (
+    !worker.draining &&
+    worker.slots.sessions.used < worker.slots.sessions.max &&
+    (perType === undefined || perType.used < perType.max)
+  );
+}
+
+/**
+ * May the worker that already holds the claim keep it instead of passing it to the best one? Passing costs a
+ * round trip, so a difference of one session is not worth it; a cold worker instead of a warm one is.
+ */
+export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementClaim): boolean {
+  if (self.workerId === best.workerId) return true;
+  const able = capable([self], claim);
+  if (able.kind === "none" || !hasRoom(self, claim.type)) return false;
+  if (isWarm(best, claim) && !isWarm(self, claim)) return false;
+  return self.slots.sessions.used <= best.slots.sessions.used + 1;
+}
+
+const isWarm = (worker: WorkerInfo, claim: PlacementClaim): boolean =>
+  worker.warm.includes(claim.affinityKey);
+
+const freeOf = (worker: WorkerInfo, name: string): number =>
+  (worker.resources.total[name] ?? 0) - (worker.resources.used[name] ?? 0);
+
+/** Delays below this differ by noise, not by load. */
+const delayStepMs = 10;
+
+function compare(a: WorkerInfo, b: WorkerInfo, claim: PlacementClaim): number {
+  return (
+    Number(isWarm(b, claim)) - Number(isWarm(a, claim)) ||
+    share(a) - share(b) ||
+    Math.floor(a.eventLoopDelayMs / delayStepMs) - Math.floor(b.eventLoopDelayMs / delayStepMs) ||
+    // Everybody breaks a tie alike, and ties of many sessions fall on many workers.
+    rank(a, claim) - rank(b, claim) ||
+    (a.workerId < b.workerId ? -1 : 1)
+  );
+}
+
+const share = ({ slots: { sessions } }: WorkerInfo): number =>
+  sessions.max === 0 ? 1 : sessions.used / sessions.max;
+
+const rank = (worker: WorkerInfo, claim: PlacementClaim): number =>
+  hash32(`${claim.sessionId}/${worker.workerId}`);
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
+
+function tagMessage(workers: readonly WorkerInfo[], tags: readonly string[]): string {
+  const missing = tags.filter((tag) => !workers.some((worker) => worker.tags.includes(tag)));
+  if (missing.length > 0) {
+    return `no worker with tag ${missing.join(", ")} among ${count(workers.length, "worker")} for the type`;
+  }
+  return `no worker has all the tags ${tags.join(", ")} together`;
+}
+
+function resourceMessage(workers: readonly WorkerInfo[], needs: Readonly<Record<string, number>>): string {
+  for (const [name, need] of Object.entries(needs)) {
+    const best = Math.max(...workers.map((worker) => freeOf(worker, name)));
+    if (best >= need) continue;
+    const most = Math.max(...workers.map((worker) => worker.resources.total[name] ?? 0));
+    return most >= need
+      ? `no worker has ${need} ${name} free (${best} of ${most} at most)`
+      : `no worker has ${need} ${name} (${most} at most)`;
+  }
+  const list = Object.entries(needs).map(([name, need]) => `${need} ${name}`);
+  return `no worker has ${list.join(", ")} free together`;
+}
+
+function fullMessage(workers: readonly WorkerInfo[], { type }: PlacementClaim): string {
+  let used = 0;
+  let max = 0;
+  for (const worker of workers) {
+    const { sessions } = worker.slots;
+    const perType = worker.perType[type];
+    const binding = perType && sessions.used < sessions.max ? perType : sessions;
+    used += binding.used;
+    max += binding.max;
+  }
+  const draining = workers.filter((worker) => worker.draining).length;
+  const note = draining > 0 ? `, ${draining} draining` : "";
+  const who = workers.length === 1 ? `worker ${workers[0]?.workerId}` : `all ${workers.length} workers`;
+  return `${who} for type ${type} at capacity (${used} of ${max}${note})`;
+}

@@ -1,0 +1,248 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { WorkerInfo } from "../../schemas/index.ts";
+import { hasRoom, nearEnough, type PlacementClaim, place } from "../../shared/sessions/placement.ts";
+
+const type = "model" as never;
+
+function worker(workerId: string, over: Partial<WorkerInfo> = {}): WorkerInfo {
+  return WorkerInfo.parse({
+    v: 1,
+    workerId,
+    nodeId: workerId,
+    host: "h",
+    pid: 1,
+    resourceId: `r-${workerId}`,
+    buildId: "b1",
+    startedAt: 0,
+    seenAt: 0,
+    draining: false,
+    tags: [],
+    resources: { total: {}, used: {} },
+    activities: [],
+    sessionTypes: [type],
+    slots: {
+      activities: { used: 0, max: 8 },
+      calls: { used: 0, max: 64 },
+      sessions: { used: 0, max: 4 },
+    },
+    perType: {},
+    warm: [],
+    models: [],
+    rssBytes: 0,
+    eventLoopDelayMs: 0,
+    sessions: [],
+    ...over,
+  });
+}
+
+const holding = (used: number, max = 4) => ({
+  slots: {
+    activities: { used: 0, max: 8 },
+    calls: { used: 0, max: 64 },
+    sessions: { used, max },
+  },
+});
+
+const claim = (over: Partial<PlacementClaim> = {}): PlacementClaim => ({
+  sessionId: "s1" as never,
+  type,
+  requires: { tags: [], resources: {} },
+  affinityKey: "k",
+  ...over,
+});
+
+describe("placement says who, or why nobody", () => {
+  it("names what is missing", () => {
+    expect(place([], claim())).toMatchObject({ why: "no_type", message: "no worker is running" });
+    expect(place([worker("w1", { sessionTypes: [] })], claim())).toMatchObject({
+      why: "no_type",
+      message: "no worker serves session type model",
+    });
+    expect(place([worker("w1")], claim({ buildId: "b2" }))).toMatchObject({
+      why: "no_build",
+      message: "no worker for type model runs build b2",
+    });
+    const gpu = claim({ requires: { tags: ["gpu"], resources: {} } });
+    expect(place([worker("w1")], gpu)).toMatchObject({
+      why: "no_tags",
+      message: expect.stringContaining("no worker with tag gpu"),
+    });
+    const vram = claim({ requires: { tags: [], resources: { vram: 2 } } });
+    expect(place([worker("w1")], vram)).toMatchObject({
+      why: "no_resources",
+      message: "no worker has 2 vram (0 at most)",
+    });
+    const busy = worker("w1", { resources: { total: { vram: 4 }, used: { vram: 3 } } });
+    expect(place([busy], vram)).toMatchObject({
+      why: "no_resources",
+      message: "no worker has 2 vram free (1 of 4 at most)",
+    });
+    expect(place([worker("w1", holding(2, 2)), worker("w2", holding(2, 2))], claim())).toMatchObject({
+      why: "at_capacity",
+      message: "all 2 workers for type model at capacity (4 of 4)",
+    });
+    expect(place([worker("w3", holding(4))], claim())).toMatchObject({
+      message: "worker w3 for type model at capacity (4 of 4)",
+    });
+    expect(place([worker("w1", { perType: { model: { used: 1, max: 1 } } })], claim())).toMatchObject({
+      why: "at_capacity",
+      message: expect.stringContaining("(1 of 1)"),
+    });
+    expect(place([worker("w1", { draining: true })], claim())).toMatchObject({
+      why: "at_capacity",
+      message: expect.stringContaining("1 draining"),
+    });
+  });
+
+  it("tells tags that nobody has from tags nobody has together", () => {
+    const both = claim({ requires: { tags: ["gpu", "eu"], resources: {} } });
+    const message = "no worker has all the tags gpu, eu together";
+    expect(place([worker("w1", { tags: ["gpu"] }), worker("w2", { tags: ["eu"] })], both)).toMatchObject({
+      message,
+    });
+  });
+
+  it("tells a resource that left from one that is full", () => {
+    const pinned = claim({ resourceId: "r-w1" });
+    expect(place([worker("w2")], pinned)).toMatchObject({ why: "resource_gone" });
+    expect(place([worker("w1", holding(4)), worker("w2")], pinned)).toMatchObject({ why: "at_capacity" });
+    expect(place([worker("w1"), worker("w2")], pinned)).toMatchObject({ workerId: "w1" });
+  });
+
+  it("prefers warm over idle, and idle over busy", () => {
+    const warm = worker("w1", { ...holding(3), warm: ["k"] });
+    expect(place([warm, worker("w2")], claim())).toMatchObject({ workerId: "w1", why: "warm" });
+    expect(place([worker("w1", holding(3)), worker("w2")], claim())).toMatchObject({ workerId: "w2" });
+    const slow = worker("w1", { eventLoopDelayMs: 80 });
+    expect(place([slow, worker("w2")], claim())).toMatchObject({ workerId: "w2" });
+  });
+
+  it("leaves out whom it is told to", () => {
+    const options = { except: new Set(["w1"]) };
+    expect(place([worker("w1"), worker("w2", holding(3))], claim(), options)).toMatchObject({
+      workerId: "w2",
+    });
+  });
+
+  it("lets the puller keep a claim when passing it on gains little", () => {
+    expect(nearEnough(worker("w1", holding(1)), worker("w2"), claim())).toBe(true);
+    expect(nearEnough(worker("w1", holding(2)), worker("w2"), claim())).toBe(false);
+    expect(nearEnough(worker("w1"), worker("w2", { ...holding(2), warm: ["k"] }), claim())).toBe(false);
+    expect(nearEnough(worker("w1", { sessionTypes: [] }), worker("w2"), claim())).toBe(false);
+    expect(nearEnough(worker("w1", holding(4)), worker("w2", holding(4)), claim())).toBe(false);
+  });
+});
+
+describe("placement laws", () => {
+  const tag = fc.constantFrom("gpu", "eu", "big");
+  const workers = fc
+    .array(
+      fc.record({
+        tags: fc.uniqueArray(tag),
+        total: fc.nat(4),
+        used: fc.nat(4),
+        held: fc.nat(4),
+        max: fc.nat(4),
+        warm: fc.boolean(),
+        draining: fc.boolean(),
+        serves: fc.boolean(),
+        build: fc.constantFrom("b1", "b2"),
+        delay: fc.nat(200),
+      }),
+      { maxLength: 6 },
+    )
+    .map((all) =>
+      all.map((one, i) =>
+        worker(`w${i}`, {
+          ...holding(one.held, one.max),
+          tags: one.tags,
+          resources: { total: { vram: one.total }, used: { vram: one.used } },
+          warm: one.warm ? ["k"] : [],
+          draining: one.draining,
+          sessionTypes: one.serves ? [type] : [],
+          buildId: one.build,
+          eventLoopDelayMs: one.delay,
+        }),
+      ),
+    );
+  const claims = fc
+    .record({
+      tags: fc.uniqueArray(tag),
+      vram: fc.nat(3),
+      build: fc.option(fc.constant("b1")),
+      id: fc.nat(99),
+    })
+    .map(({ tags, vram, build, id }) =>
+      claim({
+        sessionId: `s${id}` as never,
+        requires: { tags, resources: { vram } },
+        ...(build === null ? {} : { buildId: build }),
+      }),
+    );
+  const eligible = (one: WorkerInfo, wanted: PlacementClaim) =>
+    one.sessionTypes.includes(type) &&
+    (wanted.buildId === undefined || wanted.buildId === one.buildId) &&
+    wanted.requires.tags.every((need) => one.tags.includes(need)) &&
+    (one.resources.total.vram ?? 0) - (one.resources.used.vram ?? 0) >=
+      (wanted.requires.resources.vram ?? 0) &&
+    hasRoom(one, type);
+
+  it("chooses only who meets every requirement, and chooses whenever somebody does", () => {
+    fc.assert(
+      fc.property(workers, claims, (all, wanted) => {
+        const fit = all.filter((one) => eligible(one, wanted));
+        const outcome = place(all, wanted);
+        if (outcome.kind === "none") {
+          expect(fit).toHaveLength(0);
+          return;
+        }
+        const chosen = fit.find((one) => one.workerId === outcome.workerId);
+        expect(chosen).toBeDefined();
+        if (fit.some((one) => one.warm.includes("k"))) expect(chosen?.warm).toContain("k");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("does not depend on the order of the view, and never changes it", () => {
+    fc.assert(
+      fc.property(workers, claims, (all, wanted) => {
+        const before = all.map((one) => one.workerId);
+        expect(place([...all].reverse(), wanted)).toEqual(place(all, wanted));
+        expect(all.map((one) => one.workerId)).toEqual(before);
+      }),
+    );
+  });
+
+  it("among equals no busier one is taken, and the puller keeps only what it may", () => {
+    fc.assert(
+      fc.property(workers, claims, (all, wanted) => {
+        const outcome = place(all, wanted);
+        if (outcome.kind === "none") return;
+        const best = all.find((one) => one.workerId === outcome.workerId);
+        if (!best) throw new Error("chosen from outside the view");
+        const load = ({ slots: { sessions } }: WorkerInfo) => sessions.used / sessions.max;
+        for (const one of all.filter((other) => eligible(other, wanted))) {
+          if (one.warm.length === best.warm.length) expect(load(one)).toBeGreaterThanOrEqual(load(best));
+        }
+        for (const one of all) {
+          if (!nearEnough(one, best, wanted)) continue;
+          expect(eligible(one, wanted)).toBe(true);
+          expect(one.warm.length).toBeGreaterThanOrEqual(best.warm.length);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("spreads ties over the workers", () => {
+    const all = Array.from({ length: 4 }, (_, i) => worker(`w${i}`));
+    const hits = new Map<string, number>();
+    for (let i = 0; i < 400; i++) {
+      const outcome = place(all, claim({ sessionId: `s${i}` as never }));
+      if (outcome.kind === "chosen") hits.set(outcome.workerId, (hits.get(outcome.workerId) ?? 0) + 1);
+    }
+    for (const one of all) expect(hits.get(one.workerId) ?? 0).toBeGreaterThan(40);
+  });
+});
