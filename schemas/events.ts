@@ -119,6 +119,8 @@ const sessionEvents = [
     sessionId: SessionId,
     attachment: z.int().positive(),
     deadlineAt: z.number(),
+    /** Begin from the latest checkpoint instead of `init`. */
+    restore: z.boolean(),
   }),
   event("session.claimed", { sessionId: SessionId, on: Attachment }),
   event("session.activated", {
@@ -166,6 +168,8 @@ export const Commit = z.strictObject({
   at: z.number(),
   /** Highest inbox sequence applied so far: what is at or below it was seen (T7). */
   inboxSeq: z.int().nonnegative(),
+  /** Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). */
+  deferred: z.literal(true).optional(),
   events: z.array(HistoryEvent).min(1),
 });
 export type Commit = z.infer<typeof Commit>;

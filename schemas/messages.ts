@@ -52,8 +52,8 @@ export const ChildReport = z.strictObject({
 });
 export type ChildReport = z.infer<typeof ChildReport>;
 
-/** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. */
-export const Wake = z.strictObject({ v: SchemaVersion, execution: z.int().positive(), of: EventId });
+/** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. `of` 0: just look again. */
+export const Wake = z.strictObject({ v: SchemaVersion, execution: z.int().positive(), of: z.int().nonnegative() });
 export type Wake = z.infer<typeof Wake>;
 
 export const ControlRequest = z.strictObject({ reason: z.string().max(4096).optional() });
@@ -132,6 +132,10 @@ export const SessionReport = z.strictObject({
     }),
     z.strictObject({ kind: z.literal("parked"), epoch: Epoch }),
     z.strictObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
+    /** A child that was granted this session has work for it while it is parked. */
+    z.strictObject({ kind: z.literal("wanted") }),
+    /** To a child that was granted the session: its owner closed it. */
+    z.strictObject({ kind: z.literal("closed") }),
     /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
     z.strictObject({ kind: z.literal("refused"), error: Failure }),
   ]),

@@ -72,6 +72,11 @@ export interface ChildOptions {
   grant?: BareSessionHandle[];
 }
 
+export interface CancellableScope<T> {
+  readonly result: Promise<T>;
+  cancel(reason?: string): void;
+}
+
 export interface OrchestrationContext {
   readonly instanceId: string;
   readonly execution: number;
@@ -115,8 +120,10 @@ export interface OrchestrationContext {
   patched(id: string): boolean;
   /** Aborts when the instance is asked to cancel. */
   readonly signal: AbortSignal;
-  /** Keeps running operations of `fn` from being cancelled with the instance, for clean-up. */
-  uncancellable<T>(fn: () => Promise<T>): Promise<T>;
+  /** Operations of the context given to `fn` can be cancelled together, without the rest. */
+  scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T>;
+  /** Operations of the context given to `fn` are not cancelled with the instance; for clean-up. */
+  uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
   /** A loser of `Promise.race` or `Promise.any` is cancelled, unless it is shielded. */
   shield<T>(promise: Promise<T>): Promise<T>;
   readonly log: WorkLog;
