@@ -1,0 +1,95 @@
+/** Tells the `services` bucket that this process is alive; the key expires by itself when it no longer is. */
+import { hostname } from "node:os";
+import type { ServiceInfo } from "../schemas/index.ts";
+import { ServiceInfo as ServiceInfoSchema } from "../schemas/index.ts";
+import type { Bus } from "../shared/bus/bus.ts";
+import { bucketSubject, type Subjects } from "../shared/bus/subjects.ts";
+import { once, type Runtime, type Service, type Timer } from "../shared/runtime/index.ts";
+import { packageVersion } from "./version.ts";
+
+export type Describe = () => Pick<
+  Partial<ServiceInfo>,
+  "acting" | "partitions" | "orchestrations" | "sessionTypes" | "counters"
+>;
+
+const ttlMs = 15_000;
+const everyMs = 5_000;
+
+export interface BeaconOptions {
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  service: string;
+  id: string;
+  describe?: Describe | undefined;
+}
+
+export class ServiceBeacon implements Service {
+  readonly #options: BeaconOptions;
+  readonly #startedAt: number;
+  readonly #version = packageVersion();
+  #timer: Timer | undefined;
+  #stopped = false;
+  /** Writes go out one after the other, so that the removal is the last. */
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(options: BeaconOptions) {
+    this.#options = options;
+    this.#startedAt = options.runtime.clock.now();
+  }
+
+  async start(): Promise<void> {
+    const { service } = ServiceInfoSchema.shape;
+    if (service.safeParse(this.#options.service).success) await this.#tell();
+  }
+
+  stop = once(async () => {
+    this.#stopped = true;
+    if (this.#timer === undefined) return;
+    this.#timer.cancel();
+    await this.#writing;
+    const { bus } = this.#options;
+    if (bus.connected()) {
+      await bus.publish(this.#subject(), new Uint8Array(), { headers: { "KV-Operation": "DEL" }, ttlMs });
+    }
+  });
+
+  async #tell(): Promise<void> {
+    const { bus, runtime } = this.#options;
+    this.#timer = runtime.clock.after(everyMs, () => {
+      if (!this.#stopped) void this.#tell();
+    });
+    const body = new TextEncoder().encode(JSON.stringify(this.#info()));
+    this.#writing = bus.publish(this.#subject(), body, { ttlMs }).catch((error: unknown) =>
+      // The next one repairs it; the key lives longer than one interval.
+      runtime.announce({
+        kind: "fault",
+        where: "beacon",
+        code: "beacon_failed",
+        message: String(error),
+        error,
+      }),
+    );
+    await this.#writing;
+  }
+
+  #subject(): string {
+    const { names, service, id } = this.#options;
+    return bucketSubject(names.bucket("services"), `${service}.${id}`);
+  }
+
+  #info(): ServiceInfo {
+    const { service, id, describe, runtime } = this.#options;
+    return ServiceInfoSchema.parse({
+      v: 1,
+      service,
+      id,
+      host: hostname(),
+      pid: process.pid,
+      version: this.#version,
+      startedAt: this.#startedAt,
+      seenAt: runtime.clock.now(),
+      ...describe?.(),
+    });
+  }
+}

@@ -1,0 +1,73 @@
+/** What happens in a service, as JSON lines on stderr. The only listener that turns happenings into text. */
+import { type Logger, pino } from "pino";
+import type { Announce, Happening } from "../shared/runtime/index.ts";
+
+export type { Logger };
+
+export function createLogger(service: string, id: string, level: string): Logger {
+  return pino(
+    {
+      level,
+      base: { service, id, pid: process.pid },
+      messageKey: "message",
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: ["password", "token", "*.password", "*.token"], censor: "…" },
+    },
+    // Synchronous: the last words of a dying process must get out.
+    pino.destination({ dest: 2, sync: true }),
+  );
+}
+
+/** Several per step: only for those who look closely. */
+const chatter = new Set<Happening["kind"]>([
+  "instance.loaded",
+  "turn.committed",
+  "message.duplicate",
+  "completion.late",
+  "activity.started",
+  "activity.ended",
+  "claim.seen",
+  "call.started",
+  "call.ended",
+  "batch.ran",
+  "lease.renewed",
+  "instance.started",
+  "instance.closed",
+]);
+
+const troubling = new Set<Happening["kind"]>([
+  "bus.disconnected",
+  "dead.lettered",
+  "instance.parked",
+  "turn.fenced",
+  "activity.poisoned",
+  "session.init_failed",
+  "session.lost",
+  "lease.lost",
+  "history.shared",
+]);
+
+export function levelOf(happening: Happening): "debug" | "info" | "warn" | "error" {
+  if (happening.kind === "fault") return "error";
+  if (happening.kind === "orchestration.log") return happening.level;
+  if (happening.kind === "lease.lost" && happening.why === "released") return "debug";
+  if (troubling.has(happening.kind)) return "warn";
+  return chatter.has(happening.kind) ? "debug" : "info";
+}
+
+export const logHappenings = (logger: Logger): Announce => {
+  return (happening) => {
+    const level = levelOf(happening);
+    if (!logger.isLevelEnabled(level)) return;
+    if (happening.kind === "fault") {
+      const { error, message, ...fields } = happening;
+      logger.error({ ...fields, ...(error === undefined ? {} : { err: error }) }, message);
+    } else if (happening.kind === "orchestration.log") {
+      const { message, level: _, ...fields } = happening;
+      logger[level](fields, message);
+    } else {
+      logger[level](happening);
+    }
+  };
+};

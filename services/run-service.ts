@@ -1,0 +1,99 @@
+/** From environment to a running service and back: connect, create what is missing, start, say ready, wait, stop. */
+
+import type { Bus } from "../shared/bus/bus.ts";
+import { NatsBus } from "../shared/bus/index.ts";
+import { type Subjects, subjects } from "../shared/bus/subjects.ts";
+import { ensureTopology } from "../shared/bus/topology.ts";
+import { Fault } from "../shared/errors/index.ts";
+import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
+import { type Describe, ServiceBeacon } from "./beacon.ts";
+import {
+  type EngineConfig,
+  type Environment,
+  readConfig,
+  type SettingsOf,
+  type SettingsShape,
+} from "./config.ts";
+import { createLogger, type Logger, logHappenings } from "./logger.ts";
+import { untilToldToStop } from "./stop-signal.ts";
+
+export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
+  /** This process's own id, a token: name and incarnation. */
+  id: string;
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  config: EngineConfig;
+  /** The service's own settings, as `options.settings` parsed them. */
+  settings: SettingsOf<S>;
+  logger: Logger;
+}
+
+export interface RunnableService extends Service {
+  /** What to show of this service in the `services` bucket beside the usual. Workers have a bucket of their own. */
+  describe?: Describe;
+}
+
+export interface RunServiceOptions<S extends SettingsShape> {
+  /** Settings this service alone understands: variable name → schema. */
+  settings?: S;
+}
+
+/** Resolves when the service was told to stop (SIGINT, SIGTERM, or its parent is gone) and has stopped. */
+export async function runService<S extends SettingsShape = Record<never, never>>(
+  env: Environment,
+  name: string,
+  build: (deps: ServiceDeps<S>) => RunnableService | Promise<RunnableService>,
+  options: RunServiceOptions<S> = {},
+): Promise<void> {
+  const { config, settings } = readConfig(env, name, options.settings);
+  const id = `${name}-${token(systemRandom, 10)}`;
+  const logger = createLogger(name, id, config.logLevel);
+  const runtime = systemRuntime(logHappenings(logger));
+  const names = subjects(config.prefix);
+  const stopSignal = untilToldToStop(runtime.announce);
+  const bus = await connectBus(config, id, runtime);
+  try {
+    await ensureTopology(bus, names, {
+      partitions: config.partitions,
+      historyShards: config.history.shards,
+      replicas: config.replicas,
+    });
+    const service = await build({ id, bus, names, runtime, config, settings, logger });
+    const beacon = new ServiceBeacon({ bus, names, runtime, service: name, id, describe: service.describe });
+    try {
+      // Told to stop while starting: stop() must cope, twice is once and half is enough.
+      const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
+      if (first === "started") {
+        await beacon.start();
+        tellReady(name, id, logger);
+        logger.info({ why: await stopSignal.told }, "stopping");
+      }
+    } finally {
+      await beacon.stop();
+      await service.stop();
+    }
+  } finally {
+    stopSignal.dispose();
+    await bus.close();
+  }
+  logger.info("stopped");
+}
+
+/** Whoever started us as a child hears it on the channel between us; people see it in the log. */
+function tellReady(service: string, id: string, logger: Logger): void {
+  logger.info("ready");
+  process.send?.({ ready: true, service, id, pid: process.pid });
+}
+
+export async function connectBus(config: EngineConfig, name: string, runtime: Runtime): Promise<Bus> {
+  const { url, ...login } = config.nats;
+  if (url === undefined) {
+    throw new Fault("config", {
+      code: "nats_url_missing",
+      message: "NATS_URL is not set",
+      hint: "Set it to the address of a NATS server, or run `holdfast dev`, which brings its own.",
+    });
+  }
+  return NatsBus.connect({ url, ...login, name, prefix: config.prefix, runtime });
+}
