@@ -1,0 +1,163 @@
+/**
+ * One lease in the hands of its keeper: what was acknowledged last, and until when it may be acted upon.
+ *
+ * L1 A write was acknowledged only from the moment it *began*: the server stored it later than that, so
+ *    `began + TTL` is never later than the server's own end of the lease. Minus a margin, that is the deadline (S7).
+ * L2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises its own claim.
+ *    Which of several unanswered ones it was is not known, so the earliest counts.
+ */
+import type { Clock } from "../runtime/index.ts";
+import { type Lease, type LeaseTiming, type LossWhy, leaseTiming } from "./lease.ts";
+import type { LeaseStore, Look } from "./lease-store.ts";
+
+export type Renewal = { kind: "renewed" } | { kind: "unanswered" } | { kind: "lost"; why: LossWhy };
+
+export interface HoldingInit {
+  store: LeaseStore;
+  clock: Clock;
+  lease: Lease;
+  claimId: string;
+  body: Uint8Array;
+  /** Beginning of the claim that won. */
+  beganAt: number;
+}
+
+export class Holding {
+  readonly lease: Lease;
+  readonly claimId: string;
+  readonly timing: LeaseTiming;
+  readonly #store: LeaseStore;
+  readonly #clock: Clock;
+  readonly #body: Uint8Array;
+  #revision: number;
+  #deadline: number;
+  #unansweredSince: number | undefined;
+  #writing: Promise<unknown> = Promise.resolve();
+  #phase: "held" | "releasing" | "over" = "held";
+
+  constructor(init: HoldingInit) {
+    this.lease = init.lease;
+    this.claimId = init.claimId;
+    this.timing = leaseTiming(init.lease.ttlMs);
+    this.#store = init.store;
+    this.#clock = init.clock;
+    this.#body = init.body;
+    this.#revision = init.lease.epoch;
+    this.#deadline = this.#deadlineFrom(init.beganAt);
+  }
+
+  /** On the monotonic clock. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  get held(): boolean {
+    return this.#phase === "held";
+  }
+
+  /** Held, and not past its deadline: the only state to act in. */
+  get good(): boolean {
+    return this.held && this.#clock.monotonic() < this.#deadline;
+  }
+
+  end(): void {
+    this.#phase = "over";
+  }
+
+  renew(): Promise<Renewal> {
+    return this.#alone(() => this.#renew());
+  }
+
+  /** CAS on the last revision known, so it cannot hit a successor (S9). */
+  release(giveUpAfterMs: number): Promise<"released" | "gone"> {
+    if (this.#phase !== "held") return Promise.resolve("gone");
+    this.#phase = "releasing";
+    const giveUpAt = Math.min(this.#deadline, this.#clock.monotonic() + giveUpAfterMs);
+    return this.#alone(() => this.#remove(giveUpAt)).finally(() => this.end());
+  }
+
+  async #renew(): Promise<Renewal> {
+    if (!this.held) return { kind: "unanswered" };
+    const beganAt = this.#clock.monotonic();
+    const outcome = await this.#store.write({ ...this.#write(), body: this.#body, ttlMs: this.lease.ttlMs });
+    switch (outcome.kind) {
+      case "stored":
+        this.#acknowledged(outcome.seq, beganAt);
+        return { kind: "renewed" };
+      case "unknown":
+        this.#unansweredSince ??= beganAt;
+        return { kind: "unanswered" };
+      case "conflict":
+        return this.#adopt(await this.#store.look(this.lease.key));
+    }
+  }
+
+  /** L2. Answered by `unanswered`, so that the next renewal follows soon and is counted from its own beginning. */
+  #adopt(look: Look): Renewal {
+    if (look.kind === "held" && look.claimId === this.claimId) {
+      this.#acknowledged(look.revision, this.#unansweredSince);
+      return { kind: "unanswered" };
+    }
+    return { kind: "lost", why: whyGone(look) };
+  }
+
+  async #remove(giveUpAt: number): Promise<"released" | "gone"> {
+    for (;;) {
+      const outcome = await this.#store.remove(this.#write());
+      if (outcome.kind === "stored") return "released";
+      if (outcome.kind === "conflict") {
+        const look = await this.#store.look(this.lease.key);
+        if (look.kind === "held" && look.claimId === this.claimId && look.revision !== this.#revision) {
+          this.#revision = look.revision;
+          continue;
+        }
+        // Our own removal that went unanswered also ends here: either way nobody holds it by this claim.
+        return look.kind === "released" ? "released" : "gone";
+      }
+      if (this.#clock.monotonic() >= giveUpAt) return "gone"; // it runs out by itself
+      await this.#pause(this.timing.retryAfterMs);
+    }
+  }
+
+  #write() {
+    return {
+      key: this.lease.key,
+      claimId: this.claimId,
+      expected: this.#revision,
+      timeoutMs: this.timing.publishTimeoutMs,
+    };
+  }
+
+  #acknowledged(revision: number, beganAt: number | undefined): void {
+    this.#revision = revision;
+    this.#unansweredSince = undefined;
+    if (beganAt !== undefined) this.#deadline = Math.max(this.#deadline, this.#deadlineFrom(beganAt));
+  }
+
+  #deadlineFrom(beganAt: number): number {
+    return beganAt + this.lease.ttlMs - this.timing.marginMs;
+  }
+
+  /** One write of a lease at a time: the expected revision of the next is the answer to the one before. */
+  #alone<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#writing.then(act, act);
+    this.#writing = turn;
+    return turn;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(ms, resolve));
+  }
+}
+
+function whyGone(look: Look): LossWhy {
+  switch (look.kind) {
+    case "held":
+      return "taken";
+    case "released":
+      return "released";
+    case "none":
+    case "expired":
+      return "expired";
+  }
+}

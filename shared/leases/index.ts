@@ -1,0 +1,11 @@
+export {
+  type ClaimOutcome,
+  type Lease,
+  type Leases,
+  type LossWhy,
+  type LostListener,
+  leaseTiming,
+  requireTtl,
+} from "./lease.ts";
+export { LeaseKeeper, type LeaseKeeperOptions } from "./lease-keeper.ts";
+export { isExpiry, type Look, readLease } from "./lease-store.ts";

@@ -1,0 +1,178 @@
+import type { LeaseValue } from "../../schemas/index.ts";
+import type { Bus } from "../bus/bus.ts";
+import { type Runtime, token } from "../runtime/index.ts";
+import { claimKey, leaseBody } from "./claim.ts";
+import { DueTimes } from "./due-times.ts";
+import { Holding } from "./holding.ts";
+import {
+  type ClaimOutcome,
+  type Lease,
+  type Leases,
+  type LossWhy,
+  type LostListener,
+  requireTtl,
+} from "./lease.ts";
+import { LeaseStore } from "./lease-store.ts";
+
+export interface LeaseKeeperOptions {
+  bus: Bus;
+  /** Full name of the bucket: `names.bucket("leases")`. */
+  bucket: string;
+  runtime: Runtime;
+  ttlMs: number;
+  /** Asked before each renewal; `false` gives the lease up as `stalled` (S8). */
+  mayRenew?: (lease: Lease) => boolean;
+  /** How long a claim or a release may go unanswered. */
+  giveUpAfterMs?: number;
+}
+
+/** Keeps leases alive until they are released, or lost; whichever it is, exactly once. */
+export class LeaseKeeper implements Leases {
+  readonly #runtime: Runtime;
+  readonly #store: LeaseStore;
+  readonly #ttlMs: number;
+  readonly #mayRenew: (lease: Lease) => boolean;
+  readonly #giveUpAfterMs: number;
+  readonly #holdings = new Map<Lease, Holding>();
+  readonly #listeners = new Set<LostListener>();
+  readonly #renewals: DueTimes<Holding>;
+  readonly #deadlines: DueTimes<Holding>;
+  #stopped = false;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#runtime = options.runtime;
+    this.#store = new LeaseStore(options.bus, options.bucket);
+    this.#ttlMs = requireTtl(options.ttlMs);
+    this.#mayRenew = options.mayRenew ?? (() => true);
+    this.#giveUpAfterMs = options.giveUpAfterMs ?? 5000;
+    this.#renewals = new DueTimes(options.runtime.clock, (due) => void this.#renewAll(due));
+    this.#deadlines = new DueTimes(options.runtime.clock, (due) => this.#fence(due));
+  }
+
+  async start(): Promise<void> {
+    this.#stopped = false;
+  }
+
+  /** Renews no more and releases nothing: what is still held runs out, and the watcher tells whom it concerns. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#renewals.clear();
+    this.#deadlines.clear();
+    for (const holding of this.#holdings.values()) holding.end();
+    this.#holdings.clear();
+  }
+
+  async claim(key: string, value: LeaseValue, ttlMs = this.#ttlMs): Promise<ClaimOutcome> {
+    requireTtl(ttlMs);
+    const { clock, random } = this.#runtime;
+    const claimId = token(random);
+    const body = leaseBody(value);
+    const giveUpAfterMs = this.#giveUpAfterMs;
+    const won = await claimKey(this.#store, clock, { key, claimId, body, ttlMs, giveUpAfterMs });
+    if (won.kind === "taken") return won;
+    const lease: Lease = Object.freeze({ key, epoch: won.epoch, ttlMs });
+    const holding = new Holding({ store: this.#store, clock, lease, claimId, body, beganAt: won.beganAt });
+    if (this.#stopped) await holding.release(giveUpAfterMs);
+    else if (!holding.good) await this.#renewSafely(holding);
+    if (!holding.good) {
+      // Stopped meanwhile, or answered so late that it was past its deadline and could not be renewed.
+      return { kind: "taken", why: "spent", holder: undefined, revision: won.epoch };
+    }
+    this.#hold(holding);
+    return { kind: "granted", lease };
+  }
+
+  release(lease: Lease): Promise<"released" | "gone"> {
+    const holding = this.#holdings.get(lease);
+    if (holding === undefined) return Promise.resolve("gone");
+    this.#holdings.delete(lease);
+    return holding.release(this.#giveUpAfterMs);
+  }
+
+  isHeld(lease: Lease): boolean {
+    return this.#holdings.get(lease)?.good ?? false;
+  }
+
+  /** Until when the lease may be acted upon, on the monotonic clock; undefined once it is over. */
+  deadlineOf(lease: Lease): number | undefined {
+    return this.#holdings.get(lease)?.deadline;
+  }
+
+  held(): Lease[] {
+    return [...this.#holdings.keys()];
+  }
+
+  onLost(listener: LostListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #hold(holding: Holding): void {
+    const { clock, random, announce } = this.#runtime;
+    this.#holdings.set(holding.lease, holding);
+    announce({ kind: "lease.granted", key: holding.lease.key, epoch: holding.lease.epoch });
+    // Many claimed at once must not be renewed at once.
+    const first = (holding.timing.renewEveryMs * (1 + random.next())) / 2;
+    this.#renewals.add(holding, clock.monotonic() + first);
+    this.#deadlines.add(holding, holding.deadline);
+  }
+
+  async #renewAll(due: Holding[]): Promise<void> {
+    const { clock, announce } = this.#runtime;
+    const startedAt = clock.monotonic();
+    const renewed = await Promise.all(due.map((holding) => this.#renewOne(holding)));
+    const keys = renewed.filter(Boolean).length;
+    if (keys > 0) announce({ kind: "lease.renewed", keys, ms: clock.monotonic() - startedAt });
+  }
+
+  async #renewOne(holding: Holding): Promise<boolean> {
+    if (!holding.held || this.#stopped) return false;
+    if (!this.#mayRenew(holding.lease)) {
+      this.#lose(holding, "stalled");
+      return false;
+    }
+    const renewal = await this.#renewSafely(holding);
+    if (!holding.held || this.#stopped) return false;
+    const { clock, random } = this.#runtime;
+    const { renewEveryMs, retryAfterMs } = holding.timing;
+    switch (renewal.kind) {
+      case "renewed":
+        this.#renewals.add(holding, clock.monotonic() + renewEveryMs * (0.9 + random.next() / 10));
+        return true;
+      case "unanswered":
+        this.#renewals.add(holding, clock.monotonic() + retryAfterMs);
+        return false;
+      case "lost":
+        this.#lose(holding, renewal.why);
+        return false;
+    }
+  }
+
+  /** A fault of one renewal is no reason to lose a lease; not being able to renew until the deadline is. */
+  async #renewSafely(holding: Holding): ReturnType<Holding["renew"]> {
+    try {
+      return await holding.renew();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#runtime.announce({ kind: "fault", where: "lease.renew", code: "renewal_failed", message, error });
+      return { kind: "unanswered" };
+    }
+  }
+
+  /** S7: ends here before it can end at the server. A lease renewed meanwhile is looked at again at its new deadline. */
+  #fence(due: Holding[]): void {
+    for (const holding of due) {
+      if (!holding.held) continue;
+      if (holding.good) this.#deadlines.add(holding, holding.deadline);
+      else this.#lose(holding, "expired");
+    }
+  }
+
+  #lose(holding: Holding, why: LossWhy): void {
+    const { lease } = holding;
+    holding.end();
+    if (!this.#holdings.delete(lease)) return;
+    this.#runtime.announce({ kind: "lease.lost", key: lease.key, epoch: lease.epoch, why });
+    for (const listener of this.#listeners) listener(lease, why);
+  }
+}

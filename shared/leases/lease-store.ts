@@ -1,0 +1,87 @@
+/** The lease bucket on the wire: every write carries the claim it belongs to, so that a holder knows its own. */
+import { LeaseValue } from "../../schemas/index.ts";
+import type { Bus, PublishOutcome, StoredMessage } from "../bus/bus.ts";
+import { bucketStream, bucketSubject } from "../bus/subjects.ts";
+import { isFault } from "../errors/index.ts";
+
+const claimHeader = "Holdfast-Claim";
+/** A released key says so this long, then it is gone without a trace: a late copy of a claim must find it. */
+const tombstoneTtlMs = 600_000;
+
+export type Look =
+  | { kind: "none" }
+  | { kind: "expired"; revision: number }
+  | { kind: "released"; revision: number }
+  | { kind: "held"; revision: number; claimId: string | undefined; holder: string | undefined };
+
+export interface LeaseWrite {
+  key: string;
+  claimId: string;
+  /** The fence: last revision known, 0 for a key never written. */
+  expected: number;
+  timeoutMs: number;
+}
+
+export class LeaseStore {
+  readonly #bus: Bus;
+  readonly #bucket: string;
+  readonly #stream: string;
+
+  constructor(bus: Bus, bucket: string) {
+    this.#bus = bus;
+    this.#bucket = bucket;
+    this.#stream = bucketStream(bucket);
+  }
+
+  /** Never `kv.update`: it drops the TTL and makes the key immortal. */
+  write(write: LeaseWrite & { body: Uint8Array; ttlMs: number }): Promise<PublishOutcome> {
+    return this.#publish(write, write.body, write.ttlMs, { [claimHeader]: write.claimId });
+  }
+
+  remove(write: LeaseWrite): Promise<PublishOutcome> {
+    // PURGE and not DEL: the server lets it age out without a marker, which would look like an expiry.
+    const headers = { [claimHeader]: write.claimId, "KV-Operation": "PURGE" };
+    return this.#publish(write, new Uint8Array(), tombstoneTtlMs, headers);
+  }
+
+  async look(key: string): Promise<Look> {
+    const last = await this.#bus.last(this.#stream, bucketSubject(this.#bucket, key), { leader: true });
+    return last === undefined ? { kind: "none" } : readLease(last);
+  }
+
+  async #publish(
+    { key, expected, timeoutMs }: LeaseWrite,
+    body: Uint8Array,
+    ttlMs: number,
+    headers: Record<string, string>,
+  ): Promise<PublishOutcome> {
+    try {
+      const subject = bucketSubject(this.#bucket, key);
+      return await this.#bus.publish(subject, body, { ttlMs, expectLastSeq: expected, timeoutMs, headers });
+    } catch (error) {
+      // No leader, no connection: nothing is known about this write, as with one that was not answered.
+      if (isFault(error, "transient")) return { kind: "unknown" };
+      throw error;
+    }
+  }
+}
+
+/** What the last message of a lease key says. */
+export function readLease(message: StoredMessage): Look {
+  const revision = message.seq;
+  if (isExpiry(message)) return { kind: "expired", revision };
+  if (message.headers["KV-Operation"] !== undefined) return { kind: "released", revision };
+  return { kind: "held", revision, claimId: message.headers[claimHeader], holder: holderOf(message.body) };
+}
+
+/** Only expiry writes this marker; a release never does. */
+export const isExpiry = (message: Pick<StoredMessage, "headers">): boolean =>
+  message.headers["Nats-Marker-Reason"] === "MaxAge";
+
+function holderOf(body: Uint8Array): string | undefined {
+  try {
+    return LeaseValue.parse(JSON.parse(new TextDecoder().decode(body))).holder;
+  } catch {
+    return undefined; // somebody else's format: the key is held all the same
+  }
+}

@@ -1,0 +1,72 @@
+import type { LeaseValue } from "../../schemas/index.ts";
+import { Fault } from "../errors/index.ts";
+import type { Service } from "../runtime/index.ts";
+
+/** The right to act under `key`, for as long as it is renewed. */
+export interface Lease {
+  readonly key: string;
+  /** Revision of the winning claim: the fencing token (S2). */
+  readonly epoch: number;
+  readonly ttlMs: number;
+}
+
+export type LossWhy =
+  /** The server expired it, or it could not be renewed in time and fenced itself (S7). */
+  | "expired"
+  /** Somebody else holds the key now. */
+  | "taken"
+  /** Somebody else ended it: an operator, a sweep. */
+  | "released"
+  /** The process it is held for no longer proves that it is alive (S8). */
+  | "stalled";
+
+export type ClaimOutcome =
+  | { kind: "granted"; lease: Lease }
+  | {
+      kind: "taken";
+      /** `held`: somebody has it now. `spent`: a key that is claimed once in its life had its life. */
+      why: "held" | "spent";
+      holder: string | undefined;
+      revision: number;
+    };
+
+export type LostListener = (lease: Lease, why: LossWhy) => void;
+
+/** What both keepers do: the plain one on the caller's thread, the threaded one on its own (S8). */
+export interface Leases extends Service {
+  /** Without `ttlMs` the keeper's own. Throws a transient Fault where no answer could be had in time. */
+  claim(key: string, value: LeaseValue, ttlMs?: number): Promise<ClaimOutcome>;
+  /** From the call on nothing may be done under the lease. `gone`: it was over already. */
+  release(lease: Lease): Promise<"released" | "gone">;
+  /** To be asked before every act: exact also right after the process was paused (F10). */
+  isHeld(lease: Lease): boolean;
+  /** Once per lease that ends other than by `release`. */
+  onLost(listener: LostListener): () => void;
+}
+
+/** `what` names the option in the complaint. */
+export function requireTtl(ttlMs: number, what = "lease TTL"): number {
+  if (Number.isInteger(ttlMs) && ttlMs >= 1000 && ttlMs % 1000 === 0) return ttlMs;
+  throw new Fault("config", {
+    code: "invalid_lease_ttl",
+    message: `${what} of ${ttlMs} ms is not possible: must be whole seconds, at least 1 s`,
+    hint: "The server counts the life of a message in whole seconds.",
+  });
+}
+
+export interface LeaseTiming {
+  renewEveryMs: number;
+  /** How long one renewal may stay unanswered. */
+  publishTimeoutMs: number;
+  retryAfterMs: number;
+  /** The lease ends for its holder this long before the server may end it. */
+  marginMs: number;
+}
+
+/** A renewal that fails can be tried at least twice more before the lease fences itself, also with the shortest TTL. */
+export const leaseTiming = (ttlMs: number): LeaseTiming => ({
+  renewEveryMs: ttlMs / 3,
+  publishTimeoutMs: Math.min(500, ttlMs / 6),
+  retryAfterMs: Math.min(200, ttlMs / 15),
+  marginMs: Math.min(1000, ttlMs / 10),
+});
