@@ -1,6 +1,9 @@
 /** The worker's settings: read once, checked whole, refused by name. */
+import { bareSessionType } from "../../schemas/index.ts";
+import type { App } from "../../shared/definitions/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
-import { type Environment, readSettings } from "./read-settings.ts";
+import type { Environment } from "../config.ts";
+import { type WorkerSettings, workerSettings } from "./settings.ts";
 
 export interface WorkerConfig {
   /** Absent: made for this process. */
@@ -42,69 +45,64 @@ export interface WorkerConfig {
   readonly registration: { readonly everyMs: number; readonly ttlMs: number };
 }
 
-const second = 1000;
-const minute = 60 * second;
-
-export function readConfig(env: Environment): WorkerConfig {
-  const settings = readSettings(env, "WORKER_");
+export function workerConfig(settings: WorkerSettings): WorkerConfig {
   const config: WorkerConfig = {
-    nodeId: settings.token("WORKER_NODE_ID"),
-    resourceId: settings.token("WORKER_RESOURCE_ID"),
-    buildId: settings.text("WORKER_BUILD_ID") ?? "dev",
-    tags: settings.tokens("WORKER_TAGS") ?? [],
-    resources: settings.amounts("WORKER_RESOURCES"),
+    nodeId: settings.WORKER_NODE_ID,
+    resourceId: settings.WORKER_RESOURCE_ID,
+    buildId: settings.WORKER_BUILD_ID,
+    tags: settings.WORKER_TAGS ?? [],
+    resources: settings.WORKER_RESOURCES ?? {},
     activities: {
-      slots: settings.count("WORKER_ACTIVITY_SLOTS", { fallback: 100, min: 0, max: 100_000 }),
-      queues: settings.tokens("WORKER_QUEUES"),
-      only: settings.tokens("WORKER_ACTIVITIES"),
-      ackWaitMs: settings.duration("WORKER_ACK_WAIT", {
-        fallback: 10 * second,
-        min: second,
-        max: 10 * minute,
-      }),
-      maxDeliveries: settings.count("WORKER_MAX_DELIVERIES", { fallback: 5, min: 1, max: 1000 }),
-      surplusWaitMs: settings.duration("WORKER_SURPLUS_WAIT", { fallback: 500, min: 10, max: 10 * second }),
+      slots: settings.WORKER_ACTIVITY_SLOTS,
+      queues: settings.WORKER_QUEUES,
+      only: settings.WORKER_ACTIVITIES,
+      ackWaitMs: settings.WORKER_ACK_WAIT,
+      maxDeliveries: settings.WORKER_MAX_DELIVERIES,
+      surplusWaitMs: settings.WORKER_SURPLUS_WAIT,
     },
     sessions: {
-      max: settings.count("WORKER_MAX_SESSIONS", { fallback: 32, min: 0, max: 100_000 }),
-      callSlots: settings.count("WORKER_CALL_SLOTS", { fallback: 100, min: 1, max: 100_000 }),
-      types: settings.tokens("WORKER_SESSION_TYPES"),
-      maxPerType: settings.amounts("WORKER_MAX_PER_TYPE"),
-      leaseTtlMs: settings.duration("WORKER_LEASE_TTL", {
-        fallback: 15 * second,
-        min: second,
-        max: 60 * minute,
-        wholeSeconds: true,
-      }),
-      idleTimeoutMs: settings.duration("WORKER_IDLE_TIMEOUT", {
-        fallback: 5 * minute,
-        min: 0,
-        max: 30 * 24 * 60 * minute,
-      }),
-      maxInitMs: settings.duration("WORKER_MAX_INIT", {
-        fallback: 10 * minute,
-        min: second,
-        max: 24 * 60 * minute,
-      }),
+      max: settings.WORKER_MAX_SESSIONS,
+      callSlots: settings.WORKER_CALL_SLOTS,
+      types: settings.WORKER_SESSION_TYPES,
+      maxPerType: settings.WORKER_MAX_PER_TYPE ?? {},
+      leaseTtlMs: settings.WORKER_LEASE_TTL,
+      idleTimeoutMs: settings.WORKER_IDLE_TIMEOUT,
+      maxInitMs: settings.WORKER_MAX_INIT,
     },
-    drainTimeoutMs: settings.duration("WORKER_DRAIN_TIMEOUT", {
-      fallback: 30 * second,
-      min: 0,
-      max: 60 * minute,
-    }),
-    registration: {
-      everyMs: settings.duration("WORKER_REGISTER_EVERY", { fallback: 4 * second, min: 200, max: minute }),
-      ttlMs: settings.duration("WORKER_REGISTER_TTL", {
-        fallback: 15 * second,
-        min: 2 * second,
-        max: 10 * minute,
-        wholeSeconds: true,
-      }),
-    },
+    drainTimeoutMs: settings.WORKER_DRAIN_TIMEOUT,
+    registration: { everyMs: settings.WORKER_REGISTER_EVERY, ttlMs: settings.WORKER_REGISTER_TTL },
   };
-  settings.refuseUnknown();
   refuseContradictions(config);
   return Object.freeze(config);
+}
+
+/** A misspelt variable is silence where a setting was meant. */
+export function refuseUnknownSettings(env: Environment): void {
+  const unknown = Object.keys(env).filter((name) => name.startsWith("WORKER_") && !(name in workerSettings));
+  if (unknown.length === 0) return;
+  throw new Fault("config", {
+    code: "unknown_setting",
+    message: `unknown setting${unknown.length > 1 ? "s" : ""} ${unknown.join(", ")}`,
+    hint: `Known here: ${Object.keys(workerSettings).join(", ")}.`,
+  });
+}
+
+/** Names in the settings that the application does not have would be waited for in vain. */
+export function refuseUnknownNames(config: WorkerConfig, app: App): void {
+  const check = (variable: string, wanted: readonly string[] | undefined, known: Iterable<string>) => {
+    const names = new Set(known);
+    const missing = wanted?.filter((name) => !names.has(name)) ?? [];
+    if (missing.length === 0) return;
+    throw new Fault("config", {
+      code: "unknown_name",
+      message: `${variable} names ${missing.join(", ")}, which the application does not have`,
+      hint: `It has ${[...names].join(", ") || "none"}.`,
+    });
+  };
+  const types = [...app.sessions.keys(), bareSessionType];
+  check("WORKER_ACTIVITIES", config.activities.only, app.activities.keys());
+  check("WORKER_SESSION_TYPES", config.sessions.types, types);
+  check("WORKER_MAX_PER_TYPE", Object.keys(config.sessions.maxPerType), types);
 }
 
 function refuseContradictions(config: WorkerConfig): void {
