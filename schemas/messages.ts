@@ -40,6 +40,31 @@ export const ActivityReport = z.strictObject({
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
+/** What running work wrote with `ctx.stream.write`, on `streams.<instanceId>.<execution>.<of>`. */
+export const StreamChunk = z.strictObject({
+  v: SchemaVersion,
+  attempt: z.int().positive(),
+  /** Which run of that attempt: a redelivered task begins its stream anew. */
+  run: z.int().positive(),
+  /** From 0, gap-free within a run. */
+  index: z.int().nonnegative(),
+  at: z.number(),
+  chunk: Payload,
+});
+export type StreamChunk = z.infer<typeof StreamChunk>;
+
+/** To all workers on `cancels`: nobody waits for this task any more. A hint, it may be lost. */
+export const CancelNotice = z.strictObject({
+  instanceId: InstanceId,
+  execution: z.int().positive(),
+  of: EventId,
+});
+export type CancelNotice = z.infer<typeof CancelNotice>;
+
+/** To one worker on its control subject, answered `{"ok":true}`. */
+export const WorkerControl = z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("drain") })]);
+export type WorkerControl = z.infer<typeof WorkerControl>;
+
 /** Child → parent, verb `child`. */
 export const ChildReport = z.strictObject({
   v: SchemaVersion,
@@ -53,7 +78,11 @@ export const ChildReport = z.strictObject({
 export type ChildReport = z.infer<typeof ChildReport>;
 
 /** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. `of` 0: just look again. */
-export const Wake = z.strictObject({ v: SchemaVersion, execution: z.int().positive(), of: z.int().nonnegative() });
+export const Wake = z.strictObject({
+  v: SchemaVersion,
+  execution: z.int().positive(),
+  of: z.int().nonnegative(),
+});
 export type Wake = z.infer<typeof Wake>;
 
 export const ControlRequest = z.strictObject({ reason: z.string().max(4096).optional() });

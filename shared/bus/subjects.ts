@@ -114,6 +114,13 @@ export function subjects(prefix = "") {
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
     workerConsumer: (workerId: string) => `w_${workerId}`,
 
+    // what work writes out while it runs
+    streamsStream: `${bar}STREAMS`,
+    streamsSubjects: [`${dot}streams.*.*.*`],
+    stream: (instanceId: string, execution: number, of: number) =>
+      `${dot}streams.${id(instanceId)}.${execution}.${of}`,
+    streamsOf: (instanceId: string) => `${dot}streams.${id(instanceId)}.>`,
+
     // dead letters
     deadStream: `${bar}DEAD`,
     deadSubjects: [`${dot}dead.*.*`],

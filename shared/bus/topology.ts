@@ -65,6 +65,17 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
       replicas,
     },
     {
+      // Bounded three ways: per task, over all, and in time. Retention purges a finished instance's part sooner.
+      name: names.streamsStream,
+      subjects: names.streamsSubjects,
+      retention: "limits",
+      maxMsgsPerSubject: 10_000,
+      maxAgeMs: day,
+      maxBytes: 256 * 1024 * 1024,
+      dedupeWindowMs,
+      replicas,
+    },
+    {
       name: names.deadStream,
       subjects: names.deadSubjects,
       retention: "limits",

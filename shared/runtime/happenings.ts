@@ -61,6 +61,19 @@ export type Happening =
       outcome: "completed" | "failed" | "cancelled" | "timeout";
       ms: number;
     }
+  /** Given back untouched because no slot came free in time; others may have one. */
+  | { kind: "activity.handed_back"; instanceId: string; name: string; of: number; why: "surplus" | "drain" }
+  | {
+      kind: "work.log";
+      instanceId: string;
+      name: string;
+      of: number;
+      attempt: number;
+      sessionId?: string;
+      level: "debug" | "info" | "warn" | "error";
+      message: string;
+      fields?: unknown;
+    }
   | { kind: "activity.poisoned"; instanceId: string; name: string; of: number; deliveries: number }
   | {
       kind: "claim.seen";
