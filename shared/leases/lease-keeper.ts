@@ -22,6 +22,8 @@ export interface LeaseKeeperOptions {
   ttlMs: number;
   /** Asked before each renewal; `false` gives the lease up as `stalled` (S8). */
   mayRenew?: (lease: Lease) => boolean;
+  /** Told after every renewal until when the lease may be acted upon, on the monotonic clock. */
+  onHeldUntil?: (lease: Lease, deadline: number) => void;
   /** How long a claim or a release may go unanswered. */
   giveUpAfterMs?: number;
 }
@@ -32,6 +34,7 @@ export class LeaseKeeper implements Leases {
   readonly #store: LeaseStore;
   readonly #ttlMs: number;
   readonly #mayRenew: (lease: Lease) => boolean;
+  readonly #onHeldUntil: ((lease: Lease, deadline: number) => void) | undefined;
   readonly #giveUpAfterMs: number;
   readonly #holdings = new Map<Lease, Holding>();
   readonly #listeners = new Set<LostListener>();
@@ -44,6 +47,7 @@ export class LeaseKeeper implements Leases {
     this.#store = new LeaseStore(options.bus, options.bucket);
     this.#ttlMs = requireTtl(options.ttlMs);
     this.#mayRenew = options.mayRenew ?? (() => true);
+    this.#onHeldUntil = options.onHeldUntil;
     this.#giveUpAfterMs = options.giveUpAfterMs ?? 5000;
     this.#renewals = new DueTimes(options.runtime.clock, (due) => void this.#renewAll(due));
     this.#deadlines = new DueTimes(options.runtime.clock, (due) => this.#fence(due));
@@ -133,6 +137,7 @@ export class LeaseKeeper implements Leases {
     }
     const renewal = await this.#renewSafely(holding);
     if (!holding.held || this.#stopped) return false;
+    this.#onHeldUntil?.(holding.lease, holding.deadline);
     const { clock, random } = this.#runtime;
     const { renewEveryMs, retryAfterMs } = holding.timing;
     switch (renewal.kind) {
