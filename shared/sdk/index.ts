@@ -1,0 +1,26 @@
+/** What users import from "holdfast". */
+
+export type * from "../definitions/index.ts";
+export {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../definitions/index.ts";
+export {
+  ActivityError,
+  CancelledError,
+  ChildError,
+  HoldfastError,
+  isCancelled,
+  isSessionLost,
+  NonRetryableError,
+  SessionCreationTimeout,
+  SessionInitFailed,
+  SessionLostError,
+  SessionResourceGone,
+  SessionUnusable,
+  TimeoutError,
+} from "../errors/index.ts";
+export type { Duration } from "../runtime/index.ts";
