@@ -4,3 +4,4 @@ export * from "./messages.ts";
 export * from "./payload.ts";
 export * from "./read-models.ts";
 export * from "./session.ts";
+export * from "./telemetry.ts";

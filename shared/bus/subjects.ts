@@ -127,7 +127,14 @@ export function subjects(prefix = "") {
     dead: (what: string, about: string) =>
       `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
 
+    // audit
+    auditStream: `${bar}AUDIT`,
+    auditSubjects: [`${dot}audit.*`],
+    audit: (action: string) => `${dot}audit.${requireToken("action", action)}`,
+
     // plain messages: hints that may be lost
+    /** How long things took lately, from every process. */
+    pulse: `${dot}pulse`,
     /** To one worker: a claim it should look at now. */
     nudge: (workerId: string) => `${dot}nudge.${worker(workerId)}`,
     /** To all workers: a task was cancelled. */

@@ -84,6 +84,14 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
       dedupeWindowMs,
       replicas,
     },
+    {
+      name: names.auditStream,
+      subjects: names.auditSubjects,
+      retention: "limits",
+      maxAgeMs: 90 * day,
+      maxBytes: 64 * 1024 * 1024,
+      replicas,
+    },
     ...Array.from({ length: options.historyShards }, (_, shard) => sharedHistory(names, shard, replicas)),
     ...buckets.map((bucket) => bucketSpec(names, bucket, replicas)),
   ];

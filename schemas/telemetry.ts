@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { SchemaVersion } from "./payload.ts";
+
+/** How many times fell into the bucket around 2^(at/4) milliseconds. */
+export const PulseTimes = z.strictObject({ at: z.int(), n: z.int().positive() });
+export type PulseTimes = z.infer<typeof PulseTimes>;
+
+/** Plain message on `pulse`: how long things took in one process since its last pulse. A hint, it may be lost. */
+export const Pulse = z.strictObject({
+  v: SchemaVersion,
+  service: z.string(),
+  id: z.string(),
+  times: z.strictObject({
+    /** An activity's task from being scheduled to being begun. */
+    scheduleToStart: z.array(PulseTimes).optional(),
+    /** One turn, from its messages to its commit. */
+    step: z.array(PulseTimes).optional(),
+    /** A call on a session. */
+    call: z.array(PulseTimes).optional(),
+  }),
+});
+export type Pulse = z.infer<typeof Pulse>;
+
+/** Stream `AUDIT`, subject `audit.<action>`: somebody did something through the gateway. */
+export const AuditEntry = z.strictObject({
+  v: SchemaVersion,
+  at: z.number(),
+  /** The token's name; `local` where the gateway asks for none. */
+  who: z.string(),
+  role: z.string(),
+  from: z.string(),
+  action: z.string(),
+  target: z.string(),
+  /** Small arguments worth keeping; never payloads. */
+  with: z.record(z.string(), z.string()).optional(),
+  /** Written before the act as `asked`; a second entry only if it then failed. */
+  outcome: z.enum(["asked", "failed"]),
+  message: z.string().optional(),
+});
+export type AuditEntry = z.infer<typeof AuditEntry>;
