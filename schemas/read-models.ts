@@ -57,6 +57,8 @@ export const SessionRecord = z.strictObject({
   updatedAt: z.number(),
   deadlineAt: z.number().optional(),
   initMs: z.number().optional(),
+  /** Where the session asks for one of its own; the watcher's grace after an outage is as long (S14). */
+  leaseTtlMs: z.int().min(1000).optional(),
   lost: z.strictObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
   error: Failure.optional(),
   /** Past holders, latest last, bounded. */
