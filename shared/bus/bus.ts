@@ -140,8 +140,16 @@ export interface Bus {
   publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome>;
   /** Last message of a subject. `leader` reads one's own writes, the default may lag by a replica. */
   last(stream: string, subject: string, options?: { leader?: boolean }): Promise<StoredMessage | undefined>;
-  /** All messages of a subject (or filter) from a sequence on, in order. Undefined where there is no such stream. */
-  read(stream: string, subject: string, fromSeq?: number): Promise<StoredMessage[] | undefined>;
+  /**
+   * All messages of a subject (or filter) from a sequence on, in order. Undefined where there is no such stream.
+   * `limit` is a hint: at least so many if there are so many, possibly more.
+   */
+  read(
+    stream: string,
+    subject: string,
+    fromSeq?: number,
+    limit?: number,
+  ): Promise<StoredMessage[] | undefined>;
   /** The last message of each subject that matches, deletions and markers included. */
   lastPerSubject(stream: string, filter: string): AsyncIterable<StoredMessage>;
   /** False where there was nothing to delete. */
