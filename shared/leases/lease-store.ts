@@ -8,11 +8,18 @@ const claimHeader = "Holdfast-Claim";
 /** A released key says so this long, then it is gone without a trace: a late copy of a claim must find it. */
 const tombstoneTtlMs = 600_000;
 
+/** `at` is the server's time of that write: for people, never for deciding. */
 export type Look =
   | { kind: "none" }
-  | { kind: "expired"; revision: number }
-  | { kind: "released"; revision: number }
-  | { kind: "held"; revision: number; claimId: string | undefined; holder: string | undefined };
+  | { kind: "expired"; revision: number; at: number }
+  | { kind: "released"; revision: number; at: number }
+  | {
+      kind: "held";
+      revision: number;
+      at: number;
+      claimId: string | undefined;
+      holder: string | undefined;
+    };
 
 export interface LeaseWrite {
   key: string;
@@ -68,10 +75,16 @@ export class LeaseStore {
 
 /** What the last message of a lease key says. */
 export function readLease(message: StoredMessage): Look {
-  const revision = message.seq;
-  if (isExpiry(message)) return { kind: "expired", revision };
-  if (message.headers["KV-Operation"] !== undefined) return { kind: "released", revision };
-  return { kind: "held", revision, claimId: message.headers[claimHeader], holder: holderOf(message.body) };
+  const { seq: revision, at } = message;
+  if (isExpiry(message)) return { kind: "expired", revision, at };
+  if (message.headers["KV-Operation"] !== undefined) return { kind: "released", revision, at };
+  return {
+    kind: "held",
+    revision,
+    at,
+    claimId: message.headers[claimHeader],
+    holder: holderOf(message.body),
+  };
 }
 
 /** Only expiry writes this marker; a release never does. */

@@ -1,0 +1,87 @@
+/** A session's entry in the register, from what its instance knows of it. Pure; writing the same state twice changes nothing. */
+import {
+  type Attachment,
+  InstanceId,
+  type SessionPhase,
+  type SessionRecord,
+  type SessionState,
+} from "../../schemas/index.ts";
+
+type Owner = SessionRecord["owners"][number];
+
+/** Past holders kept. */
+const maxOwners = 20;
+
+export function recordOf(
+  state: SessionState,
+  previous: SessionRecord | undefined,
+  now: number,
+  facts: { initMs?: number | undefined } = {},
+): SessionRecord {
+  const { phase, options } = state;
+  const on = holderOf(phase);
+  const sameHolder = on !== undefined && previous?.epoch === on.epoch;
+  const initMs = facts.initMs ?? (sameHolder ? previous?.initMs : undefined);
+  const lost = phase.kind === "lost" ? lossOf(phase, previous, now) : previous?.lost;
+  const deadlineAt = phase.kind === "opening" || phase.kind === "claimed" ? phase.deadlineAt : undefined;
+  return {
+    v: 1,
+    sessionId: state.sessionId,
+    instanceId: InstanceId.parse(state.owner),
+    type: state.type,
+    phase: phase.kind,
+    attachment: state.attachments,
+    requires: { tags: options.requires.tags, resources: options.requires.resources },
+    metadata: options.metadata,
+    openedAt: state.openedAt,
+    updatedAt: now,
+    ...(on && { epoch: on.epoch, workerId: on.workerId, nodeId: on.nodeId, host: on.host }),
+    ...(on && { resourceId: on.resourceId, claimedAt: sameHolder ? (previous.claimedAt ?? now) : now }),
+    ...(deadlineAt !== undefined && { deadlineAt }),
+    ...(initMs !== undefined && { initMs }),
+    ...(lost && { lost }),
+    ...(phase.kind === "failed" && { error: phase.error }),
+    ...(options.leaseTtlMs !== undefined && { leaseTtlMs: options.leaseTtlMs }),
+    owners: ownersAfter(previous?.owners ?? [], phase, now),
+  };
+}
+
+export const holderOf = (phase: SessionPhase): Attachment | undefined =>
+  phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
+
+function lossOf(
+  phase: Extract<SessionPhase, { kind: "lost" }>,
+  previous: SessionRecord | undefined,
+  now: number,
+): SessionRecord["lost"] {
+  const at = previous?.phase === "lost" ? (previous.lost?.at ?? now) : now;
+  return { reason: phase.reason, ...(phase.detail !== undefined && { detail: phase.detail }), at };
+}
+
+function ownersAfter(owners: readonly Owner[], phase: SessionPhase, now: number): Owner[] {
+  const on = holderOf(phase);
+  const last = owners.at(-1);
+  if (on && last?.epoch === on.epoch) return [...owners];
+  const ended = owners.map((owner) =>
+    owner.to === undefined ? { ...owner, to: now, end: endOf(phase) } : owner,
+  );
+  const joined = on ? [...ended, { workerId: on.workerId, epoch: on.epoch, from: now }] : ended;
+  return joined.slice(-maxOwners);
+}
+
+function endOf(phase: SessionPhase): string {
+  switch (phase.kind) {
+    case "lost":
+      return phase.reason;
+    case "parked":
+    case "failed":
+    case "closed":
+      return phase.kind;
+    // The loss, the park or the failed init between was not written: only that somebody else was asked is known.
+    case "opening":
+    case "claimed":
+    case "active":
+    case "rebuilding":
+      return "replaced";
+  }
+}
