@@ -1,0 +1,68 @@
+/**
+ * One message under its fence. An answer that did not come is resolved by looking, never by guessing (B1, F29):
+ * the message is recognised by its commit id, and tried again as long as nobody has appended anything.
+ */
+import type { Bus, Headers, StoredMessage } from "../bus/bus.ts";
+import { isFault } from "../errors/index.ts";
+import { type Backoff, backoffMs, type Runtime, sleep } from "../runtime/index.ts";
+import { headers } from "./headers.ts";
+
+export interface FencedMessage {
+  stream: string;
+  subject: string;
+  expectLastSeq: number;
+  /** Unique to this message; travels as header. */
+  commitId: string;
+  headers: Headers;
+  body: Uint8Array;
+}
+
+export type FencedOutcome = { kind: "stored"; seq: number } | { kind: "conflict" };
+
+const backoff: Backoff = { initialMs: 50, maxMs: 2_000, factor: 2 };
+
+export async function appendFenced(
+  bus: Bus,
+  runtime: Runtime,
+  instanceId: string,
+  message: FencedMessage,
+): Promise<FencedOutcome> {
+  const options = {
+    headers: { ...message.headers, [headers.commit]: message.commitId },
+    expectLastSeq: message.expectLastSeq,
+  };
+  const outcome = await bus.publish(message.subject, message.body, options);
+  if (outcome.kind !== "unknown") return outcome;
+  for (let attempt = 1; ; attempt++) {
+    const last = await lookAgain(bus, runtime, message);
+    const landed = last?.headers[headers.commit] === message.commitId;
+    if (landed || (last?.seq ?? 0) !== message.expectLastSeq) {
+      // If ours landed and somebody has appended on top of it, they have taken over with it: fenced all the same.
+      runtime.announce({ kind: "append.ambiguous", instanceId, landed });
+      return landed && last ? { kind: "stored", seq: last.seq } : { kind: "conflict" };
+    }
+    await sleep(runtime.clock, backoffMs(backoff, attempt));
+    const again = await bus.publish(message.subject, message.body, options);
+    if (again.kind === "stored") {
+      runtime.announce({ kind: "append.ambiguous", instanceId, landed: false });
+      return again;
+    }
+    // A conflict now may be with our own first try, which came late: look.
+  }
+}
+
+/** From the leader: a replica may not have it yet. */
+async function lookAgain(
+  bus: Bus,
+  runtime: Runtime,
+  message: FencedMessage,
+): Promise<StoredMessage | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bus.last(message.stream, message.subject, { leader: true });
+    } catch (error) {
+      if (!isFault(error, "transient") || error.code === "bus_closed") throw error;
+    }
+    await sleep(runtime.clock, backoffMs(backoff, attempt));
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * From a stream of its own into the shared one. Every step may be repeated, by several at once, after a crash anywhere:
+ * seal the own stream, copy what is not copied yet under the fence, compare, delete. Nothing is deleted before the copy
+ * was read back, and the copy is never undone: a slow second archiver could not tell that the first had finished.
+ */
+import type { Commit, EventKind } from "../../schemas/index.ts";
+import type { Bus, StoredMessage } from "../bus/bus.ts";
+import { Fault } from "../errors/index.ts";
+import { type Runtime, sleep } from "../runtime/index.ts";
+import { appendFenced } from "./append-fenced.ts";
+import { decodeCommit } from "./codec.ts";
+import { commitsOnly, executionStartOf, headers, lastCommitSeqOf, sealOf } from "./headers.ts";
+import { type Place, seal } from "./locate.ts";
+
+export interface ArchiveJob {
+  bus: Bus;
+  runtime: Runtime;
+  instanceId: string;
+  own: Place;
+  shared: Place;
+}
+
+const terminal: ReadonlySet<EventKind> = new Set([
+  "instance.completed",
+  "instance.failed",
+  "instance.cancelled",
+  "instance.terminated",
+] satisfies EventKind[]);
+
+/** False where there was nothing to move. */
+export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
+  const { bus, own } = job;
+  const last = await sealed(job);
+  if (last === undefined) return false;
+  if (sealOf(last) === "archive") {
+    const commits = await readOwn(job, last);
+    await copy(job, commits);
+  }
+  return bus.deleteStream(own.stream);
+}
+
+/** The seal at the end of the own stream, set if need be. */
+async function sealed(job: ArchiveJob): Promise<StoredMessage | undefined> {
+  const { bus, runtime, instanceId, own } = job;
+  for (;;) {
+    const last = await bus.last(own.stream, own.subject, { leader: true });
+    if (last === undefined || sealOf(last) !== undefined) return last;
+    await requireEnded(job, last);
+    // Conflict: another archiver sealed it, or the instance was not at its end. Looked at anew either way.
+    await seal(bus, runtime, instanceId, own, "archive", last);
+  }
+}
+
+async function requireEnded({ bus, instanceId }: ArchiveJob, last: StoredMessage): Promise<void> {
+  const commit: Commit = await decodeCommit(bus, instanceId, last);
+  if (commit.events.some((event) => terminal.has(event.kind))) return;
+  throw new Fault("contract", {
+    code: "instance_running",
+    message: `instance ${instanceId} has not ended: its history stays where it is`,
+  });
+}
+
+async function readOwn({ bus, runtime, own }: ArchiveJob, last: StoredMessage): Promise<StoredMessage[]> {
+  const wanted = lastCommitSeqOf(last);
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    const messages = commitsOnly((await bus.read(own.stream, own.subject)) ?? []);
+    if (messages.at(-1)?.seq === wanted) return messages;
+    await sleep(runtime.clock, 10 * attempt);
+  }
+  throw new Fault("transient", {
+    code: "history_incomplete",
+    message: `${own.stream} does not show message ${wanted}`,
+  });
+}
+
+async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
+  const { bus, runtime, instanceId, shared } = job;
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    const there = (await bus.read(shared.stream, shared.subject)) ?? [];
+    const copied = copiesOf(there, commits);
+    // Read back and found whole: this is the verification.
+    if (copied.length === commits.length) return;
+    let lastSeq = there.at(-1)?.seq ?? 0;
+    const sequences = new Map(copied.map((message, index) => [commits[index]?.seq, message.seq]));
+    for (const [index, commit] of commits.entries()) {
+      if (index < copied.length) continue;
+      const starts = executionStartOf(commit);
+      const outcome = await appendFenced(bus, runtime, instanceId, {
+        ...shared,
+        expectLastSeq: lastSeq,
+        commitId: commit.headers[headers.commit] ?? `copy-${commit.seq}`,
+        headers: copyHeaders(commit, index === 0, starts === commit.seq ? undefined : sequences.get(starts)),
+        body: commit.body,
+      });
+      // Another archiver is at it, or a replica showed us too little: look again.
+      if (outcome.kind === "conflict") break;
+      lastSeq = outcome.seq;
+      sequences.set(commit.seq, outcome.seq);
+    }
+    if (attempt > 1) await sleep(runtime.clock, 10 * attempt);
+  }
+  throw new Fault("transient", {
+    code: "archive_incomplete",
+    message: `the copy of ${instanceId} in ${shared.stream} could not be completed`,
+  });
+}
+
+/** The messages of the latest copy, if they are a beginning of what is to be copied; strays count as nothing. */
+function copiesOf(there: StoredMessage[], commits: StoredMessage[]): StoredMessage[] {
+  const start = there.findLastIndex((message) => message.headers[headers.archived] !== undefined);
+  if (start < 0) return [];
+  const copies = there.slice(start);
+  const same = copies.every((message, index) => {
+    const original = commits[index];
+    return (
+      original !== undefined &&
+      message.headers[headers.commit] === original.headers[headers.commit] &&
+      Buffer.compare(message.body, original.body) === 0
+    );
+  });
+  return same ? copies : [];
+}
+
+function copyHeaders(
+  commit: StoredMessage,
+  first: boolean,
+  executionStart: number | undefined,
+): Record<string, string> {
+  const copied: Record<string, string> = {};
+  const blob = commit.headers[headers.blob];
+  if (blob !== undefined) copied[headers.blob] = blob;
+  if (executionStart !== undefined) copied[headers.executionStart] = String(executionStart);
+  if (first) copied[headers.archived] = "true";
+  return copied;
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { BlobRef, Commit } from "../../schemas/index.ts";
+import type { Bus, StoredMessage } from "../bus/bus.ts";
+import { Fault } from "../errors/index.ts";
+import { headers } from "./headers.ts";
+
+/** Room for headers and subject inside the server's limit. */
+const headroomBytes = 8 * 1024;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const nothing = new Uint8Array();
+
+export interface EncodedCommit {
+  body: Uint8Array;
+  /** Present where the body was too big: it lies in the blob store, to be written before the message. */
+  overflow?: { ref: BlobRef; bytes: Uint8Array };
+}
+
+export function encodeCommit(commit: Commit, maxPayloadBytes: number): EncodedCommit {
+  const bytes = encoder.encode(JSON.stringify(commit));
+  if (bytes.length <= maxPayloadBytes - headroomBytes) return { body: bytes };
+  const sha256 = digest(bytes);
+  const ref = { key: `commits/${commit.instanceId}/${commit.commitId}`, bytes: bytes.length, sha256 };
+  return { body: nothing, overflow: { ref, bytes } };
+}
+
+/** What cannot be read parks its instance (T9): a newer version wrote it, or it was damaged. */
+export async function decodeCommit(bus: Bus, instanceId: string, message: StoredMessage): Promise<Commit> {
+  const ref = message.headers[headers.blob];
+  const body = ref === undefined ? message.body : await fetchOverflow(bus, instanceId, message, ref);
+  const parsed = Commit.safeParse(parseJson(body));
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw unreadable(instanceId, message, `${issue?.path.join(".") || "(commit)"}: ${issue?.message}`);
+  }
+  if (parsed.data.instanceId !== instanceId) {
+    throw unreadable(instanceId, message, `it belongs to instance ${parsed.data.instanceId}`);
+  }
+  return parsed.data;
+}
+
+async function fetchOverflow(
+  bus: Bus,
+  instanceId: string,
+  message: StoredMessage,
+  header: string,
+): Promise<Uint8Array> {
+  const ref = overflowRef(header);
+  if (!ref) throw unreadable(instanceId, message, "its blob reference does not parse");
+  const bytes = await bus.blobs.get(ref.key);
+  if (!bytes) throw unreadable(instanceId, message, `blob ${ref.key} is missing`);
+  if (digest(bytes) !== ref.sha256) throw unreadable(instanceId, message, `blob ${ref.key} is damaged`);
+  return bytes;
+}
+
+export const overflowRef = (header: string): BlobRef | undefined =>
+  BlobRef.safeParse(parseJson(encoder.encode(header))).data;
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(body));
+  } catch {
+    return undefined; // the schema says what is wrong
+  }
+}
+
+const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+const unreadable = (instanceId: string, message: StoredMessage, why: string): Fault =>
+  new Fault("bug", {
+    code: "history_unreadable",
+    message: `history of ${instanceId}, message ${message.seq}: ${why}`,
+    details: { instanceId, subject: message.subject, seq: message.seq },
+  });

@@ -1,0 +1,208 @@
+/**
+ * Histories of instances: append under a fence, read back, put away.
+ *
+ * T1 One commit is one message, stored only if the subject's last sequence is the one its writer knows. T4 follows:
+ * who does not know the last sequence is `fenced`. Where a history lies is decided once, see locate.ts (H1–H3).
+ */
+import type { Commit } from "../../schemas/index.ts";
+import type { Bus, StoredMessage } from "../bus/bus.ts";
+import type { Subjects } from "../bus/subjects.ts";
+import { ownHistory, topology } from "../bus/topology.ts";
+import { Fault, isFault } from "../errors/index.ts";
+import { type Runtime, sleep } from "../runtime/index.ts";
+import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
+import { archiveHistory } from "./archive.ts";
+import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
+import { commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
+import { type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
+import { OwnStreamLimit } from "./own-stream-limit.ts";
+
+export interface HistoryStoreOptions {
+  bus: Bus;
+  names: Subjects;
+  layout: "per-instance" | "shared";
+  /** Beyond so many live streams new instances are placed in the shared ones. */
+  maxOwnStreams: number;
+  shards: number;
+  replicas: number;
+  runtime: Runtime;
+}
+
+/** Where the next commit of an instance goes, and behind what. Whoever has an old one is fenced. */
+export interface Position extends Place {
+  /** 0: nothing there yet. */
+  readonly lastSeq: number;
+  readonly executionStartSeq: number;
+}
+
+export interface LoadedHistory {
+  /** Of the latest execution; signals that came before the start belong to the first. */
+  commits: Commit[];
+  position: Position;
+}
+
+export type AppendOutcome = { kind: "appended"; position: Position } | { kind: "fenced" };
+
+const fenced: AppendOutcome = { kind: "fenced" };
+
+export class HistoryStore {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+  readonly #options: HistoryStoreOptions;
+  readonly #limit: OwnStreamLimit;
+
+  constructor(options: HistoryStoreOptions) {
+    const { bus, names, runtime, maxOwnStreams, shards, replicas } = options;
+    this.#options = options;
+    this.#bus = bus;
+    this.#names = names;
+    // Partitions do not change the number of streams; one more for the blobs.
+    const others = topology(names, { partitions: 1, historyShards: shards, replicas }).length + 1;
+    this.#limit = new OwnStreamLimit({ bus, runtime, max: maxOwnStreams, others });
+  }
+
+  async load(instanceId: string): Promise<LoadedHistory | undefined> {
+    const found = await this.#locate(instanceId);
+    if (!found) return undefined;
+    const messages = await this.#readFrom(found, executionStartOf(found.last));
+    // Somebody may have gone on since, even into the next execution.
+    const last = messages.at(-1) ?? found.last;
+    const executionStartSeq = executionStartOf(last);
+    const current = messages.filter((message) => message.seq >= executionStartSeq);
+    const commits = await this.#decode(instanceId, current);
+    const { stream, subject } = found;
+    return { commits, position: { stream, subject, lastSeq: last.seq, executionStartSeq } };
+  }
+
+  /** A place for an instance that has no history. Throws transient `history_exists` where it has one after all. */
+  async place(instanceId: string): Promise<Position> {
+    const { layout, replicas } = this.#options;
+    const shared = this.#shared(instanceId);
+    if (layout === "shared" || !(await this.#limit.take())) return start(shared);
+    const own = this.#own(instanceId);
+    await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+    // H2: only now, and from the leader.
+    if (await this.#bus.last(shared.stream, shared.subject, { leader: true })) {
+      await retire(this.#bus, this.#options.runtime, instanceId, own);
+      throw new Fault("transient", {
+        code: "history_exists",
+        message: `instance ${instanceId} has a history in ${shared.stream}`,
+      });
+    }
+    return start(own);
+  }
+
+  /** The hot path: one round trip. */
+  async append(
+    position: Position,
+    commit: Commit,
+    { startsExecution }: { startsExecution: boolean },
+  ): Promise<AppendOutcome> {
+    const { stream, subject, lastSeq } = position;
+    const encoded = encodeCommit(commit, this.#bus.maxPayloadBytes);
+    // Signals before the start are part of the first execution.
+    const starts = lastSeq === 0 || (startsExecution && commit.execution > 1);
+    const extra: Record<string, string> = {};
+    if (!starts) extra[headers.executionStart] = String(position.executionStartSeq);
+    if (encoded.overflow) {
+      extra[headers.blob] = JSON.stringify(encoded.overflow.ref);
+      await this.#bus.blobs.put(encoded.overflow.ref.key, encoded.overflow.bytes);
+    }
+    let outcome: FencedOutcome;
+    try {
+      outcome = await appendFenced(this.#bus, this.#options.runtime, commit.instanceId, {
+        stream,
+        subject,
+        expectLastSeq: lastSeq,
+        commitId: commit.commitId,
+        headers: extra,
+        body: encoded.body,
+      });
+    } catch (error) {
+      // Archived and deleted since: whoever is still here must load again.
+      if (isFault(error, "transient") && error.code === "no_stream") return fenced;
+      throw error;
+    }
+    if (outcome.kind === "conflict") return fenced;
+    if (lastSeq === 0 && (await this.#ownerElsewhere(position, commit.instanceId))) return fenced;
+    const { seq } = outcome;
+    const executionStartSeq = starts ? seq : position.executionStartSeq;
+    return { kind: "appended", position: { stream, subject, lastSeq: seq, executionStartSeq } };
+  }
+
+  /** Every execution, oldest first. */
+  async readAll(instanceId: string): Promise<Commit[] | undefined> {
+    const found = await this.#locate(instanceId);
+    return found && this.#decode(instanceId, await this.#readFrom(found, 1));
+  }
+
+  async exists(instanceId: string): Promise<boolean> {
+    return (await this.#locate(instanceId)) !== undefined;
+  }
+
+  /** Moves the history of an ended instance into the shared stream. Any number may try, and die trying. */
+  async archive(instanceId: string): Promise<void> {
+    const { runtime } = this.#options;
+    const moved = await archiveHistory({
+      bus: this.#bus,
+      runtime,
+      instanceId,
+      own: this.#own(instanceId),
+      shared: this.#shared(instanceId),
+    });
+    if (moved) runtime.announce({ kind: "history.archived", instanceId });
+  }
+
+  /** Forgets an instance: its streams, its subject, its blobs. */
+  async remove(instanceId: string): Promise<void> {
+    const own = this.#own(instanceId);
+    const shared = this.#shared(instanceId);
+    const messages = await Promise.all([
+      this.#bus.read(own.stream, own.subject),
+      this.#bus.read(shared.stream, shared.subject),
+    ]);
+    // Blobs first: were the messages gone, nobody would know them after a crash.
+    for (const message of messages.flatMap((list) => list ?? [])) {
+      const blob = message.headers[headers.blob];
+      const ref = blob === undefined ? undefined : overflowRef(blob);
+      if (ref) await this.#bus.blobs.delete(ref.key);
+    }
+    await this.#bus.deleteStream(own.stream);
+    await this.#bus.purge(shared.stream, shared.subject);
+  }
+
+  #own = (instanceId: string): Place => ownPlace(this.#names, instanceId);
+  #shared = (instanceId: string): Place => sharedPlace(this.#names, instanceId, this.#options.shards);
+
+  #locate(instanceId: string): Promise<Located | undefined> {
+    const own = this.#own(instanceId);
+    return locate(this.#bus, this.#options.runtime, instanceId, own, this.#shared(instanceId));
+  }
+
+  /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
+  async #ownerElsewhere(position: Position, instanceId: string): Promise<boolean> {
+    const own = this.#own(instanceId);
+    return position.stream !== own.stream && (await this.#bus.streamInfo(own.stream)) !== undefined;
+  }
+
+  /** Replicas may lag behind the last message we were shown. */
+  async #readFrom(found: Located, fromSeq: number): Promise<StoredMessage[]> {
+    const wanted = lastCommitSeqOf(found.last);
+    if (wanted === found.last.seq && fromSeq === wanted) return [found.last];
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      const messages = commitsOnly((await this.#bus.read(found.stream, found.subject, fromSeq)) ?? []);
+      if ((messages.at(-1)?.seq ?? 0) >= wanted) return messages;
+      await sleep(this.#options.runtime.clock, 10 * attempt);
+    }
+    throw new Fault("transient", {
+      code: "history_incomplete",
+      message: `${found.stream} does not show message ${wanted} of ${found.subject}`,
+    });
+  }
+
+  #decode(instanceId: string, messages: StoredMessage[]): Promise<Commit[]> {
+    return Promise.all(messages.map((message) => decodeCommit(this.#bus, instanceId, message)));
+  }
+}
+
+const start = (place: Place): Position => ({ ...place, lastSeq: 0, executionStartSeq: 0 });
