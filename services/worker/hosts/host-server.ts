@@ -1,0 +1,226 @@
+/**
+ * The end that runs user code: keeps the states of its sessions and answers requests about them, one answer each,
+ * whatever the code throws.
+ */
+import { bareSessionType, type Failure } from "../../../schemas/index.ts";
+import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
+import { Fault, fromFailure, toFailure } from "../../../shared/errors/index.ts";
+import { Contexts } from "./contexts.ts";
+import { EventQueue } from "./event-queue.ts";
+import {
+  type FromHost,
+  type HostRequest,
+  type Item,
+  movable,
+  type Post,
+  type SessionFacts,
+  type ToHost,
+} from "./protocol.ts";
+
+export interface Hosted {
+  readonly session: SessionFacts;
+  /** Undefined for bare sessions. */
+  readonly definition: AnySession | undefined;
+  readonly events: EventQueue;
+  state: unknown;
+}
+
+export class HostServer {
+  readonly #app: App;
+  readonly #post: Post<FromHost>;
+  readonly #contexts: Contexts;
+  readonly #hosted = new Map<string, Hosted>();
+  readonly #running = new Map<number, AbortController>();
+
+  constructor(app: App, post: Post<FromHost>) {
+    this.#app = app;
+    this.#post = post;
+    this.#contexts = new Contexts(post);
+  }
+
+  receive(message: ToHost): void {
+    switch (message.kind) {
+      case "request":
+        void this.#answer(message.id, message.request);
+        return;
+      case "abort":
+        this.#running.get(message.id)?.abort(fromFailure(message.reason));
+        return;
+      case "event":
+        this.#hosted.get(message.key)?.events.push({ name: message.name, payload: message.payload });
+        return;
+      case "wrote":
+        this.#contexts.wrote(message.write, message.error);
+        return;
+      case "ping":
+        this.#post({ kind: "pong", n: message.n, rssBytes: process.memoryUsage.rss() });
+    }
+  }
+
+  async #answer(id: number, request: HostRequest): Promise<void> {
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    try {
+      const value = await this.#run(id, request, controller.signal);
+      const bytes = request.kind === "checkpoint" && value instanceof Uint8Array ? movable(value) : undefined;
+      this.#post({ kind: "done", id, value }, bytes);
+    } catch (error) {
+      this.#post({ kind: "failed", id, error: failureOf(error, request) });
+    } finally {
+      this.#running.delete(id);
+      this.#contexts.ended(id);
+    }
+  }
+
+  async #run(id: number, request: HostRequest, signal: AbortSignal): Promise<unknown> {
+    switch (request.kind) {
+      case "init":
+        return this.#init(id, request, signal);
+      case "call":
+        return this.#call(id, request, signal);
+      case "activity":
+        return this.#activity(id, request, signal);
+      case "adopt":
+        return this.#adopt(request.key, request.session);
+      case "snapshot": {
+        const { definition, state } = this.#find(request.key);
+        return definition?.snapshot?.(state);
+      }
+      case "checkpoint": {
+        const { definition, state } = this.#find(request.key);
+        const bytes: unknown = await definition?.checkpoint?.(state);
+        if (bytes instanceof Uint8Array) return bytes;
+        throw new Fault("application", {
+          code: "invalid_checkpoint",
+          message: `checkpoint of ${definition?.name ?? bareSessionType} must return a Uint8Array`,
+        });
+      }
+      case "shutdown":
+        return this.#shutdown(id, request.key, signal);
+    }
+  }
+
+  async #init(
+    id: number,
+    request: Extract<HostRequest, { kind: "init" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { session, restore } = request;
+    const definition = this.#definitionOf(session.type);
+    const hosted: Hosted = { session, definition, events: new EventQueue(), state: undefined };
+    if (definition) {
+      const what = `config of session type ${definition.name}`;
+      const config = validate(definition.config, request.config, "invalid_config", what);
+      const ctx = this.#contexts.init(id, hosted, signal);
+      hosted.state =
+        restore && definition.restore
+          ? await definition.restore(ctx, config, restore)
+          : await definition.init(ctx, config);
+    }
+    this.#hosted.set(session.key, hosted);
+  }
+
+  async #call(
+    id: number,
+    request: Extract<HostRequest, { kind: "call" }>,
+    signal: AbortSignal,
+  ): Promise<Item[]> {
+    const hosted = this.#find(request.key);
+    const { name } = request;
+    const call = Object.hasOwn(hosted.definition?.calls ?? {}, name)
+      ? hosted.definition?.calls[name]
+      : undefined;
+    if (!call) throw unknownCode("call", name, `session type ${hosted.session.type}`);
+    const what = `${hosted.session.type}.${name}`;
+    const ctx = this.#contexts.run(id, request.run, hosted, signal);
+    const parse = (input: unknown) => validate(call.input, input, "invalid_input", `input of ${what}`);
+    const check = (value: unknown) => validate(call.output, value, "invalid_output", `output of ${what}`);
+    if (!call.batch) {
+      const value: unknown = await call.run(hosted.state, parse(request.inputs[0]) as never, ctx);
+      return [itemOf(() => check(value))];
+    }
+    // An input that does not parse fails alone; the handler sees the others.
+    const inputs = request.inputs.map((input) => itemOf(() => parse(input)));
+    const good = inputs.flatMap((item) => (item.ok ? [item.value] : []));
+    const results: unknown = good.length > 0 ? await call.run(hosted.state, good as never, ctx) : [];
+    if (!Array.isArray(results) || results.length !== good.length) {
+      throw new Fault("application", {
+        code: "invalid_batch_result",
+        message: `${what} got ${good.length} inputs and must return an array of as many results`,
+      });
+    }
+    let at = 0;
+    return inputs.map((item): Item => {
+      if (!item.ok) return item;
+      const value: unknown = results[at++];
+      return value instanceof Error ? { ok: false, error: toFailure(value) } : itemOf(() => check(value));
+    });
+  }
+
+  async #activity(
+    id: number,
+    request: Extract<HostRequest, { kind: "activity" }>,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const hosted = this.#find(request.key);
+    const { name } = request;
+    const activity = this.#app.activities.get(name);
+    if (!activity) throw unknownCode("activity", name, "this worker");
+    const ctx = this.#contexts.run(id, request.run, hosted, signal);
+    const input = validate(activity.input, request.input, "invalid_input", `input of ${name}`);
+    return validate(activity.output, await activity.run(ctx, input), "invalid_output", `output of ${name}`);
+  }
+
+  #adopt(key: string, session: SessionFacts): void {
+    const hosted = this.#find(key);
+    this.#hosted.delete(key);
+    this.#hosted.set(session.key, { ...hosted, session });
+  }
+
+  /** Forgotten before the user's code runs, so it runs once however often it is asked for. */
+  async #shutdown(id: number, key: string, signal: AbortSignal): Promise<void> {
+    const hosted = this.#hosted.get(key);
+    if (!hosted) return;
+    this.#hosted.delete(key);
+    hosted.events.close();
+    await hosted.definition?.shutdown?.(hosted.state, this.#contexts.init(id, hosted, signal));
+  }
+
+  #find(key: string): Hosted {
+    const hosted = this.#hosted.get(key);
+    if (hosted) return hosted;
+    throw new Fault("bug", { code: "no_such_state", message: `no state of ${key} here` });
+  }
+
+  #definitionOf(type: string): AnySession | undefined {
+    if (type === bareSessionType) return undefined;
+    const definition = this.#app.sessions.get(type);
+    if (definition) return definition;
+    throw new Fault("config", { code: "unknown_session_type", message: `no session type ${type} here` });
+  }
+}
+
+const unknownCode = (what: string, name: string, where: string): Fault =>
+  new Fault("contract", { code: `unknown_${what}`, message: `${where} has no ${what} named ${name}` });
+
+function itemOf(make: () => unknown): Item {
+  try {
+    return { ok: true, value: make() };
+  } catch (error) {
+    return { ok: false, error: toFailure(error) };
+  }
+}
+
+/** Structured cloning refuses functions and the like; the user's words for it are about the value returned. */
+function failureOf(error: unknown, request: HostRequest): Failure {
+  if (error instanceof Error && error.name === "DataCloneError") {
+    const what = "name" in request ? request.name : request.kind;
+    return {
+      code: "not_serialisable",
+      message: `${what} returned a value that cannot be sent: ${error.message}`,
+      retryable: false,
+    };
+  }
+  const failure = toFailure(error);
+  return error instanceof Fault ? { ...failure, retryable: error.kind === "transient" } : failure;
+}

@@ -1,0 +1,21 @@
+import type { App } from "../../../shared/definitions/index.ts";
+import type { Host } from "./host.ts";
+import { HostClient } from "./host-client.ts";
+import { HostServer } from "./host-server.ts";
+
+/** State in the worker's own thread: nothing is copied, and nothing stands between the user's code and the worker. */
+export function inlineHost(app: App): Host {
+  const client: HostClient = new HostClient((message) => server.receive(message));
+  const server: HostServer = new HostServer(app, (message) => {
+    if (message.kind !== "ready" && message.kind !== "unable" && message.kind !== "pong")
+      client.receive(message);
+  });
+  return {
+    id: "inline",
+    isolation: "inline",
+    client,
+    onLost: () => () => undefined,
+    rssBytes: () => undefined,
+    end: async () => client.end(new Error("the worker has ended")),
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * What this worker can still take (S10): counts owned leases and claims under way, never work in flight. A place is
+ * given back once, however often it is asked to be.
+ */
+import type { Requirements } from "../../../schemas/index.ts";
+
+export interface Place {
+  free(): void;
+}
+
+export interface CapacityLimits {
+  max: number;
+  maxOf: (type: string) => number;
+  resources: Readonly<Record<string, number>>;
+}
+
+export class Capacity {
+  readonly #limits: CapacityLimits;
+  readonly #onChange: () => void;
+  readonly #perType = new Map<string, number>();
+  readonly #resources = new Map<string, number>();
+  readonly #waiting = new Set<() => void>();
+  #used = 0;
+
+  constructor(limits: CapacityLimits, onChange: () => void) {
+    this.#limits = limits;
+    this.#onChange = onChange;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get max(): number {
+    return this.#limits.max;
+  }
+
+  usedBy(type: string): number {
+    return this.#perType.get(type) ?? 0;
+  }
+
+  maxOf(type: string): number {
+    return Math.min(this.#limits.maxOf(type), this.#limits.max);
+  }
+
+  resourcesUsed(): Record<string, number> {
+    return Object.fromEntries(this.#resources);
+  }
+
+  roomFor(type: string): boolean {
+    return this.#used < this.#limits.max && this.usedBy(type) < this.maxOf(type);
+  }
+
+  take(type: string, requires: Requirements): Place | undefined {
+    const needs = Object.entries(requires.resources);
+    const enough = needs.every(
+      ([name, need]) => (this.#limits.resources[name] ?? 0) - (this.#resources.get(name) ?? 0) >= need,
+    );
+    if (!enough || !this.roomFor(type)) return undefined;
+    this.#count(type, needs, 1);
+    let held = true;
+    return {
+      free: () => {
+        if (!held) return;
+        held = false;
+        this.#count(type, needs, -1);
+        for (const wake of [...this.#waiting]) wake();
+      },
+    };
+  }
+
+  /** Resolves when there is room for the type, or the signal aborts. */
+  async untilRoom(type: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !this.roomFor(type)) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.#waiting.delete(wake);
+          signal.removeEventListener("abort", wake);
+          resolve();
+        };
+        this.#waiting.add(wake);
+        signal.addEventListener("abort", wake, { once: true });
+      });
+    }
+  }
+
+  #count(type: string, needs: [string, number][], by: 1 | -1): void {
+    this.#used += by;
+    this.#perType.set(type, this.usedBy(type) + by);
+    for (const [name, need] of needs) this.#resources.set(name, (this.#resources.get(name) ?? 0) + by * need);
+    this.#onChange();
+  }
+}
