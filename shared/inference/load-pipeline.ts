@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { whyNoCuda } from "./cuda-provider.ts";
 import { type ConcreteDevice, type Device, devicePlan } from "./device-plan.ts";
 import { importLibrary, type Library } from "./library.ts";
-import { checkRevision, locateModel, type ModelLocation } from "./locate-model.ts";
+import { locateModel, type ModelLocation } from "./locate-model.ts";
 import { modelError, reasonOf } from "./model-errors.ts";
 import { Pipeline, type Runnable, runBatch } from "./pipeline.ts";
 import type { Dtype, RunOptions, TextTask } from "./tasks.ts";
@@ -38,9 +38,13 @@ export interface LoadPipelineOptions {
 export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeline> {
   const startedAt = performance.now();
   const { task, model, device = "auto", fallback = false, runOptions = {} } = options;
-  const location = locateModel(options);
-  checkRevision(options.revision);
   const library = await importLibrary();
+  const location = locateModel({
+    ...options,
+    cacheDir: options.cacheDir ?? library.env.cacheDir ?? undefined,
+  });
+  // `pipeline()` forgets `cache_dir` for the first files it reads; a process has one cache anyway.
+  if (location.kind === "hub" && options.cacheDir) library.env.cacheDir = options.cacheDir;
   const residentBefore = process.memoryUsage.rss();
   const { runnable, used, why } = await firstThatWorks(
     library,
@@ -139,24 +143,19 @@ async function disposeOnFailure(runnable: Runnable, act: () => Promise<unknown>)
 
 const isRunnable = (value: unknown): value is Runnable => typeof value === "function" && "dispose" in value;
 
-function notFound(library: Library, location: ModelLocation, options: LoadPipelineOptions, cause: Error) {
-  const { model, dtype, allowRemote = false, cacheDir } = options;
-  if (location.kind === "folder") {
-    const files = onnxFiles(location.path).join(", ") || "none";
-    const asked = dtype ? `dtype ${dtype}` : "no dtype";
-    const message = `The model at ${location.path} lacks a file (${asked} asked; onnx files there: ${files}): ${cause.message}`;
-    return modelError("model_not_found", message, { details: { path: location.path, files }, cause });
+function notFound(
+  library: Library,
+  location: ModelLocation,
+  { model, dtype }: LoadPipelineOptions,
+  cause: Error,
+) {
+  if (location.kind === "hub") {
+    const message = `No model ${model} at ${library.env.remoteHost} (allowRemote is true): ${cause.message}`;
+    return modelError("model_not_found", message, { cause });
   }
-  const cache = cacheDir ?? library.env.cacheDir ?? "no cache";
-  const looked = location.lookedAt ?? "no local folder (localModelPath is not set)";
-  const hub = allowRemote
-    ? `and ${library.env.remoteHost} refused it (allowRemote is true)`
-    : `and the hub was not asked (allowRemote is false; set it to true to fetch from ${library.env.remoteHost})`;
-  const message = `No model ${model}: looked at ${looked}, in the cache ${cache}, ${hub}. ${cause.message}`;
-  return modelError("model_not_found", message, {
-    details: { path: location.lookedAt, cache, allowRemote },
-    cause,
-  });
+  const files = onnxFiles(location.path).join(", ") || "none";
+  const message = `The model at ${location.path} lacks a file (dtype: ${dtype ?? "not set"}; onnx files there: ${files}): ${cause.message}`;
+  return modelError("model_not_found", message, { details: { looked: [location.path], files }, cause });
 }
 
 function loadFailed(
