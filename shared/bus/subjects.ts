@@ -100,7 +100,8 @@ export function subjects(prefix = "") {
     /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
-    activityConsumer: (queue: string, activityName: string) => `a_${queue}_${activityName}`,
+    /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
+    activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
     claimsStream: `${bar}CLAIMS`,
     claimsSubjects: [`${dot}claims.*.*`],
     claim: (type: string, sessionId: string) =>

@@ -1,0 +1,186 @@
+/**
+ * Blobs in a JetStream object store, in its documented format (`nats object` reads and writes them), over the bus alone:
+ * reads are direct gets that survive a reconnect, where the client library's use a consumer that stalls.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { z } from "zod";
+import { Fault } from "../errors/index.ts";
+import type { BlobStore, Bus, StoredMessage } from "./bus.ts";
+import { decode, encode } from "./codec.ts";
+
+const chunkBytes = 128 * 1024;
+const parallelChunks = 8;
+const attempts = 3;
+
+const Meta = z.looseObject({
+  name: z.string(),
+  nuid: z.string(),
+  size: z.number(),
+  chunks: z.number(),
+  digest: z.string().default(""),
+  deleted: z.boolean().default(false),
+});
+type Meta = z.infer<typeof Meta>;
+
+const digestOf = (bytes: Uint8Array): string =>
+  `SHA-256=${createHash("sha256").update(bytes).digest("base64").replaceAll("+", "-").replaceAll("/", "_")}`;
+
+type BlobBus = Pick<Bus, "ensureStream" | "publish" | "last" | "read" | "lastPerSubject" | "purge">;
+
+export class ObjectBlobs implements BlobStore {
+  readonly #bus: BlobBus;
+  readonly #bucket: string;
+  readonly #stream: string;
+  readonly #replicas: number;
+  #created: Promise<unknown> | undefined;
+
+  constructor(bus: BlobBus, bucket: string, options: { replicas: number }) {
+    this.#bus = bus;
+    this.#bucket = bucket;
+    this.#stream = `OBJ_${bucket}`;
+    this.#replicas = options.replicas;
+  }
+
+  async put(key: string, bytes: Uint8Array): Promise<void> {
+    await this.#ensure();
+    const before = await this.#meta(key);
+    const { nuid, chunks } = await this.#putChunks(bytes);
+    const meta = {
+      name: key,
+      bucket: this.#bucket,
+      nuid,
+      size: bytes.length,
+      chunks,
+      mtime: new Date().toISOString(),
+      digest: digestOf(bytes),
+      options: { max_chunk_size: chunkBytes },
+      deleted: false,
+    };
+    await this.#putMeta(key, encode(meta), nuid);
+    if (before && !before.deleted) await this.#bus.purge(this.#stream, this.#subject(`C.${before.nuid}`));
+  }
+
+  /** Chunks are read in the order they were stored, so one that must be sent again means all under a new name. */
+  async #putChunks(bytes: Uint8Array): Promise<{ nuid: string; chunks: number }> {
+    const chunks = Math.ceil(bytes.length / chunkBytes);
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const nuid = randomUUID().replaceAll("-", "");
+      const subject = this.#subject(`C.${nuid}`);
+      let whole = true;
+      for (let first = 0; whole && first < chunks; first += parallelChunks) {
+        const group = Array.from({ length: Math.min(parallelChunks, chunks - first) }, (_, i) => first + i);
+        const outcomes = await Promise.all(
+          group.map((n) => this.#bus.publish(subject, bytes.subarray(n * chunkBytes, (n + 1) * chunkBytes))),
+        );
+        whole = outcomes.every((outcome) => outcome.kind === "stored");
+      }
+      if (whole) return { nuid, chunks };
+      await this.#bus.purge(this.#stream, subject);
+    }
+    throw this.#unstored();
+  }
+
+  async get(key: string): Promise<Uint8Array | undefined> {
+    // Somebody may put the same key meanwhile and so remove the chunks being read: then the newer one is read.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const meta = await this.#meta(key);
+      if (!meta || meta.deleted) return undefined;
+      const chunks =
+        meta.chunks === 0
+          ? []
+          : ((await this.#bus.read(this.#stream, this.#subject(`C.${meta.nuid}`))) ?? []);
+      const bytes = joined(chunks);
+      if (bytes.length === meta.size && digestOf(bytes) === padded(meta.digest)) return bytes;
+      if ((await this.#meta(key))?.nuid === meta.nuid) break;
+    }
+    throw new Fault("transient", {
+      code: "blob_damaged",
+      message: `blob ${key} does not have the content it was stored with`,
+    });
+  }
+
+  async has(key: string): Promise<boolean> {
+    const meta = await this.#meta(key);
+    return meta !== undefined && !meta.deleted;
+  }
+
+  async delete(key: string): Promise<boolean> {
+    const meta = await this.#meta(key);
+    if (!meta || meta.deleted) return false;
+    const deleted = { ...meta, size: 0, chunks: 0, digest: "", deleted: true };
+    await this.#putMeta(key, encode(deleted), `${meta.nuid}-deleted`);
+    await this.#bus.purge(this.#stream, this.#subject(`C.${meta.nuid}`));
+    return true;
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    await this.#ensure();
+    const keys: string[] = [];
+    for await (const message of this.#bus.lastPerSubject(this.#stream, this.#subject("M.*"))) {
+      const meta = parse(message);
+      if (meta && !meta.deleted && meta.name.startsWith(prefix)) keys.push(meta.name);
+    }
+    return keys;
+  }
+
+  async #meta(key: string): Promise<Meta | undefined> {
+    const message = await this.#bus.last(this.#stream, this.#subject(metaOf(key)));
+    return message && parse(message);
+  }
+
+  /** An unknown outcome is asked again; the message id keeps the answer the same. */
+  async #putMeta(key: string, body: Uint8Array, msgId: string): Promise<void> {
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const options = { msgId, headers: { "Nats-Rollup": "sub" } };
+      const outcome = await this.#bus.publish(this.#subject(metaOf(key)), body, options);
+      if (outcome.kind === "stored") return;
+    }
+    throw this.#unstored();
+  }
+
+  #unstored(): Fault {
+    return new Fault("transient", {
+      code: "nats_unavailable",
+      message: `a blob was not stored in ${this.#bucket}: NATS did not answer`,
+    });
+  }
+
+  #subject(rest: string): string {
+    return `$O.${this.#bucket}.${rest}`;
+  }
+
+  async #ensure(): Promise<void> {
+    this.#created ??= this.#bus.ensureStream({
+      name: this.#stream,
+      subjects: [this.#subject("C.>"), this.#subject("M.>")],
+      retention: "limits",
+      replicas: this.#replicas,
+    });
+    try {
+      await this.#created;
+    } catch (error) {
+      this.#created = undefined; // asked again next time
+      throw error;
+    }
+  }
+}
+
+const metaOf = (key: string): string => {
+  const text = Buffer.from(key).toString("base64url");
+  return `M.${text.padEnd(Math.ceil(text.length / 4) * 4, "=")}`;
+};
+
+const padded = (digest: string): string => {
+  const [, text = ""] = digest.split("SHA-256=");
+  return `SHA-256=${text.padEnd(Math.ceil(text.length / 4) * 4, "=")}`;
+};
+
+function parse(message: StoredMessage): Meta | undefined {
+  const meta = decode(Meta, message.body);
+  return meta.kind === "ok" ? meta.value : undefined;
+}
+
+function joined(chunks: StoredMessage[]): Uint8Array {
+  const only = chunks.length === 1 ? chunks[0] : undefined;
+  return only ? only.body : new Uint8Array(Buffer.concat(chunks.map((chunk) => chunk.body)));
+}

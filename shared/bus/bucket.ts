@@ -1,0 +1,174 @@
+/**
+ * A key-value bucket over the bus, in the format of NATS key-value stores (`nats kv` reads and writes it).
+ *
+ * K1 Every write says how long it lives; nothing here drops a time to live in passing.
+ * K2 Each write carries an id of its own, so an unknown outcome (B1) is settled by looking whose value is there.
+ * K3 What was deleted or has expired is absent for readers and an event for watchers.
+ */
+import { type Random, systemRandom, token } from "../runtime/index.ts";
+import type { Bus, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
+import { bucketStream, bucketSubject } from "./subjects.ts";
+
+export interface Entry {
+  key: string;
+  revision: number;
+  value: Uint8Array;
+  /** Server time of the write, epoch ms. */
+  at: number;
+}
+
+export type BucketEvent =
+  | ({ kind: "put" } & Entry)
+  | { kind: "deleted"; key: string; revision: number; at: number }
+  | { kind: "expired"; key: string; revision: number; at: number };
+
+export type WriteOutcome =
+  | { kind: "written"; revision: number }
+  /** Somebody else's write, or none, is there instead of what was expected. */
+  | { kind: "conflict" }
+  /** Not answered, and not to be found out now. */
+  | { kind: "unknown" };
+
+export interface WriteOptions {
+  ttlMs?: number;
+  timeoutMs?: number;
+}
+
+const operation = "KV-Operation";
+const writeId = "Holdfast-Write";
+const empty = new Uint8Array(0);
+
+export class Bucket {
+  readonly name: string;
+  readonly stream: string;
+  readonly #bus: Bus;
+  readonly #writer: string;
+  #writes = 0;
+
+  constructor(bus: Bus, name: string, options: { random?: Random } = {}) {
+    this.name = name;
+    this.stream = bucketStream(name);
+    this.#bus = bus;
+    this.#writer = token(options.random ?? systemRandom, 12);
+  }
+
+  async get(key: string, options: { leader?: boolean } = {}): Promise<Entry | undefined> {
+    const message = await this.#bus.last(this.stream, this.#subject(key), options);
+    return message && absence(message) === undefined ? this.#entry(message) : undefined;
+  }
+
+  put(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<WriteOutcome> {
+    return this.#write(key, value, options);
+  }
+
+  /** Written only where the key is absent: never there, deleted or expired. */
+  async create(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<WriteOutcome> {
+    const first = await this.#write(key, value, { ...options, expectLastSeq: 0 });
+    if (first.kind !== "conflict") return first;
+    const there = await this.#bus.last(this.stream, this.#subject(key), { leader: true });
+    if (there && absence(there) === undefined) return first;
+    return this.#write(key, value, { ...options, expectLastSeq: there?.seq ?? 0 });
+  }
+
+  /** Written only over this revision. */
+  update(
+    key: string,
+    value: Uint8Array,
+    revision: number,
+    options: WriteOptions = {},
+  ): Promise<WriteOutcome> {
+    return this.#write(key, value, { ...options, expectLastSeq: revision });
+  }
+
+  /** Leaves a note of the deletion; with `ttlMs` the note itself goes after that time. */
+  delete(key: string, options: WriteOptions & { revision?: number } = {}): Promise<WriteOutcome> {
+    const { revision, ...rest } = options;
+    return this.#write(key, empty, {
+      ...rest,
+      headers: { [operation]: "DEL" },
+      ...(revision === undefined ? {} : { expectLastSeq: revision }),
+    });
+  }
+
+  async *entries(filter = ">"): AsyncGenerator<Entry, void, undefined> {
+    for await (const message of this.#bus.lastPerSubject(this.stream, this.#subject(filter))) {
+      if (absence(message) === undefined) yield this.#entry(message);
+    }
+  }
+
+  /** Everything there now, then every change. Deletions from before the start are not reported. */
+  watch(
+    filter: string,
+    listener: { onEntry: (event: BucketEvent) => void; onCaughtUp?: () => void },
+  ): Promise<Stoppable> {
+    let caughtUp = false;
+    return this.#bus.tail(this.stream, this.#subject(filter), {
+      existing: true,
+      onMessage: (message) => {
+        const event = this.event(message);
+        if (event.kind === "put" || caughtUp) listener.onEntry(event);
+      },
+      onCaughtUp: () => {
+        caughtUp = true;
+        listener.onCaughtUp?.();
+      },
+    });
+  }
+
+  /** What a message of the bucket's stream means; for those who read it with a consumer. */
+  event(message: StoredMessage): BucketEvent {
+    const kind = absence(message);
+    if (kind === undefined) return { kind: "put", ...this.#entry(message) };
+    return { kind, key: this.#key(message), revision: message.seq, at: message.at };
+  }
+
+  async #write(key: string, value: Uint8Array, options: PublishOptions): Promise<WriteOutcome> {
+    const id = `${this.#writer}-${this.#writes++}`;
+    const subject = this.#subject(key);
+    const publish = () =>
+      this.#bus.publish(subject, value, { ...options, headers: { ...options.headers, [writeId]: id } });
+    const first = await publish();
+    if (first.kind === "stored") return { kind: "written", revision: first.seq };
+    if (first.kind === "conflict") return first;
+    // K2: ours is there; or another's; or nothing happened yet, then it is tried once more.
+    const there = await this.#readBack(subject);
+    if (there === "unknown") return { kind: "unknown" };
+    if (there?.headers[writeId] === id) return { kind: "written", revision: there.seq };
+    if (options.expectLastSeq !== undefined && (there?.seq ?? 0) !== options.expectLastSeq) {
+      return { kind: "conflict" };
+    }
+    const second = await publish();
+    if (second.kind === "stored") return { kind: "written", revision: second.seq };
+    const now = await this.#readBack(subject);
+    if (now !== "unknown" && now?.headers[writeId] === id) return { kind: "written", revision: now.seq };
+    return second;
+  }
+
+  async #readBack(subject: string): Promise<StoredMessage | undefined | "unknown"> {
+    try {
+      return await this.#bus.last(this.stream, subject, { leader: true });
+    } catch {
+      return "unknown"; // no answer either: the caller is told that nothing is known
+    }
+  }
+
+  #subject(key: string): string {
+    return bucketSubject(this.name, key);
+  }
+
+  #key(message: StoredMessage): string {
+    return message.subject.slice(bucketSubject(this.name, "").length);
+  }
+
+  #entry(message: StoredMessage): Entry {
+    return { key: this.#key(message), revision: message.seq, value: message.body, at: message.at };
+  }
+}
+
+/** Why a message of a bucket is no value; undefined where it is one. */
+function absence(message: StoredMessage): "deleted" | "expired" | undefined {
+  const { headers } = message;
+  if (headers["Nats-Marker-Reason"] === "MaxAge") return "expired";
+  if (headers["Nats-Marker-Reason"] !== undefined || headers[operation] !== undefined) return "deleted";
+  return undefined;
+}

@@ -1,0 +1,111 @@
+/** Between values and bytes. What comes off the wire is measured before it is parsed (F32). */
+import type { z } from "zod";
+import { Fault } from "../errors/index.ts";
+
+export type Decoded<T> = { kind: "ok"; value: T } | { kind: "invalid"; message: string };
+
+export interface DecodeLimits {
+  maxBytes?: number;
+  maxDepth?: number;
+}
+
+const defaultMaxBytes = 64 * 1024 * 1024;
+const defaultMaxDepth = 200;
+const encoder = new TextEncoder();
+const strictText = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function encode(value: unknown): Uint8Array {
+  const text = JSON.stringify(value);
+  if (text === undefined) {
+    throw new Fault("bug", { code: "not_serialisable", message: `a ${typeof value} has no JSON form` });
+  }
+  return encoder.encode(text);
+}
+
+export function decode<S extends z.ZodType>(
+  schema: S,
+  bytes: Uint8Array,
+  limits?: DecodeLimits,
+): Decoded<z.output<S>> {
+  const parsed = parseJson(bytes, limits);
+  if (parsed.kind === "invalid") return parsed;
+  const checked = schema.safeParse(parsed.value);
+  return checked.success
+    ? { kind: "ok", value: checked.data }
+    : { kind: "invalid", message: describe(checked.error) };
+}
+
+/** JSON of unknown origin as a value that is safe to look at: bounded in size and depth, without prototype tricks. */
+export function parseJson(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded<unknown> {
+  const { maxBytes = defaultMaxBytes, maxDepth = defaultMaxDepth } = limits;
+  if (bytes.length > maxBytes) {
+    return { kind: "invalid", message: `${bytes.length} bytes, at most ${maxBytes} are allowed` };
+  }
+  if (isDeeperThan(bytes, maxDepth))
+    return { kind: "invalid", message: `nested deeper than ${maxDepth} levels` };
+  let text: string;
+  try {
+    text = strictText.decode(bytes);
+  } catch {
+    return { kind: "invalid", message: "not UTF-8 text" };
+  }
+  try {
+    return { kind: "ok", value: suspicious.test(text) ? JSON.parse(text, harmless) : JSON.parse(text) };
+  } catch (error) {
+    return {
+      kind: "invalid",
+      message: `not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    };
+  }
+}
+
+/** A key may be written with escapes, so any escape is looked at twice. */
+const suspicious = /__proto__|"constructor"|\\u/;
+
+/** Drops what a careless merge would let reach a prototype; any other key called `constructor` is the user's. */
+function harmless(key: string, value: unknown): unknown {
+  if (key === "__proto__") return undefined;
+  if (
+    key === "constructor" &&
+    typeof value === "object" &&
+    value !== null &&
+    Object.hasOwn(value, "prototype")
+  ) {
+    return undefined;
+  }
+  return value;
+}
+
+/** Counts brackets outside of strings. A parser or a schema may recurse on each level; this does not. */
+function isDeeperThan(bytes: Uint8Array, maxDepth: number): boolean {
+  if (bytes.length <= maxDepth) return false;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (inString) {
+      if (byte === backslash) i++;
+      else if (byte === quote) inString = false;
+    } else if (byte === quote) inString = true;
+    else if (byte === openBrace || byte === openBracket) {
+      if (++depth > maxDepth) return true;
+    } else if (byte === closeBrace || byte === closeBracket) depth--;
+  }
+  return false;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+function describe(error: z.ZodError): string {
+  const shown = error.issues.slice(0, 3).map((issue) => {
+    const path = issue.path.map(String).join(".");
+    return path === "" ? issue.message : `${path}: ${issue.message}`;
+  });
+  const more = error.issues.length - shown.length;
+  return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");
+}

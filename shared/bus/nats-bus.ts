@@ -1,0 +1,255 @@
+/** The real bus: each method goes to the part that knows how. */
+
+import { ObjectBlobs } from "./blobs.ts";
+import type {
+  BlobStore,
+  Bus,
+  BusState,
+  ConsumerInfo,
+  ConsumerSpec,
+  Consumption,
+  CoreMessage,
+  Delivery,
+  Headers,
+  PublishOptions,
+  PublishOutcome,
+  Reply,
+  Stoppable,
+  StoredMessage,
+  StreamInfo,
+  StreamSpec,
+} from "./bus.ts";
+import { Api } from "./nats/api.ts";
+import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
+import { Consumers } from "./nats/consumers.ts";
+import { lastOfEach } from "./nats/last-of-each.ts";
+import { Link } from "./nats/link.ts";
+import { Mux } from "./nats/mux.ts";
+import { busClosed } from "./nats/nats-errors.ts";
+import { Publisher } from "./nats/publish.ts";
+import { Reader } from "./nats/read.ts";
+import { Streams } from "./nats/streams.ts";
+import { Tail, type TailOptions } from "./nats/tail.ts";
+import { fromWire, statusOf, toWire } from "./nats/wire.ts";
+
+export interface BusOptions extends ConnectOptions {
+  /** Name of the object store for big values; `subjects(prefix).blobBucket`. */
+  blobBucket?: string;
+  /** Replicas of the object store, where this client is the one to create it. */
+  replicas?: number;
+  /** How long an idempotent question may take, waiting for a reconnect included. */
+  apiTimeoutMs?: number;
+}
+
+/** Connects, checks the server, and never gives the connection up again until it is closed. */
+export async function connectBus(options: BusOptions): Promise<Bus> {
+  const { nc, info } = await openConnection(options);
+  const bus = new NatsBus(new Link(nc, info, options.announce), options);
+  try {
+    await bus.checkJetStream(options);
+  } catch (error) {
+    await bus.close();
+    throw error;
+  }
+  options.announce({ kind: "bus.connected", url: shown({ url: nc.getServer() }), version: info.version });
+  return bus;
+}
+
+class NatsBus implements Bus {
+  readonly blobs: BlobStore;
+  readonly #link: Link;
+  readonly #inboxPrefix: string | undefined;
+  readonly #mux: Mux;
+  readonly #api: Api;
+  readonly #streams: Streams;
+  readonly #publisher: Publisher;
+  readonly #reader: Reader;
+  readonly #consumers: Consumers;
+
+  constructor(link: Link, options: BusOptions) {
+    this.#link = link;
+    this.#inboxPrefix = options.inboxPrefix;
+    this.#mux = new Mux(link, options.inboxPrefix);
+    this.#api = new Api(link, this.#mux, options.apiTimeoutMs ?? 5_000);
+    this.#streams = new Streams(this.#api);
+    this.#publisher = new Publisher(link, this.#mux);
+    this.#reader = new Reader(link, this.#mux, this.#api);
+    this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);
+    this.blobs = new ObjectBlobs(this, options.blobBucket ?? "blobs", { replicas: options.replicas ?? 1 });
+  }
+
+  /** The server may have JetStream and the account not. A user who may not ask is believed. */
+  async checkJetStream(options: BusOptions): Promise<void> {
+    const answer = await this.#api.ask("INFO").catch((error: unknown) => {
+      if (isDenied(error)) return undefined;
+      throw error;
+    });
+    if (answer !== undefined && answer.kind !== "ok") throw jetStreamDisabled(options);
+  }
+
+  ensureStream(spec: StreamSpec): Promise<{ created: boolean }> {
+    return this.#streams.ensure(spec);
+  }
+
+  deleteStream(name: string): Promise<boolean> {
+    return this.#streams.delete(name);
+  }
+
+  streamInfo(name: string): Promise<StreamInfo | undefined> {
+    return this.#streams.info(name);
+  }
+
+  streamNames(subjectFilter: string): Promise<string[]> {
+    return this.#streams.names(subjectFilter);
+  }
+
+  streamCount(): Promise<number> {
+    return this.#streams.count();
+  }
+
+  publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome> {
+    return this.#publisher.publish(subject, body, options);
+  }
+
+  last(stream: string, subject: string, options?: { leader?: boolean }): Promise<StoredMessage | undefined> {
+    return this.#reader.last(stream, subject, options?.leader === true);
+  }
+
+  read(
+    stream: string,
+    subject: string,
+    fromSeq?: number,
+    limit?: number,
+  ): Promise<StoredMessage[] | undefined> {
+    return this.#reader.read(stream, subject, fromSeq, limit);
+  }
+
+  lastPerSubject(stream: string, filter: string): AsyncIterable<StoredMessage> {
+    return lastOfEach((options) => this.tail(stream, filter, options));
+  }
+
+  deleteMessage(stream: string, seq: number): Promise<boolean> {
+    return this.#streams.deleteMessage(stream, seq);
+  }
+
+  purge(stream: string, filter: string): Promise<number> {
+    return this.#streams.purge(stream, filter);
+  }
+
+  ensureConsumer(spec: ConsumerSpec): Promise<void> {
+    return this.#consumers.ensure(spec);
+  }
+
+  deleteConsumer(stream: string, name: string): Promise<boolean> {
+    return this.#consumers.delete(stream, name);
+  }
+
+  consumers(stream: string): Promise<ConsumerInfo[]> {
+    return this.#consumers.list(stream);
+  }
+
+  consume(
+    stream: string,
+    consumer: string,
+    options: { maxMessages: number; onMessage: (message: Delivery) => void },
+  ): Promise<Consumption> {
+    return this.#consumers.consume(stream, consumer, options);
+  }
+
+  next(
+    stream: string,
+    consumer: string,
+    options: { expiresMs: number; signal?: AbortSignal },
+  ): Promise<Delivery | undefined> {
+    return this.#consumers.next(stream, consumer, options);
+  }
+
+  async tail(stream: string, filter: string, options: TailOptions): Promise<Stoppable> {
+    const tail = new Tail(this.#link, this.#api, this.#inboxPrefix, stream, filter, options);
+    await tail.start();
+    return tail;
+  }
+
+  send(subject: string, body: Uint8Array, headers?: Headers): void {
+    if (!this.#link.connected) return; // a hint that may be lost
+    this.#link.nc.publish(subject, body, headers === undefined ? undefined : { headers: toWire(headers) });
+  }
+
+  async request(
+    subject: string,
+    body: Uint8Array,
+    options: { timeoutMs: number; headers?: Headers },
+  ): Promise<Reply> {
+    const since = performance.now();
+    if (!(await this.#link.ready(options.timeoutMs))) return { kind: "timeout" };
+    const left = Math.max(1, options.timeoutMs - (performance.now() - since));
+    return this.#mux.request<Reply>(
+      subject,
+      body,
+      options.headers === undefined ? undefined : toWire(options.headers),
+      left,
+      (reply) =>
+        reply.data.length === 0 && statusOf(reply) === 503
+          ? { kind: "nobody" }
+          : { kind: "reply", headers: fromWire(reply.headers), body: reply.data },
+      (why) => {
+        if (why === "closed") throw busClosed(`request ${subject}`);
+        return { kind: "timeout" };
+      },
+    );
+  }
+
+  async subscribe(
+    subject: string,
+    options: { queue?: string },
+    onMessage: (message: CoreMessage) => void,
+  ): Promise<Stoppable> {
+    const subscription = this.#link.subscribe(subject, options.queue, (message) => {
+      const { reply } = message;
+      onMessage({
+        subject: message.subject,
+        headers: fromWire(message.headers),
+        body: message.data,
+        reply: reply ? (body, headers) => this.send(reply, body, headers) : undefined,
+      });
+    });
+    await this.#link.flush(); // ready means: the server knows
+    return {
+      stop: async () => {
+        if (this.#link.closed || subscription.isClosed()) return;
+        await subscription.drain().catch(() => undefined); // disconnected: it is gone already
+      },
+    };
+  }
+
+  get maxPayloadBytes(): number {
+    return this.#link.info.max_payload;
+  }
+
+  serverId(): string {
+    return this.#link.info.server_id;
+  }
+
+  serverVersion(): string {
+    return this.#link.info.version;
+  }
+
+  connected(): boolean {
+    return this.#link.connected;
+  }
+
+  onState(listener: (state: BusState) => void): () => void {
+    return this.#link.onState(listener);
+  }
+
+  flush(): Promise<void> {
+    return this.#link.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+}
+
+const isDenied = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "permission_denied";

@@ -1,0 +1,71 @@
+/** The JetStream API: JSON in, JSON out. Everything asked for here may be asked again. */
+import type { Msg } from "@nats-io/nats-core";
+import type { Fault } from "../../errors/index.ts";
+import type { Link } from "./link.ts";
+import type { Failed, Mux } from "./mux.ts";
+import { type ApiError, busClosed, faultFrom, noStream, unavailable } from "./nats-errors.ts";
+import { bytes, emptyBody, statusOf } from "./wire.ts";
+
+export type Answer<T> = { kind: "ok"; value: T } | { kind: "error"; error: ApiError } | { kind: "nobody" };
+
+const prefix = "$JS.API.";
+const decoder = new TextDecoder();
+
+export class Api {
+  readonly #link: Link;
+  readonly #mux: Mux;
+  readonly timeoutMs: number;
+
+  constructor(link: Link, mux: Mux, timeoutMs: number) {
+    this.#link = link;
+    this.#mux = mux;
+    this.timeoutMs = timeoutMs;
+  }
+
+  /** Tried again after a disconnect, until the time is over; then a transient fault. */
+  async ask<T>(subject: string, body?: unknown, timeoutMs = this.timeoutMs): Promise<Answer<T>> {
+    const deadline = performance.now() + timeoutMs;
+    const payload = body === undefined ? emptyBody : bytes(body);
+    for (;;) {
+      const left = deadline - performance.now();
+      if (left <= 0 || !(await this.#link.ready(left))) throw this.lost(subject);
+      const answer = await this.#mux.request<Answer<T> | Failed>(
+        prefix + subject,
+        payload,
+        undefined,
+        Math.max(1, deadline - performance.now()),
+        parse<T>,
+        (why) => why,
+      );
+      if (typeof answer === "object") return answer;
+      if (answer !== "disconnected") throw this.lost(subject);
+    }
+  }
+
+  /** As `ask`, where any error is a fault. */
+  async get<T>(subject: string, body?: unknown): Promise<T> {
+    const answer = await this.ask<T>(subject, body);
+    if (answer.kind === "ok") return answer.value;
+    throw answer.kind === "nobody" ? noStream(subject) : faultFrom(answer.error, subject);
+  }
+
+  /** As `ask`, where the given errors mean that it does not exist. */
+  async find<T>(subject: string, body: unknown, missing: readonly number[]): Promise<T | undefined> {
+    const answer = await this.ask<T>(subject, body);
+    if (answer.kind === "ok") return answer.value;
+    if (answer.kind === "nobody") throw noStream(subject);
+    if (missing.includes(answer.error.err_code)) return undefined;
+    throw faultFrom(answer.error, subject);
+  }
+
+  lost(subject: string): Fault {
+    return this.#link.closed ? busClosed(subject) : unavailable(subject);
+  }
+}
+
+function parse<T>(message: Msg): Answer<T> {
+  if (message.data.length === 0 && statusOf(message) === 503) return { kind: "nobody" };
+  // The server is the one party whose JSON is trusted to have the documented shape.
+  const value = JSON.parse(decoder.decode(message.data)) as T & { error?: ApiError };
+  return value.error ? { kind: "error", error: value.error } : { kind: "ok", value };
+}

@@ -1,0 +1,158 @@
+/** From options to a checked connection, or one clear sentence why not. */
+import { readFile } from "node:fs/promises";
+import type { ConnectionOptions, NatsConnection, ServerInfo, TlsOptions } from "@nats-io/nats-core";
+import { connect, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
+import { Fault } from "../../errors/index.ts";
+import { type Announce, sleep, systemClock } from "../../runtime/index.ts";
+import { isAuthError } from "./nats-errors.ts";
+
+export interface ConnectOptions {
+  url: string | string[];
+  name?: string;
+  /** Before the inboxes of this client, where its permissions name one. */
+  inboxPrefix?: string;
+  user?: string;
+  pass?: string;
+  token?: string;
+  /** A file with JWT and seed. */
+  credsFile?: string;
+  nkeySeed?: string;
+  tls?: TlsOptions;
+  announce: Announce;
+  connectTimeoutMs?: number;
+  /** Try until there is a server, instead of failing when there is none. */
+  waitForServer?: boolean;
+  signal?: AbortSignal;
+}
+
+export const neededVersion = "2.14.0";
+const retryMs = 500;
+
+export async function openConnection(
+  options: ConnectOptions,
+): Promise<{ nc: NatsConnection; info: ServerInfo }> {
+  const settings = await settingsOf(options);
+  const nc = await dial(settings, options);
+  const info = nc.info;
+  try {
+    if (!info) throw unreachable(options, "it sent no greeting");
+    checkServer(info, options);
+    return { nc, info };
+  } catch (error) {
+    await nc.close();
+    throw error;
+  }
+}
+
+async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
+  const { user, pass, token, credsFile, nkeySeed, tls, name, inboxPrefix } = options;
+  const authenticator =
+    credsFile !== undefined
+      ? credsAuthenticator(await readCreds(credsFile))
+      : nkeySeed !== undefined
+        ? nkeyAuthenticator(new TextEncoder().encode(nkeySeed))
+        : undefined;
+  return {
+    servers: options.url,
+    timeout: options.connectTimeoutMs ?? 5_000,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 150,
+    reconnectJitter: 150,
+    reconnectJitterTLS: 300,
+    // A half-open connection is noticed within 15 seconds.
+    pingInterval: 5_000,
+    maxPingOut: 2,
+    noAsyncTraces: true,
+    // Otherwise two refusals in a row, as while a server reloads its accounts, would end the connection for good.
+    ignoreAuthErrorAbort: true,
+    ...(name === undefined ? {} : { name }),
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    ...(user === undefined ? {} : { user }),
+    ...(pass === undefined ? {} : { pass }),
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(authenticator === undefined ? {} : { authenticator }),
+  };
+}
+
+async function readCreds(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new Fault("config", {
+      code: "creds_unreadable",
+      message: `cannot read the NATS credentials file ${path}`,
+      cause,
+    });
+  }
+}
+
+async function dial(settings: ConnectionOptions, options: ConnectOptions): Promise<NatsConnection> {
+  let told = false;
+  for (;;) {
+    try {
+      return await connect(settings);
+    } catch (cause) {
+      if (isAuthError(cause)) throw refused(options, cause);
+      const fault = unreachable(options, cause instanceof Error ? cause.message : String(cause), cause);
+      if (!options.waitForServer || options.signal?.aborted) throw fault;
+      if (!told)
+        options.announce({ kind: "fault", where: "connect", code: fault.code, message: fault.message });
+      told = true;
+      if ((await sleep(systemClock, retryMs, options.signal)) === "aborted") throw fault;
+    }
+  }
+}
+
+function checkServer(info: ServerInfo, options: ConnectOptions): void {
+  if (!isAtLeast(info.version, neededVersion)) {
+    throw new Fault("config", {
+      code: "nats_too_old",
+      message: `the NATS server at ${shown(options)} is version ${info.version}, Holdfast needs ${neededVersion} or newer`,
+      hint: "Upgrade nats-server.",
+    });
+  }
+  if (info.jetstream !== true) throw jetStreamDisabled(options);
+}
+
+export const jetStreamDisabled = (options: ConnectOptions): Fault =>
+  new Fault("config", {
+    code: "jetstream_disabled",
+    message: `JetStream is not enabled on the NATS server at ${shown(options)}`,
+    hint: "Start nats-server with -js, or enable JetStream for this account.",
+  });
+
+/** Compares the three numbers; a pre-release counts as its release. */
+export function isAtLeast(version: string, needed: string): boolean {
+  const numbers = (text: string) => (text.match(/\d+/g) ?? []).slice(0, 3).map(Number);
+  const have = numbers(version);
+  for (const [index, want] of numbers(needed).entries()) {
+    const got = have[index] ?? 0;
+    if (got !== want) return got > want;
+  }
+  return true;
+}
+
+const refused = (options: ConnectOptions, cause: unknown): Fault =>
+  new Fault("config", {
+    code: "nats_unauthorized",
+    message: `the NATS server at ${shown(options)} refuses these credentials`,
+    hint: "Check user and password, token, credentials file or nkey seed.",
+    cause,
+  });
+
+const unreachable = (options: ConnectOptions, why: string, cause?: unknown): Fault =>
+  new Fault("config", {
+    code: "nats_unreachable",
+    message: `no NATS server answers at ${shown(options)}: ${why}`,
+    hint: "Start nats-server, or set NATS_URL.",
+    cause,
+  });
+
+/** Never with a password in it. */
+export function shown(options: Pick<ConnectOptions, "url">): string {
+  return [options.url]
+    .flat()
+    .map((url) => url.replace(/\/\/[^@/]*@/, "//***@"))
+    .join(", ");
+}

@@ -1,0 +1,198 @@
+/** Durable pull consumers and what flows from them. */
+import { Fault } from "../../errors/index.ts";
+import type { ConsumerInfo, ConsumerSpec, Consumption, Delivery } from "../bus.ts";
+import type { Api } from "./api.ts";
+import { giveBack, type Ledger, NatsDelivery } from "./delivery.ts";
+import type { Link } from "./link.ts";
+import type { Mux } from "./mux.ts";
+import { codes } from "./nats-errors.ts";
+import { type Existence, Pull } from "./pull.ts";
+import { originOf } from "./wire.ts";
+
+const nanos = (ms: number): number => ms * 1e6;
+
+export interface ConsumerAnswer {
+  name: string;
+  created: string;
+  config: { filter_subject?: string; ack_wait?: number };
+  delivered: { consumer_seq: number; stream_seq: number };
+  num_ack_pending: number;
+  num_redelivered: number;
+  num_pending: number;
+}
+
+const missing = [codes.consumerNotFound, codes.streamNotFound];
+
+const gone = (stream: string, consumer: string): Fault =>
+  new Fault("transient", {
+    code: "consumer_gone",
+    message: `consumer ${consumer} of stream ${stream} does not exist`,
+  });
+
+export class Consumers {
+  readonly #link: Link;
+  readonly #mux: Mux;
+  readonly #api: Api;
+  readonly #inboxPrefix: string | undefined;
+
+  constructor(link: Link, mux: Mux, api: Api, inboxPrefix: string | undefined) {
+    this.#link = link;
+    this.#mux = mux;
+    this.#api = api;
+    this.#inboxPrefix = inboxPrefix;
+  }
+
+  async ensure(spec: ConsumerSpec): Promise<void> {
+    await this.#api.get(`CONSUMER.CREATE.${spec.stream}.${spec.name}.${spec.filter}`, {
+      stream_name: spec.stream,
+      config: {
+        durable_name: spec.name,
+        name: spec.name,
+        filter_subject: spec.filter,
+        ack_policy: "explicit",
+        ack_wait: nanos(spec.ackWaitMs),
+        deliver_policy: "all",
+        replay_policy: "instant",
+        max_deliver: -1,
+        max_ack_pending: spec.maxAckPending ?? 1_000,
+        ...(spec.headersOnly ? { headers_only: true } : {}),
+        ...(spec.inactiveMs === undefined ? {} : { inactive_threshold: nanos(spec.inactiveMs) }),
+      },
+    });
+  }
+
+  async delete(stream: string, name: string): Promise<boolean> {
+    return (await this.#api.find(`CONSUMER.DELETE.${stream}.${name}`, undefined, missing)) !== undefined;
+  }
+
+  async list(stream: string): Promise<ConsumerInfo[]> {
+    const all: ConsumerInfo[] = [];
+    for (;;) {
+      const page = await this.#api.find<{ consumers: ConsumerAnswer[] | null; total: number }>(
+        `CONSUMER.LIST.${stream}`,
+        { offset: all.length },
+        missing,
+      );
+      for (const found of page?.consumers ?? []) {
+        all.push({
+          stream,
+          name: found.name,
+          filter: found.config.filter_subject ?? ">",
+          pending: found.num_pending,
+          ackPending: found.num_ack_pending,
+          redelivered: found.num_redelivered,
+        });
+      }
+      if (!page?.consumers?.length || all.length >= page.total) return all;
+    }
+  }
+
+  find(stream: string, name: string): Promise<ConsumerAnswer | undefined> {
+    return this.#api.find<ConsumerAnswer>(`CONSUMER.INFO.${stream}.${name}`, undefined, missing);
+  }
+
+  async consume(
+    stream: string,
+    name: string,
+    options: { maxMessages: number; onMessage: (message: Delivery) => void },
+  ): Promise<Consumption> {
+    const found = await this.find(stream, name);
+    if (!found) throw gone(stream, name);
+    const unsettled = new Unsettled((found.config.ack_wait ?? nanos(30_000)) / 1e6, () => pull.refill());
+    const pull = new Pull(this.#link, {
+      stream,
+      consumer: name,
+      inboxPrefix: this.#inboxPrefix,
+      maxMessages: options.maxMessages,
+      room: () => options.maxMessages - unsettled.count(),
+      onMessage: (message) => {
+        const origin = originOf(message.reply ?? "");
+        const delivery = new NatsDelivery(this.#link, this.#mux, message, origin, unsettled);
+        unsettled.add(delivery);
+        options.onMessage(delivery);
+      },
+      giveBack: (message) => giveBack(this.#link, message),
+      lookUp: () => this.#lookUp(stream, name, found.created),
+    });
+    return { ended: pull.ended, stop: () => pull.stop() };
+  }
+
+  async next(
+    stream: string,
+    name: string,
+    options: { expiresMs: number; signal?: AbortSignal },
+  ): Promise<Delivery | undefined> {
+    if (options.signal?.aborted) return undefined;
+    let delivery: Delivery | undefined;
+    const pull = new Pull(this.#link, {
+      stream,
+      consumer: name,
+      inboxPrefix: this.#inboxPrefix,
+      maxMessages: 1,
+      room: () => (delivery === undefined ? 1 : 0),
+      onMessage: (message) => {
+        if (delivery !== undefined) return giveBack(this.#link, message);
+        delivery = new NatsDelivery(this.#link, this.#mux, message, originOf(message.reply ?? ""));
+        pull.drop();
+      },
+      giveBack: (message) => giveBack(this.#link, message),
+      lookUp: () => this.#lookUp(stream, name, undefined),
+    });
+    const giveUp = () => void pull.stop();
+    const timer = setTimeout(giveUp, options.expiresMs);
+    options.signal?.addEventListener("abort", giveUp, { once: true });
+    const how = await pull.ended;
+    clearTimeout(timer);
+    options.signal?.removeEventListener("abort", giveUp);
+    if (how === "gone" && delivery === undefined) throw gone(stream, name);
+    return delivery;
+  }
+
+  /** `created` tells a consumer from its successor of the same name: somebody took over. */
+  async #lookUp(stream: string, name: string, created: string | undefined): Promise<Existence> {
+    try {
+      const found = await this.find(stream, name);
+      if (!found || (created !== undefined && found.created !== created)) return "gone";
+      return "exists";
+    } catch {
+      return "unsure"; // no answer says nothing; the pull asks again
+    }
+  }
+}
+
+/** What was handed out and not settled, as long as the server too thinks it is ours. */
+class Unsettled implements Ledger {
+  readonly #ackWaitMs: number;
+  readonly #onRoom: () => void;
+  readonly #until = new Map<number, { delivery: NatsDelivery; at: number }>();
+
+  constructor(ackWaitMs: number, onRoom: () => void) {
+    this.#ackWaitMs = ackWaitMs;
+    this.#onRoom = onRoom;
+  }
+
+  add(delivery: NatsDelivery): void {
+    this.#until.delete(delivery.seq); // delivered again: the older one is not ours any more
+    this.#until.set(delivery.seq, { delivery, at: performance.now() + this.#ackWaitMs });
+  }
+
+  extended(delivery: NatsDelivery): void {
+    if (this.#until.get(delivery.seq)?.delivery === delivery) this.add(delivery);
+  }
+
+  settled(delivery: NatsDelivery): void {
+    if (this.#until.get(delivery.seq)?.delivery !== delivery) return;
+    this.#until.delete(delivery.seq);
+    this.#onRoom();
+  }
+
+  /** Kept in the order of expiry, so only the front is looked at. */
+  count(): number {
+    const now = performance.now();
+    for (const [seq, { at }] of this.#until) {
+      if (at > now) break;
+      this.#until.delete(seq);
+    }
+    return this.#until.size;
+  }
+}

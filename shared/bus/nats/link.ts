@@ -1,0 +1,166 @@
+/**
+ * One connection and what is known about its state.
+ *
+ * L1 Nothing is sent while disconnected: the client library would drop it without a word.
+ * L2 A disconnect ends every call in flight at once; nobody waits for an answer that cannot come.
+ */
+import type { Msg, NatsConnection, ServerInfo, Subscription } from "@nats-io/nats-core";
+import type { Announce } from "../../runtime/index.ts";
+import type { BusState } from "../bus.ts";
+import { isPermissionError, unavailable } from "./nats-errors.ts";
+
+type Listener = (state: BusState) => void;
+type Denied = (subject: string, error: Error) => void;
+
+const maxHeldBack = 10_000;
+
+export class Link {
+  readonly nc: NatsConnection;
+  readonly announce: Announce;
+  readonly #listeners = new Set<Listener>();
+  readonly #deniedListeners = new Set<Denied>();
+  readonly #waiting = new Set<(connected: boolean) => void>();
+  #state:
+    | { kind: "up" }
+    | { kind: "down"; since: number; held: [string, Uint8Array][] }
+    | { kind: "closed" } = {
+    kind: "up",
+  };
+  #info: ServerInfo;
+
+  constructor(nc: NatsConnection, info: ServerInfo, announce: Announce) {
+    this.nc = nc;
+    this.#info = info;
+    this.announce = announce;
+    void this.#watch();
+  }
+
+  get info(): ServerInfo {
+    return this.#info;
+  }
+
+  get connected(): boolean {
+    return this.#state.kind === "up";
+  }
+
+  get closed(): boolean {
+    return this.#state.kind === "closed";
+  }
+
+  onState(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  onDenied(listener: Denied): void {
+    this.#deniedListeners.add(listener);
+  }
+
+  /** True as soon as there is a connection; false when there is none for so long or it was closed. */
+  ready(timeoutMs: number): Promise<boolean> {
+    if (this.#state.kind !== "down") return Promise.resolve(this.#state.kind === "up");
+    return new Promise((resolve) => {
+      const settle = (connected: boolean) => {
+        clearTimeout(timer);
+        this.#waiting.delete(settle);
+        resolve(connected);
+      };
+      const timer = setTimeout(() => settle(false), timeoutMs);
+      this.#waiting.add(settle);
+    });
+  }
+
+  /** Acknowledgements: sent after the reconnect if there is no connection now, so that done work is not done again. */
+  sendSoon(subject: string, body: Uint8Array): void {
+    if (this.#state.kind === "up") this.nc.publish(subject, body);
+    else if (this.#state.kind === "down" && this.#state.held.length < maxHeldBack) {
+      this.#state.held.push([subject, body]);
+    }
+  }
+
+  /** A callback that throws would end the reader of the whole connection: it never does. */
+  subscribe(subject: string, queue: string | undefined, onMessage: (message: Msg) => void): Subscription {
+    return this.nc.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback: (error, message) => {
+        if (error) return this.fault(`subscription to ${subject}`, error);
+        try {
+          onMessage(message);
+        } catch (thrown) {
+          this.fault(`subscription to ${subject}`, thrown);
+        }
+      },
+    });
+  }
+
+  fault(where: string, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    const code = isPermissionError(error) ? "permission_denied" : "handler_threw";
+    this.announce({ kind: "fault", where, code, message, error });
+  }
+
+  async flush(): Promise<void> {
+    if (!(await this.ready(5_000))) throw unavailable("flush");
+    try {
+      await this.nc.flush();
+    } catch {
+      throw unavailable("flush"); // the connection went away meanwhile
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#state.kind === "closed") return;
+    const wasUp = this.#state.kind === "up";
+    if (wasUp) await this.nc.flush().catch(() => undefined); // best effort: what was sent should leave
+    this.#closed();
+    await this.nc.close();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.nc.status()) {
+      if (status.type === "disconnect") this.#down();
+      else if (status.type === "reconnect") this.#up();
+      else if (status.type === "error" && isPermissionError(status.error)) {
+        for (const listener of this.#deniedListeners) listener(status.error.subject, status.error);
+      }
+    }
+    this.#closed();
+  }
+
+  #down(): void {
+    if (this.#state.kind !== "up") return;
+    this.#state = { kind: "down", since: performance.now(), held: [] };
+    this.announce({ kind: "bus.disconnected" });
+    this.#tell({ kind: "disconnected" });
+  }
+
+  #up(): void {
+    if (this.#state.kind !== "down") return;
+    const { since, held } = this.#state;
+    this.#state = { kind: "up" };
+    this.#info = this.nc.info ?? this.#info;
+    for (const [subject, body] of held) this.nc.publish(subject, body);
+    const awayMs = Math.round(performance.now() - since);
+    this.announce({ kind: "bus.reconnected", awayMs });
+    for (const settle of [...this.#waiting]) settle(true);
+    this.#tell({ kind: "reconnected", awayMs });
+  }
+
+  #closed(): void {
+    if (this.#state.kind === "closed") return;
+    this.#state = { kind: "closed" };
+    for (const settle of [...this.#waiting]) settle(false);
+    this.#tell({ kind: "disconnected" });
+    this.#listeners.clear();
+  }
+
+  #tell(state: BusState): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(state);
+      } catch (thrown) {
+        this.fault("listener of the bus state", thrown);
+      }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+/** The one place that knows NATS error codes. Never matched by text. */
+import { AuthorizationError, errors, UserAuthenticationExpiredError } from "@nats-io/nats-core";
+import { Fault, type FaultKind } from "../../errors/index.ts";
+
+/** As the server puts it into every JetStream answer. */
+export interface ApiError {
+  code: number;
+  err_code: number;
+  description: string;
+}
+
+export const codes = {
+  consumerNotFound: 10014,
+  noMessageFound: 10037,
+  sequenceNotFound: 10043,
+  messageDeleteFailed: 10057,
+  streamNameInUse: 10058,
+  streamNotFound: 10059,
+} as const;
+
+const conflicts = new Set([10071, 10164]);
+export const isConflict = (error: ApiError): boolean => conflicts.has(error.err_code);
+
+type Entry = readonly [kind: FaultKind, code: string, hint?: string];
+
+const storageFull: Entry = [
+  "transient",
+  "storage_full",
+  "The server has no room left: free disk space or raise the limit of JetStream, then it goes on by itself.",
+];
+const notEnabled: Entry = [
+  "config",
+  "jetstream_disabled",
+  "Enable JetStream for the server and the account.",
+];
+
+const table: Readonly<Record<number, Entry>> = {
+  10014: ["transient", "consumer_gone"],
+  10023: storageFull,
+  10026: [
+    "config",
+    "too_many_consumers",
+    "Raise max_consumers of the stream or default_max_consumers of the server.",
+  ],
+  10027: [
+    "transient",
+    "too_many_streams",
+    "Raise the limit of streams of the account, or use HISTORY_LAYOUT=shared.",
+  ],
+  10028: storageFull,
+  10035: notEnabled,
+  10039: notEnabled,
+  10047: storageFull,
+  10054: ["contract", "payload_too_large"],
+  10058: ["config", "stream_mismatch"],
+  10059: ["transient", "no_stream"],
+  10065: ["config", "subjects_taken", "Another stream has these subjects: delete it or set HOLDFAST_PREFIX."],
+  10074: ["config", "replicas_need_cluster", "Replicas above 1 need a NATS cluster."],
+  10076: notEnabled,
+  10077: storageFull,
+  10165: ["contract", "invalid_ttl"],
+  10166: ["config", "ttl_disabled"],
+  10189: ["contract", "invalid_schedule"],
+  10190: ["contract", "invalid_schedule"],
+};
+
+export function faultFrom(error: ApiError, doing: string): Fault {
+  const [kind, code, hint] = table[error.err_code] ?? [error.code >= 500 ? "transient" : "bug", "nats_error"];
+  const message = `${doing}: ${error.description} (NATS error ${error.err_code})`;
+  return new Fault(kind, { code, message, details: error, ...(hint === undefined ? {} : { hint }) });
+}
+
+export const noStream = (doing: string): Fault =>
+  new Fault("transient", { code: "no_stream", message: `${doing}: no stream answers` });
+
+export const permissionDenied = (doing: string, cause: unknown): Fault =>
+  new Fault("config", {
+    code: "permission_denied",
+    message: `${doing}: NATS refuses it to this user`,
+    hint: "Give the user of this service the permission, see docs/security.md.",
+    cause,
+  });
+
+export const unavailable = (doing: string): Fault =>
+  new Fault("transient", { code: "nats_unavailable", message: `${doing}: NATS did not answer` });
+
+export const busClosed = (doing: string): Fault =>
+  new Fault("transient", { code: "bus_closed", message: `${doing}: the connection was closed` });
+
+export const tooLarge = (doing: string, bytes: number, limit: number): Fault =>
+  new Fault("contract", {
+    code: "payload_too_large",
+    message: `${doing}: ${bytes} bytes are more than the ${limit} this server takes in one message`,
+  });
+
+export const isPermissionError = (
+  error: unknown,
+): error is InstanceType<typeof errors.PermissionViolationError> =>
+  error instanceof errors.PermissionViolationError;
+
+export const isAuthError = (error: unknown): boolean =>
+  error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;

@@ -1,0 +1,94 @@
+/** The hot path: one request, one promise, headers built by hand. */
+import type { Msg } from "@nats-io/nats-core";
+import { Fault } from "../../errors/index.ts";
+import type { Headers, PublishOptions, PublishOutcome } from "../bus.ts";
+import type { Link } from "./link.ts";
+import type { Failed, Mux } from "./mux.ts";
+import { type ApiError, busClosed, faultFrom, isConflict, noStream, tooLarge } from "./nats-errors.ts";
+import { noHeaders, statusOf, toWire } from "./wire.ts";
+
+interface PubAck {
+  seq: number;
+  duplicate?: boolean;
+  error?: ApiError;
+}
+
+const defaultTimeoutMs = 5_000;
+const unknown: PublishOutcome = { kind: "unknown" };
+const conflict: PublishOutcome = { kind: "conflict" };
+
+export class Publisher {
+  readonly #link: Link;
+  readonly #mux: Mux;
+
+  constructor(link: Link, mux: Mux) {
+    this.#link = link;
+    this.#mux = mux;
+  }
+
+  async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
+    const headers = headersOf(options);
+    const wire = headers === noHeaders ? undefined : toWire(headers);
+    const limit = this.#link.info.max_payload;
+    if (body.length > limit) throw tooLarge(subject, body.length, limit);
+    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+    let left = timeoutMs;
+    if (!this.#link.connected) {
+      const since = performance.now();
+      if (!(await this.#link.ready(timeoutMs))) return this.#failed(subject, "disconnected");
+      left = Math.max(1, timeoutMs - (performance.now() - since));
+    }
+    return this.#mux.request(
+      subject,
+      body,
+      wire,
+      left,
+      (reply) => outcomeOf(subject, reply),
+      (why) => this.#failed(subject, why),
+    );
+  }
+
+  #failed(subject: string, why: Failed): PublishOutcome {
+    if (why === "closed" || this.#link.closed) throw busClosed(subject);
+    return unknown; // B1
+  }
+}
+
+function outcomeOf(subject: string, reply: Msg): PublishOutcome {
+  if (reply.data.length === 0) {
+    if (statusOf(reply) === 503) throw noStream(`publish to ${subject}`);
+    return unknown;
+  }
+  const ack = parseAck(reply.data);
+  if (ack.error === undefined) return { kind: "stored", seq: ack.seq, duplicate: ack.duplicate === true };
+  if (isConflict(ack.error)) return conflict;
+  throw faultFrom(ack.error, `publish to ${subject}`);
+}
+
+const parseAck = (data: Uint8Array): PubAck =>
+  JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("latin1")) as PubAck;
+
+export function headersOf(options: PublishOptions): Headers {
+  const { msgId, expectLastSeq, ttlMs, schedule } = options;
+  if (msgId === undefined && expectLastSeq === undefined && ttlMs === undefined && schedule === undefined) {
+    return options.headers ?? noHeaders;
+  }
+  const headers: Record<string, string> = { ...options.headers };
+  if (msgId !== undefined) headers["Nats-Msg-Id"] = msgId;
+  if (expectLastSeq !== undefined) headers["Nats-Expected-Last-Subject-Sequence"] = String(expectLastSeq);
+  if (ttlMs !== undefined) headers["Nats-TTL"] = ttlHeader(ttlMs);
+  if (schedule !== undefined) {
+    headers["Nats-Schedule"] = `@at ${new Date(schedule.at).toISOString()}`;
+    headers["Nats-Schedule-Target"] = schedule.target;
+  }
+  return headers;
+}
+
+/** The server cuts fractions of a second off: 1500 ms would expire after one second. */
+export function ttlHeader(ttlMs: number): string {
+  if (Number.isInteger(ttlMs) && ttlMs >= 1000 && ttlMs % 1000 === 0) return `${ttlMs / 1000}s`;
+  throw new Fault("contract", {
+    code: "invalid_ttl",
+    message: `a time to live of ${ttlMs} ms is not possible: whole seconds, at least one`,
+  });
+}

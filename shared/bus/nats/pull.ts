@@ -1,0 +1,206 @@
+/**
+ * The loop that keeps a pull consumer flowing to one handler.
+ *
+ * P1 Never more is asked for than there is room.
+ * P2 Silence is noticed: the server sends a heartbeat every second; after 2.5 s without one everything is asked anew.
+ * P3 What 409 or "no responders" means is not read from its text: the consumer is looked up. Only when it does not
+ *    exist, or is another one under the same name, the loop ends.
+ * P4 A message that arrives while stopping is given back at once instead of waiting for its redelivery.
+ */
+import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
+import type { Link } from "./link.ts";
+import { bytes, statusOf } from "./wire.ts";
+
+export type Existence = "exists" | "gone" | "unsure";
+
+export interface PullOptions {
+  stream: string;
+  consumer: string;
+  inboxPrefix: string | undefined;
+  /** How many more messages may be under way. */
+  room(): number;
+  /** As many at a time; a refill waits until a quarter of it is free. */
+  maxMessages: number;
+  onMessage(message: Msg): void;
+  /** Given back by P4; absent where nothing is acknowledged. */
+  giveBack?(message: Msg): void;
+  /** A heartbeat: the server has nothing for us right now. */
+  onIdle?(): void;
+  onReconnect?(): void;
+  lookUp(): Promise<Existence>;
+}
+
+interface Request {
+  remaining: number;
+  deadline: number;
+}
+
+const expiresMs = 10_000;
+const heartbeatMs = 1_000;
+const silenceMs = 2_500;
+/** A consumer that exists and refuses is not asked in a tight loop. */
+const refusedMs = 50;
+const unsureMs = 200;
+const nanos = (ms: number): number => ms * 1e6;
+
+export class Pull {
+  readonly ended: Promise<"stopped" | "gone">;
+  readonly #link: Link;
+  readonly #options: PullOptions;
+  readonly #inbox: string;
+  readonly #subject: string;
+  readonly #requests = new Map<string, Request>();
+  readonly #unlisten: () => void;
+  readonly #tick: NodeJS.Timeout;
+  #subscription: Subscription;
+  #counter = 0;
+  #heardAt = performance.now();
+  #pumping = false;
+  #checking = false;
+  #retry: NodeJS.Timeout | undefined;
+  #stopping: Promise<void> | undefined;
+  #finished = false;
+  #end: (how: "stopped" | "gone") => void = () => undefined;
+
+  constructor(link: Link, options: PullOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.#inbox = `${createInbox(options.inboxPrefix)}.`;
+    this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#subscription = link.subscribe(`${this.#inbox}*`, undefined, (message) => this.#receive(message));
+    this.#unlisten = link.onState((state) => {
+      if (state.kind === "disconnected") this.#requests.clear();
+      if (state.kind === "reconnected") this.#reconnected();
+      if (link.closed) this.#finish("stopped");
+    });
+    this.#tick = setInterval(() => this.#watch(), heartbeatMs);
+    this.#tick.unref();
+    this.#pump();
+  }
+
+  /** There may be room again. Cheap, and at most one refill a tick. */
+  refill(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    queueMicrotask(() => {
+      this.#pumping = false;
+      this.#pump();
+    });
+  }
+
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
+    // Unsubscribing lets the server drop our open requests; the flush brings what it had sent before.
+    if (!this.#link.closed && !this.#subscription.isClosed()) {
+      await this.#subscription.drain().catch(() => undefined); // disconnected: nothing can arrive any more
+    }
+    this.#finish("stopped");
+  }
+
+  /** Without waiting: for those who know that nothing is under way. */
+  drop(): void {
+    this.#stopping ??= Promise.resolve();
+    this.#subscription.unsubscribe();
+    this.#finish("stopped");
+  }
+
+  #finish(how: "stopped" | "gone"): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    clearInterval(this.#tick);
+    clearTimeout(this.#retry);
+    this.#unlisten();
+    if (!this.#link.closed && !this.#subscription.isClosed()) this.#subscription.unsubscribe();
+    this.#end(how);
+  }
+
+  #pump(): void {
+    if (this.#stopping || this.#finished || this.#checking || !this.#link.connected) return;
+    const { maxMessages, room } = this.#options;
+    let asked = 0;
+    for (const request of this.#requests.values()) asked += request.remaining;
+    const batch = Math.min(room(), maxMessages) - asked; // P1
+    if (batch <= 0 || (asked > 0 && batch < Math.ceil(maxMessages / 4))) return;
+    const token = (this.#counter++).toString(36);
+    if (this.#requests.size === 0) this.#heardAt = performance.now();
+    this.#requests.set(token, { remaining: batch, deadline: performance.now() + expiresMs + silenceMs });
+    const body = bytes({ batch, expires: nanos(expiresMs), idle_heartbeat: nanos(heartbeatMs) });
+    this.#link.nc.publish(this.#subject, body, { reply: this.#inbox + token });
+  }
+
+  #receive(message: Msg): void {
+    this.#heardAt = performance.now();
+    if (message.subject.startsWith(this.#inbox)) {
+      this.#status(message.subject.slice(this.#inbox.length), statusOf(message));
+      return;
+    }
+    if (this.#stopping) {
+      this.#options.giveBack?.(message); // P4
+      return;
+    }
+    this.#count();
+    try {
+      this.#options.onMessage(message);
+    } finally {
+      this.refill();
+    }
+  }
+
+  /** Requests are served in the order they were made. */
+  #count(): void {
+    for (const [token, request] of this.#requests) {
+      if (--request.remaining <= 0) this.#requests.delete(token);
+      return;
+    }
+  }
+
+  #status(token: string, status: number): void {
+    if (status === 100) {
+      this.#options.onIdle?.();
+      return;
+    }
+    if (!this.#requests.delete(token)) return;
+    if (status === 404 || status === 408) this.refill();
+    else void this.#check();
+  }
+
+  #reconnected(): void {
+    this.#options.onReconnect?.();
+    void this.#check(0);
+  }
+
+  #watch(): void {
+    if (!this.#link.connected || this.#stopping) return;
+    const now = performance.now();
+    for (const [token, request] of this.#requests) if (request.deadline < now) this.#requests.delete(token);
+    if (this.#requests.size > 0 && now - this.#heardAt > silenceMs) {
+      void this.#check(); // P2
+      return;
+    }
+    this.#pump();
+  }
+
+  async #check(pauseMs = refusedMs): Promise<void> {
+    if (this.#checking || this.#stopping || this.#finished) return;
+    this.#checking = true;
+    this.#requests.clear();
+    const found = await this.#options.lookUp();
+    this.#heardAt = performance.now();
+    if (this.#stopping || this.#finished) return;
+    if (found === "gone") return this.#finish("gone"); // P3
+    this.#retry = setTimeout(
+      () => {
+        this.#checking = false;
+        if (found === "exists") this.#pump();
+        else void this.#check();
+      },
+      found === "exists" ? pauseMs : unsureMs,
+    );
+  }
+}

@@ -1,0 +1,183 @@
+/** Streams: create once and for all, look, purge, delete. */
+import { Fault } from "../../errors/index.ts";
+import type { StreamInfo, StreamSpec } from "../bus.ts";
+import type { Api } from "./api.ts";
+import { codes, faultFrom, noStream } from "./nats-errors.ts";
+
+const nanos = (ms: number): number => ms * 1e6;
+
+/** Beyond the server's default of 1000: each worker has its own consumer on a stream. */
+const maxConsumers = 100_000;
+
+interface StreamConfig {
+  name: string;
+  subjects?: string[];
+  retention: string;
+  subject_transform?: { src: string; dest: string };
+  allow_msg_ttl?: boolean;
+  allow_msg_schedules?: boolean;
+  subject_delete_marker_ttl?: number;
+  metadata?: Record<string, string>;
+  [other: string]: unknown;
+}
+
+interface StreamInfoAnswer {
+  config: StreamConfig;
+  created: string;
+  ts: string;
+  state: { messages: number; bytes: number; first_seq: number; last_seq: number; consumer_count: number };
+}
+
+/** Buckets and object stores follow the conventions of their own clients, so `nats kv` and `nats object` work on them. */
+const isStore = (name: string): boolean => name.startsWith("KV_") || name.startsWith("OBJ_");
+
+export function configOf(spec: StreamSpec): StreamConfig {
+  const store = isStore(spec.name);
+  return {
+    name: spec.name,
+    subjects: spec.subjects,
+    retention: spec.retention,
+    storage: "file",
+    num_replicas: spec.replicas ?? 1,
+    discard: store ? "new" : "old",
+    max_msgs_per_subject: spec.maxMsgsPerSubject ?? -1,
+    max_age: nanos(spec.maxAgeMs ?? 0),
+    max_bytes: spec.maxBytes ?? -1,
+    max_consumers: maxConsumers,
+    allow_direct: true,
+    allow_rollup_hdrs: store || spec.schedules === true || spec.markerTtlMs !== undefined,
+    deny_delete: spec.immutable === true,
+    deny_purge: spec.immutable === true,
+    ...(spec.dedupeWindowMs === undefined ? {} : { duplicate_window: nanos(spec.dedupeWindowMs) }),
+    ...(spec.transform === undefined
+      ? {}
+      : { subject_transform: { src: spec.transform.from, dest: spec.transform.to } }),
+    ...(spec.markerTtlMs === undefined
+      ? {}
+      : { allow_msg_ttl: true, subject_delete_marker_ttl: nanos(spec.markerTtlMs) }),
+    ...(spec.schedules === true ? { allow_msg_schedules: true } : {}),
+    ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
+  };
+}
+
+export class Streams {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  async ensure(spec: StreamSpec): Promise<{ created: boolean }> {
+    const config = configOf(spec);
+    const asked = performance.now();
+    const answer = await this.#api.ask<StreamInfoAnswer>(`STREAM.CREATE.${spec.name}`, config);
+    if (answer.kind === "nobody") throw noStream(`create stream ${spec.name}`);
+    if (answer.kind === "ok") {
+      // `did_create` is always true. A stream older than our question was there before; two who create it at once
+      // may both be told that they did.
+      const ageMs = Date.parse(answer.value.ts) - Date.parse(answer.value.created);
+      return { created: ageMs <= performance.now() - asked };
+    }
+    if (answer.error.err_code !== codes.streamNameInUse) {
+      throw faultFrom(answer.error, `create stream ${spec.name}`);
+    }
+    await this.#reconcile(config);
+    return { created: false };
+  }
+
+  /**
+   * The stream exists with other settings. What an operator may tune (replicas, limits, windows) stays as it is; what
+   * the engine needs is added; what would change the meaning of stored messages is refused.
+   */
+  async #reconcile(wanted: StreamConfig): Promise<void> {
+    const found = await this.#api.get<StreamInfoAnswer>(`STREAM.INFO.${wanted.name}`);
+    const { config } = found;
+    const differs: string[] = [];
+    if (config.retention !== wanted.retention) differs.push("retention");
+    if (config.subject_transform?.dest !== wanted.subject_transform?.dest) differs.push("subject transform");
+    for (const [key, value] of Object.entries(wanted.metadata ?? {})) {
+      const there = config.metadata?.[key];
+      if (there !== value) differs.push(`${key} (${there ?? "none"}, wanted ${value})`);
+    }
+    if (differs.length > 0) {
+      throw new Fault("config", {
+        code: "stream_mismatch",
+        message: `stream ${wanted.name} exists with another ${differs.join(", ")}`,
+        hint: "All services of one installation need the same settings; another installation needs its own HOLDFAST_PREFIX.",
+      });
+    }
+    const subjects = [...new Set([...(config.subjects ?? []), ...(wanted.subjects ?? [])])];
+    const missing =
+      subjects.length > (config.subjects?.length ?? 0) ||
+      (wanted.allow_msg_ttl && !config.allow_msg_ttl) ||
+      (wanted.allow_msg_schedules && !config.allow_msg_schedules);
+    if (!missing) return;
+    await this.#api.get(`STREAM.UPDATE.${wanted.name}`, {
+      ...config,
+      subjects,
+      ...(wanted.allow_msg_ttl
+        ? {
+            allow_msg_ttl: true,
+            allow_rollup_hdrs: true,
+            subject_delete_marker_ttl: wanted.subject_delete_marker_ttl,
+          }
+        : {}),
+      ...(wanted.allow_msg_schedules ? { allow_msg_schedules: true, allow_rollup_hdrs: true } : {}),
+    });
+  }
+
+  async delete(name: string): Promise<boolean> {
+    return (await this.#api.find(`STREAM.DELETE.${name}`, undefined, [codes.streamNotFound])) !== undefined;
+  }
+
+  async info(name: string): Promise<StreamInfo | undefined> {
+    const found = await this.#api.find<StreamInfoAnswer>(`STREAM.INFO.${name}`, undefined, [
+      codes.streamNotFound,
+    ]);
+    if (!found) return undefined;
+    const { state, config } = found;
+    return {
+      name,
+      messages: state.messages,
+      bytes: state.bytes,
+      firstSeq: state.first_seq,
+      lastSeq: state.last_seq,
+      consumers: state.consumer_count,
+      replicas: Number(config.num_replicas ?? 1),
+    };
+  }
+
+  async names(subjectFilter: string): Promise<string[]> {
+    const names: string[] = [];
+    for (;;) {
+      const page = await this.#api.get<{ streams: string[] | null; total: number }>("STREAM.NAMES", {
+        subject: subjectFilter,
+        offset: names.length,
+      });
+      names.push(...(page.streams ?? []));
+      if (!page.streams?.length || names.length >= page.total) return names;
+    }
+  }
+
+  async count(): Promise<number> {
+    return (await this.#api.get<{ streams: number }>("INFO")).streams;
+  }
+
+  async deleteMessage(stream: string, seq: number): Promise<boolean> {
+    // Erasing the bytes costs 4 to 8 ms, forgetting the message 0.35.
+    const done = await this.#api.find(`STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true }, [
+      codes.sequenceNotFound,
+      codes.messageDeleteFailed,
+      codes.noMessageFound,
+      codes.streamNotFound,
+    ]);
+    return done !== undefined;
+  }
+
+  async purge(stream: string, filter: string): Promise<number> {
+    const done = await this.#api.find<{ purged: number }>(`STREAM.PURGE.${stream}`, { filter }, [
+      codes.streamNotFound,
+    ]);
+    return done?.purged ?? 0;
+  }
+}
