@@ -1,0 +1,81 @@
+/** User code in a cage: it may throw anything, return anything, never return; one of these comes out, once. */
+import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+
+export type Settled =
+  | { kind: "returned"; value: unknown }
+  | { kind: "threw"; error: unknown }
+  | { kind: "start_to_close" }
+  | { kind: "heartbeat" }
+  | { kind: "interrupted" };
+
+export interface Limits {
+  startToCloseMs?: number | undefined;
+  heartbeatMs?: number | undefined;
+}
+
+export interface UserCall {
+  readonly settled: Promise<Settled>;
+  /** The code itself is over, which may be long after it was given up. Never rejects. */
+  readonly finished: Promise<unknown>;
+  /** The code gave a sign of life. */
+  beat(): void;
+}
+
+export function callUserCode(
+  clock: Clock,
+  signal: AbortSignal,
+  limits: Limits,
+  run: () => unknown,
+): UserCall {
+  const { startToCloseMs, heartbeatMs } = limits;
+  let beatAt = clock.monotonic();
+  let closeTimer: Timer | undefined;
+  let beatTimer: Timer | undefined;
+  let resolve: (outcome: Settled) => void = () => undefined;
+  const settled = new Promise<Settled>((done) => {
+    resolve = done;
+  });
+  const onAbort = () => settle({ kind: "interrupted" });
+  const settle = (outcome: Settled) => {
+    closeTimer?.cancel();
+    beatTimer?.cancel();
+    signal.removeEventListener("abort", onAbort);
+    resolve(outcome);
+  };
+  // Looks again at the rest of the time instead of being set anew with every beat: beats may come in a tight loop.
+  const watchBeats = (limitMs: number, waitMs: number) => {
+    beatTimer = clock.after(waitMs, () => {
+      const leftMs = limitMs - (clock.monotonic() - beatAt);
+      if (leftMs > 0) watchBeats(limitMs, leftMs);
+      else settle({ kind: "heartbeat" });
+    });
+  };
+  const call = (finished: Promise<unknown>): UserCall => ({
+    settled,
+    finished,
+    beat: () => {
+      beatAt = clock.monotonic();
+    },
+  });
+
+  if (signal.aborted) {
+    onAbort();
+    return call(Promise.resolve());
+  }
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (startToCloseMs !== undefined) {
+    closeTimer = clock.after(startToCloseMs, () => settle({ kind: "start_to_close" }));
+  }
+  if (heartbeatMs !== undefined) watchBeats(heartbeatMs, heartbeatMs);
+  try {
+    // Through a real promise: a thenable of somebody's making may answer twice, or throw while it is asked.
+    const finished = Promise.resolve(run()).then(
+      (value) => settle({ kind: "returned", value }),
+      (error: unknown) => settle({ kind: "threw", error }),
+    );
+    return call(finished);
+  } catch (error) {
+    settle({ kind: "threw", error });
+    return call(Promise.resolve());
+  }
+}

@@ -1,0 +1,133 @@
+/** The flow of one activity's tasks from its shared consumer to this worker. */
+import type { Consumption, Delivery } from "../../../shared/bus/bus.ts";
+import { isFault } from "../../../shared/errors/index.ts";
+import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
+import type { WorkerDeps } from "../deps.ts";
+import type { ServedActivity } from "./served.ts";
+
+/** Over all workers together; the server's default of 1000 would cap the whole fleet. */
+const maxAckPending = 100_000;
+const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
+
+type State =
+  | { kind: "idle" }
+  | { kind: "flowing"; consumption: Promise<Consumption | undefined> }
+  /** Pulls nothing by itself; one at a time is asked for with `next`. */
+  | { kind: "resting" }
+  | { kind: "stopped" };
+
+export class Feed {
+  readonly activity: ServedActivity;
+  readonly #deps: WorkerDeps;
+  readonly #consumer: string;
+  readonly #onMessage: (message: Delivery) => void;
+  readonly #stopping = new AbortController();
+  #state: State = { kind: "idle" };
+
+  constructor(
+    deps: WorkerDeps,
+    activity: ServedActivity,
+    onMessage: (message: Delivery, feed: Feed) => void,
+  ) {
+    this.activity = activity;
+    this.#deps = deps;
+    this.#consumer = deps.names.activityConsumer(activity.queue, activity.name);
+    this.#onMessage = (message) => onMessage(message, this);
+  }
+
+  get resting(): boolean {
+    return this.#state.kind === "resting";
+  }
+
+  async start(): Promise<void> {
+    await this.#ensureConsumer();
+    this.flow();
+  }
+
+  /** Lets tasks come as they are, up to as many as there are slots. */
+  flow(): void {
+    if (this.#state.kind === "stopped" || this.#state.kind === "flowing") return;
+    this.#state = { kind: "flowing", consumption: this.#consume() };
+  }
+
+  rest(): void {
+    if (this.#state.kind !== "flowing") return;
+    const { consumption } = this.#state;
+    this.#state = { kind: "resting" };
+    void consumption.then((flow) => flow?.stop()).catch((error: unknown) => this.#announce(error));
+  }
+
+  /** One task, or undefined when none came in time. */
+  async next(expiresMs: number): Promise<Delivery | undefined> {
+    const { bus, names } = this.#deps;
+    try {
+      return await bus.next(names.activitiesStream, this.#consumer, {
+        expiresMs,
+        signal: this.#stopping.signal,
+      });
+    } catch (error) {
+      // `flow` follows on nothing, and it knows how to make the consumer anew.
+      this.#announce(error);
+      return undefined;
+    }
+  }
+
+  /** Nothing is delivered after this resolves. */
+  async stop(): Promise<void> {
+    const before = this.#state;
+    this.#state = { kind: "stopped" };
+    this.#stopping.abort();
+    if (before.kind === "flowing") await (await before.consumption)?.stop();
+  }
+
+  /** Retried until it works or the feed is stopped: a server that is away must not end a worker. */
+  async #consume(): Promise<Consumption | undefined> {
+    const { bus, names, config, runtime } = this.#deps;
+    for (let tried = 1; !this.#stopping.signal.aborted; tried++) {
+      try {
+        const consumption = await bus.consume(names.activitiesStream, this.#consumer, {
+          maxMessages: config.activities.slots,
+          onMessage: this.#onMessage,
+        });
+        void consumption.ended.then((how) => (how === "gone" ? this.#regain() : undefined));
+        return consumption;
+      } catch (error) {
+        this.#announce(error);
+        await sleep(
+          runtime.clock,
+          jittered(backoffMs(backoff, tried), runtime.random),
+          this.#stopping.signal,
+        );
+        await this.#ensureConsumer().catch((failed: unknown) => this.#announce(failed));
+      }
+    }
+    return undefined;
+  }
+
+  /** Somebody deleted the consumer, or the stream was made anew: make it again, tasks still stored come again. */
+  async #regain(): Promise<void> {
+    if (this.#state.kind !== "flowing") return;
+    const message = `consumer ${this.#consumer} is gone, making it again`;
+    this.#deps.runtime.announce({ kind: "fault", where: "worker.feed", code: "consumer_gone", message });
+    await this.#ensureConsumer().catch((error: unknown) => this.#announce(error));
+    if (this.#state.kind === "flowing") this.#state = { kind: "flowing", consumption: this.#consume() };
+  }
+
+  #ensureConsumer(): Promise<void> {
+    const { bus, names, config } = this.#deps;
+    const { queue, name } = this.activity;
+    return bus.ensureConsumer({
+      stream: names.activitiesStream,
+      name: this.#consumer,
+      filter: names.activity(queue, name),
+      ackWaitMs: config.activities.ackWaitMs,
+      maxAckPending,
+    });
+  }
+
+  #announce(error: unknown): void {
+    const code = isFault(error) ? error.code : "feed_failed";
+    const message = error instanceof Error ? error.message : String(error);
+    this.#deps.runtime.announce({ kind: "fault", where: "worker.feed", code, message, error });
+  }
+}

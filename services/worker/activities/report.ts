@@ -1,0 +1,61 @@
+/**
+ * Tells the instance what became of a task. A report that was not confirmed is sent again until it is (B1): the message
+ * id makes that one report. Only then the task is acknowledged, so nothing is lost by a death in between.
+ */
+import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
+import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
+import type { TaskDeps } from "./run-task.ts";
+import type { ReportedOutcome } from "./task-outcome.ts";
+
+export type Report = ActivityReport["result"];
+
+export interface ReportOptions {
+  /** Under which right a session's work was done. */
+  epoch?: number | undefined;
+  /** Gives up trying: the process is going, somebody else gets the task. */
+  signal?: AbortSignal | undefined;
+}
+
+const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
+
+export async function publishReport(
+  deps: TaskDeps,
+  task: ActivityTask,
+  result: Report,
+  { epoch, signal }: ReportOptions = {},
+): Promise<"stored" | "given_up"> {
+  const { bus, names, runtime, identity } = deps;
+  const { instanceId, execution, of, attempt } = task;
+  const report: ActivityReport = { v: 1, execution, of, attempt, workerId: identity.workerId, result };
+  if (epoch !== undefined) report.epoch = epoch;
+  const subject = names.verb(instanceId, "activity");
+  const body = Buffer.from(JSON.stringify(report));
+  // With the epoch: the same attempt may be made again under the next one, and that report is another.
+  const right = epoch === undefined ? "" : `-e${epoch}`;
+  const msgId = `act-${instanceId}-${execution}-${of}-${attempt}${right}-${result.kind}`;
+  for (let tried = 1; ; tried++) {
+    try {
+      const outcome = await bus.publish(subject, body, { msgId });
+      if (outcome.kind === "stored") return "stored";
+    } catch (error) {
+      const code = isFault(error) ? error.code : "report_failed";
+      const message = error instanceof Error ? error.message : String(error);
+      runtime.announce({ kind: "fault", where: "worker.report", code, message, error });
+    }
+    const waitMs = jittered(backoffMs(backoff, tried), runtime.random);
+    if (signal?.aborted || (await sleep(runtime.clock, waitMs, signal)) === "aborted") return "given_up";
+  }
+}
+
+export function reportOf(outcome: ReportedOutcome): Report {
+  switch (outcome.kind) {
+    case "completed":
+      return { kind: "completed", output: outcome.output };
+    case "failed":
+    case "timeout":
+      return { kind: "failed", error: outcome.error };
+    case "state_missing":
+      return { kind: "state_missing", message: outcome.message };
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * One run of a task, from its input to its outcome: input → checked → user code → output checked → wrapped. Used for
+ * plain activities and for calls of sessions; publishes nothing but heartbeats and stream chunks, settles nothing.
+ *
+ * Nothing user code does comes out as an exception: whatever it throws or returns is an outcome.
+ */
+import type { ActivityTask, Failure } from "../../../schemas/index.ts";
+import {
+  type ActivityContext,
+  type Schema,
+  type SessionView,
+  validate,
+} from "../../../shared/definitions/index.ts";
+import {
+  HoldfastError,
+  isCancelled,
+  isFault,
+  isSessionLost,
+  TimeoutError,
+  toFailure,
+} from "../../../shared/errors/index.ts";
+import type { WorkerDeps } from "../deps.ts";
+import { WorkContext } from "../work-context.ts";
+import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
+import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
+import type { TaskOutcome } from "./task-outcome.ts";
+import { type StreamSink, TaskStream } from "./task-stream.ts";
+
+export type TaskDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "payloads" | "identity">;
+
+export interface TaskRun {
+  input?: Schema | undefined;
+  output?: Schema | undefined;
+  run(ctx: ActivityContext, input: unknown): unknown;
+  /** Present when the task runs on a session: a `session_lost` it throws means that its state is gone. */
+  session?: SessionView | undefined;
+  /**
+   * The signal user code sees. The caller aborts it to end the run as `interrupted`; a timeout aborts it too, so that
+   * code which has been given up can stop.
+   */
+  controller: AbortController;
+  /** How often the task was delivered; above 1 heartbeat details of the run before are looked up. */
+  deliveries: number;
+  /** Tells runs of one attempt apart in its stream: the epoch on sessions. Default: deliveries. */
+  runNumber?: number;
+  /** The run was given up while the code still went on; resolves when that is over. */
+  onAbandoned?: (finished: Promise<unknown>) => void;
+}
+
+export async function runTask(deps: TaskDeps, task: ActivityTask, run: TaskRun): Promise<TaskOutcome> {
+  try {
+    const input = "json" in task.input ? task.input.json : await deps.payloads.unwrap(task.input);
+    const checked = run.input ? validate(run.input, input, "invalid_input", `input of ${task.name}`) : input;
+    const again = task.attempt > 1 || run.deliveries > 1;
+    const lastHeartbeat = again ? await readHeartbeat(deps, task) : undefined;
+    return await runWith(deps, task, run, checked, lastHeartbeat);
+  } catch (error) {
+    // Only what surrounds user code gets here: input that does not fit, a payload that cannot be had.
+    return { kind: "failed", error: failureOf(error) };
+  }
+}
+
+async function runWith(
+  deps: TaskDeps,
+  task: ActivityTask,
+  run: TaskRun,
+  input: unknown,
+  lastHeartbeat: unknown,
+): Promise<TaskOutcome> {
+  const { runtime, identity } = deps;
+  let pulse: Pulse | undefined;
+  let stream: StreamSink | undefined;
+  let call: UserCall | undefined;
+  const context = new WorkContext({
+    task,
+    workerId: identity.workerId,
+    signal: run.controller.signal,
+    session: run.session,
+    lastHeartbeat,
+    onHeartbeat: (details) => {
+      call?.beat();
+      (pulse ??= new Pulse(deps, task)).beat(details);
+    },
+    openStream: () => (stream = new TaskStream(deps, task, run.runNumber ?? run.deliveries)),
+    announce: runtime.announce,
+  });
+  call = callUserCode(runtime.clock, run.controller.signal, task.timeouts, () => run.run(context, input));
+  const settled = await call.settled;
+  const outcome = await outcomeOf(deps, task, run, settled);
+  if (outcome.kind === "timeout") run.controller.abort(new TimeoutError(outcome.error));
+  if (outcome.kind === "timeout" || outcome.kind === "interrupted") run.onAbandoned?.(call.finished);
+  if (stream) await stream.close();
+  const over = isOver(outcome);
+  if (pulse) await pulse.close(!over);
+  if (over && (pulse?.wrote || lastHeartbeat !== undefined)) forgetHeartbeat(deps, task);
+  return outcome;
+}
+
+/** No attempt follows that could use what this one said in its heartbeats. */
+function isOver(outcome: TaskOutcome): boolean {
+  switch (outcome.kind) {
+    case "completed":
+      return true;
+    case "failed":
+      return !outcome.error.retryable;
+    case "interrupted":
+      return isCancelled(outcome.reason);
+    case "timeout":
+    case "state_missing":
+      return false;
+  }
+}
+
+async function outcomeOf(
+  deps: TaskDeps,
+  task: ActivityTask,
+  run: TaskRun,
+  settled: Settled,
+): Promise<TaskOutcome> {
+  switch (settled.kind) {
+    case "returned":
+      return completed(deps, task, run, settled.value);
+    case "threw":
+      if (run.session && isSessionLost(settled.error)) {
+        return { kind: "state_missing", message: failureOf(settled.error).message };
+      }
+      return { kind: "failed", error: failureOf(settled.error) };
+    case "start_to_close":
+      return timedOut(task, settled.kind, task.timeouts.startToCloseMs);
+    case "heartbeat":
+      return timedOut(task, settled.kind, task.timeouts.heartbeatMs);
+    case "interrupted":
+      return { kind: "interrupted", reason: run.controller.signal.reason };
+  }
+}
+
+async function completed(
+  deps: TaskDeps,
+  task: ActivityTask,
+  run: TaskRun,
+  value: unknown,
+): Promise<TaskOutcome> {
+  try {
+    const output = run.output
+      ? validate(run.output, value, "invalid_output", `output of ${task.name}`)
+      : value;
+    return { kind: "completed", output: await deps.payloads.wrap(output) };
+  } catch (error) {
+    if (isFault(error, "transient")) return { kind: "failed", error: failureOf(error) };
+    // Running it again would only make the same value again.
+    return { kind: "failed", error: { ...failureOf(error), retryable: false } };
+  }
+}
+
+function timedOut(
+  task: ActivityTask,
+  timeout: "start_to_close" | "heartbeat",
+  limitMs: number | undefined,
+): TaskOutcome {
+  const what = timeout === "heartbeat" ? "sent no heartbeat for" : "did not finish within";
+  const error: Failure = {
+    code: "timeout",
+    message: `${task.name} ${what} ${limitMs} ms`,
+    retryable: true,
+    details: { timeout },
+  };
+  return { kind: "timeout", timeout, error };
+}
+
+/** Errors may have getters that throw: even asking what is wrong can go wrong. */
+export function failureOf(thrown: unknown): Failure {
+  try {
+    if (isFault(thrown)) {
+      const { code, message } = thrown;
+      return { code, message, retryable: thrown.kind === "transient" };
+    }
+    return toFailure(thrown);
+  } catch {
+    return toFailure(
+      new HoldfastError({
+        code: "thrown_value",
+        message: "threw a value that cannot be read",
+        retryable: true,
+      }),
+    );
+  }
+}

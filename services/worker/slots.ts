@@ -1,0 +1,90 @@
+/** Rights to run, counted. A slot is released once, however often it is asked to: never handed to two. */
+export interface Slot {
+  release(): void;
+}
+
+export interface Waiter {
+  /** Leaves the line; false when a slot was already given. */
+  leave(): boolean;
+}
+
+export class Slots {
+  readonly max: number;
+  readonly #line = new Set<(slot: Slot) => void>();
+  readonly #onChange: () => void;
+  #used = 0;
+
+  constructor(max: number, onChange: () => void = () => undefined) {
+    this.max = max;
+    this.#onChange = onChange;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get free(): number {
+    return this.max - this.#used;
+  }
+
+  get waiting(): number {
+    return this.#line.size;
+  }
+
+  tryTake(): Slot | undefined {
+    if (this.#used >= this.max) return undefined;
+    this.#used++;
+    this.#onChange();
+    return this.#slot();
+  }
+
+  /** Calls back with a slot, first come first served; at once if one is free. */
+  request(onSlot: (slot: Slot) => void): Waiter {
+    const slot = this.tryTake();
+    if (slot) {
+      onSlot(slot);
+      return { leave: () => false };
+    }
+    // One entry per request, even if a function is passed twice.
+    const turn = (given: Slot) => onSlot(given);
+    this.#line.add(turn);
+    return { leave: () => this.#line.delete(turn) };
+  }
+
+  /** Undefined when the signal aborted first. */
+  take(signal?: AbortSignal): Promise<Slot | undefined> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve(undefined);
+      const onAbort = () => {
+        if (waiter.leave()) resolve(undefined);
+      };
+      const waiter = this.request((slot) => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve(slot);
+      });
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  #slot(): Slot {
+    let held = true;
+    return {
+      release: () => {
+        if (!held) return;
+        held = false;
+        this.#release();
+      },
+    };
+  }
+
+  #release(): void {
+    const [next] = this.#line;
+    if (next) {
+      this.#line.delete(next);
+      next(this.#slot());
+      return;
+    }
+    this.#used--;
+    this.#onChange();
+  }
+}
