@@ -1,0 +1,148 @@
+/**
+ * What a message means to an instance in its present state. Decides with data only: retries, timeouts, fences and
+ * session policies are settled here, before anything is written.
+ */
+import {
+  type ActivityReport,
+  type ChildReport,
+  type Failure,
+  Name,
+  type NewEvent,
+  type RetryPolicy,
+} from "../../schemas/index.ts";
+import { backoffMs } from "../runtime/index.ts";
+import { acceptSession, type PlacementFacts, stateMissing } from "./accept-session.ts";
+import { dueFacts } from "./deadlines.ts";
+import { sessionLostFailure } from "./failures.ts";
+import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
+import { type InstanceState, isEnded, type OpenTask } from "./state.ts";
+
+export function accept(
+  state: InstanceState,
+  message: InboxMessage,
+  now: number,
+  placement: PlacementFacts,
+): Accepted {
+  if (message.kind === "start") return acceptStart(state, message);
+  if (isEnded(state)) return ignored("ended");
+  switch (message.kind) {
+    case "signal":
+      return facts({ kind: "signal.received", name: Name.parse(message.name), payload: message.payload });
+    case "cancel":
+      if (state.status !== "running") return ignored("unknown");
+      return state.cancelRequested
+        ? ignored("repeated")
+        : facts({ kind: "cancel.requested", reason: message.reason });
+    case "terminate":
+      if (state.status !== "running") return ignored("unknown");
+      return facts({ kind: "instance.terminated", reason: message.reason });
+    case "activity":
+      return acceptActivity(state, message.report, now);
+    case "child":
+      return acceptChild(state, message.report);
+    case "session":
+      return acceptSession(state, message.report, now);
+    case "wake": {
+      const due = dueFacts(state, now, placement);
+      return due.length > 0 ? { kind: "facts", facts: due } : ignored("late");
+    }
+  }
+}
+
+function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind: "start" }>): Accepted {
+  if (state.status !== "absent" && state.status !== "pending") return ignored("repeated");
+  const carried =
+    state.earlySignals.length > 0 ? { signals: state.earlySignals.map(named), sessions: [] } : undefined;
+  return facts({
+    kind: "instance.started",
+    name: Name.parse(message.name),
+    input: message.input,
+    parent: message.parent,
+    granted: message.granted,
+    traceparent: message.traceparent,
+    carried,
+  });
+}
+
+const named = ({ name, payload }: InstanceState["earlySignals"][number]) => ({
+  name: Name.parse(name),
+  payload,
+});
+
+/** T5: the first completion of the current attempt wins; S6: only under the current epoch. */
+function acceptActivity(state: InstanceState, report: ActivityReport, now: number): Accepted {
+  const task = report.execution === state.execution ? state.tasks.get(report.of) : undefined;
+  if (!task || report.attempt !== task.attempt) return ignored("late");
+  if (task.target.kind === "session" && report.epoch !== task.sentEpoch) return ignored("fenced");
+  const { result } = report;
+  switch (result.kind) {
+    case "started":
+      if (task.startedAt !== undefined) return ignored("repeated");
+      return facts({
+        kind: "activity.started",
+        of: task.id,
+        attempt: task.attempt,
+        workerId: report.workerId,
+      });
+    case "completed":
+      return facts({
+        kind: "activity.completed",
+        of: task.id,
+        output: result.output,
+        workerId: report.workerId,
+        epoch: report.epoch,
+      });
+    case "failed":
+      return facts(...attemptEnded(task, result.error, now), ...rebuildFailed(state, task, result.error));
+    case "state_missing":
+      return stateMissing(state, task, result.message, now);
+  }
+}
+
+/** One attempt failed: try again, or give the failure to the code. */
+export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
+  if (!mayRetry(task.retry, task.attempt, error)) return [{ kind: "activity.failed", of: task.id, error }];
+  const delay = backoffMs(
+    { initialMs: task.retry.initialDelayMs, maxMs: task.retry.maxDelayMs, factor: task.retry.factor },
+    task.attempt,
+  );
+  const retryAt = now + delay;
+  const { scheduleToCloseMs } = task.timeouts;
+  if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
+    return [{ kind: "activity.failed", of: task.id, error }];
+  }
+  return [{ kind: "activity.attempt_failed", of: task.id, attempt: task.attempt, error, retryAt }];
+}
+
+const mayRetry = (retry: RetryPolicy, attempt: number, error: Failure): boolean =>
+  error.retryable && attempt < retry.maxAttempts && !retry.nonRetryable.includes(error.code);
+
+/** A rebuild that failed for good leaves the session without its state: it is over, and so is all that waits on it. */
+function rebuildFailed(state: InstanceState, task: OpenTask, error: Failure): NewEvent[] {
+  if (task.target.kind !== "session") return [];
+  const session = state.sessions.get(task.target.sessionId);
+  if (session?.phase.kind !== "rebuilding" || session.phase.of !== task.id) return [];
+  if (mayRetry(task.retry, task.attempt, error)) return [];
+  const waiting = [...state.tasks.values()].filter(
+    (other) =>
+      other !== task && other.target.kind === "session" && other.target.sessionId === session.sessionId,
+  );
+  const lost = sessionLostFailure(
+    session.sessionId,
+    session.phase.on,
+    "aborted",
+    `rebuild failed: ${error.message}`,
+  );
+  return [
+    ...waiting.map((other): NewEvent => ({ kind: "activity.failed", of: other.id, error: lost })),
+    { kind: "session.failed", sessionId: session.sessionId, error: lost },
+  ];
+}
+
+function acceptChild(state: InstanceState, report: ChildReport): Accepted {
+  const child = report.execution === state.execution ? state.children.get(report.of) : undefined;
+  if (!child) return ignored("late");
+  return report.result.kind === "completed"
+    ? facts({ kind: "child.completed", of: child.id, output: report.result.output })
+    : facts({ kind: "child.failed", of: child.id, error: report.result.error });
+}

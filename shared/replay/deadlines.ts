@@ -1,0 +1,132 @@
+/** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
+import type { NewEvent, SessionState } from "../../schemas/index.ts";
+import { attemptEnded } from "./accept.ts";
+import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
+import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
+import type { InstanceState, OpenTask } from "./state.ts";
+import { sessionTasks } from "./state.ts";
+
+/** The worker enforces start-to-close itself and reports it; the engine steps in for a worker that died. */
+const startToCloseGraceMs = 1000;
+
+interface TaskDeadline {
+  at: number;
+  timeout: "schedule_to_close" | "schedule_to_start" | "start_to_close";
+  ms: number;
+}
+
+function taskDeadlines(task: OpenTask): TaskDeadline[] {
+  const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = task.timeouts;
+  const deadlines: TaskDeadline[] = [];
+  if (scheduleToCloseMs !== undefined) {
+    deadlines.push({
+      at: task.scheduledAt + scheduleToCloseMs,
+      timeout: "schedule_to_close",
+      ms: scheduleToCloseMs,
+    });
+  }
+  if (scheduleToStartMs !== undefined && task.startedAt === undefined) {
+    deadlines.push({
+      at: task.readyAt + scheduleToStartMs,
+      timeout: "schedule_to_start",
+      ms: scheduleToStartMs,
+    });
+  }
+  if (startToCloseMs !== undefined && task.startedAt !== undefined) {
+    const at = task.startedAt + startToCloseMs + startToCloseGraceMs;
+    deadlines.push({ at, timeout: "start_to_close", ms: startToCloseMs });
+  }
+  return deadlines;
+}
+
+export function dueFacts(state: InstanceState, now: number, placement: PlacementFacts): NewEvent[] {
+  const facts: NewEvent[] = [];
+  const timers = [...state.timers].filter(([, timer]) => timer.fireAt <= now);
+  timers.sort(([idA, a], [idB, b]) => a.fireAt - b.fireAt || idA - idB);
+  for (const [of] of timers) facts.push({ kind: "timer.fired", of });
+
+  const dealtWith = new Set<string>();
+  for (const session of state.sessions.values()) {
+    const events = sessionDue(state, session, now, placement);
+    if (events.length === 0) continue;
+    dealtWith.add(session.sessionId);
+    facts.push(...events);
+  }
+  for (const task of state.tasks.values()) {
+    if (task.target.kind === "session" && dealtWith.has(task.target.sessionId)) continue;
+    const due = taskDeadlines(task).find((deadline) => deadline.at <= now);
+    if (!due) continue;
+    const error = timeoutFailure(due.timeout, task.name, due.ms, task.lastError);
+    facts.push(...attemptEnded(task, error, now));
+  }
+  return facts;
+}
+
+function sessionDue(
+  state: InstanceState,
+  session: SessionState,
+  now: number,
+  placement: PlacementFacts,
+): NewEvent[] {
+  if (session.owner !== state.instanceId) return [];
+  const { phase } = session;
+  const { executionTimeoutMs, creationTimeoutMs } = session.options;
+  if (executionTimeoutMs !== undefined && session.openedAt + executionTimeoutMs <= now) {
+    switch (phase.kind) {
+      case "active":
+      case "rebuilding":
+        return lossFacts(
+          state,
+          session,
+          phase.on,
+          "execution_timeout",
+          `lived ${executionTimeoutMs} ms`,
+          now,
+        );
+      case "parked":
+      case "opening":
+      case "claimed": {
+        const error = sessionLostFailure(session.sessionId, undefined, "execution_timeout");
+        return [
+          ...sessionTasks(state, session.sessionId).map(
+            (task): NewEvent => ({ kind: "activity.failed", of: task.id, error }),
+          ),
+          { kind: "session.lost", sessionId: session.sessionId, reason: "execution_timeout" },
+        ];
+      }
+      default:
+        return [];
+    }
+  }
+  if ((phase.kind === "opening" || phase.kind === "claimed") && phase.deadlineAt <= now) {
+    const why =
+      phase.kind === "claimed"
+        ? `init is still running on ${phase.on.workerId}`
+        : placement.whyUnclaimed(session);
+    return failSession(
+      state,
+      session,
+      creationTimeoutFailure(session.sessionId, session.type, creationTimeoutMs, why),
+    );
+  }
+  return [];
+}
+
+/** The next instant at which `dueFacts` may have something to say. */
+export function nextDeadline(state: InstanceState): number | undefined {
+  let next = Infinity;
+  for (const timer of state.timers.values()) next = Math.min(next, timer.fireAt);
+  for (const task of state.tasks.values()) {
+    for (const deadline of taskDeadlines(task)) next = Math.min(next, deadline.at);
+  }
+  for (const session of state.sessions.values()) {
+    const { phase } = session;
+    if (session.owner !== state.instanceId) continue;
+    if (phase.kind === "opening" || phase.kind === "claimed") next = Math.min(next, phase.deadlineAt);
+    const alive = phase.kind !== "closed" && phase.kind !== "lost" && phase.kind !== "failed";
+    if (alive && session.options.executionTimeoutMs !== undefined) {
+      next = Math.min(next, session.openedAt + session.options.executionTimeoutMs);
+    }
+  }
+  return next === Infinity ? undefined : next;
+}

@@ -1,0 +1,36 @@
+/** What must leave the process after a commit (T2), as data. Each is safe to publish twice. */
+import type { Attachment, Failure, Parent, Payload, SessionState } from "../../schemas/index.ts";
+import type { OpenChild, OpenTask } from "./state.ts";
+
+export type Effect =
+  /** Hand the current attempt to a queue, at once or at `readyAt`. */
+  | { kind: "task"; task: OpenTask }
+  /** Hand the current attempt to the holder of its session. */
+  | { kind: "call"; task: OpenTask; on: Attachment }
+  | { kind: "cancel-task"; task: OpenTask; on: Attachment | undefined }
+  | { kind: "schedule"; of: number; at: number }
+  | { kind: "unschedule"; of: number }
+  | { kind: "register-session"; sessionId: string }
+  | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
+  | { kind: "withdraw-claim"; session: SessionState; attachment: number }
+  | { kind: "close-session"; session: SessionState; on: Attachment; reason: string | undefined }
+  /** Tell children that were granted this session what became of it. */
+  | { kind: "tell-grantees"; session: SessionState; children: OpenChild[] }
+  /** Ask the owner of a granted, parked session to have it claimed. */
+  | { kind: "want-session"; session: SessionState }
+  | {
+      kind: "start-child";
+      id: number;
+      childId: string;
+      name: string;
+      input: Payload;
+      attached: boolean;
+      grants: SessionState[];
+    }
+  | { kind: "cancel-child"; childId: string }
+  | {
+      kind: "report-to-parent";
+      parent: Parent;
+      result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure };
+    }
+  | { kind: "summary" };

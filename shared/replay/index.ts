@@ -1,0 +1,17 @@
+export type { PlacementFacts } from "./accept-session.ts";
+export { apply } from "./apply.ts";
+export { nextDeadline } from "./deadlines.ts";
+export { deriveId } from "./derive-id.ts";
+export type { Effect } from "./effects.ts";
+export { installGuards } from "./guards.ts";
+export type { Accepted, InboxMessage } from "./inbox.ts";
+export { Instance, type InstanceHost, type Turn } from "./instance.ts";
+export type { PayloadAccess } from "./payload-access.ts";
+export {
+  type InstanceState,
+  initialState,
+  isCommand,
+  isEnded,
+  type OpenChild,
+  type OpenTask,
+} from "./state.ts";

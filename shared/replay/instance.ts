@@ -1,0 +1,270 @@
+/**
+ * One instance in memory: its state and its running code. Takes turns; knows nothing of the bus. Dropping it and
+ * building it again from its commits changes nothing (T8).
+ */
+import type { Commit, Failure, HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
+import { EventId, Name, SessionId } from "../../schemas/index.ts";
+import type { App, WorkLog } from "../definitions/index.ts";
+import { Fault } from "../errors/index.ts";
+import { accept } from "./accept.ts";
+import type { PlacementFacts } from "./accept-session.ts";
+import { request } from "./accept-session.ts";
+import { apply } from "./apply.ts";
+import type { Effect } from "./effects.ts";
+import type { Accepted, InboxMessage } from "./inbox.ts";
+import { offload, type PayloadAccess, valuesOf } from "./payload-access.ts";
+import { type IssuedCommand, Runner, toPayload } from "./runner.ts";
+import { type InstanceState, initialState, isCommand, isEnded } from "./state.ts";
+
+export interface InstanceHost {
+  readonly app: App;
+  readonly payloads: PayloadAccess;
+  readonly placement: PlacementFacts;
+  log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
+}
+
+export interface Turn {
+  events: HistoryEvent[];
+  effects: Effect[];
+  /** True while the code could not be run: facts only, to be shown to it later. */
+  deferred: boolean;
+  /** The first commit of its execution. */
+  startsExecution: boolean;
+}
+
+export class Instance {
+  readonly #host: InstanceHost;
+  #state: InstanceState;
+  #runner: Runner | undefined;
+  /** Recorded while parked: not yet seen by the code. */
+  #unseen: HistoryEvent[] = [];
+  #parked: Fault | undefined;
+  /** What the last commit asked for; published again when one of its messages comes twice (T3). */
+  #lastEffects: Effect[] = [];
+
+  constructor(instanceId: string, host: InstanceHost) {
+    this.#host = host;
+    this.#state = initialState(instanceId);
+  }
+
+  get state(): Readonly<InstanceState> {
+    return this.#state;
+  }
+
+  get parked(): Fault | undefined {
+    return this.#parked;
+  }
+
+  get lastEffects(): readonly Effect[] {
+    return this.#lastEffects;
+  }
+
+  /** Builds state and code from one execution's commits. A disagreement parks (T6), it does not throw. */
+  async load(commits: readonly Commit[]): Promise<void> {
+    // What is over needs no code any more, only its state.
+    const over = commits
+      .at(-1)
+      ?.events.some((event) => isEnding(event) || event.kind === "instance.terminated");
+    for (const commit of commits) await this.#replay(commit, over ?? false);
+  }
+
+  async #replay(commit: Commit, foldOnly: boolean): Promise<void> {
+    const state = this.#state;
+    if (state.execution < commit.execution) state.execution = commit.execution;
+    const { events, at } = commit;
+    const firstCommand = events.findIndex(isCommand);
+    const lead = commit.deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
+    const rest = commit.deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
+    const effects = lead.flatMap((event) => apply(state, event, at));
+    if (commit.deferred) {
+      this.#unseen.push(...lead);
+    } else if (!foldOnly) {
+      await this.#show(lead, at, rest.filter(isCommand), events);
+    }
+    effects.push(...rest.flatMap((event) => apply(state, event, at)));
+    state.inboxSeq = commit.inboxSeq;
+    this.#lastEffects = effects;
+  }
+
+  /** Decides what a message means and applies it. Must be followed by `finish` in the same turn. */
+  take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
+    const accepted = accept(this.#state, message, now, this.#host.placement);
+    if (accepted.kind === "facts") this.#record(accepted.facts, now, turn, effects);
+    return accepted;
+  }
+
+  #record(events: readonly NewEvent[], at: number, turn: HistoryEvent[], effects: Effect[]): void {
+    for (const event of events) {
+      if (event.kind === "instance.started" && this.#state.execution === 0) this.#state.execution = 1;
+      const recorded = { ...event, id: EventId.parse(this.#state.lastEventId + 1) } as HistoryEvent;
+      effects.push(...apply(this.#state, recorded, at));
+      turn.push(recorded);
+    }
+  }
+
+  /** Runs the code over the facts of this turn and adds what it asks for. */
+  async finish(facts: HistoryEvent[], effects: Effect[], now: number): Promise<Turn> {
+    const startsExecution = facts[0]?.id === 1;
+    const turn: Turn = { events: facts, effects, deferred: false, startsExecution };
+    if (isEnded(this.#state)) {
+      this.#runner = undefined;
+      this.#parked = undefined;
+    } else if (this.#state.status === "running") {
+      await this.#runCode(turn, now);
+    }
+    this.#lastEffects = turn.effects;
+    return turn;
+  }
+
+  async #runCode(turn: Turn, now: number): Promise<void> {
+    const commands = await this.#show(turn.events, now, undefined, turn.events);
+    if (this.#parked) {
+      turn.deferred = true;
+      this.#unseen.push(...turn.events);
+      return;
+    }
+    const { instanceId } = this.#state;
+    for (const { event, payloadBytes } of commands) {
+      const { payloads } = this.#host;
+      const small = payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, instanceId);
+      if (isEnding(small)) this.#record(this.#closings(), now, turn.events, turn.effects);
+      this.#record([small], now, turn.events, turn.effects);
+      this.#record(this.#followUps(small, now), now, turn.events, turn.effects);
+    }
+  }
+
+  /** Shows facts to the code. Returns the commands it issued; none while it is parked. */
+  async #show(
+    facts: readonly HistoryEvent[],
+    at: number,
+    recorded: HistoryEvent[] | undefined,
+    visible: readonly HistoryEvent[],
+  ): Promise<IssuedCommand[]> {
+    if (this.#parked) return [];
+    const state = this.#state;
+    if (!this.#runner) {
+      if (state.status !== "running" || !state.name) return [];
+      const definition = this.#host.app.orchestrations.get(state.name);
+      if (!definition) return this.#unknown(state.name, recorded !== undefined);
+      this.#runner = new Runner(definition, state, (level, message, fields) =>
+        this.#host.log(state.instanceId, level, message, fields),
+      );
+    }
+    const unseen = [...this.#unseen, ...facts];
+    this.#unseen = [];
+    const seen = recorded ? [...unseen, ...visible] : unseen;
+    const values = valuesOf(seen, this.#host.payloads);
+    const issued = await this.#runner.round(
+      unseen,
+      at,
+      recorded,
+      values instanceof Promise ? await values : values,
+    );
+    const { fault } = this.#runner;
+    if (!fault) return issued;
+    this.#park(fault, recorded === undefined ? this.#unseenBefore(unseen, facts) : unseen);
+    return [];
+  }
+
+  /** What stays unseen of a failed live round: the earlier leftovers; the new facts are added by the caller. */
+  #unseenBefore(unseen: readonly HistoryEvent[], facts: readonly HistoryEvent[]): HistoryEvent[] {
+    return unseen.slice(0, unseen.length - facts.length);
+  }
+
+  #park(fault: Fault, unseen: HistoryEvent[]): void {
+    this.#parked = fault;
+    this.#runner = undefined;
+    this.#unseen = unseen;
+  }
+
+  #unknown(name: string, replaying: boolean): IssuedCommand[] {
+    const names = [...this.#host.app.orchestrations.keys()];
+    const failure: Failure = {
+      code: "unknown_orchestration",
+      message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
+      retryable: false,
+      details: { name, names },
+    };
+    // A history that ran under this name has lost its code by a deployment: wait for it (T6). A new start is refused.
+    const ran = replaying || this.#state.lastEventId > 1;
+    if (ran) {
+      this.#park(new Fault("nondeterminism", { code: failure.code, message: failure.message }), this.#unseen);
+      return [];
+    }
+    return [{ event: { kind: "instance.failed", error: failure }, payloadBytes: 0 }];
+  }
+
+  /** What the engine asks for because of a command. */
+  #followUps(command: NewEvent, now: number): NewEvent[] {
+    const { sessions, instanceId } = this.#state;
+    switch (command.kind) {
+      case "session.opened": {
+        const session = sessions.get(command.sessionId);
+        return session && !command.options.lazy ? [request(session, now, false)] : [];
+      }
+      case "activity.scheduled": {
+        if (command.target.kind !== "session") return [];
+        const session = sessions.get(command.target.sessionId);
+        const wanted = session?.phase.kind === "parked" && session.owner === instanceId;
+        return wanted ? [request(session, now, session.checkpoint !== undefined)] : [];
+      }
+      default:
+        return [];
+    }
+  }
+
+  /** Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). */
+  #closings(): NewEvent[] {
+    const { sessions, instanceId } = this.#state;
+    return [...sessions.values()]
+      .filter((session) => session.owner === instanceId && session.phase.kind !== "closed")
+      .map((session) => ({
+        kind: "session.closed",
+        sessionId: SessionId.parse(session.sessionId),
+        by: "engine",
+      }));
+  }
+
+  /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
+  continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
+    const before = this.#state;
+    if (!before.next) throw new Error("continueAsNew without instance.continued");
+    const unread = this.#runner?.signals.unread() ?? [];
+    const carried = {
+      signals: unread.map(({ name, payload }) => ({
+        name: Name.parse(name),
+        payload: toPayload(payload).payload,
+      })),
+      sessions: [...before.sessions.values()].filter(
+        ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
+      ),
+    };
+    this.#state = initialState(before.instanceId);
+    Object.assign(this.#state, {
+      execution: before.execution + 1,
+      inboxSeq: before.inboxSeq,
+      startedAt: before.startedAt,
+      cancelRequested: false,
+    });
+    this.#runner = undefined;
+    this.#unseen = [];
+    const started: NewEvent = {
+      kind: "instance.started",
+      name: Name.parse(before.next.name),
+      input: before.next.input as Payload,
+      parent: before.parent,
+      traceparent: before.traceparent,
+      carried,
+    };
+    this.#record([started], now, facts, effects);
+  }
+
+  applied(inboxSeq: number): void {
+    if (inboxSeq > this.#state.inboxSeq) this.#state.inboxSeq = inboxSeq;
+  }
+}
+
+const isEnding = (event: Pick<NewEvent, "kind">): boolean =>
+  event.kind === "instance.completed" ||
+  event.kind === "instance.failed" ||
+  event.kind === "instance.cancelled";

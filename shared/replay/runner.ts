@@ -1,0 +1,366 @@
+/**
+ * Runs one execution's code over its history: facts go in one at a time, commands come out.
+ *
+ * R3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
+ *    code for good (T6).
+ * R4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
+ * R5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
+ */
+import type { EventKind, HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
+import type { AnyOrchestration, WorkLog } from "../definitions/index.ts";
+import { validate } from "../definitions/index.ts";
+import {
+  activityErrorFrom,
+  CancelledError,
+  childErrorFrom,
+  Fault,
+  fromFailure,
+  isCancelled,
+  toFailure,
+} from "../errors/index.ts";
+import { hash32, type Random, seededRandom, uuid } from "../runtime/index.ts";
+import { commandsDiffer, describeCommand } from "./commands.ts";
+import { Context } from "./context.ts";
+import { sessionLostFailure } from "./failures.ts";
+import { Scope } from "./scope.ts";
+import { Signals } from "./signals.ts";
+import type { InstanceState } from "./state.ts";
+import { type Occupant, occupant, openWindow } from "./turn-window.ts";
+
+/** A durable operation the code waits for. */
+export interface Operation {
+  readonly scope: Scope;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  /** The command that calls it off, if it can be called off. */
+  readonly cancelCommand: (() => NewEvent) | undefined;
+  /** Set on work of a session. */
+  readonly sessionId?: string;
+}
+
+export interface IssuedCommand {
+  event: NewEvent;
+  /** Size of its payload as JSON: what is too big goes to the blob store before the commit. */
+  payloadBytes: number;
+}
+
+/** The plain value behind each payload, fetched before the code runs. */
+export type Values = (payload: Payload) => unknown;
+
+export class ContinueAsNew {
+  readonly input: unknown;
+  constructor(input: unknown) {
+    this.input = input;
+  }
+}
+
+type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
+
+export class Runner implements Occupant {
+  readonly state: InstanceState;
+  readonly definition: AnyOrchestration;
+  readonly log: (level: keyof WorkLog, message: string, fields?: unknown) => void;
+  readonly operations = new Map<number, Operation>();
+  /** Waiting for `session.activated`, by session id. */
+  readonly openings = new Map<string, Operation>();
+  readonly signals = new Signals();
+  readonly rootScope = new Scope(undefined, false);
+  now = 0;
+  #random: Random;
+  #values: Values = inlineValue;
+  #issued: IssuedCommand[] = [];
+  /** Recorded commands the code has yet to issue; undefined when live. */
+  #expected: HistoryEvent[] | undefined;
+  #nextId = 1;
+  #fault: Fault | undefined;
+  #ending: Ending | undefined;
+  #begun = false;
+  #over = false;
+  readonly #patches = new Map<string, boolean>();
+  /** Counters behind derived ids. */
+  sessionCount = 0;
+  childCount = 0;
+  /** Sessions opened (value: lazily) and closed in this round: the state learns of them at its end. */
+  readonly openedNow = new Map<string, boolean>();
+  readonly closedNow = new Set<string>();
+
+  constructor(definition: AnyOrchestration, state: InstanceState, log: Runner["log"]) {
+    this.definition = definition;
+    this.state = state;
+    this.log = log;
+    this.#random = seededRandom(hash32(`${state.instanceId}:${state.execution}`));
+  }
+
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  get replaying(): boolean {
+    return this.#expected !== undefined;
+  }
+
+  random(): number {
+    return this.#random.next();
+  }
+
+  uuid(): string {
+    return uuid(this.#random);
+  }
+
+  refuse(what: string): never {
+    throw this.failWith(
+      new Fault("nondeterminism", {
+        code: "non_durable_call",
+        message: `${what} was called inside orchestration "${this.definition.name}"`,
+        hint: "Use ctx.sleep for time and an activity for anything that touches the outside.",
+      }),
+    );
+  }
+
+  failWith(fault: Fault): Fault {
+    this.#fault ??= fault;
+    return this.#fault;
+  }
+
+  /**
+   * One round of a turn: facts already applied to the state, then the code. `recorded` are the commands history has
+   * for this round, undefined when the round is new. Returns what the code issued.
+   */
+  async round(
+    facts: readonly HistoryEvent[],
+    at: number,
+    recorded: HistoryEvent[] | undefined,
+    values: Values,
+  ): Promise<IssuedCommand[]> {
+    this.now = at;
+    this.#values = values;
+    this.#expected = recorded;
+    this.#issued = [];
+    this.openedNow.clear();
+    this.closedNow.clear();
+    this.#nextId = this.state.lastEventId + 1;
+    await openWindow(this, [...facts.map((fact) => () => this.#deliver(fact)), () => this.#finish()]);
+    if (this.#fault) return [];
+    if (recorded && recorded.length > 0) this.#mismatch(recorded[0], undefined);
+    if (!this.#fault && this.#waitsForNothing()) {
+      this.failWith(
+        new Fault("nondeterminism", {
+          code: "non_durable_await",
+          message: `orchestration "${this.definition.name}" waits for something that is not durable`,
+          hint: "Await only what ctx returns; put I/O and timers into activities.",
+        }),
+      );
+    }
+    return this.#issued;
+  }
+
+  /** Issues a command and returns its event id (R4). While replaying it must be the recorded one (R3). */
+  issue(event: NewEvent, payloadBytes = 0): number {
+    this.#take(event, payloadBytes);
+    return this.#nextId++;
+  }
+
+  /** As `issue`, but returns the recorded event while replaying. */
+  issueOrRecall<K extends EventKind>(event: NewEvent<K>, payloadBytes = 0): NewEvent<K> {
+    const recorded = this.#take(event as NewEvent, payloadBytes);
+    this.#nextId++;
+    return (recorded ?? event) as NewEvent<K>;
+  }
+
+  #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
+    if (this.#fault) throw this.#fault;
+    if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));
+    if (!this.#expected) {
+      this.#issued.push({ event, payloadBytes });
+      return undefined;
+    }
+    const recorded = this.#expected.shift();
+    if (!recorded || commandsDiffer(recorded, event)) throw this.#mismatch(recorded, event);
+    return recorded;
+  }
+
+  #mismatch(recorded: HistoryEvent | undefined, issued: NewEvent | undefined): Fault {
+    const was = recorded ? describeCommand(recorded) : "nothing more in this turn";
+    const is = issued ? describeCommand(issued) : "nothing more in this turn";
+    return this.failWith(
+      new Fault("nondeterminism", {
+        code: "nondeterminism",
+        message: `history has ${was}${recorded ? ` (event ${recorded.id})` : ""}, the code issued ${is}`,
+        hint: "Deploy code that follows the recorded history, or guard the change with ctx.patched.",
+        details: { eventId: recorded?.id, recorded: was, issued: is },
+      }),
+    );
+  }
+
+  /** True for instances that reach the point with the changed code; old histories have no mark there. */
+  patched(patch: string): boolean {
+    const known = this.#patches.get(patch);
+    if (known !== undefined) return known;
+    const next = this.#expected?.[0];
+    const marked = this.#expected === undefined || (next?.kind === "patch.marked" && next.patch === patch);
+    if (marked) this.issue({ kind: "patch.marked", patch });
+    this.#patches.set(patch, marked);
+    return marked;
+  }
+
+  value(payload: Payload): unknown {
+    return this.#values(payload);
+  }
+
+  /** Calls an operation off: tells history, and rejects what waits for it. */
+  cancel(id: number, operation: Operation, reason?: string): void {
+    if (this.operations.get(id) !== operation) return;
+    this.operations.delete(id);
+    if (operation.cancelCommand) this.issue(operation.cancelCommand());
+    operation.reject(new CancelledError(reason));
+  }
+
+  #deliver(fact: HistoryEvent): void {
+    if (this.#fault || this.#over) return;
+    switch (fact.kind) {
+      case "instance.started":
+        for (const signal of fact.carried?.signals ?? [])
+          this.signals.arrive(signal.name, this.value(signal.payload));
+        return this.#begin(this.value(fact.input));
+      case "activity.completed":
+        return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
+      case "activity.failed":
+        return this.#settle(fact.of, (operation) => operation.reject(activityErrorFrom(fact.error)));
+      case "timer.fired":
+        return this.#settle(fact.of, (operation) => operation.resolve(undefined));
+      case "child.completed":
+        return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
+      case "child.failed":
+        return this.#settle(fact.of, (operation) => operation.reject(childErrorFrom(fact.error)));
+      case "signal.received":
+        // What came before the start is carried by the start.
+        if (this.#begun) this.signals.arrive(fact.name, this.value(fact.payload));
+        return;
+      case "cancel.requested":
+        return this.rootScope.cancel(fact.reason);
+      case "session.activated":
+        return this.#opened(fact.sessionId, (operation) => operation.resolve(undefined));
+      case "session.failed":
+        return this.#opened(fact.sessionId, (operation) => operation.reject(fromFailure(fact.error)));
+      case "session.lost":
+        // Only a session that is over: while it is asked for again, whoever opens it waits on.
+        if (this.state.sessions.get(fact.sessionId)?.phase.kind !== "lost") return;
+        return this.#opened(fact.sessionId, (operation) =>
+          operation.reject(
+            fromFailure(sessionLostFailure(fact.sessionId, fact.on, fact.reason, fact.detail)),
+          ),
+        );
+      default:
+        return;
+    }
+  }
+
+  /** A session was closed by the code: what ran on it is cancelled with it, without a command for each. */
+  dropSession(sessionId: string): void {
+    this.openings.get(sessionId)?.reject(new CancelledError("the session was closed"));
+    this.openings.delete(sessionId);
+    for (const [id, operation] of this.operations) {
+      if (operation.sessionId !== sessionId) continue;
+      this.operations.delete(id);
+      operation.reject(new CancelledError("the session was closed"));
+    }
+  }
+
+  #begin(input: unknown): void {
+    this.#begun = true;
+    const context = new Context(this, this.rootScope);
+    const run = async () => {
+      const checked = validate(
+        this.definition.input,
+        input,
+        "invalid_input",
+        `input of "${this.definition.name}"`,
+      );
+      return await this.definition.run(context, checked);
+    };
+    run().then(
+      (value) => {
+        this.#ending = { kind: "returned", value };
+      },
+      (error) => {
+        this.#ending = { kind: "threw", error };
+      },
+    );
+  }
+
+  #settle(of: number, act: (operation: Operation) => void): void {
+    const operation = this.operations.get(of);
+    if (!operation) return;
+    this.operations.delete(of);
+    act(operation);
+  }
+
+  #opened(sessionId: string, act: (operation: Operation) => void): void {
+    const operation = this.openings.get(sessionId);
+    if (!operation) return;
+    this.openings.delete(sessionId);
+    act(operation);
+  }
+
+  #finish(): void {
+    const ending = this.#ending;
+    if (!ending || this.#over || this.#fault) return;
+    this.#over = true;
+    try {
+      this.#issueEnding(ending);
+    } catch (error) {
+      if (!this.#fault) throw error;
+    }
+  }
+
+  #issueEnding(ending: Ending): void {
+    if (ending.kind === "threw") {
+      const { error } = ending;
+      if (error instanceof Fault && error.kind === "nondeterminism") {
+        this.failWith(error);
+      } else if (error instanceof ContinueAsNew) {
+        const { payload, bytes } = toPayload(error.input);
+        this.issue(
+          { kind: "instance.continued", name: this.definition.name as never, input: payload },
+          bytes,
+        );
+      } else if (isCancelled(error) && this.state.cancelRequested) {
+        this.issue({ kind: "instance.cancelled", reason: this.rootScope.reason });
+      } else {
+        this.issue({ kind: "instance.failed", error: toFailure(error) });
+      }
+      return;
+    }
+    try {
+      validate(this.definition.output, ending.value, "invalid_output", `output of "${this.definition.name}"`);
+      const { payload, bytes } = toPayload(ending.value);
+      this.issue({ kind: "instance.completed", output: payload }, bytes);
+    } catch (error) {
+      if (this.#fault) throw error;
+      this.issue({ kind: "instance.failed", error: toFailure(error) });
+    }
+  }
+
+  #waitsForNothing(): boolean {
+    if (!this.#begun || this.#over) return false;
+    return this.operations.size === 0 && this.openings.size === 0 && !this.signals.awaited();
+  }
+}
+
+const outsideTurn = (name: string, event: NewEvent): Fault =>
+  new Fault("nondeterminism", {
+    code: "non_durable_await",
+    message: `orchestration "${name}" issued ${describeCommand(event)} after awaiting something that is not durable`,
+    hint: "Await only what ctx returns; put I/O and timers into activities.",
+  });
+
+const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);
+
+/** A snapshot of a user's value as JSON: what the code does to it afterwards changes nothing. */
+export function toPayload(value: unknown): { payload: Payload; bytes: number } {
+  if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
+  const text = JSON.stringify(value);
+  if (text === undefined) return { payload: { json: undefined }, bytes: 0 };
+  const flat = typeof value !== "object" || value === null;
+  return { payload: { json: flat ? value : JSON.parse(text) }, bytes: text.length };
+}

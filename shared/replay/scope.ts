@@ -1,0 +1,44 @@
+/** Operations that are cancelled together. */
+export class Scope {
+  readonly parent: Scope | undefined;
+  /** Not cancelled with its parent. */
+  readonly shielded: boolean;
+  readonly #abort = new AbortController();
+  readonly #children = new Set<Scope>();
+  readonly #members = new Set<() => void>();
+  #cancelled: { reason: string | undefined } | undefined;
+
+  constructor(parent: Scope | undefined, shielded: boolean) {
+    this.parent = parent;
+    this.shielded = shielded;
+    if (parent) parent.#children.add(this);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get cancelled(): boolean {
+    return this.#cancelled !== undefined;
+  }
+
+  get reason(): string | undefined {
+    return this.#cancelled?.reason;
+  }
+
+  /** Runs `onCancel` when the scope is cancelled. Returns how to leave it. */
+  join(onCancel: () => void): () => void {
+    this.#members.add(onCancel);
+    return () => {
+      this.#members.delete(onCancel);
+    };
+  }
+
+  cancel(reason?: string): void {
+    if (this.#cancelled) return;
+    this.#cancelled = { reason };
+    this.#abort.abort(reason);
+    for (const member of [...this.#members]) member();
+    for (const child of this.#children) if (!child.shielded) child.cancel(reason);
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * The stretch of time in which one orchestration's code runs, and nothing else of this thread does.
+ *
+ * W1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
+ * W2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
+ *    (a nextTick asked for by a microtask runs exactly then, before any I/O).
+ * W3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
+ *    something that is not durable.
+ */
+
+export interface Occupant {
+  /** Time of the turn, for Date and friends. */
+  readonly now: number;
+  random(): number;
+  uuid(): string;
+  /** The code did what it must not do in an orchestration. */
+  refuse(what: string): never;
+}
+
+let current: Occupant | undefined;
+
+export const occupant = (): Occupant | undefined => current;
+
+// The guards below replace the globals; the engine keeps the real ones.
+const realImmediate = setImmediate;
+const realNextTick = process.nextTick;
+const realMicrotask = queueMicrotask;
+
+/** Runs the steps in order, each with the code's microtasks drained behind it. Resolves when the window is closed. */
+export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promise<void> {
+  return new Promise((closed) => {
+    let index = 0;
+    const step = () => {
+      const run = steps[index++];
+      if (!run) {
+        current = undefined;
+        closed();
+        return;
+      }
+      current = who;
+      run();
+      realMicrotask(() => realNextTick(step));
+    };
+    realImmediate(step);
+  });
+}
