@@ -1,9 +1,13 @@
 /** From environment to a running service and back: connect, create what is missing, start, say ready, wait, stop. */
 
-import type { Bus } from "../shared/bus/bus.ts";
-import { NatsBus } from "../shared/bus/index.ts";
-import { type Subjects, subjects } from "../shared/bus/subjects.ts";
-import { ensureTopology } from "../shared/bus/topology.ts";
+import {
+  type Bus,
+  type BusOptions,
+  connectBus,
+  ensureTopology,
+  type Subjects,
+  subjects,
+} from "../shared/bus/index.ts";
 import { Fault } from "../shared/errors/index.ts";
 import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
 import { type Describe, ServiceBeacon } from "./beacon.ts";
@@ -21,6 +25,8 @@ export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   /** This process's own id, a token: name and incarnation. */
   id: string;
   bus: Bus;
+  /** How the bus was connected, for threads that need a connection of their own. */
+  connection: ConnectionSettings;
   names: Subjects;
   runtime: Runtime;
   config: EngineConfig;
@@ -52,15 +58,23 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   const runtime = systemRuntime(logHappenings(logger));
   const names = subjects(config.prefix);
   const stopSignal = untilToldToStop(runtime.announce);
-  const bus = await connectBus(config, id, runtime);
+  const connection = connectionSettings(config, names, id);
+  const bus = await connectBus({ ...connection, announce: runtime.announce });
   try {
     await ensureTopology(bus, names, {
       partitions: config.partitions,
       historyShards: config.history.shards,
       replicas: config.replicas,
     });
-    const service = await build({ id, bus, names, runtime, config, settings, logger });
-    const beacon = new ServiceBeacon({ bus, names, runtime, service: name, id, describe: service.describe });
+    const service = await build({ id, bus, connection, names, runtime, config, settings, logger });
+    const beacon = new ServiceBeacon({
+      bus,
+      names,
+      runtime,
+      service: name,
+      id,
+      describe: () => service.describe?.() ?? {},
+    });
     try {
       // Told to stop while starting: stop() must cope, twice is once and half is enough.
       const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
@@ -86,8 +100,15 @@ function tellReady(service: string, id: string, logger: Logger): void {
   process.send?.({ ready: true, service, id, pid: process.pid });
 }
 
-export async function connectBus(config: EngineConfig, name: string, runtime: Runtime): Promise<Bus> {
-  const { url, ...login } = config.nats;
+/** What a connection needs, less what cannot be handed to another thread. */
+export type ConnectionSettings = Omit<BusOptions, "announce" | "signal">;
+
+export function connectionSettings(
+  config: EngineConfig,
+  names: Subjects,
+  connectionName: string,
+): ConnectionSettings {
+  const { url, user, password, token, credsFile } = config.nats;
   if (url === undefined) {
     throw new Fault("config", {
       code: "nats_url_missing",
@@ -95,5 +116,14 @@ export async function connectBus(config: EngineConfig, name: string, runtime: Ru
       hint: "Set it to the address of a NATS server, or run `holdfast dev`, which brings its own.",
     });
   }
-  return NatsBus.connect({ url, ...login, name, prefix: config.prefix, runtime });
+  return {
+    url: url.split(","),
+    name: connectionName,
+    blobBucket: names.blobBucket,
+    replicas: config.replicas,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { pass: password }),
+    ...(token === undefined ? {} : { token }),
+    ...(credsFile === undefined ? {} : { credsFile }),
+  };
 }
