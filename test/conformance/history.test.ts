@@ -1,0 +1,20 @@
+import { connectBus } from "../../shared/bus/index.ts";
+import { subjects } from "../../shared/bus/subjects.ts";
+import { silent } from "../../shared/runtime/index.ts";
+import { startNats } from "../support/nats-server.ts";
+import { type HistorySuiteBus, historySuite } from "./history.ts";
+
+async function real(): Promise<HistorySuiteBus> {
+  const nats = await startNats();
+  const bus = await connectBus({ url: nats.url, blobBucket: subjects().blobBucket, announce: silent });
+  return {
+    bus,
+    stop: async () => {
+      await bus.close();
+      await nats.stop();
+    },
+  };
+}
+
+historySuite("the real server", "per-instance", real);
+historySuite("the real server", "shared", real);

@@ -1,0 +1,392 @@
+/** What a history store promises, whatever the layout and whatever bus carries it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Commit, type HistoryEvent } from "../../schemas/index.ts";
+import type { Bus, PublishOptions, PublishOutcome } from "../../shared/bus/bus.ts";
+import { type Subjects, subjects } from "../../shared/bus/subjects.ts";
+import { ensureTopology, ownHistory } from "../../shared/bus/topology.ts";
+import { HistoryStore, type HistoryStoreOptions, type Position } from "../../shared/history/index.ts";
+import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
+
+export interface HistorySuiteBus {
+  bus: Bus;
+  stop(): Promise<void>;
+}
+
+let commits = 0;
+const commitOf = (instanceId: string, execution: number, ...events: object[]): Commit =>
+  Commit.parse({
+    v: 1,
+    commitId: `c${++commits}`,
+    instanceId,
+    execution,
+    at: 1_700_000_000_000,
+    inboxSeq: commits,
+    events,
+  });
+const started = (id = 1): object => ({
+  id,
+  kind: "instance.started",
+  name: "n",
+  input: { json: { deep: [1, "ü"] } },
+});
+const signal = (id: number): object => ({ id, kind: "signal.received", name: "go", payload: { json: id } });
+const completed = (id: number): object => ({ id, kind: "instance.completed", output: { json: null } });
+const kinds = (list: Commit[] | undefined): HistoryEvent["kind"][] | undefined =>
+  list?.flatMap((commit) => commit.events.map((event) => event.kind));
+
+/** A bus whose next answers to history publishes are lost: after storing, before storing. */
+function losing(bus: Bus, losses: ("stored" | "unsent")[]): Bus {
+  return new Proxy(bus, {
+    get(target, key) {
+      if (key === "publish") {
+        return async (
+          subject: string,
+          body: Uint8Array,
+          options?: PublishOptions,
+        ): Promise<PublishOutcome> => {
+          const loss = options?.expectLastSeq === undefined ? undefined : losses.shift();
+          if (loss !== "unsent") {
+            const outcome = await target.publish(subject, body, options);
+            if (loss === undefined) return outcome;
+          }
+          return { kind: "unknown" };
+        };
+      }
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** A bus that dies at its nth write. */
+function dyingAt(bus: Bus, nth: number): Bus {
+  let writes = 0;
+  const writing = new Set<string | symbol>(["publish", "deleteStream", "purge", "ensureStream"]);
+  return new Proxy(bus, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        if (writing.has(key) && ++writes >= nth) throw new Error("died");
+        return value.apply(target, args);
+      };
+    },
+  });
+}
+
+export function historySuite(
+  on: string,
+  layout: HistoryStoreOptions["layout"],
+  open: () => Promise<HistorySuiteBus>,
+): void {
+  describe(`history, ${layout}, on ${on}`, () => {
+    let opened: HistorySuiteBus;
+    let bus: Bus;
+    let names: Subjects;
+    let happenings: Happening[];
+    let ids = 0;
+
+    const storeOn = (carrier: Bus, options: Partial<HistoryStoreOptions> = {}): HistoryStore =>
+      new HistoryStore({
+        bus: carrier,
+        names,
+        layout,
+        maxOwnStreams: 1000,
+        shards: 2,
+        replicas: 1,
+        runtime: systemRuntime((happening) => happenings.push(happening)),
+        ...options,
+      });
+    const newId = (): string => `i${++ids}`;
+    const begin = async (store: HistoryStore, id: string, ...events: object[]): Promise<Position> =>
+      go(store, await store.place(id), commitOf(id, 1, ...(events.length > 0 ? events : [started()])), true);
+    const go = async (store: HistoryStore, position: Position, commit: Commit, startsExecution = false) => {
+      const outcome = await store.append(position, commit, { startsExecution });
+      if (outcome.kind !== "appended") throw new Error("fenced");
+      return outcome.position;
+    };
+
+    beforeAll(async () => {
+      happenings = [];
+      opened = await open();
+      bus = opened.bus;
+      names = subjects(layout === "shared" ? "hs" : "hp");
+      await ensureTopology(bus, names, { partitions: 1, historyShards: 2, replicas: 1 });
+    });
+    afterAll(() => opened?.stop());
+
+    it("knows nothing of an instance that never was", async () => {
+      const store = storeOn(bus);
+      expect(await store.load("nobody")).toBeUndefined();
+      expect(await store.readAll("nobody")).toBeUndefined();
+      expect(await store.exists("nobody")).toBe(false);
+    });
+
+    it("gives back what was appended, in order, and the position behind it", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      const first = commitOf(id, 1, started());
+      const second = commitOf(id, 1, signal(2), signal(3));
+      let position = await go(store, await store.place(id), first, true);
+      position = await go(store, position, second);
+      expect(await storeOn(bus).load(id)).toEqual({ commits: [first, second], position });
+      expect(await store.exists(id)).toBe(true);
+    });
+
+    it("fences whoever does not know the last commit", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      const old = await begin(store, id);
+      const current = await go(store, old, commitOf(id, 1, signal(2)));
+      expect(await store.append(old, commitOf(id, 1, signal(2)), { startsExecution: false })).toEqual({
+        kind: "fenced",
+      });
+      const again = await store.place(id).catch(() => undefined);
+      if (again) {
+        expect(await store.append(again, commitOf(id, 1, started()), { startsExecution: true })).toEqual({
+          kind: "fenced",
+        });
+      }
+      await go(store, current, commitOf(id, 1, signal(3)));
+      expect(kinds(await store.readAll(id))).toEqual([
+        "instance.started",
+        "signal.received",
+        "signal.received",
+      ]);
+    });
+
+    it("lets exactly one of many first commits through", async () => {
+      const id = newId();
+      const stores = Array.from({ length: 10 }, () => storeOn(bus));
+      const outcomes = await Promise.all(
+        stores.map(async (store) => {
+          const position = await store.place(id).catch(() => undefined);
+          return position
+            ? store.append(position, commitOf(id, 1, started()), { startsExecution: true })
+            : { kind: "fenced" as const };
+        }),
+      );
+      expect(outcomes.filter((outcome) => outcome.kind === "appended")).toHaveLength(1);
+      expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
+    });
+
+    it("loads the latest execution alone and reads all of them", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      let position = await begin(store, id);
+      const continued = { id: 2, kind: "instance.continued", name: "n", input: { json: 1 } };
+      position = await go(store, position, commitOf(id, 1, continued));
+      const second = commitOf(id, 2, started());
+      position = await go(store, position, second, true);
+      const third = commitOf(id, 2, signal(2));
+      position = await go(store, position, third);
+      expect(await store.load(id)).toEqual({ commits: [second, third], position });
+      expect((await store.readAll(id))?.map((commit) => commit.execution)).toEqual([1, 1, 2, 2]);
+    });
+
+    it("counts signals before the start to the first execution", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      let position = await go(store, await store.place(id), commitOf(id, 0, signal(1)), true);
+      position = await go(store, position, commitOf(id, 0, signal(2)));
+      expect((await store.load(id))?.commits.map((commit) => commit.execution)).toEqual([0, 0]);
+      position = await go(store, position, commitOf(id, 1, started(3)), true);
+      const loaded = await store.load(id);
+      expect(loaded?.commits.map((commit) => commit.execution)).toEqual([0, 0, 1]);
+      expect(loaded?.position).toEqual(position);
+    });
+
+    it.each([
+      ["stored, answer lost", ["stored"], true],
+      ["not stored, tried again", ["unsent"], false],
+      ["not stored twice", ["unsent", "unsent"], false],
+      ["stored by a second try whose answer is lost too", ["unsent", "stored"], true],
+    ] as const)("resolves an ambiguous append: %s", async (_, losses, landed) => {
+      happenings.length = 0;
+      const id = newId();
+      const position = await begin(storeOn(bus), id);
+      const commit = commitOf(id, 1, signal(2));
+      const outcome = await storeOn(losing(bus, [...losses])).append(position, commit, {
+        startsExecution: false,
+      });
+      expect(outcome.kind).toBe("appended");
+      expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started", "signal.received"]);
+      expect(happenings).toContainEqual({ kind: "append.ambiguous", instanceId: id, landed });
+    });
+
+    it("calls an ambiguous append fenced where somebody else was first", async () => {
+      const id = newId();
+      const position = await begin(storeOn(bus), id);
+      await go(storeOn(bus), position, commitOf(id, 1, signal(2)));
+      const outcome = await storeOn(losing(bus, ["unsent"])).append(position, commitOf(id, 1, signal(2)), {
+        startsExecution: false,
+      });
+      expect(outcome).toEqual({ kind: "fenced" });
+    });
+
+    it("keeps a commit that is too big for a message", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      const big = { ...signal(2), payload: { json: "x".repeat(2 * 1024 * 1024) } };
+      const commit = commitOf(id, 1, big);
+      const position = await go(store, await begin(store, id), commit);
+      const after = commitOf(id, 1, signal(3));
+      await go(store, position, after);
+      expect((await store.load(id))?.commits.slice(1)).toEqual([commit, after]);
+      await store.remove(id);
+      expect(await bus.blobs.keys("commits/")).toEqual([]);
+    });
+
+    it("names the message that cannot be read", async () => {
+      const id = newId();
+      const position = await begin(storeOn(bus), id);
+      await bus.publish(position.subject, new TextEncoder().encode('{"v":2}'));
+      await expect(storeOn(bus).load(id)).rejects.toMatchObject({
+        kind: "bug",
+        code: "history_unreadable",
+        details: { instanceId: id },
+      });
+    });
+
+    it("archives an ended instance: same commits, no stream of its own, twice is once", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      let position = await go(store, await store.place(id), commitOf(id, 0, signal(1)), true);
+      position = await go(store, position, commitOf(id, 1, started(2)), true);
+      const continued = { id: 3, kind: "instance.continued", name: "n", input: { json: 1 } };
+      position = await go(store, position, commitOf(id, 1, continued));
+      position = await go(store, position, commitOf(id, 2, started()), true);
+      position = await go(store, position, commitOf(id, 2, completed(2)));
+      const all = await store.readAll(id);
+      const loaded = await store.load(id);
+      await store.archive(id);
+      await store.archive(id);
+      expect(await store.readAll(id)).toEqual(all);
+      expect((await store.load(id))?.commits).toEqual(loaded?.commits);
+      expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+      expect(await store.append(position, commitOf(id, 2, signal(3)), { startsExecution: false })).toEqual(
+        layout === "shared" ? { kind: "appended", position: expect.anything() } : { kind: "fenced" },
+      );
+    });
+
+    it("forgets a removed instance, whose id is then free", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      await begin(store, id, started(), completed(2));
+      await store.remove(id);
+      await store.remove(id);
+      expect(await store.exists(id)).toBe(false);
+      await begin(store, id);
+      expect(kinds(await store.readAll(id))).toEqual(["instance.started"]);
+    });
+
+    if (layout === "per-instance") ownStreamCases();
+
+    function ownStreamCases(): void {
+      it("archives after a death at any write", async () => {
+        for (let nth = 1; nth <= 8; nth++) {
+          const id = newId();
+          let position = await begin(storeOn(bus), id);
+          position = await go(storeOn(bus), position, commitOf(id, 1, signal(2)));
+          await go(storeOn(bus), position, commitOf(id, 1, completed(3)));
+          const before = await storeOn(bus).readAll(id);
+          await storeOn(dyingAt(bus, nth))
+            .archive(id)
+            .catch(() => undefined);
+          expect(await storeOn(bus).readAll(id)).toEqual(before);
+          expect((await storeOn(bus).load(id))?.commits).toEqual(before);
+          await Promise.all([storeOn(bus).archive(id), storeOn(bus).archive(id)]);
+          expect(await storeOn(bus).readAll(id)).toEqual(before);
+          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+        }
+      });
+
+      it("does not archive what is still running", async () => {
+        const id = newId();
+        await begin(storeOn(bus), id);
+        await expect(storeOn(bus).archive(id)).rejects.toMatchObject({ code: "instance_running" });
+      });
+
+      it("places beyond the limit in the shared streams and says so once", async () => {
+        happenings.length = 0;
+        const store = storeOn(bus, { maxOwnStreams: 0 });
+        const [one, two] = [newId(), newId()];
+        await begin(store, one);
+        await begin(store, two);
+        expect(await bus.streamInfo(names.ownHistoryStream(one))).toBeUndefined();
+        expect(kinds(await storeOn(bus).readAll(two))).toEqual(["instance.started"]);
+        expect(happenings.filter(({ kind }) => kind === "history.shared")).toHaveLength(1);
+      });
+
+      it("counts live streams", async () => {
+        const live = await storeOn(bus).place(newId());
+        expect(live.stream).toMatch(/H_/);
+        const full = storeOn(bus, { maxOwnStreams: 1 });
+        expect((await full.place(newId())).stream).toMatch(/HISTORY_/);
+      });
+
+      describe("two owners who disagree about the place", () => {
+        const shared = () => storeOn(bus, { layout: "shared" });
+
+        it("own first: the shared one is fenced", async () => {
+          const id = newId();
+          const ownPosition = await storeOn(bus).place(id);
+          const sharedPosition = await shared().place(id);
+          const late = await shared().append(sharedPosition, commitOf(id, 1, started()), {
+            startsExecution: true,
+          });
+          expect(late).toEqual({ kind: "fenced" });
+          await go(storeOn(bus), ownPosition, commitOf(id, 1, started()), true);
+          expect((await storeOn(bus).load(id))?.position.stream).toBe(names.ownHistoryStream(id));
+        });
+
+        it("shared first: the own one yields when it is placed", async () => {
+          const id = newId();
+          await begin(shared(), id);
+          await expect(storeOn(bus).place(id)).rejects.toMatchObject({ code: "history_exists" });
+          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
+        });
+
+        it("fences an owner who slept between making its stream and appending to it", async () => {
+          const id = newId();
+          const asleep = await storeOn(bus).place(id);
+          const outcome = await shared().append(await shared().place(id), commitOf(id, 1, started()), {
+            startsExecution: true,
+          });
+          expect(outcome).toEqual({ kind: "fenced" });
+          // Whoever loads now finds the commit in the shared stream and goes on there.
+          const loaded = await storeOn(bus).load(id);
+          expect(loaded?.position.stream).toMatch(/HISTORY_/);
+          const late = await storeOn(bus).append(asleep, commitOf(id, 1, started()), {
+            startsExecution: true,
+          });
+          expect(late).toEqual({ kind: "fenced" });
+          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
+        });
+
+        it("archives beside a stray commit of the one that was fenced", async () => {
+          const id = newId();
+          const own = await storeOn(bus).place(id);
+          const stray = await shared().append(await shared().place(id), commitOf(id, 1, started()), {
+            startsExecution: true,
+          });
+          expect(stray).toEqual({ kind: "fenced" });
+          await go(storeOn(bus), own, commitOf(id, 1, started(), completed(2)), true);
+          const before = await storeOn(bus).readAll(id);
+          await storeOn(bus).archive(id);
+          expect(await storeOn(bus).readAll(id)).toEqual(before);
+          expect((await storeOn(bus).load(id))?.commits).toEqual(before);
+        });
+
+        it("leaves an own stream alone that is empty because its maker has not appended yet", async () => {
+          const id = newId();
+          await bus.ensureStream(ownHistory(names, id, 1));
+          expect(await storeOn(bus).load(id)).toBeUndefined();
+          await begin(storeOn(bus), id);
+          expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
+        });
+      });
+    }
+  });
+}
