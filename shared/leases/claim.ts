@@ -10,8 +10,8 @@ import type { LeaseValue } from "../../schemas/index.ts";
 import { leaseKeys } from "../bus/subjects.ts";
 import { Fault } from "../errors/index.ts";
 import { type Clock, sleep } from "../runtime/index.ts";
-import type { ClaimOutcome } from "./lease.ts";
-import { leaseTiming } from "./lease.ts";
+import { deadlineOf } from "./holding.ts";
+import { type ClaimOutcome, leaseTiming } from "./lease.ts";
 import type { LeaseStore, Look } from "./lease-store.ts";
 
 export interface ClaimRequest {
@@ -22,39 +22,42 @@ export interface ClaimRequest {
   giveUpAfterMs: number;
 }
 
-export type Won = { kind: "won"; epoch: number; beganAt: number };
+export type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
 type Taken = Extract<ClaimOutcome, { kind: "taken" }>;
 
 export const leaseBody = (value: LeaseValue): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRequest): Promise<Won | Taken> {
-  const { key, claimId, ttlMs } = request;
+  const { key, claimId, body, ttlMs } = request;
   const once = leaseKeys.parseSession(key) !== undefined;
-  const beganAt = clock.monotonic();
+  const startedAt = clock.monotonic();
+  const timeoutMs = Math.min(2000, ttlMs / 2);
+  let epoch: number | undefined;
   let expected = 0;
+  /** Beginning of the earliest attempt that may be the one that was stored (L1). */
+  let beganAt = startedAt;
   for (;;) {
-    const outcome = await store.write({
-      key,
-      claimId,
-      body: request.body,
-      ttlMs,
-      expected,
-      timeoutMs: Math.min(2000, ttlMs / 2),
-    });
-    // Attempts before this one may be the one that landed: the beginning of the first is the safe one to count from.
-    if (outcome.kind === "stored") return { kind: "won", epoch: outcome.seq, beganAt };
-    if (outcome.kind === "conflict") {
-      const look = await store.look(key);
-      if (look.kind === "held" && look.claimId === claimId)
-        return { kind: "won", epoch: look.revision, beganAt };
-      const next = freeAt(look, once);
-      if (next === undefined) return takenBy(look);
-      if (next === expected) throw unanswered(key); // the server contradicts itself: a replica behind, a purge meanwhile
-      expected = next;
-      continue;
+    const outcome = await store.write({ key, claimId, body, ttlMs, expected, timeoutMs });
+    const revision = outcome.kind === "stored" ? outcome.seq : undefined;
+    const look = outcome.kind === "conflict" ? await store.look(key) : undefined;
+    const ours = revision ?? (look?.kind === "held" && look.claimId === claimId ? look.revision : undefined);
+    if (ours !== undefined) {
+      epoch ??= ours;
+      if (clock.monotonic() < deadlineOf(ttlMs, beganAt))
+        return { kind: "won", epoch, revision: ours, beganAt };
+      // Answered so late that it may be over: ours only if it can be written once more in time.
+      expected = ours;
+      beganAt = clock.monotonic();
+    } else if (look !== undefined) {
+      const free = epoch === undefined ? freeAt(look, once) : undefined;
+      if (free === undefined) return takenBy(look);
+      if (free === expected) throw unanswered(key); // the server contradicts itself: a purge meanwhile
+      expected = free;
+      beganAt = clock.monotonic();
+    } else {
+      await sleep(clock, leaseTiming(ttlMs).retryAfterMs);
     }
-    if (clock.monotonic() - beganAt >= request.giveUpAfterMs) throw unanswered(key);
-    await sleep(clock, leaseTiming(ttlMs).retryAfterMs);
+    if (clock.monotonic() - startedAt >= request.giveUpAfterMs) throw unanswered(key);
   }
 }
 

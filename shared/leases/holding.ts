@@ -3,6 +3,7 @@
  *
  * L1 A write was acknowledged only from the moment it *began*: the server stored it later than that, so
  *    `began + TTL` is never later than the server's own end of the lease. Minus a margin, that is the deadline (S7).
+ *    A lease past its deadline stays over, whatever is answered later: somebody may have looked and let go.
  * L2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises its own claim.
  *    Which of several unanswered ones it was is not known, so the earliest counts.
  */
@@ -18,7 +19,8 @@ export interface HoldingInit {
   lease: Lease;
   claimId: string;
   body: Uint8Array;
-  /** Beginning of the claim that won. */
+  /** Of the claim that won, or of the write that followed it. */
+  revision: number;
   beganAt: number;
 }
 
@@ -42,7 +44,7 @@ export class Holding {
     this.#store = init.store;
     this.#clock = init.clock;
     this.#body = init.body;
-    this.#revision = init.lease.epoch;
+    this.#revision = init.revision;
     this.#deadline = this.#deadlineFrom(init.beganAt);
   }
 
@@ -131,11 +133,13 @@ export class Holding {
   #acknowledged(revision: number, beganAt: number | undefined): void {
     this.#revision = revision;
     this.#unansweredSince = undefined;
-    if (beganAt !== undefined) this.#deadline = Math.max(this.#deadline, this.#deadlineFrom(beganAt));
+    if (beganAt !== undefined && this.good) {
+      this.#deadline = Math.max(this.#deadline, this.#deadlineFrom(beganAt));
+    }
   }
 
   #deadlineFrom(beganAt: number): number {
-    return beganAt + this.lease.ttlMs - this.timing.marginMs;
+    return deadlineOf(this.lease.ttlMs, beganAt);
   }
 
   /** One write of a lease at a time: the expected revision of the next is the answer to the one before. */
@@ -149,6 +153,10 @@ export class Holding {
     return new Promise((resolve) => this.#clock.after(ms, resolve));
   }
 }
+
+/** Until when a lease written at `beganAt` may be acted upon. */
+export const deadlineOf = (ttlMs: number, beganAt: number): number =>
+  beganAt + ttlMs - leaseTiming(ttlMs).marginMs;
 
 function whyGone(look: Look): LossWhy {
   switch (look.kind) {

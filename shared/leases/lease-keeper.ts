@@ -75,11 +75,10 @@ export class LeaseKeeper implements Leases {
     const won = await claimKey(this.#store, clock, { key, claimId, body, ttlMs, giveUpAfterMs });
     if (won.kind === "taken") return won;
     const lease: Lease = Object.freeze({ key, epoch: won.epoch, ttlMs });
-    const holding = new Holding({ store: this.#store, clock, lease, claimId, body, beganAt: won.beganAt });
-    if (this.#stopped) await holding.release(giveUpAfterMs);
-    else if (!holding.good) await this.#renewSafely(holding);
-    if (!holding.good) {
-      // Stopped meanwhile, or answered so late that it was past its deadline and could not be renewed.
+    const { revision, beganAt } = won;
+    const holding = new Holding({ store: this.#store, clock, lease, claimId, body, revision, beganAt });
+    if (this.#stopped) {
+      await holding.release(giveUpAfterMs);
       return { kind: "taken", why: "spent", holder: undefined, revision: won.epoch };
     }
     this.#hold(holding);
@@ -131,12 +130,20 @@ export class LeaseKeeper implements Leases {
 
   async #renewOne(holding: Holding): Promise<boolean> {
     if (!holding.held || this.#stopped) return false;
+    if (!holding.good) {
+      this.#lose(holding, "expired");
+      return false;
+    }
     if (!this.#mayRenew(holding.lease)) {
       this.#lose(holding, "stalled");
       return false;
     }
     const renewal = await this.#renewSafely(holding);
     if (!holding.held || this.#stopped) return false;
+    if (!holding.good && renewal.kind !== "lost") {
+      this.#lose(holding, "expired"); // L1: also if it was renewed just now
+      return false;
+    }
     this.#onHeldUntil?.(holding.lease, holding.deadline);
     const { clock, random } = this.#runtime;
     const { renewEveryMs, retryAfterMs } = holding.timing;
