@@ -50,7 +50,7 @@ const troubling = new Set<Happening["kind"]>([
 
 export function levelOf(happening: Happening): "debug" | "info" | "warn" | "error" {
   if (happening.kind === "fault") return "error";
-  if (happening.kind === "orchestration.log") return happening.level;
+  if (happening.kind === "orchestration.log" || happening.kind === "work.log") return happening.level;
   if (happening.kind === "lease.lost" && happening.why === "released") return "debug";
   if (troubling.has(happening.kind)) return "warn";
   return chatter.has(happening.kind) ? "debug" : "info";
@@ -63,7 +63,7 @@ export const logHappenings = (logger: Logger): Announce => {
     if (happening.kind === "fault") {
       const { error, message, ...fields } = happening;
       logger.error({ ...fields, ...(error === undefined ? {} : { err: error }) }, message);
-    } else if (happening.kind === "orchestration.log") {
+    } else if (happening.kind === "orchestration.log" || happening.kind === "work.log") {
       const { message, level: _, ...fields } = happening;
       logger[level](fields, message);
     } else {

@@ -57,6 +57,8 @@ export function subjects(prefix = "") {
       };
     },
     inboxPartition: (partition: number) => `${dot}inbox.${partition}.>`,
+    /** What waits for one instance, whatever its partition. */
+    inboxOf: (instanceId: string) => `${dot}inbox.*.${id(instanceId)}.>`,
     start: (instanceId: string, orchestrationName: string) =>
       orchestration(instanceId, `start.${name(orchestrationName)}`),
     signal: (instanceId: string, signalName: string) =>
