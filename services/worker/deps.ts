@@ -3,7 +3,7 @@ import type { Payload, WorkerInfo } from "../../schemas/index.ts";
 import type { Bus } from "../../shared/bus/bus.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { App } from "../../shared/definitions/index.ts";
-import type { Runtime } from "../../shared/runtime/index.ts";
+import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerIdentity } from "./identity.ts";
 
@@ -38,3 +38,10 @@ export type SessionLoad = Pick<WorkerInfo, "perType" | "warm" | "models" | "sess
   calls: { used: number; max: number };
   resourcesUsed: Record<string, number>;
 };
+
+/** The session side of a worker, as the worker sees it. */
+export interface SessionPart extends Service {
+  load(): SessionLoad;
+  /** Claims nothing more, finishes, gives up what it holds; `stop` follows. */
+  drain(): Promise<void>;
+}

@@ -1,0 +1,102 @@
+/** Tells the `workers` bucket that this worker is alive and how busy; the key goes by itself when it is not. */
+import type { WorkerInfo } from "../../schemas/index.ts";
+import { Bucket, encode } from "../../shared/bus/index.ts";
+import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
+import type { WorkerDeps } from "./deps.ts";
+
+/** Two writes are at least so far apart, however busy it gets. */
+export const shortestGapMs = 200;
+/** Well below what a server takes in one message. */
+const mostBytes = 512 * 1024;
+const mostSessions = 1_000;
+const goneTtlMs = 60_000;
+
+export class Registration implements Service {
+  readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "config">;
+  readonly #describe: () => WorkerInfo;
+  readonly #bucket: Bucket;
+  #timer: { at: number; handle: Timer } | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #wroteAt = Number.NEGATIVE_INFINITY;
+  #stopped = false;
+
+  constructor(
+    deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "config">,
+    describe: () => WorkerInfo,
+  ) {
+    this.#deps = deps;
+    this.#describe = describe;
+    this.#bucket = new Bucket(deps.bus, deps.names.bucket("workers"), { random: deps.runtime.random });
+  }
+
+  async start(): Promise<void> {
+    await this.#write();
+  }
+
+  /** Something in the description changed: write it, `gapMs` after the last write at the earliest. */
+  changed(gapMs = shortestGapMs): void {
+    if (Number.isFinite(this.#wroteAt)) this.#arm(this.#wroteAt + gapMs);
+  }
+
+  /** Writes what is true now, and waits for it. */
+  async tell(): Promise<void> {
+    await this.#writing;
+    if (!this.#stopped) await this.#write();
+  }
+
+  stop = once(async () => {
+    this.#stopped = true;
+    this.#timer?.handle.cancel();
+    await this.#writing;
+    if (!Number.isFinite(this.#wroteAt) || !this.#deps.bus.connected()) return;
+    await this.#bucket
+      .delete(this.#deps.identity.workerId, { ttlMs: goneTtlMs, timeoutMs: 2_000 })
+      .catch((error: unknown) => this.#announce(error)); // the key goes by its time to live
+  });
+
+  #arm(at: number): void {
+    if (this.#stopped || (this.#timer && this.#timer.at <= at)) return;
+    this.#timer?.handle.cancel();
+    const { clock } = this.#deps.runtime;
+    const handle = clock.after(Math.max(0, at - clock.monotonic()), () => void this.#write());
+    this.#timer = { at, handle };
+  }
+
+  #write(): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    this.#timer?.handle.cancel();
+    this.#timer = undefined;
+    this.#wroteAt = clock.monotonic();
+    this.#writing = this.#put().catch((error: unknown) => this.#announce(error));
+    this.#arm(this.#wroteAt + this.#deps.config.registration.everyMs);
+    return this.#writing;
+  }
+
+  async #put(): Promise<void> {
+    const { identity, config } = this.#deps;
+    // Not tried again when nothing is known: the next one is due soon enough.
+    await this.#bucket.put(identity.workerId, bounded(this.#describe()), {
+      ttlMs: config.registration.ttlMs,
+      timeoutMs: 2_000,
+    });
+  }
+
+  #announce(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#deps.runtime.announce({
+      kind: "fault",
+      where: "worker.registration",
+      code: "registration_failed",
+      message,
+      error,
+    });
+  }
+}
+
+/** Users decide how big a snapshot is; the register goes on without them rather than not at all. */
+function bounded(info: WorkerInfo): Uint8Array {
+  const whole = encode(info);
+  if (whole.length <= mostBytes) return whole;
+  const sessions = info.sessions.slice(0, mostSessions).map(({ snapshot: _, ...rest }) => rest);
+  return encode({ ...info, sessions });
+}

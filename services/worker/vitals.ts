@@ -1,0 +1,32 @@
+/** How this process is doing: memory, and how late its event loop runs. */
+import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+
+export interface Vitals {
+  rssBytes: number;
+  /** The 99th percentile since it was asked last. */
+  eventLoopDelayMs: number;
+}
+
+const resolutionMs = 20;
+
+export class ProcessVitals {
+  readonly #delay: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
+
+  start(): void {
+    this.#delay.enable();
+  }
+
+  stop(): void {
+    this.#delay.disable();
+  }
+
+  read(): Vitals {
+    // The histogram holds whole intervals; what is above the interval asked for is the delay.
+    const p99 = this.#delay.count > 0 ? this.#delay.percentile(99) / 1e6 - resolutionMs : 0;
+    this.#delay.reset();
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      eventLoopDelayMs: Math.max(0, Math.round(p99 * 10) / 10),
+    };
+  }
+}
