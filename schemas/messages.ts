@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ActivityTimeouts } from "./events.ts";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload, SchemaVersion } from "./payload.ts";
-import { Attachment, CheckpointRef, LossReason, Requirements } from "./session.ts";
+import { Attachment, CheckpointRef, LossReason, OnLost, Requirements } from "./session.ts";
 
 /** One attempt to run an activity, on `activities.<queue>.<name>` or inside `SessionWork`. */
 export const ActivityTask = z.strictObject({
@@ -105,6 +105,8 @@ export const SessionClaim = z.strictObject({
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
   restore: CheckpointRef.optional(),
+  /** Lets a worker hand a session over by giving it up; absent or `fail`: only when it must. */
+  onLost: OnLost.optional(),
   openedAt: z.number(),
   deadlineAt: z.number(),
   traceparent: z.string().optional(),
