@@ -3,7 +3,7 @@
  * delay. It renews only while the main loop proves that it turns; a holder that cannot act must not look alive.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { NatsBus } from "../bus/index.ts";
+import { connectBus } from "../bus/index.ts";
 import { type Happening, type Runtime, systemRandom } from "../runtime/index.ts";
 import type { Lease } from "./lease.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -26,7 +26,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   const announce = (happening: Happening) => say({ kind: "happened", happening: sendable(happening) });
   const runtime: Runtime = { clock: processClock, random: systemRandom, announce };
   const beat = new SharedInstant(setup.beat);
-  const bus = await NatsBus.connect({ ...setup.connection, runtime });
+  const bus = await connectBus({ ...setup.connection, announce });
   const byId = new Map<number, Held>();
   const idOf = new Map<Lease, number>();
   const keeper = new LeaseKeeper({

@@ -1,19 +1,12 @@
 /** What the two threads say to each other. They are one program of one build: types are enough, nothing is parsed. */
 import type { LeaseValue } from "../../schemas/index.ts";
+import type { BusOptions } from "../bus/index.ts";
 import { Fault, type FaultKind, isFault } from "../errors/index.ts";
 import type { Happening } from "../runtime/index.ts";
 import type { LossWhy } from "./lease.ts";
 
-/** How the thread reaches the server: what `NatsBus.connect` takes, less what cannot cross threads. */
-export interface LeaseConnection {
-  url: string;
-  user?: string;
-  password?: string;
-  token?: string;
-  credsFile?: string;
-  name: string;
-  prefix: string;
-}
+/** How the thread reaches the server: what `connectBus` takes, less what cannot cross threads. */
+export type LeaseConnection = Omit<BusOptions, "announce" | "signal">;
 
 export interface ThreadSetup {
   connection: LeaseConnection;

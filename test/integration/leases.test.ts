@@ -1,0 +1,260 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { LeaseValue } from "../../schemas/index.ts";
+import {
+  type Bus,
+  bucketStream,
+  bucketSubject,
+  connectBus,
+  defaultTopology,
+  ensureTopology,
+  type StoredMessage,
+  subjects,
+} from "../../shared/bus/index.ts";
+import {
+  type Lease,
+  LeaseKeeper,
+  type Leases,
+  type LossWhy,
+  readLease,
+  ThreadedLeaseKeeper,
+} from "../../shared/leases/index.ts";
+import { silent, systemRuntime } from "../../shared/runtime/index.ts";
+import { startNats, type TestNats } from "../support/nats-server.ts";
+
+const names = subjects();
+const bucket = names.bucket("leases");
+const value: LeaseValue = { v: 1, holder: "w1" };
+const runtime = systemRuntime();
+
+let nats: TestNats;
+let bus: Bus;
+let round = 0;
+/** A key of its own for each test, so that they need not clean up. */
+const key = (part: string) => `partition.${round}_${part}`;
+
+beforeAll(async () => {
+  nats = await startNats();
+  bus = await connectBus({ url: nats.url, announce: silent });
+  await ensureTopology(bus, names, { ...defaultTopology, historyShards: 1 });
+});
+
+afterAll(async () => {
+  await bus?.close();
+  await nats?.stop();
+});
+
+beforeEach(() => {
+  round++;
+});
+
+const made: Leases[] = [];
+afterEach(async () => {
+  await Promise.all(made.splice(0).map((keeper) => keeper.stop()));
+});
+
+function plain(ttlMs: number, on = bus): LeaseKeeper {
+  const keeper = new LeaseKeeper({ bus: on, bucket, runtime, ttlMs });
+  made.push(keeper);
+  return keeper;
+}
+
+async function threaded(ttlMs: number, stallLimitMs?: number): Promise<ThreadedLeaseKeeper> {
+  const keeper = new ThreadedLeaseKeeper({
+    connection: { url: nats.url, name: "test-leases" },
+    bucket,
+    runtime,
+    ttlMs,
+    ...(stallLimitMs !== undefined && { stallLimitMs }),
+  });
+  made.push(keeper);
+  await keeper.start();
+  return keeper;
+}
+
+async function granted(keeper: Leases, part = "a", ttlMs?: number): Promise<Lease> {
+  const outcome = await keeper.claim(key(part), value, ttlMs);
+  if (outcome.kind !== "granted") throw new Error(`not granted: ${JSON.stringify(outcome)}`);
+  return outcome.lease;
+}
+
+const lossOf = (keeper: Leases): Promise<{ lease: Lease; why: LossWhy; at: number }> =>
+  new Promise((resolve) => keeper.onLost((lease, why) => resolve({ lease, why, at: performance.now() })));
+
+/** Resolves with the first message of the key that is meant, also if it was there before. */
+async function seen(part: string, meant: (message: StoredMessage) => boolean): Promise<StoredMessage> {
+  let found: (message: StoredMessage) => void = () => undefined;
+  const wanted = new Promise<StoredMessage>((resolve) => {
+    found = resolve;
+  });
+  const tail = await bus.tail(bucketStream(bucket), bucketSubject(bucket, key(part)), {
+    existing: true,
+    onMessage: (message) => meant(message) && found(message),
+  });
+  const message = await wanted;
+  await tail.stop();
+  return message;
+}
+
+const expired = (message: StoredMessage) => readLease(message).kind === "expired";
+const block = (ms: number) => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+describe("on the real server", () => {
+  test("fifty claimers of one key: one wins, and its revision is the epoch", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => plain(3000).claim(key("a"), value)));
+    const winners = outcomes.filter((outcome) => outcome.kind === "granted");
+    expect(winners).toHaveLength(1);
+    const last = await bus.last(bucketStream(bucket), bucketSubject(bucket, key("a")), { leader: true });
+    expect(winners[0]).toMatchObject({ lease: { epoch: last?.seq } });
+  });
+
+  test("renewed it lives on; left alone it expires once, and the next epoch is greater", async () => {
+    const one = plain(1000);
+    const lease = await granted(one);
+    const first = await seen("a", (message) => message.seq > lease.epoch + 3);
+    expect(readLease(first).kind).toBe("held");
+    expect(one.isHeld(lease)).toBe(true);
+    await one.stop();
+    const marker = await seen("a", expired);
+    const next = await granted(plain(1000));
+    expect(next.epoch).toBeGreaterThan(marker.seq);
+  });
+
+  test("released: gone without an expiry, free for the next", async () => {
+    const one = plain(1000);
+    const lease = await granted(one);
+    expect(await one.release(lease)).toBe("released");
+    expect(await one.release(lease)).toBe("gone");
+    const last = await bus.last(bucketStream(bucket), bucketSubject(bucket, key("a")), { leader: true });
+    expect(last && readLease(last).kind).toBe("released");
+    await granted(plain(1000));
+  });
+
+  test("the tombstone of a release ages out without a marker", async () => {
+    const subject = bucketSubject(bucket, key("a"));
+    const headers = { "KV-Operation": "PURGE" };
+    const stored = await bus.publish(subject, new Uint8Array(), { headers, ttlMs: 1000 });
+    expect(stored.kind).toBe("stored");
+    const expiresAfter = plain(2000);
+    await granted(expiresAfter, "clock");
+    await expiresAfter.stop();
+    await seen("clock", expired);
+    expect(await bus.last(bucketStream(bucket), subject, { leader: true })).toBeUndefined();
+  });
+
+  test("evicted by an operator: lost as released", async () => {
+    const one = plain(1000);
+    const loss = lossOf(one);
+    const lease = await granted(one);
+    await bus.publish(bucketSubject(bucket, lease.key), new Uint8Array(), {
+      headers: { "KV-Operation": "DEL" },
+    });
+    expect(await loss).toMatchObject({ lease, why: "released" });
+  });
+
+  test("a server paused longer than the TTL: the holder fences itself first (S7)", async () => {
+    const one = plain(2000);
+    const loss = lossOf(one);
+    await granted(one);
+    const pausedAt = performance.now();
+    nats.pause();
+    const { why, at } = await loss;
+    nats.resume();
+    expect(why).toBe("expired");
+    expect(at - pausedAt).toBeLessThan(2000);
+  });
+});
+
+describe("with a server of its own", () => {
+  let own: TestNats;
+  let ownBus: Bus;
+
+  beforeAll(async () => {
+    own = await startNats();
+    ownBus = await connectBus({ url: own.url, announce: silent });
+    await ensureTopology(ownBus, names, { ...defaultTopology, historyShards: 1 });
+  });
+
+  afterAll(async () => {
+    await ownBus?.close();
+    await own?.stop();
+  });
+
+  test("kill -9 of the server, back in time: not one of 200 leases is lost", async () => {
+    const keeper = plain(5000, ownBus);
+    let lost = 0;
+    keeper.onLost(() => lost++);
+    const leases = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => keeper.claim(key(String(i)), value)),
+    );
+    await own.kill();
+    await own.restart();
+    const renewals = new Set<string>();
+    const filter = bucketSubject(bucket, ">");
+    await new Promise<void>((resolve) => {
+      void ownBus.tail(bucketStream(bucket), filter, {
+        existing: false,
+        onMessage: ({ subject }) => renewals.add(subject).size === 200 && resolve(),
+      });
+    });
+    expect(lost).toBe(0);
+    for (const outcome of leases) {
+      expect(outcome.kind === "granted" && keeper.isHeld(outcome.lease)).toBe(true);
+    }
+  });
+});
+
+describe("on a thread of its own (S8)", () => {
+  test("claims, renews, releases, and refuses a second holder", async () => {
+    const keeper = await threaded(1000);
+    const lease = await granted(keeper);
+    await seen("a", (message) => message.seq > lease.epoch + 2);
+    expect(keeper.isHeld(lease)).toBe(true);
+    expect(await plain(1000).claim(key("a"), value)).toMatchObject({ kind: "taken", holder: "w1" });
+    expect(await keeper.release(lease)).toBe("released");
+    expect(keeper.isHeld(lease)).toBe(false);
+    expect(await keeper.release(lease)).toBe("gone");
+    await expect(keeper.claim(key("b"), value, 1500)).rejects.toMatchObject({ code: "invalid_lease_ttl" });
+  });
+
+  test("a main loop blocked for longer than the TTL, within the limit: keeps its lease", async () => {
+    const keeper = await threaded(1000, 10_000);
+    const lease = await granted(keeper);
+    block(2500);
+    expect(keeper.isHeld(lease)).toBe(true);
+  });
+
+  test("a main loop blocked beyond the limit: loses it, and knows at once (F15)", async () => {
+    const keeper = await threaded(1000);
+    const loss = lossOf(keeper);
+    const lease = await granted(keeper);
+    block(2500);
+    expect(keeper.isHeld(lease)).toBe(false);
+    expect(await loss).toMatchObject({ lease, why: "stalled" });
+    await seen("a", expired);
+  });
+
+  test("evicted by an operator: the main thread is told", async () => {
+    const keeper = await threaded(1000);
+    const loss = lossOf(keeper);
+    const lease = await granted(keeper);
+    await bus.publish(bucketSubject(bucket, lease.key), new Uint8Array(), {
+      headers: { "KV-Operation": "DEL" },
+    });
+    expect(await loss).toMatchObject({ lease, why: "released" });
+    expect(keeper.isHeld(lease)).toBe(false);
+  });
+
+  test("no server: start says so", async () => {
+    const keeper = new ThreadedLeaseKeeper({
+      connection: { url: "nats://127.0.0.1:1", connectTimeoutMs: 500 },
+      bucket,
+      runtime,
+      ttlMs: 1000,
+    });
+    await expect(keeper.start()).rejects.toThrow("127.0.0.1:1");
+    await keeper.stop();
+  });
+});
