@@ -1,17 +1,10 @@
 /** What every part of a worker is given. Plain activities and sessions meet only here. */
-import type { Payload, WorkerInfo } from "../../schemas/index.ts";
-import type { Bus } from "../../shared/bus/bus.ts";
-import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { WorkerInfo } from "../../schemas/index.ts";
+import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerIdentity } from "./identity.ts";
-
-/** User values to the wire and back; big ones by way of the blob store. */
-export interface PayloadCodec {
-  wrap(value: unknown): Promise<Payload>;
-  unwrap(payload: Payload): Promise<unknown>;
-}
 
 /** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
 export interface WorkersView {
@@ -25,7 +18,8 @@ export interface WorkerDeps {
   readonly app: App;
   readonly identity: WorkerIdentity;
   readonly config: WorkerConfig;
-  readonly payloads: PayloadCodec;
+  /** User values to the wire and back; big ones by way of the blob store. */
+  readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "unwrap">;
   readonly view?: WorkersView;
   /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
   readonly loadChanged: () => void;

@@ -1,40 +1,28 @@
 /** What cannot be worked on is set aside with its reason, then acknowledged: it never blocks those behind it. */
-import type { DeadLetter } from "../../../schemas/index.ts";
-import type { Delivery } from "../../../shared/bus/bus.ts";
+import { bury, type Delivery } from "../../../shared/bus/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+
+const againMs = 1_000;
 
 /** Acknowledges only what is safely in `DEAD`; otherwise the message comes again. */
 export async function deadLetter(
   deps: Pick<WorkerDeps, "bus" | "names" | "runtime">,
   message: Delivery,
   id: string,
-  reason: { code: string; message: string },
+  { code, message: why }: { code: string; message: string },
 ): Promise<void> {
-  const { bus, names, runtime } = deps;
-  const letter: DeadLetter = {
-    v: 1,
-    what: "activity",
-    id,
-    subject: message.subject,
-    reason,
-    at: runtime.clock.now(),
-    headers: { ...message.headers },
-    body: Buffer.from(message.body).toString("base64"),
-  };
-  const body = Buffer.from(JSON.stringify(letter));
-  const outcome = await bus
-    .publish(names.dead("activity", id), body, { msgId: `dead-activity-${message.seq}` })
-    .catch((error: unknown) => {
-      runtime.announce({
-        kind: "fault",
-        where: "worker.dead",
-        code: "dead_letter",
-        message: String(error),
-        error,
-      });
-      return { kind: "unknown" as const };
+  try {
+    if (await bury(deps, message, { what: "activity", id, code, message: why })) message.ack();
+    else message.nak(againMs);
+  } catch (error) {
+    message.nak(againMs);
+    deps.runtime.announce({
+      kind: "fault",
+      where: "worker.dead_letter",
+      code: isFault(error) ? error.code : "dead_letter",
+      message: error instanceof Error ? error.message : String(error),
+      error,
     });
-  if (outcome.kind !== "stored") return message.nak(1000);
-  message.ack();
-  runtime.announce({ kind: "dead.lettered", what: "activity", id, subject: message.subject, ...reason });
+  }
 }

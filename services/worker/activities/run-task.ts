@@ -144,7 +144,8 @@ async function completed(
     const output = run.output
       ? validate(run.output, value, "invalid_output", `output of ${task.name}`)
       : value;
-    return { kind: "completed", output: await deps.payloads.wrap(output) };
+    const small = deps.payloads.wrapSync(output);
+    return { kind: "completed", output: small ?? (await deps.payloads.wrap(output, task.instanceId)) };
   } catch (error) {
     if (isFault(error, "transient")) return { kind: "failed", error: failureOf(error) };
     // Running it again would only make the same value again.
