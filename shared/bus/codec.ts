@@ -11,6 +11,8 @@ export interface DecodeLimits {
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 const defaultMaxDepth = 200;
+/** For user values: less than the messages around them may have, so that what was accepted can also be read. */
+export const maxValueDepth = 180;
 const encoder = new TextEncoder();
 const strictText = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

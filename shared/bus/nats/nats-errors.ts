@@ -58,6 +58,7 @@ const table: Readonly<Record<number, Entry>> = {
   10074: ["config", "replicas_need_cluster", "Replicas above 1 need a NATS cluster."],
   10076: notEnabled,
   10077: storageFull,
+  10110: ["contract", "immutable"],
   10165: ["contract", "invalid_ttl"],
   10166: ["config", "ttl_disabled"],
   10189: ["contract", "invalid_schedule"],

@@ -1,0 +1,174 @@
+/**
+ * The NATS services protocol (ADR-32) over `Bus.subscribe`: `nats micro ls`, `info`, `stats` see it, any client may
+ * call it. Written here because the published library is built for another version of the client, and it is small.
+ */
+import { Fault } from "../errors/index.ts";
+import { type Random, type Runtime, token } from "../runtime/index.ts";
+import type { Bus, CoreMessage, Headers, Stoppable } from "./bus.ts";
+import { encode } from "./codec.ts";
+
+export interface MicroReply {
+  body: Uint8Array;
+  headers?: Headers;
+  /** Sent as headers beside the body, as the protocol asks. */
+  error?: { code: number; description: string };
+}
+
+export interface MicroEndpoint {
+  name: string;
+  subject: string;
+  /** Instances sharing a queue share the requests. */
+  queue?: string;
+  metadata?: Record<string, string>;
+  handler(message: CoreMessage): Promise<MicroReply>;
+}
+
+export interface MicroServiceSpec {
+  name: string;
+  /** Semantic version. */
+  version: string;
+  description: string;
+  metadata?: Record<string, string>;
+  endpoints: MicroEndpoint[];
+}
+
+interface Counters {
+  num_requests: number;
+  num_errors: number;
+  last_error: string;
+  processingMs: number;
+}
+
+const defaultQueue = "q";
+const namePattern = /^[A-Za-z0-9_-]+$/;
+const versionPattern = /^\d+\.\d+\.\d+([-+].+)?$/;
+
+export interface MicroService extends Stoppable {
+  readonly id: string;
+}
+
+export async function startMicroService(
+  bus: Bus,
+  spec: MicroServiceSpec,
+  runtime: Pick<Runtime, "clock" | "announce"> & { random: Random },
+): Promise<MicroService> {
+  if (!namePattern.test(spec.name) || !versionPattern.test(spec.version)) {
+    throw new Fault("bug", {
+      code: "invalid_service",
+      message: `service ${spec.name} ${spec.version} needs a plain name and a semantic version`,
+    });
+  }
+  const id = token(runtime.random, 20);
+  const startedAt = new Date(runtime.clock.now()).toISOString();
+  const identity = { name: spec.name, id, version: spec.version, metadata: spec.metadata ?? {} };
+  const counters = new Map<MicroEndpoint, Counters>();
+  const subscriptions: Stoppable[] = [];
+
+  const describe = (endpoint: MicroEndpoint) => ({
+    name: endpoint.name,
+    subject: endpoint.subject,
+    queue_group: endpoint.queue ?? defaultQueue,
+  });
+  const answers = {
+    PING: () => ({ type: "io.nats.micro.v1.ping_response", ...identity }),
+    INFO: () => ({
+      type: "io.nats.micro.v1.info_response",
+      ...identity,
+      description: spec.description,
+      endpoints: spec.endpoints.map((endpoint) => ({
+        ...describe(endpoint),
+        metadata: endpoint.metadata ?? {},
+      })),
+    }),
+    STATS: () => ({
+      type: "io.nats.micro.v1.stats_response",
+      ...identity,
+      started: startedAt,
+      endpoints: spec.endpoints.map((endpoint) => ({
+        ...describe(endpoint),
+        ...figures(counters.get(endpoint)),
+      })),
+    }),
+  };
+
+  for (const [verb, answer] of Object.entries(answers)) {
+    for (const scope of ["", `.${spec.name}`, `.${spec.name}.${id}`]) {
+      subscriptions.push(
+        await bus.subscribe(`$SRV.${verb}${scope}`, {}, (message) => message.reply?.(encode(answer()))),
+      );
+    }
+  }
+  for (const endpoint of spec.endpoints) {
+    const count: Counters = { num_requests: 0, num_errors: 0, last_error: "", processingMs: 0 };
+    counters.set(endpoint, count);
+    subscriptions.push(
+      await bus.subscribe(endpoint.subject, { queue: endpoint.queue ?? defaultQueue }, (message) => {
+        void serve(endpoint, count, message, runtime);
+      }),
+    );
+  }
+  return {
+    id,
+    stop: async () => {
+      await Promise.all(subscriptions.splice(0).map((subscription) => subscription.stop()));
+    },
+  };
+}
+
+async function serve(
+  endpoint: MicroEndpoint,
+  count: Counters,
+  message: CoreMessage,
+  runtime: Pick<Runtime, "clock" | "announce">,
+): Promise<void> {
+  const began = runtime.clock.monotonic();
+  const reply = await answer(endpoint, message, runtime);
+  count.num_requests++;
+  count.processingMs += runtime.clock.monotonic() - began;
+  if (reply.error) {
+    count.num_errors++;
+    count.last_error = `${reply.error.code}:${reply.error.description}`;
+  }
+  message.reply?.(reply.body, { ...reply.headers, ...errorHeaders(reply.error) });
+}
+
+/** What the handler did not catch is an internal error for the caller and a fault for us. */
+async function answer(
+  endpoint: MicroEndpoint,
+  message: CoreMessage,
+  runtime: Pick<Runtime, "announce">,
+): Promise<MicroReply> {
+  try {
+    return await endpoint.handler(message);
+  } catch (error) {
+    const description = error instanceof Error ? error.message : String(error);
+    const code = error instanceof Fault ? error.code : "handler_threw";
+    runtime.announce({
+      kind: "fault",
+      where: `endpoint ${endpoint.name}`,
+      code,
+      message: description,
+      error,
+    });
+    return { body: new Uint8Array(0), error: { code: 500, description } };
+  }
+}
+
+const errorHeaders = (error: MicroReply["error"]): Headers =>
+  error === undefined
+    ? {}
+    : {
+        "Nats-Service-Error": error.description.replaceAll(/[\r\n\0]+/g, " ").slice(0, 1024),
+        "Nats-Service-Error-Code": String(error.code),
+      };
+
+function figures(count: Counters | undefined) {
+  const { num_requests = 0, num_errors = 0, last_error = "", processingMs = 0 } = count ?? {};
+  return {
+    num_requests,
+    num_errors,
+    last_error,
+    processing_time: Math.round(processingMs * 1e6),
+    average_processing_time: num_requests === 0 ? 0 : Math.round((processingMs * 1e6) / num_requests),
+  };
+}

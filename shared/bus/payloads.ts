@@ -1,0 +1,130 @@
+/**
+ * User values on their way through messages: small ones in place, big ones as blobs with a reference (claim check).
+ *
+ * V1 What comes out is what JSON makes of what went in, already in the process that wrapped it: a value looks the same
+ *    live and replayed.
+ * V2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
+ */
+import { createHash } from "node:crypto";
+import type { BlobRef, Payload } from "../../schemas/index.ts";
+import { Fault, HoldfastError } from "../errors/index.ts";
+import type { BlobStore } from "./bus.ts";
+import { maxValueDepth, parseJson } from "./codec.ts";
+
+export interface PayloadLimits {
+  /** Up to this many bytes of JSON travel inside the message. */
+  inlineBytes?: number;
+  /** More than this is refused. */
+  maxBytes?: number;
+}
+
+type Serialised = { kind: "plain"; json: unknown } | { kind: "bytes"; bytes: Uint8Array };
+
+const encoder = new TextEncoder();
+
+export class Payloads {
+  readonly #blobs: BlobStore;
+  readonly #inlineBytes: number;
+  readonly #maxBytes: number;
+
+  constructor(blobs: BlobStore, limits: PayloadLimits = {}) {
+    this.#blobs = blobs;
+    this.#inlineBytes = limits.inlineBytes ?? 256 * 1024;
+    this.#maxBytes = limits.maxBytes ?? 128 * 1024 * 1024;
+  }
+
+  /** `owner` is whose blobs are deleted together: an instance's id. */
+  async wrap(value: unknown, owner: string): Promise<Payload> {
+    const serialised = this.#serialise(value);
+    if (serialised.kind === "plain") return { json: serialised.json };
+    const { bytes } = serialised;
+    const sha256 = digest(bytes);
+    const key = `${owner}/${sha256}`;
+    if (!(await this.#blobs.has(key))) await this.#blobs.put(key, bytes);
+    return { blob: { key, bytes: bytes.length, sha256 } };
+  }
+
+  /** Without waiting, where the value is small enough; undefined where it needs a blob. */
+  wrapSync(value: unknown): Payload | undefined {
+    const serialised = this.#serialise(value);
+    return serialised.kind === "plain" ? { json: serialised.json } : undefined;
+  }
+
+  async unwrap(payload: Payload): Promise<unknown> {
+    return "json" in payload ? payload.json : this.#fetch(payload.blob);
+  }
+
+  isInline(payload: Payload): payload is Extract<Payload, { json: unknown }> {
+    return "json" in payload;
+  }
+
+  async deleteAllOf(owner: string): Promise<number> {
+    const keys = await this.#blobs.keys(`${owner}/`);
+    for (const key of keys) await this.#blobs.delete(key);
+    return keys.length;
+  }
+
+  async #fetch(ref: BlobRef): Promise<unknown> {
+    if (ref.bytes > this.#maxBytes) throw this.#tooLarge(ref.bytes);
+    const bytes = await this.#blobs.get(ref.key);
+    if (bytes === undefined) {
+      throw new Fault("contract", {
+        code: "blob_missing",
+        message: `blob ${ref.key} (${ref.bytes} bytes) is not in the object store`,
+        hint: "It was deleted with its instance, or the object store was.",
+      });
+    }
+    if (digest(bytes) !== ref.sha256) {
+      throw new Fault("contract", {
+        code: "blob_damaged",
+        message: `blob ${ref.key} does not have the content its reference promises`,
+      });
+    }
+    const parsed = parseJson(bytes, { maxBytes: this.#maxBytes });
+    if (parsed.kind === "ok") return parsed.value;
+    throw new Fault("contract", { code: "blob_damaged", message: `blob ${ref.key}: ${parsed.message}` });
+  }
+
+  #serialise(value: unknown): Serialised {
+    if (value === undefined || value === null) return { kind: "plain", json: null };
+    if (typeof value === "boolean") return { kind: "plain", json: value };
+    if (typeof value === "number") return { kind: "plain", json: Number.isFinite(value) ? value : null };
+    const text = toText(value);
+    // A character is at least one byte of UTF-8 and at most three: most need no counting.
+    const mayBeLarge = text.length * 3 > this.#inlineBytes;
+    const size = mayBeLarge ? Buffer.byteLength(text) : text.length;
+    if (size > this.#maxBytes) throw this.#tooLarge(size);
+    const bytes = encoder.encode(text);
+    const parsed = parseJson(bytes, { maxBytes: this.#maxBytes, maxDepth: maxValueDepth });
+    if (parsed.kind === "invalid") throw notSerialisable(`it is ${parsed.message}`);
+    return size > this.#inlineBytes ? { kind: "bytes", bytes } : { kind: "plain", json: parsed.value };
+  }
+
+  #tooLarge(bytes: number): HoldfastError {
+    return new HoldfastError({
+      code: "payload_too_large",
+      message: `a value of ${bytes} bytes is larger than the limit of ${this.#maxBytes}`,
+      details: { bytes, limit: this.#maxBytes },
+    });
+  }
+}
+
+function toText(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    throw notSerialisable(cause instanceof Error ? cause.message : String(cause), cause);
+  }
+  if (text === undefined) throw notSerialisable(`a ${typeof value} has no JSON form`);
+  return text;
+}
+
+const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
+  new HoldfastError({
+    code: "not_serialisable",
+    message: `the value cannot be turned into JSON: ${why}`,
+    cause,
+  });
+
+const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

@@ -1,0 +1,83 @@
+/** A bucket whose values are JSON of one schema. What does not fit is reported once and skipped: never a crash. */
+import type { z } from "zod";
+import type { Announce } from "../runtime/index.ts";
+import type { Bucket, BucketEvent, Entry, WriteOptions, WriteOutcome } from "./bucket.ts";
+import type { Stoppable } from "./bus.ts";
+import { decode, encode } from "./codec.ts";
+
+export type TypedEntry<T> = Omit<Entry, "value"> & { value: T };
+export type TypedEvent<T> = ({ kind: "put" } & TypedEntry<T>) | Exclude<BucketEvent, { kind: "put" }>;
+
+export class TypedBucket<T> {
+  readonly bucket: Bucket;
+  readonly #schema: z.ZodType<T>;
+  readonly #announce: Announce;
+  readonly #reported = new Map<string, number>();
+
+  constructor(bucket: Bucket, schema: z.ZodType<T>, announce: Announce) {
+    this.bucket = bucket;
+    this.#schema = schema;
+    this.#announce = announce;
+  }
+
+  async get(key: string, options?: { leader?: boolean }): Promise<TypedEntry<T> | undefined> {
+    const entry = await this.bucket.get(key, options);
+    return entry && this.#parse(entry);
+  }
+
+  put(key: string, value: T, options?: WriteOptions): Promise<WriteOutcome> {
+    return this.bucket.put(key, encode(value), options);
+  }
+
+  create(key: string, value: T, options?: WriteOptions): Promise<WriteOutcome> {
+    return this.bucket.create(key, encode(value), options);
+  }
+
+  update(key: string, value: T, revision: number, options?: WriteOptions): Promise<WriteOutcome> {
+    return this.bucket.update(key, encode(value), revision, options);
+  }
+
+  delete(key: string, options?: WriteOptions & { revision?: number }): Promise<WriteOutcome> {
+    return this.bucket.delete(key, options);
+  }
+
+  async *entries(filter?: string): AsyncGenerator<TypedEntry<T>, void, undefined> {
+    for await (const entry of this.bucket.entries(filter)) {
+      const typed = this.#parse(entry);
+      if (typed) yield typed;
+    }
+  }
+
+  watch(
+    filter: string,
+    listener: { onEntry: (event: TypedEvent<T>) => void; onCaughtUp?: () => void },
+  ): Promise<Stoppable> {
+    return this.bucket.watch(filter, {
+      ...listener,
+      onEntry: (event) => {
+        if (event.kind !== "put") return listener.onEntry(event);
+        const typed = this.#parse(event);
+        if (typed) listener.onEntry({ kind: "put", ...typed });
+      },
+    });
+  }
+
+  #parse(entry: Entry): TypedEntry<T> | undefined {
+    const { key, revision, at } = entry;
+    const decoded = decode(this.#schema, entry.value);
+    if (decoded.kind === "ok") {
+      this.#reported.delete(key);
+      return { key, revision, at, value: decoded.value };
+    }
+    if (this.#reported.get(key) !== revision) {
+      this.#reported.set(key, revision);
+      this.#announce({
+        kind: "fault",
+        where: `bucket ${this.bucket.name}`,
+        code: "invalid_entry",
+        message: `${key} at revision ${revision} is skipped: ${decoded.message}`,
+      });
+    }
+    return undefined;
+  }
+}
