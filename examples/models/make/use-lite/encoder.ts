@@ -26,8 +26,8 @@ export interface EncoderOptions {
   /** Without a head the model gives the embedding itself. */
   head?: Head;
   /**
-   * Stores matrices as int8 with one scale each: a quarter of the size. The arithmetic stays fp32,
-   * so an answer does not depend on the other texts of its batch nor on the processor's int8 instructions.
+   * Stores matrices as int8 with one scale each: a quarter of the size. Activations are not rounded
+   * by the largest value of a batch, so an answer does not depend on the other texts in it.
    */
   quantize: boolean;
 }
