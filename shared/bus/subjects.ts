@@ -92,6 +92,7 @@ export function subjects(prefix = "") {
     sharedHistory: (shard: number, instanceId: string) => `${dot}history.${shard}.${id(instanceId)}`,
     sharedHistoryShard: (shard: number) => `${dot}history.${shard}.*`,
     ownHistories: `${dot}history.*`,
+    sharedHistories: `${dot}history.*.*`,
     historyOwner: (subject: string): string | undefined => strip(subject, dot)?.split(".").at(-1),
 
     // work
@@ -111,7 +112,10 @@ export function subjects(prefix = "") {
     claimsOf: (type: string) => `${dot}claims.${requireToken("session type", type)}.*`,
     claimConsumer: (type: string) => `c_${type}`,
     sessionsStream: `${bar}SESSIONS`,
-    sessionsSubjects: [`${dot}sessions.*.*`],
+    sessionsSubjects: [`${dot}sessions.*.*`, `${dot}delayed.>`],
+    /** A delayed attempt of a session's call waits here as a schedule whose target is the holder's subject. */
+    sessionRetry: (instanceId: string, execution: number, of: number, attempt: number) =>
+      `${dot}delayed.${id(instanceId)}.${execution}.${of}.${attempt}`,
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,

@@ -20,7 +20,7 @@ export function encodeCommit(commit: Commit, maxPayloadBytes: number): EncodedCo
   const bytes = encoder.encode(JSON.stringify(commit));
   if (bytes.length <= maxPayloadBytes - headroomBytes) return { body: bytes };
   const sha256 = digest(bytes);
-  const ref = { key: `commits/${commit.instanceId}/${commit.commitId}`, bytes: bytes.length, sha256 };
+  const ref = { key: `${commit.instanceId}/commit-${commit.commitId}`, bytes: bytes.length, sha256 };
   return { body: nothing, overflow: { ref, bytes } };
 }
 

@@ -24,3 +24,14 @@ export {
   TimeoutError,
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
+export {
+  Client,
+  type ClientConnectOptions,
+  type ClientOptions,
+  connect,
+  type HistoryEntry,
+  type ResultOptions,
+  type StartOptions,
+} from "./client.ts";
+export type { InstanceHandle } from "./handle.ts";
+export type { InstanceView, ListOptions } from "./instances.ts";

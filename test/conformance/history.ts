@@ -234,7 +234,7 @@ export function historySuite(
       await go(store, position, after);
       expect((await store.load(id))?.commits.slice(1)).toEqual([commit, after]);
       await store.remove(id);
-      expect(await bus.blobs.keys("commits/")).toEqual([]);
+      expect(await bus.blobs.keys(`${id}/`)).toEqual([]);
     });
 
     it("names the message that cannot be read", async () => {

@@ -1,0 +1,284 @@
+/** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
+import type { Failure, HistoryEvent, InstanceSummary } from "../../schemas/index.ts";
+import {
+  type Bus,
+  type BusOptions,
+  connectBus,
+  encode,
+  Payloads,
+  requireToken,
+  type Subjects,
+  subjects,
+} from "../bus/index.ts";
+import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
+import { CancelledError, fromFailure, HoldfastError, TimeoutError } from "../errors/index.ts";
+import { HistoryStore } from "../history/index.ts";
+import {
+  type Duration,
+  parseDuration,
+  type Runtime,
+  silent,
+  systemRuntime,
+  token,
+} from "../runtime/index.ts";
+import { handleOf, type InstanceHandle } from "./handle.ts";
+import { Instances, type InstanceView, isTerminal, type ListOptions } from "./instances.ts";
+import { publishSurely } from "./publish-surely.ts";
+import { ended, notFound, userFacing } from "./user-facing.ts";
+import { waitForEnd } from "./wait-for-end.ts";
+
+export interface ClientOptions {
+  bus: Bus;
+  names?: Subjects;
+  runtime?: Runtime;
+}
+
+export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> & {
+  /** `HOLDFAST_PREFIX` of the installation. */
+  prefix?: string;
+};
+
+export interface StartOptions {
+  /** Chosen by you: the same id again changes nothing. Made for you where absent. */
+  id?: string | undefined;
+}
+
+export interface ResultOptions {
+  /** Rejects with `result_timeout` after so long; the instance goes on. */
+  timeout?: Duration | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** One event, with the time of its turn and the execution it belongs to. Values are as recorded. */
+export type HistoryEntry = { execution: number; at: number } & HistoryEvent;
+
+const blobHeader = "Holdfast-Blob";
+
+export class Client {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+  readonly #runtime: Runtime;
+  readonly #payloads: Payloads;
+  readonly #instances: Instances;
+  #history: Promise<HistoryStore> | undefined;
+
+  constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
+    this.#bus = bus;
+    this.#names = names;
+    this.#runtime = runtime;
+    this.#payloads = new Payloads(bus.blobs);
+    this.#instances = new Instances(bus, names, this.#payloads, runtime);
+  }
+
+  static connect(options: ClientConnectOptions): Promise<Client> {
+    return userFacing(async () => {
+      const { prefix, ...connection } = options;
+      const names = subjects(prefix);
+      const bus = await connectBus({ ...connection, blobBucket: names.blobBucket, announce: silent });
+      return new Client({ bus, names });
+    });
+  }
+
+  start<I, O>(
+    orchestration: OrchestrationDefinition<I, O>,
+    input: I,
+    options?: StartOptions,
+  ): Promise<InstanceHandle<O>>;
+  start(orchestration: string, input?: unknown, options?: StartOptions): Promise<InstanceHandle>;
+  start(
+    orchestration: OrchestrationDefinition | string,
+    input?: unknown,
+    options: StartOptions = {},
+  ): Promise<InstanceHandle> {
+    return userFacing(async () => {
+      const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+      requireToken("orchestration name", name);
+      const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
+      requireToken("instance id", id);
+      if (typeof orchestration !== "string") {
+        validate(orchestration.input, input, "invalid_input", `input of ${name}`);
+      }
+      await this.#send(this.#names.start(id, name), `start-${id}`, id, input);
+      return handleOf(this, id, true);
+    });
+  }
+
+  /** A handle to an instance that was started elsewhere or earlier. */
+  get<O = unknown>(instanceId: string): InstanceHandle<O> {
+    return handleOf<O>(this, instanceId, false);
+  }
+
+  /** The output, once it has ended; its error, thrown, where it failed. */
+  result<O = unknown>(instanceId: string, options: ResultOptions & { known?: boolean } = {}): Promise<O> {
+    return userFacing(async () => {
+      const { timeout, signal, known = false } = options;
+      const timeoutMs = timeout === undefined ? Number.POSITIVE_INFINITY : parseDuration(timeout, "timeout");
+      const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
+        timeoutMs,
+        signal,
+        known,
+      });
+      if (waited.kind === "unknown") throw notFound(instanceId);
+      if (waited.kind === "running") throw tooLate(instanceId, waited.summary, signal);
+      return (await this.#outputOf(waited.summary)) as O;
+    });
+  }
+
+  /** Waits, at most so long, and tells what is known then. Undefined where there is no such instance. */
+  waitForEnd(instanceId: string, timeoutMs: number, signal?: AbortSignal): Promise<InstanceView | undefined> {
+    return userFacing(async () => {
+      const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
+        timeoutMs,
+        signal,
+        known: false,
+      });
+      if (waited.kind === "unknown") return undefined;
+      const summary = waited.summary ?? (await this.#instances.find(instanceId));
+      return summary && this.#instances.view(summary);
+    });
+  }
+
+  /** Also before the start: kept for it, in order. */
+  signal(instanceId: string, name: string, payload?: unknown): Promise<void> {
+    return userFacing(async () => {
+      requireToken("instance id", instanceId);
+      requireToken("signal name", name);
+      const summary = await this.#instances.summary(instanceId);
+      if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
+      const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;
+      await this.#send(this.#names.signal(instanceId, name), msgId, instanceId, payload);
+    });
+  }
+
+  /** Asks the code to end; it may clean up first. */
+  cancel(instanceId: string, reason?: string): Promise<void> {
+    return this.#control(instanceId, "cancel", reason);
+  }
+
+  /** Ends it at once, whatever it is doing. */
+  terminate(instanceId: string, reason?: string): Promise<void> {
+    return this.#control(instanceId, "terminate", reason);
+  }
+
+  status(instanceId: string): Promise<InstanceView> {
+    return userFacing(async () => {
+      const summary = await this.#instances.find(requireToken("instance id", instanceId));
+      if (!summary) throw notFound(instanceId);
+      return this.#instances.view(summary);
+    });
+  }
+
+  list(options: ListOptions = {}): Promise<InstanceView[]> {
+    return userFacing(() => this.#instances.list(options));
+  }
+
+  /** All events of all executions. */
+  history(instanceId: string): Promise<HistoryEntry[]> {
+    return userFacing(async () => {
+      requireToken("instance id", instanceId);
+      const commits = await (await this.#historyStore()).readAll(instanceId);
+      if (!commits) throw notFound(instanceId);
+      return commits.flatMap((commit) =>
+        commit.events.map((event) => ({ execution: commit.execution, at: commit.at, ...event })),
+      );
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#bus.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #control(instanceId: string, verb: "cancel" | "terminate", reason: string | undefined): Promise<void> {
+    return userFacing(async () => {
+      const summary = await this.#instances.find(requireToken("instance id", instanceId));
+      if (!summary) throw notFound(instanceId);
+      if (isTerminal(summary.status)) throw ended(instanceId, summary.status);
+      await publishSurely(this.#bus, {
+        subject: this.#names.verb(instanceId, verb),
+        body: encode(reason === undefined ? {} : { reason }),
+        msgId: `${verb}-${instanceId}-${token(this.#runtime.random)}`,
+      });
+    });
+  }
+
+  /** The value itself is the body; a big one lies in the object store and the header says where. */
+  async #send(subject: string, msgId: string, owner: string, value: unknown): Promise<void> {
+    const payload = await this.#payloads.wrap(value, owner);
+    await publishSurely(
+      this.#bus,
+      "json" in payload
+        ? { subject, msgId, body: encode(payload.json) }
+        : { subject, msgId, body: new Uint8Array(), headers: { [blobHeader]: JSON.stringify(payload.blob) } },
+    );
+  }
+
+  async #outputOf(summary: InstanceSummary): Promise<unknown> {
+    const view = await this.#instances.view(summary);
+    switch (summary.status) {
+      case "completed":
+        return view.output;
+      case "cancelled":
+        throw new CancelledError(summary.error?.message ?? `instance ${summary.instanceId} was cancelled`);
+      case "terminated":
+        throw failureOf(summary, "terminated");
+      case "failed":
+        throw failureOf(summary, "failed");
+      default:
+        throw new HoldfastError({
+          code: "instance_running",
+          message: `${summary.instanceId} is ${summary.status}`,
+        });
+    }
+  }
+
+  #waitDeps() {
+    return { bus: this.#bus, names: this.#names, runtime: this.#runtime, instances: this.#instances };
+  }
+
+  #historyStore(): Promise<HistoryStore> {
+    this.#history ??= this.#openHistory().catch((error: unknown) => {
+      this.#history = undefined; // asked again next time
+      throw error;
+    });
+    return this.#history;
+  }
+
+  /** For reading only. How many shared streams there are is seen from the server, so no client has to be told. */
+  async #openHistory(): Promise<HistoryStore> {
+    const bus = this.#bus;
+    const names = this.#names;
+    const shards = (await bus.streamNames(names.sharedHistories)).length;
+    const runtime = this.#runtime;
+    const layout = "shared" as const;
+    return new HistoryStore({ bus, names, layout, maxOwnStreams: 0, shards, replicas: 1, runtime });
+  }
+}
+
+const failureOf = (summary: InstanceSummary, code: string): HoldfastError => {
+  const failure: Failure = summary.error ?? {
+    code,
+    message: `instance ${summary.instanceId} was ${code}`,
+    retryable: false,
+  };
+  return fromFailure(failure);
+};
+
+function tooLate(
+  instanceId: string,
+  summary: InstanceSummary | undefined,
+  signal: AbortSignal | undefined,
+): HoldfastError {
+  const status = summary?.status ?? "pending";
+  if (signal?.aborted) return new CancelledError(`waiting for ${instanceId} was given up`);
+  return new TimeoutError({
+    code: "result_timeout",
+    message: `instance ${instanceId} has not ended in time (${status})`,
+    details: { instanceId, status },
+  });
+}
+
+export const connect = (options: ClientConnectOptions): Promise<Client> => Client.connect(options);

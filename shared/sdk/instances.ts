@@ -1,0 +1,104 @@
+/** The read model of instances as a user sees it: values instead of references. */
+import { type InstanceStatus, InstanceSummary, type Payload, terminalStatuses } from "../../schemas/index.ts";
+import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
+import type { Runtime } from "../runtime/index.ts";
+
+type Values = "input" | "output" | "customStatus";
+
+/** A summary whose values are the user's own. */
+export type InstanceView = Omit<InstanceSummary, Values | "v"> & { [K in Values]?: unknown };
+
+export interface ListOptions {
+  status?: InstanceStatus | InstanceStatus[] | undefined;
+  /** Name of the orchestration. */
+  name?: string | undefined;
+  /** Beginning of the instance id. */
+  prefix?: string | undefined;
+  /** Newest first, at most so many. Default 100. */
+  limit?: number | undefined;
+}
+
+export const isTerminal = (status: InstanceStatus): boolean => terminalStatuses.includes(status);
+
+export class Instances {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+  readonly #payloads: Payloads;
+  readonly #bucket: TypedBucket<InstanceSummary>;
+
+  constructor(bus: Bus, names: Subjects, payloads: Payloads, runtime: Runtime) {
+    this.#bus = bus;
+    this.#names = names;
+    this.#payloads = payloads;
+    const bucket = new Bucket(bus, names.bucket("instances"), { random: runtime.random });
+    this.#bucket = new TypedBucket<InstanceSummary>(bucket, InstanceSummary, runtime.announce);
+  }
+
+  async summary(instanceId: string): Promise<InstanceSummary | undefined> {
+    return (await this.#bucket.get(instanceId))?.value;
+  }
+
+  /**
+   * Also what was accepted and not looked at yet: the inbox still has it. The summary is written before the inbox is
+   * acknowledged, so what is neither here nor there, looked for in this order and once more, does not exist.
+   */
+  async find(instanceId: string): Promise<InstanceSummary | undefined> {
+    const known = await this.summary(instanceId);
+    if (known) return known;
+    const waiting = await this.#bus.read(this.#names.inboxStream, this.#names.inboxOf(instanceId));
+    return this.#accepted(instanceId, waiting ?? []) ?? (await this.summary(instanceId));
+  }
+
+  #accepted(instanceId: string, waiting: { subject: string; at: number }[]): InstanceSummary | undefined {
+    for (const message of waiting) {
+      const verb = this.#names.parseInbox(message.subject)?.verb;
+      if (verb?.kind !== "start" && verb?.kind !== "signal") continue;
+      return InstanceSummary.parse({
+        v: 1,
+        instanceId,
+        ...(verb.kind === "start" ? { name: verb.name } : {}),
+        status: "pending",
+        execution: 0,
+        events: 0,
+        updatedAt: message.at,
+      });
+    }
+    return undefined;
+  }
+
+  async view(summary: InstanceSummary): Promise<InstanceView> {
+    const { v: _, input, output, customStatus, ...plain } = summary;
+    const view: InstanceView = plain;
+    if (input !== undefined) view.input = await this.#payloads.unwrap(input);
+    if (output !== undefined) view.output = await this.#payloads.unwrap(output);
+    if (customStatus !== undefined) view.customStatus = await this.#payloads.unwrap(customStatus);
+    return view;
+  }
+
+  /** Big values are left out: a list should not fetch blobs. */
+  async list(options: ListOptions): Promise<InstanceView[]> {
+    const statuses = options.status === undefined ? undefined : [options.status].flat();
+    const found: InstanceSummary[] = [];
+    for await (const { value } of this.#bucket.entries()) {
+      if (statuses && !statuses.includes(value.status)) continue;
+      if (options.name !== undefined && value.name !== options.name) continue;
+      if (options.prefix !== undefined && !value.instanceId.startsWith(options.prefix)) continue;
+      found.push(value);
+    }
+    const since = (summary: InstanceSummary) => summary.startedAt ?? summary.updatedAt;
+    found.sort((a, b) => since(b) - since(a) || (a.instanceId < b.instanceId ? -1 : 1));
+    return found.slice(0, options.limit ?? 100).map((summary) => {
+      const { v: _, input, output, customStatus, ...plain } = summary;
+      return { ...plain, ...inlineValues({ input, output, customStatus }) };
+    });
+  }
+}
+
+function inlineValues(values: Record<Values, Payload | undefined>): { [K in Values]?: unknown } {
+  const inline: { [K in Values]?: unknown } = {};
+  for (const key of ["input", "output", "customStatus"] as const) {
+    const payload = values[key];
+    if (payload && "json" in payload) inline[key] = payload.json;
+  }
+  return inline;
+}

@@ -1,0 +1,25 @@
+/** A publish whose answer did not come is repeated under the same message id: stored once, however often it is sent. */
+import type { Bus, Headers } from "../bus/bus.ts";
+import { HoldfastError } from "../errors/index.ts";
+
+export interface SurePublish {
+  subject: string;
+  body: Uint8Array;
+  msgId: string;
+  headers?: Headers;
+}
+
+const attempts = 3;
+
+export async function publishSurely(bus: Bus, message: SurePublish): Promise<{ duplicate: boolean }> {
+  const { subject, body, ...options } = message;
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const outcome = await bus.publish(subject, body, options);
+    if (outcome.kind === "stored") return { duplicate: outcome.duplicate };
+  }
+  throw new HoldfastError({
+    code: "outcome_unknown",
+    message: `NATS did not confirm the message on ${subject}: it may have been accepted`,
+    retryable: true,
+  });
+}

@@ -1,0 +1,31 @@
+/** Users see HoldfastError and its kin, never the engine's own Fault. */
+import { HoldfastError, isFault } from "../errors/index.ts";
+
+export function userError(error: unknown): unknown {
+  if (!isFault(error)) return error;
+  return new HoldfastError({
+    code: error.code,
+    message: error.hint === undefined ? error.message : `${error.message}. ${error.hint}`,
+    retryable: error.kind === "transient",
+    details: error.details,
+    cause: error,
+  });
+}
+
+export async function userFacing<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw userError(error);
+  }
+}
+
+export const notFound = (instanceId: string): HoldfastError =>
+  new HoldfastError({ code: "instance_not_found", message: `there is no instance ${instanceId}` });
+
+export const ended = (instanceId: string, status: string): HoldfastError =>
+  new HoldfastError({
+    code: "instance_ended",
+    message: `instance ${instanceId} has ended (${status})`,
+    details: { status },
+  });

@@ -1,0 +1,65 @@
+/** Waits for an instance to end: told by a notice, and looking by itself from time to time, since notices may be lost. */
+import type { InstanceSummary } from "../../schemas/index.ts";
+import type { Bus, Subjects } from "../bus/index.ts";
+import { type Runtime, sleep } from "../runtime/index.ts";
+import { type Instances, isTerminal } from "./instances.ts";
+
+export interface WaitDeps {
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  instances: Instances;
+}
+
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** There is such an instance, even if nothing is to be seen of it yet. */
+  known: boolean;
+}
+
+export type Waited =
+  | { kind: "ended"; summary: InstanceSummary }
+  /** Not in time; the latest that is known. */
+  | { kind: "running"; summary: InstanceSummary | undefined }
+  | { kind: "unknown" };
+
+const lookEveryMs = 1_500;
+/** The notice may overtake the summary on its way to a replica. */
+const lookAgainMs = 15;
+const looksAfterNotice = 20;
+
+export async function waitForEnd(
+  { bus, names, runtime, instances }: WaitDeps,
+  instanceId: string,
+  { timeoutMs, signal, known }: WaitOptions,
+): Promise<Waited> {
+  const deadline = runtime.clock.monotonic() + timeoutMs;
+  let wake = new AbortController();
+  let quickLooks = 0;
+  const onAbort = () => wake.abort();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  // Subscribed before the first look: an end in between is not missed.
+  const subscription = await bus.subscribe(names.notice(instanceId, "ended"), {}, () => {
+    quickLooks = looksAfterNotice;
+    wake.abort();
+  });
+  try {
+    for (let looks = 0; ; looks++) {
+      wake = new AbortController();
+      const summary = await instances.summary(instanceId);
+      if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
+      if (!summary && !known && looks === 0 && !(await instances.find(instanceId)))
+        return { kind: "unknown" };
+      const left = deadline - runtime.clock.monotonic();
+      if (left <= 0 || signal?.aborted) return { kind: "running", summary };
+      const pause = quickLooks > 0 ? lookAgainMs : lookEveryMs;
+      if (quickLooks > 0) quickLooks--;
+      await sleep(runtime.clock, Math.min(left, pause), wake.signal);
+    }
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    // Nobody has to wait for the server to forget us.
+    void subscription.stop();
+  }
+}
