@@ -55,8 +55,9 @@ export class TaskStream implements StreamSink {
     if (this.#closed) {
       throw new HoldfastError({ code: "stream_closed", message: "the run this stream belongs to is over" });
     }
-    const index = this.#index++;
+    const index = this.#index;
     const body = this.#encode(index, value);
+    this.#index++; // only now: what was refused leaves no gap
     const { instanceId, execution, of, attempt } = this.#task;
     const msgId = `chunk-${instanceId}-${execution}-${of}-${attempt}-${this.#run}-${index}`;
     for (let tried = 0; tried < tries; tried++) {

@@ -1,0 +1,31 @@
+/** The worker as a process: settings, connection, the user's application, and then work until told to stop. */
+import { hostname } from "node:os";
+import { Payloads } from "../../shared/bus/index.ts";
+import { loadApp } from "../../shared/sdk/load-app.ts";
+import type { Environment } from "../config.ts";
+import { runService } from "../run-service.ts";
+import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./config.ts";
+import { createIdentity } from "./identity.ts";
+import { workerSettings } from "./settings.ts";
+import { Worker } from "./worker.ts";
+
+export async function runWorker(env: Environment): Promise<void> {
+  refuseUnknownSettings(env);
+  await runService(
+    env,
+    "worker",
+    async ({ bus, names, runtime, config: engine, settings }) => {
+      const config = workerConfig(settings);
+      const app = await loadApp(engine.appPath);
+      refuseUnknownNames(config, app);
+      const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
+      const payloads = new Payloads(bus.blobs);
+      return new Worker(
+        { bus, names, runtime, app, identity, config, payloads },
+        // As if the process had been told: it stops what is left and goes.
+        { onDrained: () => process.kill(process.pid, "SIGTERM") },
+      );
+    },
+    { settings: workerSettings },
+  );
+}
