@@ -103,31 +103,19 @@ async function loadOn(
   options: LoadPipelineOptions,
   device: ConcreteDevice,
 ): Promise<Runnable> {
-  const {
-    task,
-    dtype,
-    threads = 1,
-    allowRemote = false,
-    cacheDir,
-    warmUp = ["warm up"],
-    runOptions = {},
-  } = options;
-  const loaded: unknown = await library.pipeline(
-    task,
-    location.kind === "folder" ? location.path : location.id,
-    {
-      device,
-      ...(dtype && dtype !== "auto" && { dtype }),
-      ...(cacheDir && { cache_dir: cacheDir }),
-      revision: options.revision ?? "main",
-      local_files_only: location.kind === "folder" || !allowRemote,
-      // Operators run one after the other, so threads between operators would only wait.
-      session_options: { intraOpNumThreads: threads, interOpNumThreads: 1 },
-    },
-  );
+  const { task, dtype, threads = 1, warmUp = ["warm up"], runOptions = {} } = options;
+  const source = location.kind === "folder" ? location.path : location.id;
+  const loaded: unknown = await library.pipeline(task, source, {
+    device,
+    ...(dtype && dtype !== "auto" && { dtype }),
+    ...(location.kind === "hub" ? { revision: location.revision } : { local_files_only: true }),
+    // Operators run one after the other, so threads between operators would only wait.
+    session_options: { intraOpNumThreads: threads, interOpNumThreads: 1 },
+  });
   if (!isRunnable(loaded)) throw new Error(`transformers.js returned no pipeline for ${task}`);
-  if (warmUp && warmUp.length > 0)
+  if (warmUp && warmUp.length > 0) {
     await disposeOnFailure(loaded, () => runBatch(loaded, task, warmUp, runOptions));
+  }
   return loaded;
 }
 
