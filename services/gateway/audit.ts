@@ -1,0 +1,62 @@
+/** Who did what, when: one entry in the `AUDIT` stream before each act, so that no act goes unrecorded. */
+import { AuditEntry } from "../../schemas/index.ts";
+import type { Bus } from "../../shared/bus/bus.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { Clock } from "../../shared/runtime/index.ts";
+import { unknownOutcome } from "./http/problem.ts";
+import type { Caller } from "./http/route.ts";
+import { parseBody } from "./live/bucket-tail.ts";
+
+export interface Audited {
+  action: string;
+  target: string;
+  with?: Record<string, string> | undefined;
+}
+
+export class Audit {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+  readonly #clock: Clock;
+
+  constructor(bus: Bus, names: Subjects, clock: Clock) {
+    this.#bus = bus;
+    this.#names = names;
+    this.#clock = clock;
+  }
+
+  /** Throws where the entry could not be stored: the act must not happen then. */
+  asked(caller: Caller, what: Audited): Promise<void> {
+    return this.#write(caller, what, { outcome: "asked" });
+  }
+
+  failed(caller: Caller, what: Audited, message: string): Promise<void> {
+    return this.#write(caller, what, { outcome: "failed", message });
+  }
+
+  /** Latest first. */
+  async entries(limit: number): Promise<AuditEntry[]> {
+    const stream = this.#names.auditStream;
+    const info = await this.#bus.streamInfo(stream);
+    if (!info || info.messages === 0) return [];
+    const from = Math.max(info.firstSeq, info.lastSeq - limit + 1);
+    const messages = (await this.#bus.read(stream, this.#names.auditSubjects[0] ?? "", from)) ?? [];
+    return messages.flatMap((message) => parseBody(AuditEntry, message.body) ?? []).reverse();
+  }
+
+  async #write(caller: Caller, what: Audited, rest: Pick<AuditEntry, "outcome" | "message">): Promise<void> {
+    const entry: AuditEntry = {
+      v: 1,
+      at: this.#clock.now(),
+      who: caller.name,
+      role: caller.role,
+      from: caller.from,
+      action: what.action,
+      target: what.target,
+      ...(what.with ? { with: what.with } : {}),
+      ...rest,
+    };
+    const body = Buffer.from(JSON.stringify(entry));
+    const outcome = await this.#bus.publish(this.#names.audit(what.action), body);
+    if (outcome.kind !== "stored") throw unknownOutcome();
+  }
+}

@@ -1,0 +1,93 @@
+/** The gateway's own settings. */
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { Fault } from "../../shared/errors/index.ts";
+import { type SettingsOf, setting } from "../config.ts";
+import { type Identity, isLoopback, parseTokens } from "./security/index.ts";
+
+export const gatewaySettings = {
+  GATEWAY_HOST: z.string().min(1).default("127.0.0.1"),
+  GATEWAY_PORT: setting.wholeNumber(0, 65_535).default(4440),
+  /** `admin:secret,viewer/alice:secret`, or `generate` for one admin token, printed at start. */
+  GATEWAY_TOKENS: z.string().optional(),
+  /** The same, one a line. */
+  GATEWAY_TOKENS_FILE: z.string().optional(),
+  /** Names a browser may use beside localhost and plain addresses. */
+  GATEWAY_ALLOWED_HOSTS: setting.list.default([]),
+  GATEWAY_READ_ONLY: setting.flag.default(false),
+  /** Requests a second one caller may make; bursts of four times that pass. */
+  GATEWAY_RATE_LIMIT: setting.wholeNumber(1, 1_000_000).default(100),
+  GATEWAY_MAX_BODY_BYTES: setting.wholeNumber(1024, 64 * 1024 * 1024).default(4 * 1024 * 1024),
+};
+
+export interface GatewayConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly tokens: readonly (Identity & { token: string })[];
+  /** Made up at start because the settings asked for it: told to whoever reads the log. */
+  readonly generatedToken: string | undefined;
+  readonly allowedHosts: readonly string[];
+  readonly readOnly: boolean;
+  readonly requestsPerSecond: number;
+  readonly maxBodyBytes: number;
+}
+
+export const defaultGatewayConfig: GatewayConfig = {
+  host: "127.0.0.1",
+  port: 4440,
+  tokens: [],
+  generatedToken: undefined,
+  allowedHosts: [],
+  readOnly: false,
+  requestsPerSecond: 100,
+  maxBodyBytes: 4 * 1024 * 1024,
+};
+
+export function gatewayConfig(
+  settings: SettingsOf<typeof gatewaySettings>,
+  makeToken: () => string,
+): GatewayConfig {
+  const generate = settings.GATEWAY_TOKENS === "generate";
+  const generatedToken = generate ? makeToken() : undefined;
+  const tokens = [
+    ...(generatedToken === undefined
+      ? parseTokens(settings.GATEWAY_TOKENS ?? "", "GATEWAY_TOKENS")
+      : [{ role: "admin" as const, name: "admin", token: generatedToken }]),
+    ...(settings.GATEWAY_TOKENS_FILE === undefined ? [] : readTokens(settings.GATEWAY_TOKENS_FILE)),
+  ];
+  requireTokens(settings.GATEWAY_HOST, tokens.length);
+  return Object.freeze({
+    host: settings.GATEWAY_HOST,
+    port: settings.GATEWAY_PORT,
+    tokens,
+    generatedToken,
+    allowedHosts: settings.GATEWAY_ALLOWED_HOSTS,
+    readOnly: settings.GATEWAY_READ_ONLY,
+    requestsPerSecond: settings.GATEWAY_RATE_LIMIT,
+    maxBodyBytes: settings.GATEWAY_MAX_BODY_BYTES,
+  });
+}
+
+/** Whoever reaches the port can do anything where there are no tokens: then only this machine may reach it. */
+export function requireTokens(host: string, tokens: number): void {
+  if (tokens > 0 || isLoopback(host)) return;
+  throw new Fault("config", {
+    code: "gateway_open",
+    message: `GATEWAY_HOST=${host} would let anybody in: no tokens are set`,
+    hint: "Set GATEWAY_TOKENS=admin:<secret> (or GATEWAY_TOKENS=generate), or bind to 127.0.0.1.",
+  });
+}
+
+function readTokens(path: string): (Identity & { token: string })[] {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new Fault("config", {
+      code: "invalid_config",
+      message: `GATEWAY_TOKENS_FILE=${path} cannot be read`,
+      cause,
+    });
+  }
+  return parseTokens(text, "GATEWAY_TOKENS_FILE");
+}

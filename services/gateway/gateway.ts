@@ -1,0 +1,204 @@
+/** HTTP, live view and dashboard as one service. Once started it stays up, whatever NATS does. */
+import { createServer, type Server } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { Pulse } from "../../schemas/index.ts";
+import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
+import type { TopologyOptions } from "../../shared/bus/topology.ts";
+import { Fault } from "../../shared/errors/index.ts";
+import type { HistoryStore } from "../../shared/history/index.ts";
+import { once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
+import { Audit } from "./audit.ts";
+import { BusEngine } from "./bus-engine.ts";
+import { type GatewayConfig, requireTokens } from "./config.ts";
+import { DeadLetters } from "./dead-letters.ts";
+import { gatewayApp } from "./http/app.ts";
+import { Broadcast } from "./live/broadcast.ts";
+import { parseBody } from "./live/bucket-tail.ts";
+import { Latencies } from "./live/latency.ts";
+import { LiveView } from "./live/live-view.ts";
+import { type Overview, overview } from "./live/overview.ts";
+import { StreamWatch } from "./live/stream-watch.ts";
+import type { GatewayParts } from "./routes/index.ts";
+import { Tokens } from "./security/index.ts";
+
+export interface GatewayOptions {
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  history: HistoryStore;
+  topology: TopologyOptions;
+  config: GatewayConfig;
+  version: string;
+  /** Where the built dashboard lies. */
+  dashboardDir: string;
+  /** Of this process. */
+  metrics?: () => Promise<string>;
+}
+
+const overviewEveryMs = 1_000;
+const pingEveryMs = 15_000;
+
+export class Gateway implements Service {
+  readonly #options: GatewayOptions;
+  readonly #live: LiveView;
+  readonly #streams: StreamWatch;
+  readonly #latencies: Latencies;
+  readonly #broadcast = new Broadcast();
+  readonly #parts: GatewayParts;
+  readonly #timers = new Set<Timer>();
+  #server: Server | undefined;
+  #pulses: Stoppable | undefined;
+  #awaySince: number | undefined;
+  #unlisten: (() => void)[] = [];
+  #stopping = false;
+
+  constructor(options: GatewayOptions) {
+    const { bus, names, runtime, config } = options;
+    requireTokens(config.host, config.tokens.length);
+    this.#options = options;
+    this.#live = new LiveView({ bus, names, runtime });
+    this.#streams = new StreamWatch({ bus, names, topology: options.topology, clock: runtime.clock });
+    this.#latencies = new Latencies(runtime.clock);
+    this.#parts = {
+      bus,
+      names,
+      engine: new BusEngine({ bus, names, runtime, history: options.history, live: this.#live }),
+      live: this.#live,
+      streams: this.#streams,
+      dead: new DeadLetters(bus, names),
+      audit: new Audit(bus, names, runtime.clock),
+      tokens: new Tokens(config.tokens),
+      config,
+      runtime,
+      version: options.version,
+      overview: () => this.#overview(),
+    };
+  }
+
+  /** Where it listens, with the port that was really taken. */
+  get url(): string {
+    const address = this.#server?.address();
+    const { host } = this.#options.config;
+    const shown = host.includes(":") ? `[${host}]` : host === "0.0.0.0" ? "localhost" : host;
+    return typeof address === "object" && address ? `http://${shown}:${address.port}` : "";
+  }
+
+  async start(): Promise<void> {
+    const { bus, names } = this.#options;
+    await this.#live.start();
+    this.#pulses = await bus.subscribe(names.pulse, {}, (message) => {
+      const pulse = parseBody(Pulse, message.body);
+      if (pulse) this.#latencies.add(pulse);
+    });
+    this.#unlisten.push(
+      this.#live.onBatch((batch) => this.#broadcast.batch(batch)),
+      bus.onState((state) => this.#busChanged(state.kind)),
+    );
+    await this.#listen();
+    this.#every(overviewEveryMs, () => this.#tellOverview());
+    this.#every(pingEveryMs, () => this.#broadcast.ping());
+  }
+
+  stop = once(async () => {
+    this.#stopping = true;
+    for (const timer of this.#timers) timer.cancel();
+    for (const unlisten of this.#unlisten) unlisten();
+    this.#broadcast.close();
+    const server = this.#server;
+    if (server) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      this.#options.runtime.clock.after(2_000, () => server.closeAllConnections());
+      await closed;
+    }
+    await this.#pulses?.stop();
+    await this.#live.stop();
+  });
+
+  async #listen(): Promise<void> {
+    const { config, dashboardDir, metrics } = this.#options;
+    const app = gatewayApp({
+      parts: this.#parts,
+      broadcast: this.#broadcast,
+      dashboardDir,
+      metrics: metrics ?? (async () => ""),
+      ready: () => this.#ready(),
+    });
+    const server = createServer(getRequestListener(app.fetch));
+    // Slow senders must not hold sockets; live events send, they do not wait.
+    server.requestTimeout = 30_000;
+    server.headersTimeout = 10_000;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (cause) => reject(cannotListen(config, cause)));
+      server.listen(config.port, config.host, resolve);
+    });
+    this.#server = server;
+  }
+
+  #ready(): { ready: boolean; why?: string } {
+    if (this.#stopping) return { ready: false, why: "stopping" };
+    return this.#options.bus.connected() ? { ready: true } : { ready: false, why: "NATS is away" };
+  }
+
+  async #overview(): Promise<Overview> {
+    const { bus, runtime, topology } = this.#options;
+    const connected = bus.connected();
+    // What is on the way must not hold up the first page.
+    const streams = connected
+      ? await this.#streams.view().catch(() => this.#streams.latest)
+      : this.#streams.latest;
+    return overview({
+      now: runtime.clock.now(),
+      bus: {
+        connected,
+        version: bus.serverVersion(),
+        ...(this.#awaySince === undefined ? {} : { awaySince: this.#awaySince }),
+      },
+      live: this.#live,
+      streams,
+      latency: this.#latencies.view(),
+      partitions: topology.partitions,
+    });
+  }
+
+  async #tellOverview(): Promise<void> {
+    if (!this.#broadcast.wanted("overview")) return;
+    const now = await this.#overview();
+    this.#broadcast.send("overview", () => now);
+  }
+
+  #busChanged(kind: "connected" | "disconnected" | "reconnected"): void {
+    this.#awaySince =
+      kind === "disconnected" ? (this.#awaySince ?? this.#options.runtime.clock.now()) : undefined;
+    void this.#tellOverview();
+  }
+
+  #every(ms: number, act: () => unknown): void {
+    const timer = this.#options.runtime.clock.after(ms, async () => {
+      this.#timers.delete(timer);
+      try {
+        await act();
+      } catch (error) {
+        this.#options.runtime.announce({
+          kind: "fault",
+          where: "gateway",
+          code: "beat_failed",
+          message: String(error),
+          error,
+        });
+      }
+      if (!this.#stopping) this.#every(ms, act);
+    });
+    this.#timers.add(timer);
+  }
+}
+
+function cannotListen(config: GatewayConfig, cause: Error): Fault {
+  const taken = "code" in cause && cause.code === "EADDRINUSE";
+  return new Fault("config", {
+    code: taken ? "port_taken" : "cannot_listen",
+    message: `the gateway cannot listen on ${config.host}:${config.port}: ${cause.message}`,
+    ...(taken ? { hint: "Something else uses the port; set GATEWAY_PORT." } : {}),
+    cause,
+  });
+}

@@ -1,0 +1,126 @@
+/** The HTTP side in one function: guards, health, metrics, routes, live events, dashboard. */
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Runtime } from "../../../shared/runtime/index.ts";
+import type { Broadcast } from "../live/broadcast.ts";
+import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
+import { cookieName } from "../routes/system.ts";
+import { RateLimit } from "../security/index.ts";
+import { serveEvents } from "./events.ts";
+import { hostGuard, identify, rateGuard, requireRole, securityHeaders } from "./guards.ts";
+import { isUnexpected, Problem, toProblem } from "./problem.ts";
+import type { RouteSpec } from "./route.ts";
+import { serveRoute } from "./serve-route.ts";
+import { serveDashboard } from "./static-files.ts";
+
+export interface AppOptions {
+  parts: GatewayParts;
+  broadcast: Broadcast;
+  dashboardDir: string;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  ready(): { ready: boolean; why?: string };
+}
+
+/** For the guard of `/api/events` and `/metrics`, which are not JSON and so not in the list. */
+const look = { id: "look", role: "viewer" } as const satisfies Pick<RouteSpec, "id" | "role">;
+
+export function gatewayApp(options: AppOptions): Hono {
+  const { parts } = options;
+  const { config, runtime, tokens } = parts;
+  const app = new Hono();
+  const wrongTokens = new RateLimit(runtime.clock, { perSecond: 0.2, burst: 10 });
+  const perCaller = new RateLimit(runtime.clock, {
+    perSecond: config.requestsPerSecond,
+    burst: config.requestsPerSecond * 4,
+  });
+  const caller = (c: Parameters<typeof identify>[0]) =>
+    identify(c, { tokens, cookieName, now: () => runtime.clock.now(), wrongTokens });
+  const admit = (c: Parameters<typeof identify>[0]) => void requireRole(look as RouteSpec, caller(c));
+
+  app.onError((error, c) => {
+    if (isUnexpected(error)) announceFault(runtime, error, c.req.path);
+    const problem = toProblem(error);
+    const { status, retryAfterSeconds } = problem.init;
+    if (retryAfterSeconds !== undefined) c.header("retry-after", String(retryAfterSeconds));
+    if (status === 401) c.header("www-authenticate", 'Bearer realm="holdfast"');
+    c.header("cache-control", "no-store");
+    return c.json(problem.body(), status);
+  });
+  app.use(securityHeaders);
+
+  // Probes come by address from the machine itself: no token, no host check, and never a secret in the answer.
+  app.get("/livez", (c) => c.json({ ok: true }));
+  app.get("/readyz", (c) => {
+    const { ready, why } = options.ready();
+    return c.json({ ok: ready, ...(why === undefined ? {} : { why }) }, ready ? 200 : 503);
+  });
+  app.get("/version", (c) => c.json({ name: "holdfast", version: parts.version }));
+
+  app.use(hostGuard(config.allowedHosts));
+  app.get("/metrics", async (c) => {
+    admit(c);
+    return c.text(await options.metrics(), 200, {
+      "content-type": "text/plain; version=0.0.4; charset=utf-8",
+    });
+  });
+
+  app.use("/api/*", rateGuard(perCaller));
+  app.use(
+    "/api/*",
+    bodyLimit({
+      maxSize: config.maxBodyBytes,
+      onError: () => {
+        throw new Problem({
+          status: 413,
+          code: "payload_too_large",
+          message: `The body is larger than ${config.maxBodyBytes} bytes`,
+          hint: "GATEWAY_MAX_BODY_BYTES sets the limit.",
+        });
+      },
+    }),
+  );
+  const routes = allRoutes(parts);
+  const document = openApiOf(routes, parts.version);
+  const server = {
+    caller,
+    readOnly: config.readOnly,
+    busConnected: () => parts.bus.connected(),
+    audit: parts.audit,
+  };
+  app.get("/api/openapi.json", (c) => c.json(document));
+  for (const spec of routes) app.on(spec.method, spec.path, serveRoute(spec, server));
+  app.get(
+    "/api/events",
+    serveEvents({
+      broadcast: options.broadcast,
+      engine: parts.engine,
+      overview: parts.overview,
+      admit,
+      busConnected: server.busConnected,
+    }),
+  );
+  app.all("/api/*", (c) => {
+    throw noSuchRoute(c.req.method, c.req.path);
+  });
+  app.get("*", serveDashboard(options.dashboardDir));
+  return app;
+}
+
+const noSuchRoute = (method: string, path: string): Problem =>
+  new Problem({
+    status: 404,
+    code: "no_such_route",
+    message: `${method} ${path.slice(0, 200)} is not a route of this gateway`,
+    hint: "See /api/openapi.json.",
+  });
+
+function announceFault(runtime: Runtime, error: unknown, path: string): void {
+  runtime.announce({
+    kind: "fault",
+    where: "gateway",
+    code: "request_failed",
+    message: `${path}: ${error}`,
+    error,
+  });
+}

@@ -1,0 +1,89 @@
+/** `GET /api/events`: server-sent events. Authenticated like any other route, by header or cookie, never by the address. */
+import type { Context, Handler } from "hono";
+import { stream } from "hono/streaming";
+import { z } from "zod";
+import { InstanceId } from "../../../schemas/index.ts";
+import type { Engine } from "../engine.ts";
+import { type Broadcast, type Topic, topics } from "../live/broadcast.ts";
+import type { Overview } from "../live/overview.ts";
+import { Problem } from "./problem.ts";
+
+const Query = z.object({
+  topics: z
+    .string()
+    .transform((text) => text.split(",").filter((topic) => topic !== ""))
+    .pipe(z.array(z.enum(topics)))
+    .default(["overview"]),
+  /** Tells `changed` whenever this instance does. */
+  instance: InstanceId.optional(),
+});
+
+export interface EventSource {
+  broadcast: Broadcast;
+  engine: Engine;
+  overview(): Promise<Overview>;
+  admit(c: Context): void;
+  busConnected(): boolean;
+}
+
+/** Pages of one gateway; each holds a connection open. */
+const mostListeners = 1_000;
+
+export function serveEvents(source: EventSource): Handler {
+  return (c) => {
+    source.admit(c);
+    const query = Query.safeParse(c.req.query());
+    if (!query.success) {
+      const message = query.error.issues
+        .map((issue) => `${issue.path.join(".")}: ${issue.message}`)
+        .join("; ");
+      throw new Problem({ status: 400, code: "invalid_input", message });
+    }
+    if (source.broadcast.size >= mostListeners) {
+      throw new Problem({ status: 503, code: "too_many_listeners", message: "Too many pages are open" });
+    }
+    c.header("content-type", "text/event-stream; charset=utf-8");
+    c.header("cache-control", "no-store");
+    c.header("x-accel-buffering", "no");
+    const wanted = new Set<Topic>(query.data.topics);
+    return stream(c, async (out) => {
+      let end: () => void = () => undefined;
+      const over = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      const seat = source.broadcast.join({
+        topics: wanted,
+        write: async (text) => void (await out.write(text)),
+        close: end,
+      });
+      out.onAbort(end);
+      const unwatch = await watchInstance(source, query.data.instance, () =>
+        seat.send("changed", { instanceId: query.data.instance }),
+      );
+      seat.send("hello", wanted.has("overview") ? { overview: await source.overview() } : {});
+      await over;
+      unwatch();
+      seat.leave();
+    });
+  };
+}
+
+/** Several changes in a short time are one: the page asks for what is new anyway. */
+async function watchInstance(
+  source: EventSource,
+  instanceId: string | undefined,
+  onChange: () => void,
+): Promise<() => void> {
+  if (instanceId === undefined || !source.busConnected()) return () => undefined;
+  let pending: NodeJS.Timeout | undefined;
+  const stop = await source.engine.onChange(instanceId, () => {
+    pending ??= setTimeout(() => {
+      pending = undefined;
+      onChange();
+    }, 100);
+  });
+  return () => {
+    clearTimeout(pending);
+    stop();
+  };
+}

@@ -1,0 +1,146 @@
+/** What stands before every route, in this order: headers, host, rate, size, identity, origin, read-only, bus. */
+import { getConnInfo } from "@hono/node-server/conninfo";
+import type { Context, MiddlewareHandler } from "hono";
+import { getCookie } from "hono/cookie";
+import {
+  hostAllowed,
+  type Identity,
+  type RateLimit,
+  roleAllows,
+  type Tokens,
+  writeAllowedFrom,
+} from "../security/index.ts";
+import { Problem } from "./problem.ts";
+import { type Caller, changesThings, type RouteSpec } from "./route.ts";
+
+/** Scripts and styles come from our own files only, nothing is framed, nothing is fetched from elsewhere. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+export const securityHeaders: MiddlewareHandler = async (c, next) => {
+  await next();
+  c.header("content-security-policy", contentSecurityPolicy);
+  c.header("x-content-type-options", "nosniff");
+  c.header("x-frame-options", "DENY");
+  c.header("referrer-policy", "no-referrer");
+  c.header("cross-origin-opener-policy", "same-origin");
+  c.header("cross-origin-resource-policy", "same-origin");
+  c.header("permissions-policy", "camera=(), microphone=(), geolocation=()");
+};
+
+export const hostGuard =
+  (allowed: readonly string[]): MiddlewareHandler =>
+  async (c, next) => {
+    const host = c.req.header("host");
+    if (!hostAllowed(host, allowed)) {
+      throw new Problem({
+        status: 421,
+        code: "host_not_allowed",
+        message: "This gateway does not answer to that host name",
+        hint: "Use its address or localhost, or add the name to GATEWAY_ALLOWED_HOSTS.",
+      });
+    }
+    await next();
+  };
+
+export function addressOf(c: Context): string {
+  return c.env?.incoming ? (getConnInfo(c).remote.address ?? "unknown") : "unknown";
+}
+
+export const rateGuard =
+  (limit: RateLimit): MiddlewareHandler =>
+  async (c, next) => {
+    const seconds = limit.take(addressOf(c));
+    if (seconds > 0) throw tooMany(seconds);
+    await next();
+  };
+
+export const tooMany = (seconds: number): Problem =>
+  new Problem({
+    status: 429,
+    code: "too_many_requests",
+    message: "Too many requests",
+    hint: `Wait ${seconds} s. GATEWAY_RATE_LIMIT sets how many a second are allowed.`,
+    retryAfterSeconds: seconds,
+  });
+
+export interface IdentifyOptions {
+  tokens: Tokens;
+  cookieName: string;
+  now: () => number;
+  /** Wrong tokens an address may try. */
+  wrongTokens: RateLimit;
+}
+
+/** Who is asking. Everybody on this machine where there are no tokens. */
+export function identify(c: Context, options: IdentifyOptions): Caller | undefined {
+  const from = addressOf(c);
+  if (!options.tokens.required) return { name: "local", role: "admin", from };
+  const bearer = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  const cookie = getCookie(c, options.cookieName);
+  let identity: Identity | undefined;
+  if (bearer !== undefined) identity = options.tokens.identify(bearer);
+  else if (cookie !== undefined) identity = options.tokens.unseal(cookie, options.now());
+  if (identity) return { ...identity, from };
+  if (bearer !== undefined) {
+    const seconds = options.wrongTokens.take(from);
+    if (seconds > 0) throw tooMany(seconds);
+  }
+  return undefined;
+}
+
+export function requireRole(spec: RouteSpec, caller: Caller | undefined): Caller {
+  if (spec.role === "public") return caller ?? { name: "nobody", role: "viewer", from: "unknown" };
+  if (!caller) {
+    throw new Problem({
+      status: 401,
+      code: "unauthorized",
+      message: "A valid token is needed",
+      hint: "Send Authorization: Bearer <token>, or log in with POST /api/login.",
+    });
+  }
+  if (!roleAllows(caller.role, spec.role)) {
+    throw new Problem({
+      status: 403,
+      code: "forbidden",
+      message: `${spec.id} needs the role ${spec.role}; this token is a ${caller.role}'s`,
+    });
+  }
+  return caller;
+}
+
+/** Every POST, the login included: another site's page must not act in our user's name. */
+export function requireOwnPage(c: Context): void {
+  const allowed = writeAllowedFrom({
+    origin: c.req.header("origin"),
+    secFetchSite: c.req.header("sec-fetch-site"),
+    host: c.req.header("host"),
+  });
+  if (!allowed) {
+    throw new Problem({
+      status: 403,
+      code: "foreign_origin",
+      message: "Requests that change something are taken only from the gateway's own pages and from programs",
+    });
+  }
+}
+
+export function requireWritable(spec: RouteSpec, readOnly: boolean): void {
+  if (!readOnly || !changesThings(spec)) return;
+  throw new Problem({
+    status: 403,
+    code: "read_only",
+    message: "This gateway is read-only",
+    hint: "It was started with GATEWAY_READ_ONLY=true.",
+  });
+}

@@ -1,0 +1,113 @@
+/** What an HTTP caller did wrong, or what keeps us from doing it. Answered as `{ok: false, error}`; never a stack. */
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { z } from "zod";
+import { HoldfastError, isFault } from "../../../shared/errors/index.ts";
+
+export const ProblemBody = z.strictObject({
+  ok: z.literal(false),
+  error: z.strictObject({
+    /** Stable: what programs match on. */
+    code: z.string(),
+    message: z.string(),
+    hint: z.string().optional(),
+    details: z.unknown().optional(),
+  }),
+});
+export type ProblemBody = z.infer<typeof ProblemBody>;
+
+export interface ProblemInit {
+  status: ContentfulStatusCode;
+  code: string;
+  message: string;
+  hint?: string | undefined;
+  details?: unknown;
+  retryAfterSeconds?: number;
+}
+
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly init: ProblemInit;
+
+  constructor(init: ProblemInit) {
+    super(init.message);
+    this.init = init;
+  }
+
+  body(): ProblemBody {
+    const { code, message, hint, details } = this.init;
+    return {
+      ok: false,
+      error: {
+        code,
+        message,
+        ...(hint === undefined ? {} : { hint }),
+        ...(details === undefined ? {} : { details }),
+      },
+    };
+  }
+}
+
+export const notFound = (what: string, id: string): Problem =>
+  new Problem({ status: 404, code: "not_found", message: `${what} ${id} is not known here` });
+
+export const busAway = (): Problem =>
+  new Problem({
+    status: 503,
+    code: "bus_away",
+    message: "NATS cannot be reached from the gateway",
+    hint: "The gateway keeps trying. Check that nats-server runs and that NATS_URL points at it.",
+    retryAfterSeconds: 2,
+  });
+
+export const unknownOutcome = (): Problem =>
+  new Problem({
+    status: 503,
+    code: "outcome_unknown",
+    message: "NATS did not answer in time: the request may or may not have been stored",
+    hint: "Send it again with the same id: the same message is applied once.",
+    retryAfterSeconds: 1,
+  });
+
+const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
+  not_found: 404,
+  instance_not_found: 404,
+  unknown_instance: 404,
+  session_not_found: 404,
+  worker_not_found: 404,
+  already_exists: 409,
+  already_ended: 409,
+  payload_too_large: 413,
+  timeout: 504,
+};
+
+/** Everything thrown becomes a problem; what we did not expect says nothing about our insides. */
+export function toProblem(thrown: unknown): Problem {
+  if (thrown instanceof Problem) return thrown;
+  if (isFault(thrown)) {
+    const { code, message, hint } = thrown;
+    switch (thrown.kind) {
+      case "contract":
+      case "application":
+        return new Problem({ status: statusByCode[code] ?? 400, code, message, hint });
+      case "transient":
+        return new Problem({ status: 503, code, message, hint, retryAfterSeconds: 2 });
+      case "nondeterminism":
+        return new Problem({ status: 409, code, message, hint });
+      case "config":
+      case "bug":
+        return new Problem({ status: 500, code, message, hint });
+    }
+  }
+  if (thrown instanceof HoldfastError) {
+    const { code, message, details } = thrown;
+    return new Problem({ status: statusByCode[code] ?? 400, code, message, details });
+  }
+  return new Problem({
+    status: 500,
+    code: "internal",
+    message: "The gateway failed to answer; its log has the reason",
+  });
+}
+
+export const isUnexpected = (thrown: unknown): boolean =>
+  !(thrown instanceof Problem) && !isFault(thrown) && !(thrown instanceof HoldfastError);

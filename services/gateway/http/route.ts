@@ -1,0 +1,61 @@
+/**
+ * A route is data: its address, who may, what goes in, what comes out, and the act. The server and the OpenAPI file
+ * are both made from it, so they cannot disagree.
+ */
+import type { z } from "zod";
+import type { Identity, Role } from "../security/index.ts";
+
+export interface Caller extends Identity {
+  from: string;
+}
+
+export interface RouteInput<P, Q, B> {
+  params: P;
+  query: Q;
+  body: B;
+  caller: Caller;
+  /** Aborts when the caller hangs up. */
+  signal: AbortSignal;
+}
+
+/** Something other than a JSON body: a file, a cookie. */
+export class Reply {
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(body: unknown, headers: Readonly<Record<string, string>>) {
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
+  /** The operation's name in the OpenAPI file. */
+  id: string;
+  method: "get" | "post";
+  /** In hono's form: `/api/instances/:id`. */
+  path: string;
+  tag: string;
+  summary: string;
+  role: Role | "public";
+  params?: z.ZodType<P>;
+  query?: z.ZodType<Q>;
+  body?: z.ZodType<B>;
+  answer: z.ZodType<A>;
+  status?: 200 | 202;
+  /** Answered from memory: works while NATS is away. */
+  offline?: boolean;
+  /** What the audit says of it. Every route that changes anything has one. */
+  audit?: (input: { params: P; query: Q; body: B }) => { target: string; with?: Record<string, string> };
+  act(input: RouteInput<P, Q, B>): Promise<A | Reply> | A | Reply;
+}
+
+/** Types the act by the schemas, then forgets them so that routes fit into one list. */
+export function route<P = Record<string, never>, Q = Record<string, never>, B = undefined, A = unknown>(
+  spec: RouteSpec<P, Q, B, A>,
+): RouteSpec {
+  // The schemas checked what the act is given: the list of routes can forget the types.
+  return spec as unknown as RouteSpec;
+}
+
+export const changesThings = (spec: RouteSpec): boolean => spec.audit !== undefined;

@@ -1,0 +1,90 @@
+/** From a route to its handler: check, parse, record, act, answer. */
+import type { Context, Handler } from "hono";
+import type { z } from "zod";
+import { parseJson } from "../../../shared/bus/index.ts";
+import type { Audit, Audited } from "../audit.ts";
+import { requireOwnPage, requireRole, requireWritable } from "./guards.ts";
+import { busAway, Problem } from "./problem.ts";
+import { type Caller, Reply, type RouteSpec } from "./route.ts";
+
+export interface RouteServer {
+  caller(c: Context): Caller | undefined;
+  readOnly: boolean;
+  busConnected(): boolean;
+  audit: Audit;
+}
+
+export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
+  return async (c) => {
+    if (spec.method === "post") requireOwnPage(c);
+    const caller = requireRole(spec, server.caller(c));
+    requireWritable(spec, server.readOnly);
+    const params = parse(spec.params, c.req.param(), "path");
+    const query = parse(spec.query, c.req.query(), "query");
+    const body = spec.body ? parse(spec.body, await jsonBody(c), "body") : undefined;
+    if (!spec.offline && !server.busConnected()) throw busAway();
+    const audited = spec.audit && { action: spec.id, ...spec.audit({ params, query, body }) };
+    if (audited) await server.audit.asked(caller, audited);
+    const answer = await act(spec, server.audit, caller, audited, {
+      params,
+      query,
+      body,
+      caller,
+      signal: c.req.raw.signal,
+    });
+    c.header("cache-control", "no-store");
+    if (!(answer instanceof Reply)) return c.json(answer as object, spec.status ?? 200);
+    for (const [name, value] of Object.entries(answer.headers)) c.header(name, value);
+    return c.json(answer.body as object, spec.status ?? 200);
+  };
+}
+
+async function act(
+  spec: RouteSpec,
+  audit: Audit,
+  caller: Caller,
+  audited: Audited | undefined,
+  input: Parameters<RouteSpec["act"]>[0],
+): Promise<unknown> {
+  try {
+    return await spec.act(input);
+  } catch (error) {
+    if (audited) await audit.failed(caller, audited, error instanceof Error ? error.message : String(error));
+    throw error;
+  }
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
+  if (!schema) return {};
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.slice(0, 5).map((issue) => ({
+    path: issue.path.join("."),
+    message: issue.message,
+  }));
+  throw new Problem({
+    status: 400,
+    code: "invalid_input",
+    message: issues
+      .map((issue) => `${where}${issue.path ? ` ${issue.path}` : ""}: ${issue.message}`)
+      .join("; "),
+    hint: "See /api/openapi.json for what this route takes.",
+    details: { issues },
+  });
+}
+
+/** JSON only: a form of another site cannot send it without asking first. */
+async function jsonBody(c: Context): Promise<unknown> {
+  const type = c.req.header("content-type") ?? "";
+  if (!/^application\/json\b/i.test(type)) {
+    throw new Problem({
+      status: 415,
+      code: "not_json",
+      message: "The body must be JSON",
+      hint: "Send Content-Type: application/json; {} where there is nothing to say.",
+    });
+  }
+  const parsed = parseJson(new Uint8Array(await c.req.arrayBuffer()));
+  if (parsed.kind === "ok") return parsed.value;
+  throw new Problem({ status: 400, code: "not_json", message: `The body is ${parsed.message}` });
+}

@@ -1,0 +1,2 @@
+export { defaultGatewayConfig, type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
+export { Gateway, type GatewayOptions } from "./gateway.ts";

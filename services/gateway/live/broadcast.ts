@@ -1,0 +1,107 @@
+/**
+ * Live updates to many pages for the price of one: each batch becomes text once per topic and is handed to everybody
+ * who wants it. A page that cannot keep up misses batches and is told to look again, it never piles them up here.
+ */
+
+import type { LiveBatch } from "./live-view.ts";
+import type { InstanceRow } from "./rows.ts";
+
+export const topics = ["instances", "sessions", "workers", "overview"] as const;
+export type Topic = (typeof topics)[number];
+
+export interface Listener {
+  topics: ReadonlySet<Topic>;
+  /** Resolves when it may be given more. */
+  write(text: string): Promise<void>;
+  close(): void;
+}
+
+interface Seat {
+  listener: Listener;
+  writing: boolean;
+  missed: boolean;
+}
+
+/** More rows in one beat than anybody reads: the latest go out, and the word that there is more. */
+const mostRows = 100;
+
+export class Broadcast {
+  readonly #seats = new Set<Seat>();
+
+  get size(): number {
+    return this.#seats.size;
+  }
+
+  wanted(topic: Topic): boolean {
+    for (const seat of this.#seats) if (seat.listener.topics.has(topic)) return true;
+    return false;
+  }
+
+  join(listener: Listener): { leave(): void; send(event: string, data: unknown): void } {
+    const seat: Seat = { listener, writing: false, missed: false };
+    this.#seats.add(seat);
+    return {
+      leave: () => this.#seats.delete(seat),
+      send: (event, data) => this.#give(seat, frame(event, data)),
+    };
+  }
+
+  batch(batch: LiveBatch): void {
+    if (batch.instances.length > 0) {
+      this.send("instances", () => ({
+        rows: latest(batch.instances),
+        more: batch.instances.length > mostRows,
+      }));
+    }
+    if (batch.sessions.length + batch.sessionsGone.length > 0) {
+      this.send("sessions", () => ({
+        rows: batch.sessions.slice(-mostRows),
+        gone: batch.sessionsGone,
+        more: batch.sessions.length > mostRows,
+      }));
+    }
+    if (batch.workers.length + batch.workersGone.length > 0) {
+      this.send("workers", () => ({ rows: batch.workers, gone: batch.workersGone }));
+    }
+  }
+
+  send(topic: Topic, data: () => unknown): void {
+    let text: string | undefined;
+    for (const seat of this.#seats) {
+      if (seat.listener.topics.has(topic)) this.#give(seat, (text ??= frame(topic, data())));
+    }
+  }
+
+  /** Keeps proxies from thinking the line is dead, and finds out which lines are. */
+  ping(): void {
+    for (const seat of this.#seats) this.#give(seat, ": still here\n\n");
+  }
+
+  close(): void {
+    for (const seat of this.#seats) seat.listener.close();
+    this.#seats.clear();
+  }
+
+  #give(seat: Seat, text: string): void {
+    if (seat.writing) {
+      seat.missed = true;
+      return;
+    }
+    seat.writing = true;
+    void seat.listener
+      .write(text)
+      .catch(() => this.#seats.delete(seat)) // hung up: the listener's own end tidies up
+      .finally(() => {
+        seat.writing = false;
+        if (!seat.missed || !this.#seats.has(seat)) return;
+        seat.missed = false;
+        this.#give(seat, frame("resync", {}));
+      });
+  }
+}
+
+export const frame = (event: string, data: unknown): string =>
+  `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const latest = (rows: readonly InstanceRow[]): readonly InstanceRow[] =>
+  rows.length <= mostRows ? rows : rows.slice(-mostRows);

@@ -1,0 +1,175 @@
+/** Summaries of instances in memory, latest first, for lists that filter and page. Bounded: the oldest ended go first. */
+import type { InstanceStatus, InstanceSummary } from "../../../schemas/index.ts";
+import { terminalStatuses } from "../../../schemas/index.ts";
+import { type InstanceRow, instanceRow } from "./rows.ts";
+
+export interface InstanceFilter {
+  status?: readonly InstanceStatus[] | undefined;
+  name?: string | undefined;
+  prefix?: string | undefined;
+  text?: string | undefined;
+  session?: string | undefined;
+  parent?: string | undefined;
+  startedAfter?: number | undefined;
+  startedBefore?: number | undefined;
+}
+
+export interface Page {
+  rows: InstanceRow[];
+  /** Hand it back to get the next page; absent on the last. */
+  cursor: string | undefined;
+  matching: number;
+}
+
+export class InstanceIndex {
+  readonly #rows = new Map<string, InstanceRow>();
+  readonly #counts = new Map<InstanceStatus, number>();
+  readonly #limit: number;
+  /** Oldest first. New instances come at the end; anything else (out of order, moved, left) means sorting it anew. */
+  #places: Position[] = [];
+  #inOrder = true;
+  #forgotten = 0;
+
+  constructor(limit = 200_000) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** How many ended instances were left out to stay within memory. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  counts(): Record<InstanceStatus, number> {
+    const of = (status: InstanceStatus) => this.#counts.get(status) ?? 0;
+    return {
+      pending: of("pending"),
+      running: of("running"),
+      parked: of("parked"),
+      completed: of("completed"),
+      failed: of("failed"),
+      cancelled: of("cancelled"),
+      terminated: of("terminated"),
+    };
+  }
+
+  names(): string[] {
+    const names = new Set<string>();
+    for (const row of this.#rows.values()) if (row.name) names.add(row.name);
+    return [...names].sort();
+  }
+
+  get(instanceId: string): InstanceRow | undefined {
+    return this.#rows.get(instanceId);
+  }
+
+  /** The row as it was before, for those who count changes. */
+  set(summary: InstanceSummary): { before: InstanceRow | undefined; row: InstanceRow } {
+    const row = instanceRow(summary);
+    const before = this.#rows.get(row.instanceId);
+    if (before) this.#count(before.status, -1);
+    this.#rows.set(row.instanceId, row);
+    this.#count(row.status, 1);
+    if (!before) this.#place(row);
+    else if (orderKey(before) !== orderKey(row)) this.#inOrder = false;
+    return { before, row };
+  }
+
+  delete(instanceId: string): void {
+    const row = this.#rows.get(instanceId);
+    if (!row) return;
+    this.#rows.delete(instanceId);
+    this.#count(row.status, -1);
+    this.#inOrder = false;
+  }
+
+  /** Call between bursts, not per change. */
+  trim(): void {
+    if (this.#rows.size <= this.#limit) return;
+    const ended = [...this.#latestFirst()].filter((row) => terminalStatuses.includes(row.status));
+    for (const row of ended.slice(-(this.#rows.size - this.#limit))) {
+      this.delete(row.instanceId);
+      this.#forgotten++;
+    }
+  }
+
+  /** `matching` rows of a filter; the cursor names the last row seen, so rows that arrive meanwhile shift nothing. */
+  page(filter: InstanceFilter, limit: number, cursor?: string): Page {
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    const rows: InstanceRow[] = [];
+    let matching = 0;
+    let more = false;
+    for (const row of this.#latestFirst()) {
+      if (!matches(row, filter)) continue;
+      matching++;
+      if (after && !isAfter(row, after)) continue;
+      if (rows.length < limit) rows.push(row);
+      else more = true;
+    }
+    const last = rows.at(-1);
+    return { rows, matching, cursor: more && last ? encodeCursor(last) : undefined };
+  }
+
+  #place(row: InstanceRow): void {
+    const place = { at: orderKey(row), instanceId: row.instanceId };
+    const last = this.#places.at(-1);
+    if (last && compare(last, place) > 0) this.#inOrder = false;
+    this.#places.push(place);
+  }
+
+  *#latestFirst(): Iterable<InstanceRow> {
+    if (!this.#inOrder) {
+      this.#places = [...this.#rows.values()]
+        .map((row) => ({ at: orderKey(row), instanceId: row.instanceId as string }))
+        .sort(compare);
+      this.#inOrder = true;
+    }
+    for (let index = this.#places.length - 1; index >= 0; index--) {
+      const place = this.#places[index];
+      const row = place && this.#rows.get(place.instanceId);
+      if (row) yield row;
+    }
+  }
+
+  #count(status: InstanceStatus, by: number): void {
+    this.#counts.set(status, (this.#counts.get(status) ?? 0) + by);
+  }
+}
+
+const orderKey = (row: InstanceRow): number => row.startedAt ?? row.updatedAt;
+
+function matches(row: InstanceRow, filter: InstanceFilter): boolean {
+  if (filter.status && !filter.status.includes(row.status)) return false;
+  if (filter.name !== undefined && row.name !== filter.name) return false;
+  if (filter.prefix !== undefined && !row.instanceId.startsWith(filter.prefix)) return false;
+  if (filter.session !== undefined && !row.sessions?.some((id) => id === filter.session)) return false;
+  if (filter.parent !== undefined && row.parent?.instanceId !== filter.parent) return false;
+  if (filter.startedAfter !== undefined && orderKey(row) < filter.startedAfter) return false;
+  if (filter.startedBefore !== undefined && orderKey(row) > filter.startedBefore) return false;
+  if (filter.text === undefined) return true;
+  const text = filter.text.toLowerCase();
+  return [row.instanceId, row.name, row.error?.code, row.error?.message].some((field) =>
+    field?.toLowerCase().includes(text),
+  );
+}
+
+type Position = { at: number; instanceId: string };
+
+const compare = (a: Position, b: Position): number =>
+  a.at - b.at || (a.instanceId === b.instanceId ? 0 : a.instanceId < b.instanceId ? -1 : 1);
+
+/** Further down the list, which is latest first. */
+const isAfter = (row: InstanceRow, position: Position): boolean =>
+  compare({ at: orderKey(row), instanceId: row.instanceId }, position) < 0;
+
+const encodeCursor = (row: InstanceRow): string => `${orderKey(row)}_${row.instanceId}`;
+
+function decodeCursor(cursor: string): Position | undefined {
+  const match = /^(\d+(?:\.\d+)?)_([A-Za-z0-9_-]{1,128})$/.exec(cursor);
+  return match?.[2] ? { at: Number(match[1]), instanceId: match[2] } : undefined;
+}
+
+export const isCursor = (cursor: string): boolean => decodeCursor(cursor) !== undefined;

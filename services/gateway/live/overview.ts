@@ -1,0 +1,121 @@
+/** The first page in one value. Pure: views and time in, numbers and sentences out. */
+import { z } from "zod";
+import { InstanceStatus } from "../../../schemas/index.ts";
+import type { LatencyView } from "./latency.ts";
+import { Quantiles } from "./latency.ts";
+import type { LiveView } from "./live-view.ts";
+import type { StreamsView } from "./stream-watch.ts";
+import { findTroubles, Trouble } from "./troubles.ts";
+
+const perMinute = z.number();
+
+export const Overview = z.strictObject({
+  at: z.number(),
+  bus: z.strictObject({ connected: z.boolean(), version: z.string(), awaySince: z.number().optional() }),
+  counts: z.record(InstanceStatus, z.int()),
+  instancesNotShown: z.int(),
+  rates: z.strictObject({
+    startedPerMinute: perMinute,
+    completedPerMinute: perMinute,
+    failedPerMinute: perMinute,
+    lostPerMinute: perMinute,
+    series: z.array(
+      z.strictObject({
+        at: z.number(),
+        started: z.int(),
+        completed: z.int(),
+        failed: z.int(),
+        lost: z.int(),
+      }),
+    ),
+  }),
+  latency: z.strictObject({
+    scheduleToStart: Quantiles.optional(),
+    step: Quantiles.optional(),
+    call: Quantiles.optional(),
+  }),
+  sessions: z.strictObject({ active: z.int(), waiting: z.int(), lost: z.int(), total: z.int() }),
+  workers: z.strictObject({
+    alive: z.int(),
+    draining: z.int(),
+    activities: z.strictObject({ used: z.int(), max: z.int() }),
+    sessions: z.strictObject({ used: z.int(), max: z.int() }),
+  }),
+  services: z.strictObject({ orchestrators: z.int(), watchers: z.int(), gateways: z.int() }),
+  streams: z.strictObject({ bytes: z.int(), pending: z.int(), dead: z.int(), ownHistories: z.int() }),
+  troubles: z.array(Trouble),
+});
+export type Overview = z.infer<typeof Overview>;
+
+export interface OverviewInput {
+  now: number;
+  bus: Overview["bus"];
+  live: LiveView;
+  streams: StreamsView | undefined;
+  latency: LatencyView;
+  partitions: number;
+}
+
+export function overview(input: OverviewInput): Overview {
+  const { now, live, streams } = input;
+  const sessions = live.sessions();
+  const workers = live.workers();
+  const phase = (...phases: string[]) => sessions.filter((session) => phases.includes(session.phase)).length;
+  const service = (name: string) => live.services().filter((info) => info.service === name).length;
+  const slots = (kind: "activities" | "sessions") => ({
+    used: workers.reduce((sum, worker) => sum + worker.slots[kind].used, 0),
+    max: workers.reduce((sum, worker) => sum + worker.slots[kind].max, 0),
+  });
+  return {
+    at: now,
+    bus: input.bus,
+    counts: live.instances.counts(),
+    instancesNotShown: live.instances.forgotten,
+    rates: {
+      startedPerMinute: live.rates.lastMinute("started", now),
+      completedPerMinute: live.rates.lastMinute("completed", now),
+      failedPerMinute: live.rates.lastMinute("failed", now),
+      lostPerMinute: live.rates.lastMinute("lost", now),
+      series: live.rates.series(now),
+    },
+    latency: input.latency,
+    sessions: {
+      active: phase("active", "rebuilding"),
+      waiting: phase("opening", "claimed"),
+      lost: phase("lost"),
+      total: sessions.length,
+    },
+    workers: {
+      alive: workers.length,
+      draining: workers.filter((worker) => worker.draining).length,
+      activities: slots("activities"),
+      sessions: slots("sessions"),
+    },
+    services: {
+      orchestrators: service("orchestrator"),
+      watchers: service("watcher"),
+      gateways: service("gateway"),
+    },
+    streams: {
+      bytes: sum(streams?.streams, (stream) => stream.bytes),
+      pending: sum(streams?.streams, (stream) => sum(stream.consumers, (consumer) => consumer.pending)),
+      dead: sum(streams?.streams, (stream) => (stream.role === "dead" ? stream.messages : 0)),
+      ownHistories: streams?.ownHistories ?? 0,
+    },
+    troubles: findTroubles({
+      now,
+      bus: input.bus,
+      counts: live.instances.counts(),
+      sessions,
+      workers,
+      services: live.services(),
+      streams,
+      partitions: { wanted: input.partitions, held: live.partitionsHeld() },
+      lostPerMinute: live.rates.lastMinute("lost", now),
+      failedPerMinute: live.rates.lastMinute("failed", now),
+    }),
+  };
+}
+
+const sum = <T>(list: readonly T[] | undefined, of: (item: T) => number): number =>
+  (list ?? []).reduce((total, item) => total + of(item), 0);

@@ -1,0 +1,52 @@
+/** What lists and live updates carry: the read models without payloads, joined with leases and workers. */
+import { z } from "zod";
+import { InstanceSummary, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+
+export const InstanceRow = InstanceSummary.pick({
+  instanceId: true,
+  name: true,
+  status: true,
+  execution: true,
+  events: true,
+  startedAt: true,
+  endedAt: true,
+  updatedAt: true,
+  parent: true,
+  sessions: true,
+}).extend({ error: z.strictObject({ code: z.string(), message: z.string() }).optional() });
+export type InstanceRow = z.infer<typeof InstanceRow>;
+
+const longestMessage = 300;
+
+export function instanceRow(summary: InstanceSummary): InstanceRow {
+  const { v: _, input: _i, output: _o, customStatus: _c, error, ...row } = summary;
+  if (!error) return row;
+  return { ...row, error: { code: error.code, message: error.message.slice(0, longestMessage) } };
+}
+
+export const LeaseView = z.strictObject({
+  holder: z.string(),
+  /** When it was granted or last renewed, by the server's clock. */
+  renewedAt: z.number(),
+  ttlMs: z.number(),
+});
+export type LeaseView = z.infer<typeof LeaseView>;
+
+export const SessionRow = SessionRecord.omit({ v: true }).extend({
+  /** Absent while nobody holds it. */
+  lease: LeaseView.optional(),
+  /** What its holder says about it. */
+  work: z
+    .strictObject({
+      calls: z.int(),
+      queued: z.int(),
+      running: z.int(),
+      since: z.number(),
+      snapshot: z.unknown().optional(),
+    })
+    .optional(),
+});
+export type SessionRow = z.infer<typeof SessionRow>;
+
+export const WorkerRow = WorkerInfo.omit({ v: true });
+export type WorkerRow = z.infer<typeof WorkerRow>;

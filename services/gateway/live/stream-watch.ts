@@ -1,0 +1,124 @@
+/** Sizes and lag of the streams, asked at most once per interval however many pages and scrapers want them. */
+import { z } from "zod";
+import type { Bus, ConsumerInfo, StreamInfo } from "../../../shared/bus/bus.ts";
+import type { Subjects } from "../../../shared/bus/subjects.ts";
+import { type TopologyOptions, topology } from "../../../shared/bus/topology.ts";
+import type { Clock } from "../../../shared/runtime/index.ts";
+
+export const ConsumerView = z.strictObject({
+  name: z.string(),
+  filter: z.string(),
+  pending: z.int(),
+  ackPending: z.int(),
+  redelivered: z.int(),
+});
+export type ConsumerView = z.infer<typeof ConsumerView>;
+
+export const StreamView = z.strictObject({
+  name: z.string(),
+  role: z.enum(["queue", "history", "bucket", "dead", "audit"]),
+  messages: z.int(),
+  bytes: z.int(),
+  lastSeq: z.int(),
+  replicas: z.int(),
+  consumers: z.array(ConsumerView),
+});
+export type StreamView = z.infer<typeof StreamView>;
+
+export const StreamsView = z.strictObject({
+  at: z.number(),
+  streams: z.array(StreamView),
+  /** Streams that hold the history of a single instance. */
+  ownHistories: z.int(),
+  /** Streams of the account, ours or not. */
+  total: z.int(),
+});
+export type StreamsView = z.infer<typeof StreamsView>;
+
+export class StreamWatch {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+  readonly #topology: TopologyOptions;
+  readonly #clock: Clock;
+  readonly #maxAgeMs: number;
+  #latest: { at: number; view: StreamsView } | undefined;
+  #asking: Promise<StreamsView> | undefined;
+
+  constructor(options: {
+    bus: Bus;
+    names: Subjects;
+    topology: TopologyOptions;
+    clock: Clock;
+    maxAgeMs?: number;
+  }) {
+    this.#bus = options.bus;
+    this.#names = options.names;
+    this.#topology = options.topology;
+    this.#clock = options.clock;
+    this.#maxAgeMs = options.maxAgeMs ?? 2_000;
+  }
+
+  /** The last answer, whatever its age. */
+  get latest(): StreamsView | undefined {
+    return this.#latest?.view;
+  }
+
+  async view(): Promise<StreamsView> {
+    if (this.#latest && this.#clock.monotonic() - this.#latest.at < this.#maxAgeMs) return this.#latest.view;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #ask(): Promise<StreamsView> {
+    const specs = topology(this.#names, this.#topology);
+    const [streams, own, total] = await Promise.all([
+      Promise.all(specs.map((spec) => this.#stream(spec.name, this.#roleOf(spec.name)))),
+      this.#bus.streamNames(this.#names.ownHistories),
+      this.#bus.streamCount(),
+    ]);
+    const view: StreamsView = {
+      at: this.#clock.now(),
+      streams: streams.filter((stream) => stream !== undefined),
+      ownHistories: own.length,
+      total,
+    };
+    this.#latest = { at: this.#clock.monotonic(), view };
+    return view;
+  }
+
+  async #stream(name: string, role: StreamView["role"]): Promise<StreamView | undefined> {
+    const info = await this.#bus.streamInfo(name);
+    if (!info) return undefined;
+    const consumers = role === "queue" && info.consumers > 0 ? await this.#bus.consumers(name) : [];
+    return streamView(info, role, consumers);
+  }
+
+  #roleOf(name: string): StreamView["role"] {
+    if (name === this.#names.deadStream) return "dead";
+    if (name === this.#names.auditStream) return "audit";
+    if (name.startsWith("KV_")) return "bucket";
+    return name.includes("HISTORY_") ? "history" : "queue";
+  }
+}
+
+const streamView = (
+  info: StreamInfo,
+  role: StreamView["role"],
+  consumers: readonly ConsumerInfo[],
+): StreamView => ({
+  name: info.name,
+  role,
+  messages: info.messages,
+  bytes: info.bytes,
+  lastSeq: info.lastSeq,
+  replicas: info.replicas,
+  consumers: consumers.map(({ name, filter, pending, ackPending, redelivered }) => ({
+    name,
+    filter,
+    pending,
+    ackPending,
+    redelivered,
+  })),
+});

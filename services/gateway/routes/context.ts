@@ -1,0 +1,28 @@
+import type { Bus } from "../../../shared/bus/bus.ts";
+import type { Subjects } from "../../../shared/bus/subjects.ts";
+import type { Runtime } from "../../../shared/runtime/index.ts";
+import type { Audit } from "../audit.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { DeadLetters } from "../dead-letters.ts";
+import type { Engine } from "../engine.ts";
+import type { LiveView } from "../live/live-view.ts";
+import type { Overview } from "../live/overview.ts";
+import type { StreamWatch } from "../live/stream-watch.ts";
+import type { Tokens } from "../security/index.ts";
+
+/** What routes act on. */
+export interface GatewayParts {
+  bus: Bus;
+  names: Subjects;
+  engine: Engine;
+  live: LiveView;
+  streams: StreamWatch;
+  dead: DeadLetters;
+  audit: Audit;
+  tokens: Tokens;
+  config: GatewayConfig;
+  runtime: Runtime;
+  version: string;
+  /** As of now, or as of what is known while the bus is away. */
+  overview(): Promise<Overview>;
+}

@@ -1,0 +1,85 @@
+/** All routes, and the names their schemas have in the OpenAPI file. */
+import type { z } from "zod";
+import {
+  AuditEntry,
+  BlobRef,
+  Commit,
+  Failure,
+  HistoryEvent,
+  InstanceSummary,
+  Payload,
+  ServiceInfo,
+} from "../../../schemas/index.ts";
+import { DeadLetterView } from "../dead-letters.ts";
+import { openApi } from "../http/openapi.ts";
+import { ProblemBody } from "../http/problem.ts";
+import type { RouteSpec } from "../http/route.ts";
+import { Overview } from "../live/overview.ts";
+import { InstanceRow, SessionRow, WorkerRow } from "../live/rows.ts";
+import { StreamsView } from "../live/stream-watch.ts";
+import { Trouble } from "../live/troubles.ts";
+import type { GatewayParts } from "./context.ts";
+import { HistoryPage } from "./history.ts";
+import { Accepted, InstanceList, InstanceResult, instanceRoutes } from "./instances.ts";
+import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
+import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
+import {
+  AuditList,
+  LoggedIn,
+  LoggedOut,
+  Orchestrations,
+  ServiceList,
+  systemRoutes,
+  Whoami,
+} from "./system.ts";
+import { WorkerAccepted, WorkerList, workerRoutes } from "./workers.ts";
+
+export type { GatewayParts } from "./context.ts";
+
+export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
+  ...systemRoutes(parts),
+  ...instanceRoutes(parts),
+  ...sessionRoutes(parts),
+  ...workerRoutes(parts),
+  ...queueRoutes(parts),
+];
+
+const named: Record<string, z.ZodType> = {
+  Accepted,
+  AuditEntry,
+  AuditList,
+  BlobRef,
+  Commit,
+  DeadLetter: DeadLetterView,
+  DeadList,
+  DeadRetried,
+  Done,
+  Failure,
+  HistoryEvent,
+  HistoryPage,
+  InstanceList,
+  InstanceResult,
+  InstanceRow,
+  InstanceSummary,
+  LoggedIn,
+  LoggedOut,
+  Orchestrations,
+  Overview,
+  Payload,
+  Problem: ProblemBody,
+  ServiceInfo,
+  ServiceList,
+  Session: SessionRow,
+  SessionAccepted,
+  SessionExplained,
+  SessionList,
+  Streams: StreamsView,
+  Trouble,
+  Whoami,
+  Worker: WorkerRow,
+  WorkerAccepted,
+  WorkerList,
+};
+
+export const openApiOf = (routes: readonly RouteSpec[], version: string): Record<string, unknown> =>
+  openApi(routes, { version, named, problem: "Problem" });

@@ -1,0 +1,189 @@
+/** Orchestrations: start, look, steer. */
+import { z } from "zod";
+import { InstanceId, InstanceStatus, InstanceSummary, Name } from "../../../schemas/index.ts";
+import { notFound } from "../http/problem.ts";
+import { Reply, type RouteSpec, route } from "../http/route.ts";
+import { isCursor } from "../live/instance-index.ts";
+import { InstanceRow } from "../live/rows.ts";
+import type { GatewayParts } from "./context.ts";
+import { downloadedHistory, HistoryPage, historyPage } from "./history.ts";
+
+const tag = "orchestrations";
+export const Accepted = z.strictObject({ ok: z.literal(true), instanceId: InstanceId });
+export const InstanceList = z.strictObject({
+  rows: z.array(InstanceRow),
+  cursor: z.string().optional(),
+  matching: z.int(),
+});
+export const InstanceResult = z.strictObject({
+  /** False: still running when the wait was over. Ask again. */
+  ended: z.boolean(),
+  summary: InstanceSummary,
+});
+
+const ofInstance = z.object({ id: InstanceId });
+const Control = z.strictObject({ reason: z.string().max(4096).optional() });
+const whole = (min: number, max: number, otherwise: number) =>
+  z.coerce.number().int().min(min).max(max).default(otherwise);
+const instant = z.coerce.number().int().nonnegative().optional();
+
+const ListQuery = z.object({
+  status: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(InstanceStatus))
+    .optional()
+    .meta({ description: `Comma-separated: ${InstanceStatus.options.join(", ")}` }),
+  name: Name.optional(),
+  prefix: z.string().max(128).optional(),
+  text: z.string().max(200).optional(),
+  session: z.string().max(128).optional(),
+  parent: z.string().max(128).optional(),
+  startedAfter: instant,
+  startedBefore: instant,
+  limit: whole(1, 500, 50),
+  cursor: z.string().refine(isCursor, "is not a cursor of this list").optional(),
+});
+
+export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
+  const known = async (id: string) => {
+    const summary = await engine.status(id);
+    if (!summary) throw notFound("instance", id);
+    return summary;
+  };
+  return [
+    route({
+      id: "startOrchestration",
+      method: "post",
+      path: "/api/orchestrations/:name",
+      tag,
+      summary: "Start an orchestration. The same id again changes nothing.",
+      role: "operator",
+      params: z.object({ name: Name }),
+      body: z.strictObject({ id: InstanceId.optional(), input: z.unknown() }),
+      answer: Accepted,
+      status: 202,
+      audit: ({ params, body }) => ({
+        target: params.name,
+        ...(body.id === undefined ? {} : { with: { id: body.id } }),
+      }),
+      async act({ params, body }) {
+        const { instanceId } = await engine.start(params.name, body.input, { id: body.id });
+        return { ok: true as const, instanceId: InstanceId.parse(instanceId) };
+      },
+    }),
+    route({
+      id: "listInstances",
+      method: "get",
+      path: "/api/instances",
+      tag,
+      summary: "List instances, latest first",
+      role: "viewer",
+      query: ListQuery,
+      answer: InstanceList,
+      act({ query: { limit, cursor, ...filter } }) {
+        const page = live.instances.page(filter, limit, cursor);
+        return {
+          rows: page.rows,
+          matching: page.matching,
+          ...(page.cursor === undefined ? {} : { cursor: page.cursor }),
+        };
+      },
+    }),
+    route({
+      id: "getInstance",
+      method: "get",
+      path: "/api/instances/:id",
+      tag,
+      summary: "One instance",
+      role: "viewer",
+      params: ofInstance,
+      answer: InstanceSummary,
+      act: ({ params }) => known(params.id),
+    }),
+    route({
+      id: "getHistory",
+      method: "get",
+      path: "/api/instances/:id/history",
+      tag,
+      summary: "Events of one execution, or with download=true the whole history as a file",
+      role: "viewer",
+      params: ofInstance,
+      query: z.object({
+        execution: z.coerce.number().int().positive().optional(),
+        after: z.coerce.number().int().nonnegative().default(0),
+        limit: whole(1, 20_000, 20_000),
+        download: z.enum(["true", "false"]).optional(),
+      }),
+      answer: HistoryPage,
+      async act({ params, query }) {
+        const commits = await engine.history(params.id);
+        if (!commits || commits.length === 0) throw notFound("history of instance", params.id);
+        if (query.download === "true") {
+          return new Reply(downloadedHistory(params.id, commits), {
+            "content-disposition": `attachment; filename="${params.id}.history.json"`,
+          });
+        }
+        return historyPage(commits, query);
+      },
+    }),
+    route({
+      id: "getResult",
+      method: "get",
+      path: "/api/instances/:id/result",
+      tag,
+      summary: "The result; waits for it up to `wait` seconds",
+      role: "viewer",
+      params: ofInstance,
+      query: z.object({ wait: z.coerce.number().min(0).max(60).default(0) }),
+      answer: InstanceResult,
+      async act({ params, query, signal }) {
+        const ended = await engine.ended(params.id, query.wait * 1000, signal);
+        return ended ? { ended: true, summary: ended } : { ended: false, summary: await known(params.id) };
+      },
+    }),
+    route({
+      id: "signalInstance",
+      method: "post",
+      path: "/api/instances/:id/signal/:event",
+      tag,
+      summary: "Send a signal. It is kept until the orchestration asks for it, also before its start.",
+      role: "operator",
+      params: z.object({ id: InstanceId, event: Name }),
+      body: z.strictObject({ payload: z.unknown() }),
+      answer: Accepted,
+      status: 202,
+      audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),
+      async act({ params, body }) {
+        await engine.signal(params.id, params.event, body.payload);
+        return { ok: true as const, instanceId: params.id };
+      },
+    }),
+    ...(["cancel", "terminate"] as const).map((verb) =>
+      route({
+        id: `${verb}Instance`,
+        method: "post",
+        path: `/api/instances/:id/${verb}`,
+        tag,
+        summary:
+          verb === "cancel"
+            ? "Ask the orchestration to stop; its code may clean up"
+            : "End the orchestration at once; its code does not hear of it",
+        role: "operator",
+        params: ofInstance,
+        body: Control,
+        answer: Accepted,
+        status: 202,
+        audit: ({ params, body }) => ({
+          target: params.id,
+          ...(body.reason === undefined ? {} : { with: { reason: body.reason } }),
+        }),
+        async act({ params, body }) {
+          await known(params.id);
+          await engine[verb](params.id, body.reason);
+          return { ok: true as const, instanceId: params.id };
+        },
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { SessionId } from "../../../schemas/index.ts";
+import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/subjects.ts";
+import { readLease } from "../../../shared/leases/index.ts";
+import { explain } from "../../../shared/sessions/explain.ts";
+import { notFound, Problem } from "../http/problem.ts";
+import { type RouteSpec, route } from "../http/route.ts";
+import { SessionRow } from "../live/rows.ts";
+import type { GatewayParts } from "./context.ts";
+
+const tag = "sessions";
+export const SessionList = z.strictObject({ rows: z.array(SessionRow), matching: z.int() });
+export const SessionExplained = z.strictObject({ sessionId: SessionId, sentences: z.array(z.string()) });
+export const SessionAccepted = z.strictObject({ ok: z.literal(true), sessionId: SessionId });
+
+const ofSession = z.object({ id: SessionId });
+
+export function sessionRoutes({ engine, live, runtime, bus, names }: GatewayParts): RouteSpec[] {
+  const known = (id: string) => {
+    const row = live.session(id);
+    if (!row) throw notFound("session", id);
+    return row;
+  };
+  const held = (id: string) => {
+    const row = known(id);
+    if (row.workerId === undefined || !["claimed", "active", "rebuilding"].includes(row.phase)) {
+      throw new Problem({
+        status: 409,
+        code: "session_unheld",
+        message: `nobody holds session ${id} (it is ${row.phase})`,
+        hint: "Only a held session can be taken from its holder.",
+      });
+    }
+    return row;
+  };
+  return [
+    route({
+      id: "listSessions",
+      method: "get",
+      path: "/api/sessions",
+      tag,
+      summary: "List sessions, latest first",
+      role: "viewer",
+      query: z.object({
+        type: z.string().max(128).optional(),
+        phase: z.string().max(128).optional().meta({ description: "Comma-separated phases" }),
+        worker: z.string().max(128).optional(),
+        instance: z.string().max(128).optional(),
+        limit: z.coerce.number().int().min(1).max(2000).default(500),
+      }),
+      answer: SessionList,
+      act({ query }) {
+        const phases = query.phase?.split(",");
+        const rows = live
+          .sessions()
+          .filter(
+            (row) =>
+              (query.type === undefined || row.type === query.type) &&
+              (phases === undefined || phases.includes(row.phase)) &&
+              (query.worker === undefined || row.workerId === query.worker) &&
+              (query.instance === undefined || row.instanceId === query.instance),
+          )
+          .sort((a, b) => b.openedAt - a.openedAt);
+        return { rows: rows.slice(0, query.limit), matching: rows.length };
+      },
+    }),
+    route({
+      id: "getSession",
+      method: "get",
+      path: "/api/sessions/:id",
+      tag,
+      summary: "One session with its holder, lease and past owners",
+      role: "viewer",
+      params: ofSession,
+      answer: SessionRow,
+      act: ({ params }) => known(params.id),
+    }),
+    route({
+      id: "explainSession",
+      method: "get",
+      path: "/api/sessions/:id/explain",
+      tag,
+      summary: "Why the session is where it is, in sentences",
+      role: "viewer",
+      params: ofSession,
+      answer: SessionExplained,
+      async act({ params }) {
+        const { lease: _, work: __, ...record } = known(params.id);
+        const bucket = names.bucket("leases");
+        const key = bucketSubject(bucket, leaseKeys.session(params.id, record.attachment));
+        const last = await bus.last(bucketStream(bucket), key);
+        const look = last ? readLease(last) : ({ kind: "none" } as const);
+        const sentences = explain({ v: 1, ...record }, live.workers(), look, runtime.clock.now());
+        return { sessionId: params.id, sentences };
+      },
+    }),
+    route({
+      id: "evictSession",
+      method: "post",
+      path: "/api/sessions/:id/evict",
+      tag,
+      summary: "Take the session from its holder at once. Its instance hears session_lost (evicted).",
+      role: "operator",
+      params: ofSession,
+      body: z.strictObject({ reason: z.string().max(500).optional() }),
+      answer: SessionAccepted,
+      status: 202,
+      audit: ({ params }) => ({ target: params.id }),
+      async act({ params, body }) {
+        held(params.id);
+        await engine.evict(params.id, body.reason);
+        return { ok: true as const, sessionId: params.id };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,164 @@
+/** The installation as a whole, and who is asking. */
+import { z } from "zod";
+import { AuditEntry, ServiceInfo } from "../../../schemas/index.ts";
+import { Problem } from "../http/problem.ts";
+import { Reply, type RouteSpec, route } from "../http/route.ts";
+import { Overview } from "../live/overview.ts";
+import { roles } from "../security/index.ts";
+import type { GatewayParts } from "./context.ts";
+
+const tag = "system";
+export const Whoami = z.strictObject({
+  name: z.string(),
+  role: z.enum(roles),
+  readOnly: z.boolean(),
+  /** False where the gateway asks for no token. */
+  tokensRequired: z.boolean(),
+  version: z.string(),
+  /** Put before every subject, where the installation has one. */
+  prefix: z.string(),
+});
+export const Orchestrations = z.strictObject({
+  orchestrations: z.array(
+    z.strictObject({
+      name: z.string(),
+      /** JSON Schema of the input, where the definition has one. */
+      input: z.unknown().optional(),
+      /** Somebody can run it now. */
+      served: z.boolean(),
+    }),
+  ),
+});
+export const AuditList = z.strictObject({ entries: z.array(AuditEntry) });
+export const LoggedIn = z.strictObject({ ok: z.literal(true), name: z.string(), role: z.enum(roles) });
+export const LoggedOut = z.strictObject({ ok: z.literal(true) });
+export const ServiceList = z.strictObject({ rows: z.array(ServiceInfo) });
+
+export const cookieName = "holdfast";
+const cookieSeconds = 12 * 3600;
+
+export function systemRoutes(parts: GatewayParts): RouteSpec[] {
+  const { live, audit, tokens, config, runtime, version } = parts;
+  return [
+    route({
+      id: "login",
+      method: "post",
+      path: "/api/login",
+      tag,
+      summary: "Exchange a token for a cookie, for browsers",
+      role: "public",
+      offline: true,
+      body: z.strictObject({ token: z.string().max(1024) }),
+      answer: LoggedIn,
+      act({ body }) {
+        const expiresAt = runtime.clock.now() + cookieSeconds * 1000;
+        const identity = tokens.identify(body.token);
+        const sealed = tokens.seal(body.token, expiresAt);
+        if (!identity || !sealed)
+          throw new Problem({ status: 401, code: "bad_token", message: "The token is not known" });
+        return new Reply(
+          { ok: true, ...identity },
+          {
+            "set-cookie": `${cookieName}=${sealed}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieSeconds}`,
+          },
+        );
+      },
+    }),
+    route({
+      id: "logout",
+      method: "post",
+      path: "/api/logout",
+      tag,
+      summary: "Forget the cookie",
+      role: "public",
+      offline: true,
+      body: z.strictObject({}),
+      answer: LoggedOut,
+      act: () =>
+        new Reply(
+          { ok: true },
+          { "set-cookie": `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0` },
+        ),
+    }),
+    route({
+      id: "whoami",
+      method: "get",
+      path: "/api/whoami",
+      tag,
+      summary: "Who the token says you are, and what this gateway lets you do",
+      role: "viewer",
+      offline: true,
+      answer: Whoami,
+      act: ({ caller }) => ({
+        name: caller.name,
+        role: caller.role,
+        readOnly: config.readOnly,
+        tokensRequired: tokens.required,
+        version,
+        prefix: parts.names.prefix,
+      }),
+    }),
+    route({
+      id: "getOverview",
+      method: "get",
+      path: "/api/overview",
+      tag,
+      summary: "Counts, rates, latencies and what is wrong, in sentences",
+      role: "viewer",
+      offline: true,
+      answer: Overview,
+      act: () => parts.overview(),
+    }),
+    route({
+      id: "listOrchestrations",
+      method: "get",
+      path: "/api/orchestrations",
+      tag,
+      summary: "Orchestrations that can be started, with the JSON Schema of their input",
+      role: "viewer",
+      answer: Orchestrations,
+      act() {
+        const served = new Map<string, unknown>();
+        for (const service of live.services()) {
+          for (const [name, schema] of Object.entries(service.orchestrations ?? {})) served.set(name, schema);
+        }
+        const seen = live.instances.names().filter((name) => !served.has(name));
+        return {
+          orchestrations: [
+            ...[...served]
+              .sort(([a], [b]) => (a < b ? -1 : 1))
+              .map(([name, input]) => ({
+                name,
+                served: true,
+                ...(input === undefined || input === null ? {} : { input }),
+              })),
+            ...seen.map((name) => ({ name, served: false })),
+          ],
+        };
+      },
+    }),
+    route({
+      id: "listServices",
+      method: "get",
+      path: "/api/services",
+      tag,
+      summary: "Orchestrators, watchers and gateways that are alive",
+      role: "viewer",
+      answer: ServiceList,
+      act: () => ({ rows: live.services() }),
+    }),
+    route({
+      id: "listAudit",
+      method: "get",
+      path: "/api/audit",
+      tag,
+      summary: "Who did what, latest first",
+      role: "admin",
+      query: z.object({ limit: z.coerce.number().int().min(1).max(1000).default(100) }),
+      answer: AuditList,
+      async act({ query }) {
+        return { entries: await audit.entries(query.limit) };
+      },
+    }),
+  ];
+}
