@@ -41,7 +41,7 @@ interface Running {
   readonly controller: AbortController;
 }
 
-/** A task given back has been delivered once more; after this many deliveries it is kept until a slot comes free (A4). */
+/** A task given back will be delivered once more; from here on it is kept until a slot comes free (A4). */
 const handBackUntilDelivery = 2;
 /** For code that was told to stop, before the process goes. */
 const lingerMs = 1_000;
@@ -166,12 +166,11 @@ export class ActivityService implements Service {
 
   /** A4: what this feed brought could not start soon. */
   #rest(feed: Feed): void {
+    const latest = Math.min(handBackUntilDelivery, this.#deps.config.activities.maxDeliveries - 1);
     this.#scarcity.rest(feed);
     for (const waiting of this.#waiting) {
-      const { delivery } = waiting.held;
-      if (waiting.held.feed === feed && delivery.deliveries <= handBackUntilDelivery) {
-        this.#handBack(waiting, "surplus");
-      }
+      const { held } = waiting;
+      if (held.feed === feed && held.delivery.deliveries <= latest) this.#handBack(waiting, "surplus");
     }
   }
 
