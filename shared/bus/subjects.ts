@@ -87,6 +87,7 @@ export function subjects(prefix = "") {
 
     // history
     ownHistoryStream: (instanceId: string) => `${bar}H_${id(instanceId)}`,
+    parseOwnHistoryStream: (stream: string): string | undefined => strip(stream, `${bar}H_`),
     ownHistory: (instanceId: string) => `${dot}history.${id(instanceId)}`,
     sharedHistoryStream: (shard: number) => `${bar}HISTORY_${shard}`,
     sharedHistory: (shard: number, instanceId: string) => `${dot}history.${shard}.${id(instanceId)}`,
@@ -119,7 +120,14 @@ export function subjects(prefix = "") {
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
+    parseSessionWork(subject: string): { workerId: string; sessionId: string } | undefined {
+      const [kind, workerId, sessionId, ...rest] = strip(subject, dot)?.split(".") ?? [];
+      return kind === "sessions" && workerId && sessionId && rest.length === 0
+        ? { workerId, sessionId }
+        : undefined;
+    },
     workerConsumer: (workerId: string) => `w_${workerId}`,
+    parseWorkerConsumer: (consumer: string): string | undefined => strip(consumer, "w_"),
 
     // what work writes out while it runs
     streamsStream: `${bar}STREAMS`,

@@ -8,6 +8,6 @@ export {
   requireTtl,
 } from "./lease.ts";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease-keeper.ts";
-export { isExpiry, type Look, readLease } from "./lease-store.ts";
+export { isExpiry, LeaseStore, type Look, readLease } from "./lease-store.ts";
 export type { LeaseConnection } from "./thread-protocol.ts";
 export { ThreadedLeaseKeeper, type ThreadedLeaseKeeperOptions } from "./threaded-lease-keeper.ts";

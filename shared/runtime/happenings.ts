@@ -132,6 +132,7 @@ export type Happening =
       reason: string;
       lateMs?: number;
     }
+  | { kind: "retention.swept"; step: string; done: number; ms: number }
   | { kind: "work.purged"; workerId: string; sessionId: string; messages: number }
   // anything
   | { kind: "fault"; where: string; code: string; message: string; error?: unknown };
