@@ -205,14 +205,16 @@ export class Client {
     });
   }
 
-  /** The value itself is the body; a big one lies in the object store and the header says where. */
+  /** The value itself is the body, no value is no body; a big one lies in the object store and the header says where. */
   async #send(subject: string, msgId: string, owner: string, value: unknown): Promise<void> {
+    const nothing = new Uint8Array();
+    if (value === undefined) return void (await publishSurely(this.#bus, { subject, msgId, body: nothing }));
     const payload = await this.#payloads.wrap(value, owner);
     await publishSurely(
       this.#bus,
       "json" in payload
         ? { subject, msgId, body: encode(payload.json) }
-        : { subject, msgId, body: new Uint8Array(), headers: { [blobHeader]: JSON.stringify(payload.blob) } },
+        : { subject, msgId, body: nothing, headers: { [blobHeader]: JSON.stringify(payload.blob) } },
     );
   }
 

@@ -1,0 +1,137 @@
+/**
+ * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`. Visible in `nats micro ls`.
+ * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
+ */
+import type { Failure } from "../../schemas/index.ts";
+import {
+  type Bus,
+  type CoreMessage,
+  encode,
+  type MicroReply,
+  type MicroService,
+  parseJson,
+  type Subjects,
+  startMicroService,
+} from "../bus/index.ts";
+import { HoldfastError, isFault } from "../errors/index.ts";
+import { parseDuration, type Runtime } from "../runtime/index.ts";
+import type { Client, InstanceView } from "../sdk/index.ts";
+
+export interface EndpointsOptions {
+  names: Subjects;
+  runtime: Runtime;
+  version: string;
+  /** Orchestrations somebody serves, as far as known. Undefined: not known, any name is accepted. */
+  orchestrations: () => readonly string[] | undefined | Promise<readonly string[] | undefined>;
+}
+
+const defaultWaitMs = 30_000;
+/** Whoever wants to wait longer asks again. */
+const maxWaitMs = 3_600_000;
+
+export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptions): Promise<MicroService> {
+  const { names, runtime } = options;
+  const endpoint = (
+    verb: "start" | "status" | "result",
+    description: string,
+    answer: (argument: string, message: CoreMessage) => Promise<object>,
+  ) => ({
+    name: verb,
+    subject: names.endpoint(verb),
+    metadata: { description },
+    handler: (message: CoreMessage) =>
+      reply(bus, answer(names.parseEndpoint(message.subject) ?? "", message)),
+  });
+  return startMicroService(
+    bus,
+    {
+      name: "holdfast",
+      version: options.version,
+      description: "Durable orchestrations: start, status, result",
+      endpoints: [
+        endpoint(
+          "start",
+          "start.<orchestration>, body: input as JSON, header Holdfast-Id: instance id",
+          (name, message) => start(client, options, name, message),
+        ),
+        endpoint("status", "status.<instance id>", async (id) => shown(await client.status(id))),
+        endpoint(
+          "result",
+          "result.<instance id>, header Holdfast-Wait: how long to wait, 30s by default",
+          (id, message) => result(client, id, message),
+        ),
+      ],
+    },
+    runtime,
+  );
+}
+
+async function start(
+  client: Client,
+  { orchestrations }: EndpointsOptions,
+  name: string,
+  message: CoreMessage,
+): Promise<object> {
+  const known = await orchestrations();
+  if (known && !known.includes(name)) {
+    const names = known.length === 0 ? "none" : [...known].sort().join(", ");
+    throw new HoldfastError({
+      code: "unknown_orchestration",
+      message: `there is no orchestration ${JSON.stringify(name)}; there are: ${names}`,
+    });
+  }
+  const input =
+    message.body.length === 0 ? { kind: "ok" as const, value: undefined } : parseJson(message.body);
+  if (input.kind === "invalid") {
+    throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
+  }
+  const id = header(message, "Holdfast-Id");
+  const { instanceId } = await client.start(name, input.value, { id });
+  return { instanceId };
+}
+
+async function result(client: Client, id: string, message: CoreMessage): Promise<object> {
+  const wait = header(message, "Holdfast-Wait");
+  const waitMs = wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait");
+  const view = await client.waitForEnd(id, Math.min(waitMs, maxWaitMs));
+  if (!view) {
+    throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
+  }
+  return shown(view);
+}
+
+/** Without stacks: whoever may ask for a result need not see our files. */
+function shown(view: InstanceView): object {
+  return { ...view, ...(view.error === undefined ? {} : { error: withoutStack(view.error) }) };
+}
+
+function withoutStack({ stack: _, cause, ...failure }: Failure): Failure {
+  return cause === undefined ? failure : { ...failure, cause: withoutStack(cause) };
+}
+
+/** Header names are matched as they come: some clients write them in lower case. */
+function header(message: CoreMessage, name: string): string | undefined {
+  const found = Object.entries(message.headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
+  return found?.[1] === "" ? undefined : found?.[1];
+}
+
+async function reply(bus: Bus, answer: Promise<object>): Promise<MicroReply> {
+  try {
+    const body = encode({ ok: true, ...(await answer) });
+    return body.length > bus.maxPayloadBytes ? tooLarge(body.length) : { body };
+  } catch (error) {
+    if (!(error instanceof HoldfastError) && !isFault(error)) throw error;
+    return refusal(error.code, error.message);
+  }
+}
+
+const tooLarge = (bytes: number): MicroReply =>
+  refusal(
+    "payload_too_large",
+    `the answer has ${bytes} bytes, too many for one message: use the client library`,
+  );
+
+const refusal = (code: string, message: string): MicroReply => ({
+  body: encode({ ok: false, error: { code, message } }),
+  error: { code: code === "instance_not_found" ? 404 : 400, description: code },
+});

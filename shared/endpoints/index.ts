@@ -1,0 +1,1 @@
+export { type EndpointsOptions, startEndpoints } from "./endpoints.ts";

@@ -1,0 +1,129 @@
+/** The endpoints with nothing but requests, on a real server; the test plays the engine. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { InstanceSummary } from "../../schemas/index.ts";
+import {
+  Bucket,
+  type Bus,
+  connectBus,
+  encode,
+  ensureTopology,
+  type MicroService,
+  Payloads,
+  subjects,
+} from "../../shared/bus/index.ts";
+import { startEndpoints } from "../../shared/endpoints/index.ts";
+import { silent, systemRuntime } from "../../shared/runtime/index.ts";
+import { Client } from "../../shared/sdk/index.ts";
+import { startNats, type TestNats } from "../support/nats-server.ts";
+
+const names = subjects();
+
+describe("endpoints", () => {
+  let nats: TestNats;
+  let bus: Bus;
+  let caller: Bus;
+  let service: MicroService;
+
+  beforeAll(async () => {
+    nats = await startNats();
+    [bus, caller] = await Promise.all([
+      connectBus({ url: nats.url, announce: silent }),
+      connectBus({ url: nats.url, announce: silent }),
+    ]);
+    await ensureTopology(bus, names, { partitions: 2, historyShards: 1, replicas: 1 });
+    service = await startEndpoints(bus, new Client({ bus, names }), {
+      names,
+      runtime: systemRuntime(),
+      version: "1.2.3",
+      orchestrations: () => ["hello", "steps"],
+    });
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await caller?.close();
+    await bus?.close();
+    await nats?.stop();
+  });
+
+  const ask = async (subject: string, body: unknown = undefined, headers: Record<string, string> = {}) => {
+    const bytes =
+      typeof body === "string" ? Buffer.from(body) : body === undefined ? Buffer.from("") : encode(body);
+    const reply = await caller.request(subject, bytes, { timeoutMs: 5_000, headers });
+    if (reply.kind !== "reply") throw new Error(reply.kind);
+    return { body: JSON.parse(Buffer.from(reply.body).toString()), headers: reply.headers };
+  };
+  const tell = (id: string, summary: Record<string, unknown>) =>
+    new Bucket(bus, names.bucket("instances")).put(
+      id,
+      encode(
+        InstanceSummary.parse({ v: 1, instanceId: id, execution: 1, events: 1, updatedAt: 1, ...summary }),
+      ),
+    );
+
+  it("starts, with an id of one's own or a new one", async () => {
+    expect((await ask("start.hello", { name: "x" }, { "Holdfast-Id": "mine" })).body).toEqual({
+      ok: true,
+      instanceId: "mine",
+    });
+    const made = await ask("start.hello");
+    expect(made.body).toEqual({ ok: true, instanceId: expect.stringMatching(/^hello-/) });
+    expect(await bus.read(names.inboxStream, names.inboxOf("mine"))).toHaveLength(1);
+  });
+
+  it("tells the status and waits for the result", async () => {
+    await tell("run", { status: "running", name: "hello" });
+    expect((await ask("status.run")).body).toMatchObject({ ok: true, instanceId: "run", status: "running" });
+    expect((await ask("result.run", undefined, { "Holdfast-Wait": "20ms" })).body).toMatchObject({
+      ok: true,
+      status: "running",
+    });
+    const waiting = ask("result.run");
+    await tell("run", { status: "completed", output: { json: [1] } });
+    bus.send(names.notice("run", "ended"), new Uint8Array());
+    expect((await waiting).body).toMatchObject({ ok: true, status: "completed", output: [1] });
+  });
+
+  it("gives a failed instance's error without its stack", async () => {
+    const error = { code: "boom", message: "it broke", retryable: false, stack: "at secret.ts" };
+    await tell("broke", { status: "failed", error: { ...error, cause: error } });
+    const { body } = await ask("result.broke");
+    expect(body).toMatchObject({ ok: true, status: "failed", error: { code: "boom", message: "it broke" } });
+    expect(JSON.stringify(body)).not.toContain("secret");
+  });
+
+  it.each([
+    ["start.nope", undefined, {}, "unknown_orchestration"],
+    ["start.hello", "{not json", {}, "invalid_json"],
+    ["start.hello", {}, { "Holdfast-Id": "a b" }, "invalid_id"],
+    ["status.ghost", undefined, {}, "instance_not_found"],
+    ["result.ghost", undefined, {}, "instance_not_found"],
+    ["result.mine", undefined, { "Holdfast-Wait": "soon" }, "invalid_duration"],
+  ])("refuses %s %s %o", async (subject, body, headers, code) => {
+    const reply = await ask(subject, body, headers);
+    expect(reply.body).toEqual({ ok: false, error: { code, message: expect.any(String) } });
+    expect(reply.headers["Nats-Service-Error"]).toBe(code);
+  });
+
+  it("names what exists", async () => {
+    expect((await ask("start.nope")).body.error.message).toMatch(/there are: hello, steps$/);
+  });
+
+  it("refuses an answer that is too big for a message", async () => {
+    const output = await new Payloads(bus.blobs).wrap("x".repeat(2_000_000), "huge");
+    await tell("huge", { status: "completed", output });
+    expect((await ask("result.huge")).body).toMatchObject({
+      ok: false,
+      error: { code: "payload_too_large" },
+    });
+  });
+
+  it("is a micro service", async () => {
+    const { body } = await ask("$SRV.INFO.holdfast");
+    expect(body).toMatchObject({ name: "holdfast", version: "1.2.3" });
+    expect(body.endpoints.map((endpoint: { subject: string }) => endpoint.subject)).toEqual([
+      "start.*",
+      "status.*",
+      "result.*",
+    ]);
+  });
+});
