@@ -19,8 +19,11 @@ export interface Listener {
 interface Seat {
   listener: Listener;
   writing: boolean;
-  missed: boolean;
+  /** What came while it was being written to; `missed` when that was too much. */
+  waiting: string | "missed";
 }
+
+const mostWaiting = 256 * 1024;
 
 /** More rows in one beat than anybody reads: the latest go out, and the word that there is more. */
 const mostRows = 100;
@@ -38,7 +41,7 @@ export class Broadcast {
   }
 
   join(listener: Listener): { leave(): void; send(event: string, data: unknown): void } {
-    const seat: Seat = { listener, writing: false, missed: false };
+    const seat: Seat = { listener, writing: false, waiting: "" };
     this.#seats.add(seat);
     return {
       leave: () => this.#seats.delete(seat),
@@ -84,7 +87,8 @@ export class Broadcast {
 
   #give(seat: Seat, text: string): void {
     if (seat.writing) {
-      seat.missed = true;
+      const tooMuch = seat.waiting === "missed" || seat.waiting.length + text.length > mostWaiting;
+      seat.waiting = tooMuch ? "missed" : seat.waiting + text;
       return;
     }
     seat.writing = true;
@@ -93,9 +97,11 @@ export class Broadcast {
       .catch(() => this.#seats.delete(seat)) // hung up: the listener's own end tidies up
       .finally(() => {
         seat.writing = false;
-        if (!seat.missed || !this.#seats.has(seat)) return;
-        seat.missed = false;
-        this.#give(seat, frame("resync", {}));
+        const { waiting } = seat;
+        seat.waiting = "";
+        if (waiting !== "" && this.#seats.has(seat)) {
+          this.#give(seat, waiting === "missed" ? frame("resync", {}) : waiting);
+        }
       });
   }
 }

@@ -1,14 +1,23 @@
 /** All routes, and the names their schemas have in the OpenAPI file. */
 import type { z } from "zod";
 import {
+  ActivityTimeouts,
+  Attachment,
   AuditEntry,
   BlobRef,
+  CheckpointRef,
   Commit,
   Failure,
   HistoryEvent,
   InstanceSummary,
+  Parent,
   Payload,
+  RetryPolicy,
   ServiceInfo,
+  SessionOptions,
+  SessionPhase,
+  SessionState,
+  TaskTarget,
 } from "../../../schemas/index.ts";
 import { DeadLetterView } from "../dead-letters.ts";
 import { openApi } from "../http/openapi.ts";
@@ -46,9 +55,12 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
 
 const named: Record<string, z.ZodType> = {
   Accepted,
+  ActivityTimeouts,
+  Attachment,
   AuditEntry,
   AuditList,
   BlobRef,
+  CheckpointRef,
   Commit,
   DeadLetter: DeadLetterView,
   DeadList,
@@ -65,15 +77,21 @@ const named: Record<string, z.ZodType> = {
   LoggedOut,
   Orchestrations,
   Overview,
+  Parent,
   Payload,
   Problem: ProblemBody,
+  RetryPolicy,
   ServiceInfo,
   ServiceList,
   Session: SessionRow,
   SessionAccepted,
   SessionExplained,
   SessionList,
+  SessionOptions,
+  SessionPhase,
+  SessionState,
   Streams: StreamsView,
+  TaskTarget,
   Trouble,
   Whoami,
   Worker: WorkerRow,
