@@ -17,7 +17,7 @@ export interface ModelName {
 
 export type ModelLocation = { kind: "folder"; path: string } | { kind: "hub"; id: string; revision: string };
 
-const idPattern = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
+export const modelIdPattern = /^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?$/;
 const revisionPattern = /^[A-Za-z0-9][\w./-]*$/;
 
 /**
@@ -36,7 +36,7 @@ export function locateModel(name: ModelName, exists: (path: string) => boolean =
   }
   const hasModel = (path: string): boolean => exists(join(path, "config.json"));
   if (isAbsolute(model) || model.startsWith("./")) return locatePath(model, name.localModelPath, hasModel);
-  if (!idPattern.test(model)) {
+  if (!modelIdPattern.test(model)) {
     throw refused(model, "an id is `name` or `owner/name`, a path begins with `/` or `./`");
   }
 

@@ -5,7 +5,14 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { heldOutCount, loadMails } from "../../examples/mails/mails.ts";
-import { type LoadPipelineOptions, loadPipeline, type Pipeline } from "../../shared/inference/index.ts";
+import type { CallContext, InitContext } from "../../shared/definitions/index.ts";
+import {
+  type LoadPipelineOptions,
+  loadPipeline,
+  type Pipeline,
+  pipelineSession,
+  textModel,
+} from "../../shared/inference/index.ts";
 
 const localModelPath = fileURLToPath(new URL("../../examples/models", import.meta.url));
 const spam: LoadPipelineOptions = {
@@ -98,6 +105,72 @@ describe.runIf(process.env.HOLDFAST_TEST_GPU === undefined)("without a GPU", () 
     await using model = await loadPipeline({ ...spam, device: "cuda", fallback: true });
     expect(model.device).toBe("cpu");
     expect(model.why).toMatch(/^cuda: /);
+  });
+});
+
+describe("as a session type", () => {
+  const { task: _, ...load } = spam;
+  const reported: object[] = [];
+  const warned: string[] = [];
+  const init = (signal: AbortSignal = new AbortController().signal): InitContext => ({
+    session: {
+      id: "s",
+      type: "t",
+      epoch: 1,
+      attachment: 1,
+      workerId: "w",
+      metadata: {},
+      abort: () => undefined,
+    },
+    signal,
+    log: {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: (message) => warned.push(message),
+      error: () => undefined,
+    },
+    reportModel: (model) => reported.push(model),
+  });
+
+  /** The engine calls it so: a batch of inputs, the state, and a context the model does not look at. */
+  const run = (call: { run: unknown }, state: unknown, input: unknown): Promise<unknown> => {
+    const context: Partial<CallContext> = {};
+    if (typeof call.run !== "function") throw new Error("not a call");
+    return call.run(state, input, context);
+  };
+
+  test("loads, reports, answers, shows itself, and is freed", async () => {
+    const type = textModel(load);
+    const state = await type.init(init(), {});
+    expect(reported.at(-1)).toMatchObject({ name: "spam-use", device: "cpu", loadMs: expect.any(Number) });
+    expect(warned).toEqual([]);
+    const labels = Labels.parse(await run(type.calls.classify, state, ["win a prize", "hello"]));
+    expect(labels).toHaveLength(2);
+    expect(type.snapshot?.(state)).toMatchObject({ model: "spam-use", device: "cpu", texts: 2, batches: 1 });
+    await type.shutdown?.(state, init());
+    await expect(run(type.calls.classify, state, ["late"])).rejects.toMatchObject({ code: "model_disposed" });
+  });
+
+  test("takes the model from the config, and single calls without a batch", async () => {
+    const { model: _model, ...folder } = load;
+    const type = textModel({ ...folder, batch: false });
+    const state = await type.init(init(), { model: "spam-use" });
+    const mail = "Re: [PATCH] fix the build on Debian . Hi, I rebased the branch and the tests pass now";
+    expect(await run(type.calls.classify, state, mail)).toMatchObject({ label: "ham" });
+    await type.shutdown?.(state, init());
+  });
+
+  test("a result of another shape fails its text alone", async () => {
+    const type = pipelineSession("text-classification", { ...load, runOptions: { top_k: 2 } });
+    const state = await type.init(init(), {});
+    const [row] = z.array(z.instanceof(Error)).parse(await run(type.calls.infer, state, ["hello"]));
+    expect(row).toMatchObject({ code: "model_run_failed", message: expect.stringMatching(/spam-use gave/) });
+    await type.shutdown?.(state, init());
+  });
+
+  test("a session given up while loading keeps nothing", async () => {
+    const reason = new Error("given up");
+    await expect(textModel(load).init(init(AbortSignal.abort(reason)), {})).rejects.toBe(reason);
   });
 });
 
