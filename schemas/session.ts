@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Epoch, Name, SessionId, WorkerId } from "./ids.ts";
+import { Epoch, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload } from "./payload.ts";
 
 /** The type token of a session that has no type of its own: affinity only. */
@@ -91,7 +91,7 @@ export type SessionPhase = z.infer<typeof SessionPhase>;
 export const SessionState = z.strictObject({
   sessionId: SessionId,
   /** The instance that owns it; differs from the folding instance for a granted session. */
-  owner: Name,
+  owner: InstanceId,
   type: Name,
   config: Payload.optional(),
   options: SessionOptions,

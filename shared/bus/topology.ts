@@ -61,6 +61,7 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
       name: names.sessionsStream,
       subjects: names.sessionsSubjects,
       retention: "workqueue",
+      schedules: true,
       dedupeWindowMs,
       replicas,
     },

@@ -39,6 +39,7 @@ export class Instance {
   /** Recorded while parked: not yet seen by the code. */
   #unseen: HistoryEvent[] = [];
   #parked: Fault | undefined;
+  #wasParked = false;
   /** What the last commit asked for; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
@@ -53,6 +54,18 @@ export class Instance {
 
   get parked(): Fault | undefined {
     return this.#parked;
+  }
+
+  /** Facts the code has not been shown: it was parked, or could not be found. */
+  get hasUnseen(): boolean {
+    return this.#unseen.length > 0;
+  }
+
+  /** True once after the code went on again where it had been parked. */
+  takeResumed(): boolean {
+    const resumed = this.#wasParked && !this.#parked;
+    if (resumed) this.#wasParked = false;
+    return resumed;
   }
 
   get lastEffects(): readonly Effect[] {
@@ -78,7 +91,9 @@ export class Instance {
     const effects = lead.flatMap((event) => apply(state, event, at));
     if (commit.deferred) {
       this.#unseen.push(...lead);
+      this.#wasParked = true;
     } else if (!foldOnly) {
+      this.#wasParked = false;
       await this.#show(lead, at, rest.filter(isCommand), events);
     }
     effects.push(...rest.flatMap((event) => apply(state, event, at)));

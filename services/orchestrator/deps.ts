@@ -1,0 +1,23 @@
+import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
+import type { App } from "../../shared/definitions/index.ts";
+import type { HistoryStore } from "../../shared/history/index.ts";
+import type { InstanceHost } from "../../shared/replay/index.ts";
+import type { Runtime } from "../../shared/runtime/index.ts";
+import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
+import type { FaultPoints } from "./fault-points.ts";
+import type { ParkedList } from "./parked.ts";
+
+/** What the parts of an orchestrator share. */
+export interface OrchestratorDeps {
+  readonly id: string;
+  readonly bus: Bus;
+  readonly names: Subjects;
+  readonly runtime: Runtime;
+  readonly app: App;
+  readonly history: HistoryStore;
+  readonly payloads: Payloads;
+  readonly workers: Pick<LiveWorkers, "workers">;
+  readonly host: InstanceHost;
+  readonly parked: ParkedList;
+  readonly faultPoints: FaultPoints;
+}

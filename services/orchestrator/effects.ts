@@ -1,0 +1,267 @@
+/**
+ * Publishes what a commit asked for. Everything may be published twice: message ids are made of what the effect is
+ * about, so the server drops the repetition (T2, T3).
+ */
+import type { Attachment, SessionReport, SessionState } from "../../schemas/index.ts";
+import {
+  type ActivityTask,
+  ChildReport,
+  EventId,
+  InstanceId,
+  Name,
+  type SessionClaim,
+  SessionId,
+  type SessionWork,
+  type Wake,
+} from "../../schemas/index.ts";
+import { encode } from "../../shared/bus/index.ts";
+import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { inboxHeaders } from "./door.ts";
+import { type Outbox, publishSurely } from "./publish.ts";
+import type { SessionRegister } from "./session-register.ts";
+import type { Summaries } from "./summaries.ts";
+
+export interface EffectTarget {
+  readonly outbox: Outbox;
+  readonly register: SessionRegister;
+  readonly summaries: Summaries;
+  /** Sequences of schedules this owner published: a cancel by sequence is cheaper than by subject. */
+  readonly schedules: Map<number, number>;
+}
+
+/** Resolves when everything is stored, or the outbox was told to stop. */
+export async function publishEffects(
+  deps: OrchestratorDeps,
+  state: Readonly<InstanceState>,
+  effects: readonly Effect[],
+  target: EffectTarget,
+): Promise<void> {
+  if (effects.length === 0) return;
+  // A session must be registered before anybody can claim it: the watcher looks its instance up there (S5).
+  const sessions = new Set<string>();
+  for (const effect of effects) if (effect.kind === "register-session") sessions.add(effect.sessionId);
+  const refused = sessions.size > 0 ? await target.register.write(state, sessions) : sessions;
+  deps.faultPoints.reach("effects.half_published");
+  const publish = publisher(deps, state, target);
+  const first = effects.filter(
+    (effect) =>
+      effect.kind !== "unschedule" && !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
+  );
+  await Promise.all(first.map(publish));
+  // Last: while a schedule is there, its firing repairs what a crash left undone.
+  await Promise.all(effects.map((effect) => (effect.kind === "unschedule" ? publish(effect) : undefined)));
+}
+
+function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, target: EffectTarget) {
+  const { bus, names, runtime } = deps;
+  const { instanceId, execution } = state;
+  const { outbox } = target;
+  const about = `${instanceId}-${execution}`;
+  const toHolder = (on: Attachment, sessionId: string, work: SessionWork, msgId: string) =>
+    publishSurely(outbox, names.sessionWork(on.workerId, sessionId), work, { msgId });
+  const isCurrent = (task: OpenTask) => state.tasks.get(task.id) === task;
+
+  return async (effect: Effect): Promise<unknown> => {
+    switch (effect.kind) {
+      case "task": {
+        const { task } = effect;
+        if (!isCurrent(task) || task.target.kind !== "queue") return;
+        const subject = names.activity(task.target.queue, task.name);
+        const msgId = `task-${about}-${task.id}-${task.attempt}`;
+        const message = taskMessage(state, task);
+        if (task.readyAt <= runtime.clock.now()) return publishSurely(outbox, subject, message, { msgId });
+        const waiting = names.retry(instanceId, execution, task.id, task.attempt);
+        return publishSurely(outbox, waiting, message, {
+          msgId,
+          schedule: { at: task.readyAt, target: subject },
+        });
+      }
+      case "call": {
+        const { task, on } = effect;
+        if (!isCurrent(task) || task.target.kind !== "session" || task.sentEpoch !== on.epoch) return;
+        const { sessionId, call } = task.target;
+        const work: SessionWork = {
+          v: 1,
+          kind: "call",
+          epoch: on.epoch,
+          call,
+          task: taskMessage(state, task),
+        };
+        const msgId = `call-${about}-${task.id}-${task.attempt}-${on.epoch}`;
+        if (task.readyAt <= runtime.clock.now()) return toHolder(on, sessionId, work, msgId);
+        const waiting = names.sessionRetry(instanceId, execution, task.id, task.attempt);
+        const schedule = { at: task.readyAt, target: names.sessionWork(on.workerId, sessionId) };
+        return publishSurely(outbox, waiting, work, { msgId, schedule });
+      }
+      case "cancel-task": {
+        const { task, on } = effect;
+        if (task.target.kind === "queue") {
+          return bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
+        }
+        if (!on) return;
+        const cancel: SessionWork = {
+          v: 1,
+          kind: "cancel",
+          epoch: on.epoch,
+          execution,
+          of: EventId.parse(task.id),
+        };
+        return toHolder(on, task.target.sessionId, cancel, `cancel-${about}-${task.id}`);
+      }
+      case "schedule": {
+        const wake: Wake = { v: 1, execution, of: effect.of };
+        const seq = await publishSurely(outbox, names.timer(instanceId, execution, effect.of), wake, {
+          msgId: `timer-${about}-${effect.of}`,
+          schedule: { at: effect.at, target: names.verb(instanceId, "wake") },
+        });
+        if (seq !== undefined) target.schedules.set(effect.of, seq);
+        return;
+      }
+      case "unschedule": {
+        const seq = target.schedules.get(effect.of);
+        target.schedules.delete(effect.of);
+        return seq === undefined
+          ? bus.purge(names.inboxStream, names.timer(instanceId, execution, effect.of))
+          : bus.deleteMessage(names.inboxStream, seq);
+      }
+      case "register-session":
+        return; // done before everything else
+      case "claim": {
+        const { session, attachment } = effect;
+        const phase = state.sessions.get(session.sessionId)?.phase;
+        if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
+        const claim = claimMessage(state, effect);
+        return publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
+          msgId: `claim-${session.sessionId}-${attachment}`,
+        });
+      }
+      case "withdraw-claim":
+        return bus.purge(names.claimsStream, names.claim(effect.session.type, effect.session.sessionId));
+      case "close-session": {
+        const { session, on, reason } = effect;
+        return toHolder(
+          on,
+          session.sessionId,
+          { v: 1, kind: "close", epoch: on.epoch, reason },
+          `close-${session.sessionId}-${on.epoch}`,
+        );
+      }
+      case "tell-grantees": {
+        const report = granteeReport(effect.session);
+        if (!report) return;
+        const { sessionId, attachments } = effect.session;
+        return Promise.all(
+          effect.children.map((child) =>
+            publishSurely(
+              outbox,
+              names.verb(child.childId, "session"),
+              { v: 1, sessionId, attachment: Math.max(1, attachments), report },
+              { msgId: `grant-${sessionId}-${attachments}-${report.kind}-${child.childId}` },
+            ),
+          ),
+        );
+      }
+      case "want-session": {
+        const { sessionId, attachments, owner } = effect.session;
+        const report = { v: 1, sessionId, attachment: Math.max(1, attachments), report: { kind: "wanted" } };
+        return publishSurely(outbox, names.verb(owner, "session"), report, {
+          msgId: `want-${about}-${state.lastEventId}`,
+        });
+      }
+      case "start-child": {
+        const { childId, name, input, id } = effect;
+        const headers: Record<string, string> = {};
+        if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
+        if (effect.grants.length > 0) headers[inboxHeaders.grants] = JSON.stringify(effect.grants);
+        if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
+        if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;
+        const body = "json" in input ? input.json : undefined;
+        return publishSurely(outbox, names.start(childId, name), body, {
+          msgId: `child-${about}-${id}`,
+          headers,
+        });
+      }
+      case "cancel-child":
+        return publishSurely(
+          outbox,
+          names.verb(effect.childId, "cancel"),
+          { reason: `parent ${instanceId} let go` },
+          {
+            msgId: `cancel-${about}-${effect.childId}`,
+          },
+        );
+      case "report-to-parent": {
+        const { parent, result } = effect;
+        const report = ChildReport.parse({ v: 1, execution: parent.execution, of: parent.of, result });
+        return publishSurely(outbox, names.verb(parent.instanceId, "child"), report, {
+          msgId: `done-${about}`,
+        });
+      }
+      case "summary":
+        return target.summaries.write(state);
+    }
+  };
+}
+
+const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
+  const { timeouts } = task;
+  return {
+    v: 1,
+    instanceId: state.instanceId as ActivityTask["instanceId"],
+    execution: state.execution,
+    of: task.id,
+    attempt: task.attempt,
+    name: task.name as ActivityTask["name"],
+    input: task.input,
+    scheduledAt: task.readyAt,
+    timeouts,
+    reportStart: timeouts.scheduleToStartMs !== undefined || timeouts.startToCloseMs !== undefined,
+    ...(state.traceparent === undefined ? {} : { traceparent: state.traceparent }),
+  };
+};
+
+function claimMessage(
+  state: Readonly<InstanceState>,
+  effect: Extract<Effect, { kind: "claim" }>,
+): SessionClaim {
+  const { session, attachment, deadlineAt, restore } = effect;
+  const { options } = session;
+  return {
+    v: 1,
+    instanceId: InstanceId.parse(state.instanceId),
+    sessionId: SessionId.parse(session.sessionId),
+    attachment,
+    type: Name.parse(session.type),
+    config: session.config,
+    requires: options.requires,
+    buildId: options.buildId,
+    resourceId: options.resourceId,
+    affinityKey: options.affinityKey ?? session.type,
+    leaseTtlMs: options.leaseTtlMs,
+    idleTimeoutMs: options.idleTimeoutMs,
+    metadata: options.metadata,
+    restore: restore ? session.checkpoint : undefined,
+    openedAt: session.openedAt,
+    deadlineAt,
+    traceparent: state.traceparent,
+  };
+}
+
+/** What a child that was granted the session must know of its present phase. */
+function granteeReport({ phase }: SessionState): SessionReport["report"] | undefined {
+  switch (phase.kind) {
+    case "active":
+      return { kind: "activated", on: phase.on, initMs: 0, warm: false, restored: false };
+    case "parked":
+      return undefined; // the child asks when it has work
+    case "lost":
+      return { kind: "lost", epoch: phase.on?.epoch, reason: phase.reason, detail: phase.detail };
+    case "failed":
+      return { kind: "refused", error: phase.error };
+    case "closed":
+      return { kind: "closed" };
+    default:
+      return undefined;
+  }
+}

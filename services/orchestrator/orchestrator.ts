@@ -1,0 +1,142 @@
+/** Runs the orchestrations of its partitions. */
+import { z } from "zod";
+import type { ServiceInfo } from "../../schemas/index.ts";
+import { type Bus, Payloads, type Subjects } from "../../shared/bus/index.ts";
+import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
+import { HistoryStore } from "../../shared/history/index.ts";
+import { LeaseKeeper } from "../../shared/leases/index.ts";
+import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
+import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
+import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
+import { place } from "../../shared/sessions/placement.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { InstanceCache } from "./desk.ts";
+import { type FaultPoints, noFaults } from "./fault-points.ts";
+import { ParkedList } from "./parked.ts";
+import { Partitions } from "./partitions.ts";
+import { claimFacts } from "./session-register.ts";
+
+export interface OrchestratorOptions {
+  id: string;
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  app: App;
+  partitions: number;
+  history: { layout: "per-instance" | "shared"; maxOwnStreams: number; shards: number };
+  replicas: number;
+  leaseTtlMs: number;
+  /** Idle instances kept in memory. */
+  cacheSize: number;
+  alwaysReplay?: boolean;
+  inlineBytes?: number;
+  faultPoints?: FaultPoints;
+}
+
+/** Per partition; with sixteen of them a process holds a few thousand messages at the most. */
+const maxMessages = 256;
+
+export class Orchestrator implements Service {
+  readonly #options: OrchestratorOptions;
+  readonly #workers: LiveWorkers;
+  readonly #leases: LeaseKeeper;
+  readonly #partitions: Partitions;
+  readonly #parked: ParkedList;
+
+  constructor(options: OrchestratorOptions) {
+    this.#options = options;
+    const { bus, names, runtime, app, id } = options;
+    this.#workers = new LiveWorkers({ bus, names, runtime });
+    this.#leases = new LeaseKeeper({
+      bus,
+      bucket: names.bucket("leases"),
+      runtime,
+      ttlMs: options.leaseTtlMs,
+    });
+    this.#parked = new ParkedList({ bus, names, id, runtime });
+    const inlineBytes = options.inlineBytes ?? 256 * 1024;
+    const payloads = new Payloads(bus.blobs, { inlineBytes });
+    const deps: OrchestratorDeps = {
+      id,
+      bus,
+      names,
+      runtime,
+      app,
+      payloads,
+      history: new HistoryStore({ ...options.history, bus, names, replicas: options.replicas, runtime }),
+      workers: this.#workers,
+      host: this.#host(payloads, inlineBytes),
+      parked: this.#parked,
+      faultPoints: options.faultPoints ?? noFaults,
+    };
+    this.#partitions = new Partitions(deps, {
+      count: options.partitions,
+      leases: this.#leases,
+      cache: new InstanceCache(options.cacheSize),
+      alwaysReplay: options.alwaysReplay ?? false,
+      maxMessages,
+    });
+  }
+
+  #host(payloads: Payloads, inlineBytes: number): InstanceHost {
+    const { runtime, app } = this.#options;
+    return {
+      app,
+      payloads: {
+        inlineBytes,
+        store: (payload, owner) => payloads.wrap("json" in payload ? payload.json : undefined, owner),
+        fetch: (payload) => payloads.unwrap(payload),
+      },
+      placement: {
+        whyUnclaimed: (session) => {
+          const placed = place(this.#workers.workers(), claimFacts(session));
+          return placed.kind === "none"
+            ? placed.message
+            : `worker ${placed.workerId} has room but did not take it in time`;
+        },
+      },
+      log: (instanceId, level, message, fields) =>
+        runtime.announce({ kind: "orchestration.log", instanceId, level, message, fields }),
+    };
+  }
+
+  async start(): Promise<void> {
+    installGuards();
+    await this.#workers.start();
+    await this.#leases.start();
+    await this.#partitions.start();
+    await this.#parked.wakeAll();
+  }
+
+  stop = once(async () => {
+    await this.#partitions.stop();
+    await this.#leases.stop();
+    await this.#workers.stop();
+  });
+
+  get partitions(): number[] {
+    return this.#partitions.held;
+  }
+
+  describe = (): Pick<ServiceInfo, "partitions" | "orchestrations" | "sessionTypes" | "counters"> => ({
+    partitions: this.#partitions.held,
+    orchestrations: Object.fromEntries(
+      [...this.#options.app.orchestrations.values()].map((definition) => [
+        definition.name,
+        inputSchema(definition),
+      ]),
+    ),
+    sessionTypes: [...this.#options.app.sessions.keys()],
+    counters: { instances: this.#partitions.instances },
+  });
+}
+
+/** JSON Schema of the input where the validator is zod; other validators have no common way to say it. */
+function inputSchema(definition: AnyOrchestration): unknown {
+  if (!(definition.input instanceof z.ZodType)) return null;
+  try {
+    return z.toJSONSchema(definition.input, { io: "input", unrepresentable: "any" });
+  } catch {
+    return null; // a form without fields is better than no orchestrator
+  }
+}

@@ -1,0 +1,108 @@
+/** One partition held by this orchestrator: its consumer feeds its desk until the lease is given up or lost. */
+import type { Consumption, Delivery } from "../../shared/bus/index.ts";
+import { isFault } from "../../shared/errors/index.ts";
+import type { Lease, Leases } from "../../shared/leases/index.ts";
+import { once, sleep } from "../../shared/runtime/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { Desk, type InstanceCache } from "./desk.ts";
+
+export interface PartitionOptions {
+  partition: number;
+  lease: Lease;
+  leases: Leases;
+  cache: InstanceCache;
+  alwaysReplay: boolean;
+  maxMessages: number;
+}
+
+/** Messages wait in memory while a turn runs; redelivery is for lost deliveries only, take-over does not wait for it. */
+const ackWaitMs = 60_000;
+
+export class Partition {
+  readonly number: number;
+  readonly lease: Lease;
+  readonly #deps: OrchestratorDeps;
+  readonly #options: PartitionOptions;
+  readonly #desk: Desk;
+  readonly #ended = new AbortController();
+  #consumption: Consumption | undefined;
+  #feeding: Promise<void> = Promise.resolve();
+
+  constructor(deps: OrchestratorDeps, options: PartitionOptions) {
+    this.number = options.partition;
+    this.lease = options.lease;
+    this.#deps = deps;
+    this.#options = options;
+    this.#desk = new Desk(deps, options.cache, { alwaysReplay: options.alwaysReplay });
+  }
+
+  get instances(): number {
+    return this.#desk.size;
+  }
+
+  /** Resolves when the first messages may arrive. */
+  async start(): Promise<void> {
+    await this.#open();
+    this.#feeding = this.#keepFeeding();
+  }
+
+  /**
+   * Deleting and creating the consumer hands out everything unacknowledged at once and in order (T7), and cuts off
+   * whoever fed on it before.
+   */
+  async #open(): Promise<void> {
+    const { bus, names, runtime } = this.#deps;
+    const stream = names.inboxStream;
+    const name = `p${this.number}`;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await bus.deleteConsumer(stream, name);
+        await bus.ensureConsumer({
+          stream,
+          name,
+          filter: names.inboxPartition(this.number),
+          ackWaitMs,
+          maxAckPending: 20_000,
+        });
+        this.#consumption = await bus.consume(stream, name, {
+          maxMessages: this.#options.maxMessages,
+          onMessage: (delivery) => this.#receive(delivery),
+        });
+        return;
+      } catch (error) {
+        if (!isFault(error, "transient") || attempt >= 100 || this.#ended.signal.aborted) throw error;
+        await sleep(runtime.clock, 100, this.#ended.signal);
+      }
+    }
+  }
+
+  #receive(delivery: Delivery): void {
+    // A hint that saves a wasted turn; what protects is the fence of the append (T4).
+    if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
+  }
+
+  async #keepFeeding(): Promise<void> {
+    const { signal } = this.#ended;
+    while (!signal.aborted) {
+      const why = await this.#consumption?.ended;
+      if (signal.aborted || why !== "gone" || !this.#options.leases.isHeld(this.lease)) return;
+      await this.#open();
+    }
+  }
+
+  /** After the bus was away: what it delivered into the void comes again at once. */
+  async refresh(): Promise<void> {
+    if (this.#ended.signal.aborted) return;
+    await this.#consumption?.stop();
+    if (this.#ended.signal.aborted) return;
+    await this.#open();
+    this.#feeding = this.#keepFeeding();
+  }
+
+  stop = once(async () => {
+    this.#ended.abort();
+    await this.#consumption?.stop();
+    await this.#desk.close();
+    await this.#feeding;
+  });
+}

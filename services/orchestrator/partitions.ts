@@ -1,0 +1,192 @@
+/** Holds this orchestrator's fair share of partitions: takes what is free, gives up surplus, moves on when one is lost. */
+import { Bucket, leaseKeys, type Stoppable } from "../../shared/bus/index.ts";
+import type { Lease, Leases } from "../../shared/leases/index.ts";
+import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import type { InstanceCache } from "./desk.ts";
+import { Partition } from "./partition.ts";
+import { fairShare } from "./share.ts";
+
+export interface PartitionsOptions {
+  count: number;
+  leases: Leases;
+  cache: InstanceCache;
+  alwaysReplay: boolean;
+  /** Messages handed out per partition and not yet settled: the back-pressure of the inbox. */
+  maxMessages: number;
+}
+
+const lookEveryMs = 1000;
+
+export class Partitions implements Service {
+  readonly #deps: OrchestratorDeps;
+  readonly #options: PartitionsOptions;
+  readonly #held = new Map<number, Partition>();
+  /** Partitions somebody holds, by what the lease bucket shows. */
+  readonly #taken = new Set<number>();
+  readonly #others = new Set<string>();
+  readonly #watches: Stoppable[] = [];
+  #timer: Timer | undefined;
+  #balancing: Promise<void> | undefined;
+  #again = false;
+  #stopped = false;
+
+  constructor(deps: OrchestratorDeps, options: PartitionsOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  get held(): number[] {
+    return [...this.#held.keys()].sort((a, b) => a - b);
+  }
+
+  get instances(): number {
+    let sum = 0;
+    for (const partition of this.#held.values()) sum += partition.instances;
+    return sum;
+  }
+
+  async start(): Promise<void> {
+    const { bus, names } = this.#deps;
+    this.#options.leases.onLost((lease) => void this.#lost(lease));
+    await this.#watchBucket(new Bucket(bus, names.bucket("leases")), "partition.*", (key, present) => {
+      const partition = Number(key.slice("partition.".length));
+      if (present) this.#taken.add(partition);
+      else this.#taken.delete(partition);
+      if (!present) this.#balance();
+    });
+    await this.#watchBucket(new Bucket(bus, names.bucket("services")), "orchestrator.*", (key, present) => {
+      const id = key.slice("orchestrator.".length);
+      if (id === this.#deps.id) return;
+      if (present ? this.#others.has(id) : !this.#others.has(id)) return;
+      if (present) this.#others.add(id);
+      else this.#others.delete(id);
+      this.#balance();
+    });
+    bus.onState((state) => {
+      if (state.kind === "reconnected")
+        for (const partition of this.#held.values()) void this.#refresh(partition);
+    });
+    await this.#balance();
+    this.#tick();
+  }
+
+  async #watchBucket(
+    bucket: Bucket,
+    filter: string,
+    onChange: (key: string, present: boolean) => void,
+  ): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const onEntry = (event: { kind: string; key: string }) => onChange(event.key, event.kind === "put");
+      bucket
+        .watch(filter, { onEntry, onCaughtUp: resolve })
+        .then((watch) => this.#watches.push(watch), reject);
+    });
+  }
+
+  /** The second net for a change nobody told us of. */
+  #tick(): void {
+    this.#timer = this.#deps.runtime.clock.after(lookEveryMs, () => {
+      if (this.#stopped) return;
+      this.#balance();
+      this.#tick();
+    });
+  }
+
+  #balance(): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    this.#again = true;
+    return (this.#balancing ??= this.#balanceUntilQuiet().finally(() => {
+      this.#balancing = undefined;
+    }));
+  }
+
+  async #balanceUntilQuiet(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      const { count } = this.#options;
+      const all = Array.from({ length: count }, (_, partition) => partition);
+      const free = all.filter((partition) => !this.#held.has(partition) && !this.#taken.has(partition));
+      const decision = fairShare({
+        partitions: count,
+        orchestrators: this.#others.size + 1,
+        held: this.held,
+        free,
+      });
+      try {
+        await Promise.all([
+          ...decision.claim.map((partition) => this.#claim(partition)),
+          ...decision.release.map((partition) => this.#release(partition)),
+        ]);
+      } catch (error) {
+        const message = `partitions could not be balanced: ${String(error)}`;
+        this.#deps.runtime.announce({
+          kind: "fault",
+          where: "partitions",
+          code: "balance_failed",
+          message,
+          error,
+        });
+      }
+    }
+  }
+
+  async #claim(partition: number): Promise<void> {
+    const { leases } = this.#options;
+    const outcome = await leases.claim(leaseKeys.partition(partition), { v: 1, holder: this.#deps.id });
+    this.#taken.add(partition);
+    if (outcome.kind === "taken") return;
+    const { lease } = outcome;
+    if (this.#stopped) {
+      await leases.release(lease);
+      return;
+    }
+    const held = new Partition(this.#deps, { ...this.#options, partition, lease });
+    this.#held.set(partition, held);
+    this.#deps.runtime.announce({ kind: "partition.gained", partition, epoch: lease.epoch });
+    await held.start();
+  }
+
+  async #release(partition: number): Promise<void> {
+    const held = this.#held.get(partition);
+    if (!held) return;
+    this.#held.delete(partition);
+    await held.stop();
+    await this.#options.leases.release(held.lease);
+    this.#deps.runtime.announce({ kind: "partition.lost", partition, why: "released" });
+  }
+
+  async #lost(lease: Lease): Promise<void> {
+    for (const [partition, held] of this.#held) {
+      if (held.lease !== lease && held.lease.key !== lease.key) continue;
+      this.#held.delete(partition);
+      this.#taken.delete(partition);
+      this.#deps.runtime.announce({ kind: "partition.lost", partition, why: "expired" });
+      await held.stop();
+      this.#balance();
+    }
+  }
+
+  async #refresh(partition: Partition): Promise<void> {
+    try {
+      await partition.refresh();
+    } catch (error) {
+      const message = `partition ${partition.number} could not be resumed: ${String(error)}`;
+      this.#deps.runtime.announce({
+        kind: "fault",
+        where: "partitions",
+        code: "refresh_failed",
+        message,
+        error,
+      });
+    }
+  }
+
+  stop = once(async () => {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await Promise.all(this.#watches.map((watch) => watch.stop()));
+    await this.#balancing;
+    await Promise.all(this.held.map((partition) => this.#release(partition)));
+  });
+}

@@ -1,0 +1,74 @@
+/** Messages an instance has no use for, but whose senders must not be left hanging. */
+import type { Attachment } from "../../schemas/index.ts";
+import type { InboxMessage, InstanceState } from "../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { type Outbox, publishSurely } from "./publish.ts";
+
+export async function answerStray(
+  { names, runtime }: OrchestratorDeps,
+  outbox: Outbox,
+  state: Readonly<InstanceState>,
+  message: InboxMessage,
+  why: string,
+): Promise<void> {
+  const { instanceId } = state;
+  switch (message.kind) {
+    case "activity": {
+      const { of, attempt, epoch } = message.report;
+      if (why === "fenced" && epoch !== undefined)
+        runtime.announce({ kind: "completion.fenced", instanceId, of, epoch });
+      else runtime.announce({ kind: "completion.late", instanceId, of, attempt });
+      return;
+    }
+    case "session": {
+      // Somebody took a session nobody wants any more: it must not hold on to it (S9).
+      const { report, sessionId } = message.report;
+      const on = report.kind === "claimed" || report.kind === "activated" ? report.on : undefined;
+      if (on && !holds(state, sessionId, on)) {
+        await publishSurely(
+          outbox,
+          names.sessionWork(on.workerId, sessionId),
+          { v: 1, kind: "close", epoch: on.epoch, reason: "no longer wanted" },
+          { msgId: `close-${sessionId}-${on.epoch}` },
+        );
+      }
+      return;
+    }
+    case "start": {
+      // A child whose id was taken: its parent would wait for ever.
+      const { parent } = message;
+      const ours =
+        parent &&
+        state.parent &&
+        parent.instanceId === state.parent.instanceId &&
+        parent.of === state.parent.of;
+      if (!parent || ours) return;
+      await publishSurely(
+        outbox,
+        names.verb(parent.instanceId, "child"),
+        {
+          v: 1,
+          execution: parent.execution,
+          of: parent.of,
+          result: {
+            kind: "failed",
+            error: {
+              code: "instance_exists",
+              message: `instance ${instanceId} exists already`,
+              retryable: false,
+            },
+          },
+        },
+        { msgId: `exists-${parent.instanceId}-${parent.execution}-${parent.of}` },
+      );
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+function holds(state: Readonly<InstanceState>, sessionId: string, on: Attachment): boolean {
+  const phase = state.sessions.get(sessionId)?.phase;
+  return phase !== undefined && "on" in phase && phase.kind !== "lost" && phase.on?.epoch === on.epoch;
+}

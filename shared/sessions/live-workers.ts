@@ -1,0 +1,40 @@
+/** The workers alive, as the `workers` bucket tells it. Follows along; never asked over the wire. */
+import { WorkerInfo } from "../../schemas/index.ts";
+import { Bucket, type Bus, type Stoppable, type Subjects, TypedBucket } from "../bus/index.ts";
+import { once, type Runtime, type Service } from "../runtime/index.ts";
+
+export class LiveWorkers implements Service {
+  readonly #bucket: TypedBucket<WorkerInfo>;
+  readonly #byKey = new Map<string, WorkerInfo>();
+  #list: readonly WorkerInfo[] | undefined;
+  #watch: Stoppable | undefined;
+
+  constructor({ bus, names, runtime }: { bus: Bus; names: Subjects; runtime: Pick<Runtime, "announce"> }) {
+    this.#bucket = new TypedBucket(new Bucket(bus, names.bucket("workers")), WorkerInfo, runtime.announce);
+  }
+
+  workers(): readonly WorkerInfo[] {
+    return (this.#list ??= [...this.#byKey.values()]);
+  }
+
+  /** Resolves when everything registered so far is known. */
+  async start(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const listener = {
+        onEntry: (event: { kind: string; key: string; value?: WorkerInfo }) => {
+          this.#list = undefined;
+          if (event.kind === "put" && event.value) this.#byKey.set(event.key, event.value);
+          else this.#byKey.delete(event.key);
+        },
+        onCaughtUp: resolve,
+      };
+      this.#bucket.watch(">", listener).then((watch) => {
+        this.#watch = watch;
+      }, reject);
+    });
+  }
+
+  stop = once(async () => {
+    await this.#watch?.stop();
+  });
+}
