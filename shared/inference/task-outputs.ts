@@ -5,7 +5,7 @@ const Label = z.object({ label: z.string(), score: z.number() });
 const Entity = z.looseObject({ entity: z.string(), score: z.number(), word: z.string() });
 const Filled = z.looseObject({ score: z.number(), token_str: z.string(), sequence: z.string() });
 
-/** What each task gives for one text. `top_k` and the like change the shape: then the session states its own. */
+/** What each task gives for one text. `top_k` and the like change the shape: for those, define a session over `loadPipeline`. */
 const schemas = {
   "text-classification": Label,
   "token-classification": z.array(Entity),
