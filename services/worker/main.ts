@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { Payloads } from "../../shared/bus/index.ts";
 import { loadApp } from "../../shared/sdk/load-app.ts";
-import type { Environment } from "../config.ts";
+import { type Environment, readConfig } from "../config.ts";
 import { runService } from "../run-service.ts";
 import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./config.ts";
 import { createIdentity } from "./identity.ts";
@@ -10,14 +10,16 @@ import { workerSettings } from "./settings.ts";
 import { Worker } from "./worker.ts";
 
 export async function runWorker(env: Environment): Promise<void> {
+  // Before anything is connected: what is wrong with the settings is wrong without a server too.
   refuseUnknownSettings(env);
+  const { config: engine, settings } = readConfig(env, "worker", workerSettings);
+  const config = workerConfig(settings);
+  const app = await loadApp(engine.appPath);
+  refuseUnknownNames(config, app);
   await runService(
     env,
     "worker",
-    async ({ bus, names, runtime, config: engine, settings }) => {
-      const config = workerConfig(settings);
-      const app = await loadApp(engine.appPath);
-      refuseUnknownNames(config, app);
+    ({ bus, names, runtime }) => {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
       return new Worker(

@@ -14,6 +14,7 @@ import {
   type Consumption,
   connectBus,
   decode,
+  defaultTopology,
   encode,
   ensureTopology,
   Payloads,
@@ -78,7 +79,7 @@ export class ActivityRig {
     const nats = await startNats();
     const names = subjects();
     const bus = await connectBus({ url: nats.url, announce: () => undefined });
-    await ensureTopology(bus, names, { partitions: 2, historyShards: 1, replicas: 1 });
+    await ensureTopology(bus, names, { ...defaultTopology, historyShards: 1 });
     const rig = new ActivityRig(nats, bus, names);
     await rig.#listen();
     return rig;
