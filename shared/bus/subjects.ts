@@ -119,6 +119,7 @@ export function subjects(prefix = "") {
       `${dot}delayed.${id(instanceId)}.${execution}.${of}.${attempt}`,
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
+    allSessionWork: `${dot}sessions.*.*`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
     parseSessionWork(subject: string): { workerId: string; sessionId: string } | undefined {
       const [kind, workerId, sessionId, ...rest] = strip(subject, dot)?.split(".") ?? [];
