@@ -1,0 +1,78 @@
+/** The watcher's own settings. */
+import { z } from "zod";
+import { isFault } from "../../shared/errors/index.ts";
+import { requireTtl } from "../../shared/leases/index.ts";
+import { parseDuration } from "../../shared/runtime/index.ts";
+import { type SettingsOf, setting } from "../config.ts";
+
+const second = 1000;
+const minute = 60 * second;
+const day = 24 * 60 * minute;
+
+/** `5s`, `30d`; checked by parsing, so that the complaint names the variable. */
+const duration = (minMs: number, maxMs: number) =>
+  z.string().transform((text, context) => {
+    try {
+      const ms = parseDuration(text, "value");
+      if (ms >= minMs && ms <= maxMs) return ms;
+    } catch (error) {
+      if (!isFault(error)) throw error;
+    }
+    context.addIssue({
+      code: "custom",
+      message: `must be a duration like 5s, from ${minMs} to ${maxMs} ms`,
+    });
+    return z.NEVER;
+  });
+
+export const watcherSettings = {
+  /** How long the acting watcher may be silent before the other one acts. Whole seconds. */
+  WATCHER_LEASE_TTL: duration(second, minute).default(3 * second),
+  /** TTL of sessions that do not say one themselves: as long are expiries held back after an outage (S14). */
+  WATCHER_GRACE: duration(second, 10 * minute).default(15 * second),
+  WATCHER_RECONCILE_EVERY: duration(100, minute).default(5 * second),
+  WATCHER_SWEEP_EVERY: duration(100, 60 * minute).default(30 * second),
+  /** A worker not heard of for so long, that holds no lease, is cleaned up after. */
+  WATCHER_DEAD_AFTER: duration(second, 60 * minute).default(minute),
+  /** The history of an ended instance leaves its own stream after this. */
+  ARCHIVE_AFTER: duration(0, 365 * day).default(minute),
+  /** Ended instances are forgotten after this. 0: never. */
+  RETAIN_FOR: duration(0, 3650 * day).default(30 * day),
+  WATCHER_SWEEP_LIMIT: setting.wholeNumber(1, 100_000).default(500),
+};
+
+export interface WatcherConfig {
+  readonly leaseTtlMs: number;
+  readonly graceMs: number;
+  readonly reconcileEveryMs: number;
+  readonly sweepEveryMs: number;
+  readonly deadAfterMs: number;
+  readonly archiveAfterMs: number;
+  readonly retainForMs: number;
+  /** Most things one step of a sweep does. */
+  readonly sweepLimit: number;
+}
+
+export function watcherConfig(settings: SettingsOf<typeof watcherSettings>): WatcherConfig {
+  return Object.freeze({
+    leaseTtlMs: requireTtl(settings.WATCHER_LEASE_TTL, "WATCHER_LEASE_TTL"),
+    graceMs: settings.WATCHER_GRACE,
+    reconcileEveryMs: settings.WATCHER_RECONCILE_EVERY,
+    sweepEveryMs: settings.WATCHER_SWEEP_EVERY,
+    deadAfterMs: settings.WATCHER_DEAD_AFTER,
+    archiveAfterMs: settings.ARCHIVE_AFTER,
+    retainForMs: settings.RETAIN_FOR,
+    sweepLimit: settings.WATCHER_SWEEP_LIMIT,
+  });
+}
+
+export const defaultWatcherConfig: WatcherConfig = Object.freeze({
+  leaseTtlMs: 3 * second,
+  graceMs: 15 * second,
+  reconcileEveryMs: 5 * second,
+  sweepEveryMs: 30 * second,
+  deadAfterMs: minute,
+  archiveAfterMs: minute,
+  retainForMs: 30 * day,
+  sweepLimit: 500,
+});

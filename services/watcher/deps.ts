@@ -1,0 +1,45 @@
+import { InstanceSummary, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
+import { Bucket, type Bus, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import { LeaseStore } from "../../shared/leases/index.ts";
+import type { Runtime } from "../../shared/runtime/index.ts";
+import type { WatcherConfig } from "./config.ts";
+import type { Counters } from "./counters.ts";
+import type { Grace } from "./grace.ts";
+
+/** What retention asks of the histories; `HistoryStore` is it. */
+export interface Histories {
+  archive(instanceId: string): Promise<void>;
+  remove(instanceId: string): Promise<void>;
+}
+
+export interface Registers {
+  readonly sessions: TypedBucket<SessionRecord>;
+  readonly instances: TypedBucket<InstanceSummary>;
+  readonly workers: TypedBucket<WorkerInfo>;
+  readonly settings: Bucket;
+  readonly leases: LeaseStore;
+}
+
+/** What every step of the watcher is given. */
+export interface WatcherDeps {
+  readonly bus: Bus;
+  readonly names: Subjects;
+  readonly runtime: Runtime;
+  readonly config: WatcherConfig;
+  readonly registers: Registers;
+  readonly counters: Counters;
+  readonly grace: Grace;
+  /** Still the one to act? A watcher that was paused finds out here. */
+  readonly acting: () => boolean;
+}
+
+export function openRegisters(bus: Bus, names: Subjects, { announce }: Runtime): Registers {
+  const bucket = (name: Parameters<Subjects["bucket"]>[0]) => new Bucket(bus, names.bucket(name));
+  return {
+    sessions: new TypedBucket(bucket("sessions"), SessionRecord, announce),
+    instances: new TypedBucket(bucket("instances"), InstanceSummary, announce),
+    workers: new TypedBucket(bucket("workers"), WorkerInfo, announce),
+    settings: bucket("settings"),
+    leases: new LeaseStore(bus, names.bucket("leases")),
+  };
+}

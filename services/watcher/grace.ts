@@ -1,0 +1,54 @@
+/**
+ * S14: an outage of the bus is not the death of every session. After one, expiries are held back for one TTL, in which
+ * owners that kept their state may attach again. Holding back is always safe: it only delays.
+ */
+import { type Bucket, type Bus, encode } from "../../shared/bus/index.ts";
+import type { Runtime } from "../../shared/runtime/index.ts";
+
+const serverKey = "watcher.server";
+
+export class Grace {
+  readonly #runtime: Runtime;
+  readonly #defaultTtlMs: number;
+  #outage: { endedAt: number; awayMs: number } | undefined;
+
+  constructor(runtime: Runtime, defaultTtlMs: number) {
+    this.#runtime = runtime;
+    this.#defaultTtlMs = defaultTtlMs;
+  }
+
+  /** How much longer the expiry of a session with this TTL must wait. */
+  leftMs(ttlMs = this.#defaultTtlMs): number {
+    if (this.#outage === undefined) return 0;
+    const { endedAt, awayMs } = this.#outage;
+    // Renewed every TTL/3 and retried at once, no lease is lost to an outage shorter than that.
+    if (awayMs < ttlMs / 3) return 0;
+    return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());
+  }
+
+  outageOver(awayMs: number, why: string): void {
+    const { clock, announce } = this.#runtime;
+    // A short outage after a long one does not end the grace of the long one.
+    const longest = this.leftMs() > 0 ? Math.max(awayMs, this.#outage?.awayMs ?? 0) : awayMs;
+    this.#outage = { endedAt: clock.monotonic(), awayMs: longest };
+    const ms = Math.round(this.leftMs());
+    if (ms > 0) announce({ kind: "watcher.grace", ms, why });
+  }
+
+  /** While we listen we see outages ourselves. */
+  follow(bus: Bus): () => void {
+    return bus.onState((state) => {
+      if (state.kind === "reconnected") this.outageOver(state.awayMs, "the connection was away");
+    });
+  }
+
+  /** While we did not listen, another server than the last one seen means that it was restarted meanwhile. */
+  async compareServer(bus: Bus, settings: Bucket): Promise<void> {
+    const now = bus.serverId();
+    const before = await settings.get(serverKey, { leader: true });
+    const known = before === undefined ? undefined : new TextDecoder().decode(before.value);
+    if (known === JSON.stringify(now)) return;
+    if (known !== undefined) this.outageOver(Number.POSITIVE_INFINITY, "the server was restarted");
+    await settings.put(serverKey, encode(now));
+  }
+}

@@ -1,0 +1,3 @@
+import { runWatcher } from "./run-watcher.ts";
+
+await runWatcher(process.env);

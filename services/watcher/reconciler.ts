@@ -1,0 +1,83 @@
+/** The second net (S5): what the register believes held is compared with the leases, a share of it each time. */
+import type { SessionRecord } from "../../schemas/index.ts";
+import { leaseKeys } from "../../shared/bus/index.ts";
+import { judge, mayBeHeld, type Suspect } from "../../shared/sessions/reconcile.ts";
+import type { WatcherDeps } from "./deps.ts";
+import { eachAtOnce } from "./each-at-once.ts";
+import type { Purges } from "./purge.ts";
+import { isAttachedAgain, reportLoss } from "./report-loss.ts";
+
+/** Leases looked at per round: the cost is bounded, whatever the number of sessions. */
+const mostLooks = 1000;
+const looksAtOnce = 32;
+/** An instance whose orchestrator is away is not told over and over. */
+const tellAgainMs = 600_000;
+
+export class Reconciler {
+  readonly #deps: WatcherDeps;
+  readonly #purges: Purges;
+  #suspects = new Map<string, Suspect>();
+  readonly #told = new Map<string, number>();
+  /** The session the last round ended with. */
+  #after = "";
+
+  constructor(deps: WatcherDeps, purges: Purges) {
+    this.#deps = deps;
+    this.#purges = purges;
+  }
+
+  async round(): Promise<void> {
+    const { grace, acting } = this.#deps;
+    if (grace.leftMs() > 0 || !acting()) return;
+    const suspects = new Map<string, Suspect>();
+    const records = await this.#nextShare(suspects);
+    await eachAtOnce(records, looksAtOnce, (record) => this.#look(record, suspects));
+    this.#suspects = suspects;
+    this.#forgetTold();
+    await this.#purges.payOwed();
+  }
+
+  /** Suspicions about sessions that are not looked at in this round are kept. */
+  async #nextShare(suspects: Map<string, Suspect>): Promise<SessionRecord[]> {
+    const all: SessionRecord[] = [];
+    for await (const { value } of this.#deps.registers.sessions.entries()) {
+      if (mayBeHeld(value) && value.attachment > 0) all.push(value);
+    }
+    if (all.length <= mostLooks) return all;
+    all.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
+    const later = all.findIndex(({ sessionId }) => sessionId > this.#after);
+    const from = later === -1 ? 0 : later;
+    const share = all.slice(from, from + mostLooks);
+    this.#after = share.at(-1)?.sessionId ?? "";
+    const looked = new Set(share.map(({ sessionId }) => sessionId as string));
+    for (const [sessionId, suspect] of this.#suspects) {
+      if (!looked.has(sessionId)) suspects.set(sessionId, suspect);
+    }
+    return share;
+  }
+
+  async #look(record: SessionRecord, suspects: Map<string, Suspect>): Promise<void> {
+    const { registers, runtime, config, counters, acting, grace } = this.#deps;
+    const { sessionId, attachment } = record;
+    const key = leaseKeys.session(sessionId, attachment);
+    if (this.#told.has(key)) return;
+    const lease = await registers.leases.look(key);
+    const now = runtime.clock.monotonic();
+    const before = this.#suspects.get(sessionId);
+    const verdict = judge(record, lease, before, now, 2 * config.reconcileEveryMs);
+    if (verdict.kind === "suspect") suspects.set(sessionId, verdict.suspect);
+    if (verdict.kind !== "lost") return;
+    if (!acting() || grace.leftMs(record.leaseTtlMs) > 0) return;
+    if (await isAttachedAgain(this.#deps, sessionId, attachment)) return;
+    const expiredAt = lease.kind === "expired" ? lease.at : undefined;
+    const outcome = await reportLoss(this.#deps, record, { attachment, detail: verdict.why, expiredAt });
+    this.#told.set(key, now);
+    if (outcome === "told") counters.reconciled++;
+    await this.#purges.afterLoss(record, attachment);
+  }
+
+  #forgetTold(): void {
+    const now = this.#deps.runtime.clock.monotonic();
+    for (const [key, at] of this.#told) if (now - at > tellAgainMs) this.#told.delete(key);
+  }
+}

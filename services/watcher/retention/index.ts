@@ -1,0 +1,2 @@
+export type { RetentionStep } from "./step.ts";
+export { Sweep } from "./sweep.ts";

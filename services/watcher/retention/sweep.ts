@@ -1,0 +1,43 @@
+import type { Histories, WatcherDeps } from "../deps.ts";
+import { ArchiveHistories } from "./archive-histories.ts";
+import { ForgetSessions } from "./forget-sessions.ts";
+import { ForgetWorkers } from "./forget-workers.ts";
+import { RemoveInstances } from "./remove-instances.ts";
+import type { RetentionStep } from "./step.ts";
+
+/** What is over, out of the way: bounded in every round, one step's failure is not another's. */
+export class Sweep {
+  readonly #deps: WatcherDeps;
+  readonly #steps: RetentionStep[];
+
+  constructor(deps: WatcherDeps, histories: Histories) {
+    this.#deps = deps;
+    this.#steps = [
+      new ArchiveHistories(deps, histories),
+      new ForgetSessions(deps),
+      new ForgetWorkers(deps),
+      new RemoveInstances(deps, histories),
+    ];
+  }
+
+  async round(): Promise<void> {
+    const { acting, grace } = this.#deps;
+    // Right after an outage nobody has registered anew yet: everything looks dead.
+    if (grace.leftMs() > 0) return;
+    for (const step of this.#steps) if (acting()) await this.#run(step);
+  }
+
+  async #run(step: RetentionStep): Promise<void> {
+    const { runtime, config } = this.#deps;
+    const startedAt = runtime.clock.monotonic();
+    try {
+      const done = await step.run(config.sweepLimit);
+      const ms = runtime.clock.monotonic() - startedAt;
+      if (done > 0) runtime.announce({ kind: "retention.swept", step: step.name, done, ms });
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const where = `watcher.retention.${step.name}`;
+      runtime.announce({ kind: "fault", where, code: "sweep_failed", message, error });
+    }
+  }
+}

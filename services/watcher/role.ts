@@ -1,0 +1,85 @@
+/** Two may run, one acts: whoever holds the lease. Correctness never depends on it (W3), only quiet does. */
+import type { LeaseValue } from "../../schemas/index.ts";
+import { leaseKeys } from "../../shared/bus/index.ts";
+import type { Lease, Leases } from "../../shared/leases/index.ts";
+import type { Runtime, Service } from "../../shared/runtime/index.ts";
+import { Repeating } from "./repeating.ts";
+
+export interface RoleOptions {
+  id: string;
+  leases: Leases;
+  runtime: Runtime;
+  ttlMs: number;
+  /** What the acting one does. */
+  duties: Service;
+}
+
+export class Role implements Service {
+  readonly #options: RoleOptions;
+  readonly #trying: Repeating;
+  readonly #unlisten: () => void;
+  #lease: Lease | undefined;
+  /** Duties are taken up and laid down one after the other. */
+  #changing: Promise<void> = Promise.resolve();
+  #toldStandby = false;
+
+  constructor(options: RoleOptions) {
+    this.#options = options;
+    // Several tries within a TTL: a free lease is taken soon after it became free.
+    this.#trying = new Repeating(options.runtime, "watcher.role", options.ttlMs / 6, () => this.#try());
+    this.#unlisten = options.leases.onLost((lease) => {
+      if (lease === this.#lease) void this.#layDown();
+    });
+  }
+
+  get acting(): boolean {
+    return this.#lease !== undefined && this.#options.leases.isHeld(this.#lease);
+  }
+
+  start(): Promise<void> {
+    return this.#trying.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#trying.stop();
+    this.#unlisten();
+    const lease = this.#lease;
+    await this.#layDown();
+    if (lease) await this.#options.leases.release(lease);
+  }
+
+  async #try(): Promise<void> {
+    if (this.#lease !== undefined) return;
+    const { id, leases, runtime, duties } = this.#options;
+    const value: LeaseValue = { v: 1, holder: id };
+    const outcome = await leases.claim(leaseKeys.service("watcher"), value);
+    if (outcome.kind === "taken") {
+      if (!this.#toldStandby) runtime.announce({ kind: "watcher.standby", id });
+      this.#toldStandby = true;
+      return;
+    }
+    this.#lease = outcome.lease;
+    this.#toldStandby = false;
+    runtime.announce({ kind: "watcher.acting", id });
+    try {
+      await this.#change(() => duties.start());
+    } catch (error) {
+      // Whoever cannot do the work must not keep others from it.
+      await this.#layDown();
+      await leases.release(outcome.lease);
+      throw error;
+    }
+  }
+
+  async #layDown(): Promise<void> {
+    if (this.#lease === undefined) return;
+    this.#lease = undefined;
+    await this.#change(() => this.#options.duties.stop());
+  }
+
+  #change(act: () => Promise<void>): Promise<void> {
+    const turn = this.#changing.then(act, act);
+    this.#changing = turn.catch(() => undefined); // told to whoever asked for it
+    return turn;
+  }
+}

@@ -1,0 +1,20 @@
+import { HistoryStore } from "../../shared/history/index.ts";
+import type { Environment } from "../config.ts";
+import { runService } from "../run-service.ts";
+import { watcherConfig, watcherSettings } from "./config.ts";
+import { Watcher } from "./watcher.ts";
+
+/** Resolves when the watcher was told to stop and has stopped. */
+export function runWatcher(env: Environment): Promise<void> {
+  return runService(
+    env,
+    "watcher",
+    ({ id, bus, names, runtime, config, settings }) => {
+      const { layout, maxOwnStreams, shards } = config.history;
+      const { replicas } = config;
+      const histories = new HistoryStore({ bus, names, runtime, layout, maxOwnStreams, shards, replicas });
+      return new Watcher({ id, bus, names, runtime, config: watcherConfig(settings), histories });
+    },
+    { settings: watcherSettings },
+  );
+}

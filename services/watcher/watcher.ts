@@ -1,0 +1,70 @@
+import type { Bus, Subjects } from "../../shared/bus/index.ts";
+import { LeaseKeeper } from "../../shared/leases/index.ts";
+import { once, type Runtime } from "../../shared/runtime/index.ts";
+import type { Describe } from "../beacon.ts";
+import type { RunnableService } from "../run-service.ts";
+import type { WatcherConfig } from "./config.ts";
+import { type Counters, newCounters } from "./counters.ts";
+import { type Histories, openRegisters, type WatcherDeps } from "./deps.ts";
+import { Duties } from "./duties.ts";
+import { Grace } from "./grace.ts";
+import { Role } from "./role.ts";
+
+export interface WatcherOptions {
+  id: string;
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  config: WatcherConfig;
+  histories: Histories;
+}
+
+/** Tells instances which of their sessions are lost, and clears away what is over. Two may run, one acts. */
+export class Watcher implements RunnableService {
+  readonly #leases: LeaseKeeper;
+  readonly #role: Role;
+  readonly #counters: Counters = newCounters();
+  readonly #stopFollowing: () => void;
+
+  constructor({ id, bus, names, runtime, config, histories }: WatcherOptions) {
+    const grace = new Grace(runtime, config.graceMs);
+    this.#stopFollowing = grace.follow(bus);
+    this.#leases = new LeaseKeeper({
+      bus,
+      bucket: names.bucket("leases"),
+      runtime,
+      ttlMs: config.leaseTtlMs,
+      giveUpAfterMs: config.leaseTtlMs,
+    });
+    const deps: WatcherDeps = {
+      bus,
+      names,
+      runtime,
+      config,
+      registers: openRegisters(bus, names, runtime),
+      counters: this.#counters,
+      grace,
+      acting: () => this.acting,
+    };
+    const duties = new Duties(deps, histories);
+    this.#role = new Role({ id, leases: this.#leases, runtime, ttlMs: config.leaseTtlMs, duties });
+  }
+
+  get acting(): boolean {
+    return this.#role.acting;
+  }
+
+  describe: Describe = () => ({ acting: this.acting, counters: { ...this.#counters } });
+
+  /** Ready means: it acts, or it knows who does. */
+  start = once(async () => {
+    await this.#leases.start();
+    await this.#role.start();
+  });
+
+  stop = once(async () => {
+    await this.#role.stop();
+    await this.#leases.stop();
+    this.#stopFollowing();
+  });
+}
