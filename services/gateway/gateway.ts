@@ -4,13 +4,15 @@ import { getRequestListener } from "@hono/node-server";
 import { Pulse } from "../../schemas/index.ts";
 import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
 import type { TopologyOptions } from "../../shared/bus/topology.ts";
+import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
+import type { Client } from "../../shared/sdk/index.ts";
 import { Audit } from "./audit.ts";
-import { BusEngine } from "./bus-engine.ts";
 import { type GatewayConfig, requireTokens } from "./config.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { Engine } from "./engine.ts";
 import { gatewayApp } from "./http/app.ts";
 import { Broadcast } from "./live/broadcast.ts";
 import { parseBody } from "./live/bucket-tail.ts";
@@ -25,6 +27,7 @@ export interface GatewayOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
+  client: Client;
   history: HistoryStore;
   topology: TopologyOptions;
   config: GatewayConfig;
@@ -47,6 +50,7 @@ export class Gateway implements Service {
   readonly #parts: GatewayParts;
   readonly #timers = new Set<Timer>();
   #server: Server | undefined;
+  #endpoints: Stoppable | undefined;
   #pulses: Stoppable | undefined;
   #awaySince: number | undefined;
   #unlisten: (() => void)[] = [];
@@ -62,7 +66,8 @@ export class Gateway implements Service {
     this.#parts = {
       bus,
       names,
-      engine: new BusEngine({ bus, names, runtime, history: options.history, live: this.#live }),
+      client: options.client,
+      engine: new Engine(bus, names, options.history),
       live: this.#live,
       streams: this.#streams,
       dead: new DeadLetters(bus, names),
@@ -84,8 +89,14 @@ export class Gateway implements Service {
   }
 
   async start(): Promise<void> {
-    const { bus, names } = this.#options;
+    const { bus, names, client, runtime, version } = this.#options;
     await this.#live.start();
+    this.#endpoints = await startEndpoints(bus, client, {
+      names,
+      runtime,
+      version,
+      orchestrations: () => this.#served(),
+    });
     this.#pulses = await bus.subscribe(names.pulse, {}, (message) => {
       const pulse = parseBody(Pulse, message.body);
       if (pulse) this.#latencies.add(pulse);
@@ -111,6 +122,7 @@ export class Gateway implements Service {
       this.#options.runtime.clock.after(2_000, () => server.closeAllConnections());
       await closed;
     }
+    await this.#endpoints?.stop();
     await this.#pulses?.stop();
     await this.#live.stop();
   });
@@ -133,6 +145,13 @@ export class Gateway implements Service {
       server.listen(config.port, config.host, resolve);
     });
     this.#server = server;
+  }
+
+  /** Not known while no orchestrator is heard of: it may be about to come. */
+  #served(): string[] | undefined {
+    const orchestrators = this.#live.services().filter((info) => info.orchestrations !== undefined);
+    if (orchestrators.length === 0) return undefined;
+    return orchestrators.flatMap((info) => Object.keys(info.orchestrations ?? {}));
   }
 
   #ready(): { ready: boolean; why?: string } {

@@ -48,7 +48,7 @@ describe("orchestrations over HTTP", () => {
 
   it("makes an id where none is given", async () => {
     const body = await json(await gateway.post("/api/orchestrations/greet", { input: null }));
-    expect(body.instanceId).toMatch(/^[a-z0-9]{20}$/);
+    expect(body.instanceId).toMatch(/^greet-[a-z0-9]{16}$/);
   });
 
   it("lists latest first, filters, and pages by a cursor that new rows do not shift", async () => {
@@ -80,10 +80,10 @@ describe("orchestrations over HTTP", () => {
 
   it("shows one, and 404 for one that is not there", async () => {
     await put.instance({ instanceId: "one", input: { json: { a: 1 } } });
-    expect(await json(await gateway.get("/api/instances/one"))).toMatchObject({ input: { json: { a: 1 } } });
+    expect(await json(await gateway.get("/api/instances/one"))).toMatchObject({ input: { a: 1 } });
     const missing = await gateway.get("/api/instances/nobody");
     expect(missing.status).toBe(404);
-    expect(await json(missing)).toMatchObject({ ok: false, error: { code: "not_found" } });
+    expect(await json(missing)).toMatchObject({ ok: false, error: { code: "instance_not_found" } });
   });
 
   it("gives the history with times, a part of it, and the file", async () => {
@@ -114,7 +114,7 @@ describe("orchestrations over HTTP", () => {
     expect(await json(await gateway.get("/api/instances/slow/result"))).toMatchObject({ ended: false });
     const waiting = gateway.get("/api/instances/slow/result?wait=30").then(json);
     await put.instance({ instanceId: "slow", status: "completed", output: { json: 42 } });
-    expect(await waiting).toMatchObject({ ended: true, summary: { output: { json: 42 } } });
+    expect(await waiting).toMatchObject({ ended: true, instance: { output: 42 } });
   });
 
   it("signals, cancels and terminates", async () => {

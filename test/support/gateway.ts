@@ -16,6 +16,7 @@ import {
 } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
+import { Client } from "../../shared/sdk/client.ts";
 
 export const names = subjects();
 const topology = { ...defaultTopology, historyShards: 2 };
@@ -52,6 +53,7 @@ export async function startGateway(
     bus,
     names,
     runtime,
+    client: new Client({ bus, names, runtime }),
     history,
     topology,
     config: { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config },

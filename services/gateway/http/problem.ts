@@ -71,11 +71,7 @@ export const unknownOutcome = (): Problem =>
 const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   not_found: 404,
   instance_not_found: 404,
-  unknown_instance: 404,
-  session_not_found: 404,
-  worker_not_found: 404,
-  already_exists: 409,
-  already_ended: 409,
+  instance_ended: 409,
   payload_too_large: 413,
   timeout: 504,
 };
@@ -99,6 +95,8 @@ export function toProblem(thrown: unknown): Problem {
     }
   }
   if (thrown instanceof HoldfastError) {
+    // The client wraps the engine's own fault; its kind says more than the code.
+    if (isFault(thrown.cause)) return toProblem(thrown.cause);
     const { code, message, details } = thrown;
     return new Problem({ status: statusByCode[code] ?? 400, code, message, details });
   }

@@ -1,6 +1,7 @@
 import type { Bus } from "../../../shared/bus/bus.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
+import type { Client } from "../../../shared/sdk/index.ts";
 import type { Audit } from "../audit.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { DeadLetters } from "../dead-letters.ts";
@@ -14,6 +15,7 @@ import type { Tokens } from "../security/index.ts";
 export interface GatewayParts {
   bus: Bus;
   names: Subjects;
+  client: Client;
   engine: Engine;
   live: LiveView;
   streams: StreamWatch;

@@ -9,7 +9,6 @@ import {
   Commit,
   Failure,
   HistoryEvent,
-  InstanceSummary,
   Parent,
   Payload,
   RetryPolicy,
@@ -29,7 +28,14 @@ import { StreamsView } from "../live/stream-watch.ts";
 import { Trouble } from "../live/troubles.ts";
 import type { GatewayParts } from "./context.ts";
 import { HistoryPage } from "./history.ts";
-import { Accepted, InstanceList, InstanceResult, instanceRoutes } from "./instances.ts";
+import {
+  Accepted,
+  BlobValue,
+  InstanceList,
+  InstanceResult,
+  InstanceView,
+  instanceRoutes,
+} from "./instances.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
@@ -60,6 +66,7 @@ const named: Record<string, z.ZodType> = {
   AuditEntry,
   AuditList,
   BlobRef,
+  BlobValue,
   CheckpointRef,
   Commit,
   DeadLetter: DeadLetterView,
@@ -72,7 +79,7 @@ const named: Record<string, z.ZodType> = {
   InstanceList,
   InstanceResult,
   InstanceRow,
-  InstanceSummary,
+  InstanceView,
   LoggedIn,
   LoggedOut,
   Orchestrations,

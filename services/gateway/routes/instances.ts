@@ -1,7 +1,12 @@
 /** Orchestrations: start, look, steer. */
 import { z } from "zod";
-import { InstanceId, InstanceStatus, InstanceSummary, Name } from "../../../schemas/index.ts";
-import { notFound } from "../http/problem.ts";
+import {
+  InstanceId,
+  InstanceStatus,
+  InstanceSummary,
+  Name,
+  terminalStatuses,
+} from "../../../schemas/index.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { isCursor } from "../live/instance-index.ts";
 import { InstanceRow } from "../live/rows.ts";
@@ -15,11 +20,24 @@ export const InstanceList = z.strictObject({
   cursor: z.string().optional(),
   matching: z.int(),
 });
+/** Values as the user's code has them; a list leaves them out. */
+export const InstanceView = InstanceSummary.omit({
+  v: true,
+  input: true,
+  output: true,
+  customStatus: true,
+}).extend({
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
+  customStatus: z.unknown().optional(),
+});
+export type InstanceView = z.infer<typeof InstanceView>;
 export const InstanceResult = z.strictObject({
   /** False: still running when the wait was over. Ask again. */
   ended: z.boolean(),
-  summary: InstanceSummary,
+  instance: InstanceView,
 });
+export const BlobValue = z.strictObject({ value: z.unknown() });
 
 const ofInstance = z.object({ id: InstanceId });
 const Control = z.strictObject({ reason: z.string().max(4096).optional() });
@@ -45,12 +63,7 @@ const ListQuery = z.object({
   cursor: z.string().refine(isCursor, "is not a cursor of this list").optional(),
 });
 
-export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
-  const known = async (id: string) => {
-    const summary = await engine.status(id);
-    if (!summary) throw notFound("instance", id);
-    return summary;
-  };
+export function instanceRoutes({ client, engine, live }: GatewayParts): RouteSpec[] {
   return [
     route({
       id: "startOrchestration",
@@ -68,7 +81,7 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
         ...(body.id === undefined ? {} : { with: { id: body.id } }),
       }),
       async act({ params, body }) {
-        const { instanceId } = await engine.start(params.name, body.input, { id: body.id });
+        const { instanceId } = await client.start(params.name, body.input, { id: body.id });
         return { ok: true as const, instanceId: InstanceId.parse(instanceId) };
       },
     }),
@@ -98,8 +111,8 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
       summary: "One instance",
       role: "viewer",
       params: ofInstance,
-      answer: InstanceSummary,
-      act: ({ params }) => known(params.id),
+      answer: InstanceView,
+      act: ({ params }) => client.status(params.id),
     }),
     route({
       id: "getHistory",
@@ -118,7 +131,6 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
       answer: HistoryPage,
       async act({ params, query }) {
         const commits = await engine.history(params.id);
-        if (!commits || commits.length === 0) throw notFound("history of instance", params.id);
         if (query.download === "true") {
           return new Reply(downloadedHistory(params.id, commits), {
             "content-disposition": `attachment; filename="${params.id}.history.json"`,
@@ -138,8 +150,22 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
       query: z.object({ wait: z.coerce.number().min(0).max(60).default(0) }),
       answer: InstanceResult,
       async act({ params, query, signal }) {
-        const ended = await engine.ended(params.id, query.wait * 1000, signal);
-        return ended ? { ended: true, summary: ended } : { ended: false, summary: await known(params.id) };
+        const instance =
+          (await client.waitForEnd(params.id, query.wait * 1000, signal)) ?? (await client.status(params.id));
+        return { ended: terminalStatuses.includes(instance.status), instance };
+      },
+    }),
+    route({
+      id: "getBlob",
+      method: "get",
+      path: "/api/instances/:id/blobs/:sha256",
+      tag,
+      summary: "A value of the history that was too big for a message",
+      role: "viewer",
+      params: z.object({ id: InstanceId, sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+      answer: BlobValue,
+      async act({ params }) {
+        return { value: await engine.blob(params.id, params.sha256) };
       },
     }),
     route({
@@ -155,7 +181,7 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
       status: 202,
       audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),
       async act({ params, body }) {
-        await engine.signal(params.id, params.event, body.payload);
+        await client.signal(params.id, params.event, body.payload);
         return { ok: true as const, instanceId: params.id };
       },
     }),
@@ -179,8 +205,7 @@ export function instanceRoutes({ engine, live }: GatewayParts): RouteSpec[] {
           ...(body.reason === undefined ? {} : { with: { reason: body.reason } }),
         }),
         async act({ params, body }) {
-          await known(params.id);
-          await engine[verb](params.id, body.reason);
+          await client[verb](params.id, body.reason);
           return { ok: true as const, instanceId: params.id };
         },
       }),

@@ -107,8 +107,7 @@ export function sessionRoutes({ engine, live, runtime, bus, names }: GatewayPart
       status: 202,
       audit: ({ params }) => ({ target: params.id }),
       async act({ params, body }) {
-        held(params.id);
-        await engine.evict(params.id, body.reason);
+        await engine.evict(held(params.id), body.reason);
         return { ok: true as const, sessionId: params.id };
       },
     }),
