@@ -9,8 +9,14 @@ export const BlobRef = z.strictObject({
 });
 export type BlobRef = z.infer<typeof BlobRef>;
 
-/** A user value on the wire: JSON in place, or a reference to a blob holding that JSON. */
-export const Payload = z.union([z.strictObject({ json: z.unknown() }), z.strictObject({ blob: BlobRef })]);
+/**
+ * A user value on the wire: JSON in place, or a reference to a blob holding that JSON. `undefined` has no JSON: it is
+ * `{}` on the wire and `{ json: undefined }` in memory.
+ */
+export const Payload = z.union([
+  z.strictObject({ blob: BlobRef }),
+  z.strictObject({ json: z.unknown().optional() }).transform(({ json }) => ({ json })),
+]);
 export type Payload = z.infer<typeof Payload>;
 
 export interface Failure {

@@ -48,9 +48,12 @@ export async function runOrchestrator(options: { appPath?: string; env: Environm
         async start() {
           await orchestrator.start();
           const client = new Client({ bus, names });
+          const orchestrations = () => [...app.orchestrations.keys()];
           endpoints = await startEndpoints(bus, client, {
             names,
-            orchestrations: () => [...app.orchestrations.keys()],
+            runtime,
+            version: packageVersion(),
+            orchestrations,
           });
         },
         stop: once(async () => {
