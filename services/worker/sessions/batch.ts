@@ -71,8 +71,16 @@ export class Batch {
 }
 
 function settle(member: Member, item: Item | undefined): void {
-  if (item?.ok) member.resolve(item.value);
-  else member.reject(item ? new HostedFailure(item.error) : new Error("no result for this item"));
+  try {
+    member.resolve(resultOf(item));
+  } catch (error) {
+    member.reject(error);
+  }
+}
+
+export function resultOf(item: Item | undefined): unknown {
+  if (item?.ok) return item.value;
+  throw item ? new HostedFailure(item.error) : new Error("no result for this item");
 }
 
 /** One member's cancellation must not end what the others wait for. */

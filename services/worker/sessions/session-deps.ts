@@ -23,6 +23,8 @@ export interface SessionTiming {
   passedOnMs: number;
   /** Bounded wait for aborted work and for the user's `shutdown`. */
   closeMs: number;
+  /** How long the end of a session is told again while the bus does not answer; then the watcher finds out. */
+  tellMs: number;
   /** The server forgets this worker's queue when nobody pulled for so long. */
   queueInactiveMs: number;
   snapshotEveryMs: number;
@@ -36,6 +38,7 @@ export const defaultTiming: SessionTiming = {
   restMaxMs: 1000,
   passedOnMs: 250,
   closeMs: 5000,
+  tellMs: 60_000,
   queueInactiveMs: 600_000,
   snapshotEveryMs: 1000,
   maxCheckpointBytes: 64 * 1024 * 1024,

@@ -1,0 +1,262 @@
+/**
+ * From the queue of claims to sessions held here (S12).
+ *
+ * Q1 Pulled only while there is room for the type. What was pulled is settled soon: taken, passed on, or given back
+ *    with a delay that grows; nothing spins.
+ * Q2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim wherever it
+ *    is delivered again.
+ * Q3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
+ *    its next delivery.
+ */
+import { z } from "zod";
+import { SessionClaim } from "../../../schemas/index.ts";
+import { type Delivery, decode, encode, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts";
+import { isFault, toFailure } from "../../../shared/errors/index.ts";
+import { backoffMs, once, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { nearEnough, place } from "../../../shared/sessions/placement.ts";
+import type { Capacity } from "./capacity.ts";
+import { deadLetter } from "./dead-letter.ts";
+import type { Fleet } from "./fleet.ts";
+import { ServerTime } from "./server-time.ts";
+import type { SessionDeps, SessionTiming } from "./session-deps.ts";
+import type { Taker } from "./taker.ts";
+import { Waiting } from "./waiting.ts";
+
+/** Over all workers together: claims that rest count as pending, and many may rest. */
+const maxAckPending = 100_000;
+/** A message that does not parse may be a newer worker's business; after this many deliveries it is nobody's. */
+const triesToParse = 5;
+const pullMs = 20_000;
+
+export type Verdict =
+  | { kind: "taken" }
+  | { kind: "raced" }
+  | { kind: "stale"; why: string }
+  | { kind: "forwarded"; to: string }
+  /** Best by far elsewhere, and no answer from there. */
+  | { kind: "unanswered"; why: string }
+  | { kind: "refused"; why: string };
+
+export interface ClaimsInit {
+  deps: SessionDeps;
+  timing: SessionTiming;
+  types: readonly string[];
+  capacity: Capacity;
+  fleet: Fleet;
+  taker: Taker;
+}
+
+export class Claims implements Service {
+  readonly #init: ClaimsInit;
+  readonly #time: ServerTime;
+  readonly #waiting: Waiting;
+  readonly #stopping = new AbortController();
+  #loops: Promise<void>[] = [];
+  #nudges: Stoppable | undefined;
+
+  constructor(init: ClaimsInit) {
+    this.#init = init;
+    const { clock } = init.deps.runtime;
+    this.#time = new ServerTime(clock);
+    this.#waiting = new Waiting(
+      clock,
+      () => init.deps.view?.workers(),
+      (claim) => void this.#again(claim),
+    );
+  }
+
+  async start(): Promise<void> {
+    const { deps, types } = this.#init;
+    const { bus, names, identity } = deps;
+    await Promise.all(types.map((type) => this.#ensureConsumer(type)));
+    this.#nudges = await bus.subscribe(names.nudge(identity.workerId), {}, (message) => {
+      void this.#nudged(message.body).then((verdict) => message.reply?.(encode({ verdict })));
+    });
+    this.#loops = types.map((type) => this.#pull(type));
+  }
+
+  stop = once(async () => {
+    this.#stopping.abort();
+    this.#waiting.stop();
+    await this.#nudges?.stop();
+    await Promise.all(this.#loops);
+  });
+
+  /** There may be room again. */
+  roomChanged(): void {
+    this.#waiting.changed();
+  }
+
+  async #pull(type: string): Promise<void> {
+    const { deps, capacity } = this.#init;
+    const { bus, names } = deps;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await capacity.untilRoom(type, signal); // Q1
+      if (signal.aborted) return;
+      try {
+        const options = { expiresMs: pullMs, signal };
+        const delivery = await bus.next(names.claimsStream, names.claimConsumer(type), options);
+        if (delivery) void this.#settle(delivery);
+      } catch (error) {
+        this.#complain("pull of claims", error);
+        await sleep(deps.runtime.clock, 200, signal);
+        if (!signal.aborted)
+          await this.#ensureConsumer(type).catch((again) => this.#complain("claims", again));
+      }
+    }
+  }
+
+  async #settle(delivery: Delivery): Promise<void> {
+    this.#time.saw(delivery.at);
+    const decoded = decode(SessionClaim, delivery.body);
+    if (decoded.kind === "invalid") return this.#unreadable(delivery, decoded.message);
+    const claim = decoded.value;
+    try {
+      const verdict = await this.#judge(claim, delivery.deliveries);
+      this.#announce(claim, verdict);
+      this.#act(delivery, claim, verdict);
+    } catch (error) {
+      // Nothing is known: it comes again, and the lease key says what became of it (Q2).
+      this.#complain(`claim of ${claim.sessionId}`, error);
+      delivery.nak(this.#restMs(delivery.deliveries));
+    }
+  }
+
+  #act(delivery: Delivery, claim: SessionClaim, verdict: Verdict): void {
+    switch (verdict.kind) {
+      case "taken":
+      case "raced":
+      case "stale":
+      case "forwarded":
+        delivery.ack();
+        return;
+      case "unanswered":
+        delivery.nak(this.#init.timing.passedOnMs);
+        return;
+      case "refused": {
+        const restMs = this.#restMs(delivery.deliveries);
+        this.#waiting.add(keyOf(claim), claim, restMs);
+        delivery.nak(restMs);
+        return;
+      }
+    }
+  }
+
+  async #judge(claim: SessionClaim, deliveries: number): Promise<Verdict> {
+    const { fleet, taker } = this.#init;
+    const now = this.#time.now();
+    if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
+    if (deliveries > 1 && (await taker.isSpent(claim))) return { kind: "stale", why: "taken before" };
+    const except = new Set<string>();
+    let unanswered: string | undefined;
+    for (;;) {
+      const workers = fleet.workers();
+      const choice = place(workers, claim, { except });
+      if (choice.kind === "none") {
+        return unanswered === undefined
+          ? { kind: "refused", why: choice.message }
+          : { kind: "unanswered", why: `no answer from ${unanswered}` };
+      }
+      const self = fleet.self();
+      const best = workers.find((worker) => worker.workerId === choice.workerId);
+      if (
+        self.workerId === choice.workerId ||
+        (best && !except.has(self.workerId) && nearEnough(self, best, claim))
+      ) {
+        const take = await taker.take(claim);
+        if (take !== "full") return { kind: take };
+        except.add(self.workerId);
+        continue;
+      }
+      const answer = await this.#nudge(choice.workerId, claim);
+      if (answer === "taken") return { kind: "forwarded", to: choice.workerId };
+      if (answer === "none") unanswered = choice.workerId;
+      except.add(choice.workerId);
+    }
+  }
+
+  async #nudge(workerId: string, claim: SessionClaim): Promise<"taken" | "refused" | "none"> {
+    const { deps, timing, fleet } = this.#init;
+    const options = { timeoutMs: timing.nudgeMs };
+    const reply = await deps.bus.request(deps.names.nudge(workerId), encode(claim), options);
+    if (reply.kind !== "reply") return "none";
+    const answer = decode(NudgeAnswer, reply.body);
+    if (answer.kind === "invalid") return "none";
+    if (answer.value.verdict === "taken") fleet.passedOn(workerId, claim);
+    return answer.value.verdict;
+  }
+
+  /** Somebody thinks that this worker is the best for it. */
+  async #nudged(body: Uint8Array): Promise<"taken" | "refused"> {
+    const decoded = decode(SessionClaim, body);
+    if (decoded.kind === "invalid" || this.#stopping.signal.aborted) return "refused";
+    const claim = decoded.value;
+    const { fleet, taker } = this.#init;
+    if (place([fleet.self()], claim).kind === "none") return "refused";
+    try {
+      const take = await taker.take(claim);
+      if (take === "full") return "refused";
+      this.#announce(claim, { kind: take });
+      return "taken"; // by us or by somebody: the claim is settled
+    } catch (error) {
+      this.#complain(`claim of ${claim.sessionId}`, error);
+      return "refused";
+    }
+  }
+
+  /** Q3. Its message still rests in the queue; whoever gets it next finds the key. */
+  async #again(claim: SessionClaim): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    try {
+      const verdict = await this.#judge(claim, 1);
+      if (verdict.kind === "refused") this.#waiting.add(keyOf(claim), claim, this.#init.timing.restMaxMs);
+      else this.#announce(claim, verdict);
+    } catch (error) {
+      this.#complain(`claim of ${claim.sessionId}`, error);
+    }
+  }
+
+  async #unreadable(delivery: Delivery, message: string): Promise<void> {
+    if (delivery.deliveries < triesToParse) return delivery.nak(this.#restMs(delivery.deliveries));
+    const { deps } = this.#init;
+    await deadLetter(deps, delivery, "claim", { code: "invalid_claim", message });
+  }
+
+  #restMs(deliveries: number): number {
+    const { restMinMs, restMaxMs } = this.#init.timing;
+    return backoffMs({ initialMs: restMinMs, maxMs: restMaxMs, factor: 1.6 }, Math.min(deliveries, 20));
+  }
+
+  #ensureConsumer(type: string): Promise<void> {
+    const { bus, names } = this.#init.deps;
+    return bus.ensureConsumer({
+      stream: names.claimsStream,
+      name: names.claimConsumer(type),
+      filter: names.claimsOf(type),
+      ackWaitMs: this.#init.timing.claimAckMs,
+      maxAckPending,
+    });
+  }
+
+  #announce({ sessionId, type }: SessionClaim, verdict: Verdict): void {
+    const { announce } = this.#init.deps.runtime;
+    const { kind } = verdict;
+    if (kind === "taken" || kind === "raced") {
+      announce({ kind: "claim.seen", sessionId, type, verdict: kind });
+      return;
+    }
+    const why = kind === "forwarded" ? `to ${verdict.to}` : verdict.why;
+    announce({ kind: "claim.seen", sessionId, type, verdict: kind === "unanswered" ? "refused" : kind, why });
+  }
+
+  #complain(where: string, error: unknown): void {
+    if (this.#stopping.signal.aborted && isFault(error, "transient")) return;
+    const { code, message } = toFailure(error);
+    this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}
+
+const NudgeAnswer = z.object({ verdict: z.enum(["taken", "refused"]) });
+
+const keyOf = (claim: SessionClaim): string => leaseKeys.session(claim.sessionId, claim.attachment);

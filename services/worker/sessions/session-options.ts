@@ -1,0 +1,41 @@
+/** What holds for one session: itself, then its type, then the worker, in that order of precedence. */
+import type { SessionClaim } from "../../../schemas/index.ts";
+import type { AnySession } from "../../../shared/definitions/index.ts";
+import { parseDuration } from "../../../shared/runtime/index.ts";
+import type { WorkerConfig } from "../config.ts";
+
+export function leaseTtlOf(
+  claim: SessionClaim,
+  definition: AnySession | undefined,
+  config: WorkerConfig,
+): number {
+  const ofType = definition?.options.leaseTtl;
+  return (
+    claim.leaseTtlMs ??
+    (ofType === undefined ? config.sessions.leaseTtlMs : parseDuration(ofType, `leaseTtl of ${claim.type}`))
+  );
+}
+
+/** 0: never. */
+export function idleTimeoutOf(
+  claim: SessionClaim,
+  definition: AnySession | undefined,
+  config: WorkerConfig,
+): number {
+  const ofType = definition?.options.idleTimeout;
+  return (
+    claim.idleTimeoutMs ??
+    (ofType === undefined
+      ? config.sessions.idleTimeoutMs
+      : parseDuration(ofType, `idleTimeout of ${claim.type}`))
+  );
+}
+
+/** The worker's own limit for the type beats the type's. */
+export function maxPerWorkerOf(
+  type: string,
+  definition: AnySession | undefined,
+  config: WorkerConfig,
+): number {
+  return config.sessions.maxPerType[type] ?? definition?.options.maxPerWorker ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,55 @@
+/** What this worker has warm, and which models it loaded: hints for placement and facts for people. */
+import type { WorkerInfo } from "../../../schemas/index.ts";
+import type { Clock } from "../../../shared/runtime/index.ts";
+import type { ModelFacts } from "../hosts/protocol.ts";
+import type { Attachment } from "./attachment.ts";
+
+/** How long a key counts as warm after the last session that had it left. */
+const cooledAfterMs = 600_000;
+const mostKeys = 100;
+const mostModels = 50;
+
+export class Warmth {
+  readonly #clock: Clock;
+  readonly #left = new Map<string, number>();
+  readonly #models = new Map<string, ModelFacts>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  loaded(model: ModelFacts): void {
+    this.#models.delete(model.name);
+    this.#models.set(model.name, model);
+    if (this.#models.size > mostModels) this.#models.delete([...this.#models.keys()][0] ?? "");
+  }
+
+  left(attachment: Attachment): void {
+    const { affinityKey } = attachment.claim;
+    if (!isChosen(attachment)) return;
+    this.#left.delete(affinityKey);
+    this.#left.set(affinityKey, this.#clock.monotonic());
+    if (this.#left.size > mostKeys) this.#left.delete([...this.#left.keys()][0] ?? "");
+  }
+
+  keys(held: readonly Attachment[]): string[] {
+    const now = this.#clock.monotonic();
+    for (const [key, leftAt] of this.#left) if (now - leftAt > cooledAfterMs) this.#left.delete(key);
+    const chosen = held.filter(isChosen).map((attachment) => attachment.claim.affinityKey);
+    return [...new Set([...chosen, ...this.#left.keys()])];
+  }
+
+  models(): WorkerInfo["models"] {
+    return [...this.#models.values()];
+  }
+}
+
+/**
+ * Only keys somebody chose attract. The key made from type and config is the same for every session of a plain type:
+ * if it counted, the first worker to hold one would be filled up while the others stand idle.
+ */
+function isChosen({ claim, definition }: Attachment): boolean {
+  if (definition?.options.affinityKey === claim.affinityKey) return true;
+  const made = claim.affinityKey.startsWith(`${claim.type}-`) && /-[0-9a-z]{1,7}$/.test(claim.affinityKey);
+  return !made;
+}

@@ -1,0 +1,108 @@
+/**
+ * Work for the sessions held here, through one consumer of this incarnation (S4).
+ *
+ * W1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
+ *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
+ * W2 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
+ */
+import { SessionWork } from "../../../schemas/index.ts";
+import { type Consumption, type Delivery, decode } from "../../../shared/bus/index.ts";
+import { toFailure } from "../../../shared/errors/index.ts";
+import { once, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { deadLetter } from "./dead-letter.ts";
+import type { SessionDeps, SessionTiming } from "./session-deps.ts";
+
+const ackWaitMs = 30_000;
+const atATime = 500;
+
+export type OnWork = (sessionId: string, work: SessionWork) => boolean;
+
+export class WorkFeed implements Service {
+  readonly #deps: SessionDeps;
+  readonly #timing: SessionTiming;
+  readonly #onWork: OnWork;
+  readonly #consumer: string;
+  readonly #stopping = new AbortController();
+  #consumption: Consumption | undefined;
+  #following: Promise<void> | undefined;
+
+  constructor(deps: SessionDeps, timing: SessionTiming, onWork: OnWork) {
+    this.#deps = deps;
+    this.#timing = timing;
+    this.#onWork = onWork;
+    this.#consumer = deps.names.workerConsumer(deps.identity.workerId);
+  }
+
+  async start(): Promise<void> {
+    this.#consumption = await this.#consume();
+    this.#following = this.#follow(this.#consumption);
+  }
+
+  stop = once(async () => {
+    const { bus, names } = this.#deps;
+    this.#stopping.abort();
+    await this.#consumption?.stop();
+    await this.#following;
+    // This incarnation never comes back; without this the server would keep the consumer until it is found idle.
+    await bus.deleteConsumer(names.sessionsStream, this.#consumer).catch((error: unknown) => {
+      this.#complain("removal of the work consumer", error);
+    });
+  });
+
+  async #follow(first: Consumption): Promise<void> {
+    let consumption = first;
+    while ((await consumption.ended) === "gone" && !this.#stopping.signal.aborted) {
+      const again = await this.#consumeAgain();
+      if (!again) return;
+      this.#consumption = consumption = again;
+    }
+  }
+
+  async #consumeAgain(): Promise<Consumption | undefined> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        return await this.#consume();
+      } catch (error) {
+        this.#complain("work of sessions", error);
+        await sleep(this.#deps.runtime.clock, 500, signal);
+      }
+    }
+    return undefined;
+  }
+
+  async #consume(): Promise<Consumption> {
+    const { bus, names, identity } = this.#deps;
+    const stream = names.sessionsStream;
+    await bus.ensureConsumer({
+      stream,
+      name: this.#consumer,
+      filter: names.sessionWorkOf(identity.workerId),
+      ackWaitMs,
+      maxAckPending: 10_000,
+      inactiveMs: this.#timing.queueInactiveMs,
+    });
+    const onMessage = (delivery: Delivery) => this.#receive(delivery);
+    return bus.consume(stream, this.#consumer, { maxMessages: atATime, onMessage });
+  }
+
+  #receive(delivery: Delivery): void {
+    const sessionId = delivery.subject.split(".").at(-1) ?? "";
+    const decoded = decode(SessionWork, delivery.body);
+    if (decoded.kind === "invalid") {
+      const reason = { code: "invalid_work", message: decoded.message };
+      void deadLetter(this.#deps, delivery, "session", reason);
+      return;
+    }
+    delivery.ack(); // W1
+    const work = decoded.value;
+    if (this.#onWork(sessionId, work) || work.kind !== "call") return;
+    const { instanceId, of } = work.task;
+    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // W2
+  }
+
+  #complain(where: string, error: unknown): void {
+    const { code, message } = toFailure(error);
+    this.#deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}
