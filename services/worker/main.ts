@@ -6,6 +6,7 @@ import { type Environment, readConfig } from "../config.ts";
 import { runService } from "../run-service.ts";
 import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./config.ts";
 import { createIdentity } from "./identity.ts";
+import { sessionSide } from "./session-side.ts";
 import { workerSettings } from "./settings.ts";
 import { Worker } from "./worker.ts";
 
@@ -19,13 +20,16 @@ export async function runWorker(env: Environment): Promise<void> {
   await runService(
     env,
     "worker",
-    ({ bus, names, runtime }) => {
+    ({ bus, names, runtime, connection }) => {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
       return new Worker(
         { bus, names, runtime, app, identity, config, payloads },
-        // As if the process had been told: it stops what is left and goes.
-        { onDrained: () => process.kill(process.pid, "SIGTERM") },
+        {
+          sessions: (deps) => sessionSide(deps, connection, engine.appPath),
+          // As if the process had been told: it stops what is left and goes.
+          onDrained: () => process.kill(process.pid, "SIGTERM"),
+        },
       );
     },
     { settings: workerSettings },

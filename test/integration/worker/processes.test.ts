@@ -85,7 +85,11 @@ it("lives on when user code forgets a promise that fails", async () => {
 it("a task that kills its workers is poisoned after the last of its deliveries", async () => {
   const env = { WORKER_MAX_DELIVERIES: "2" };
   await rig.publishTask({ instanceId: "i-deadly", name: "deadly" });
-  for (let death = 1; death <= 2; death++) expect(await (await start(env)).exited).toBe("SIGKILL");
+  for (let death = 1; death <= 2; death++) {
+    const victim = forkWorker({ NATS_URL: rig.nats.url, HOLDFAST_APP: app, WORKER_ACK_WAIT: "1s", ...env });
+    running.add(victim);
+    expect(await victim.exited).toBe("SIGKILL");
+  }
   await start(env);
   const report = await rig.report("i-deadly");
   expect(report.result).toMatchObject({ kind: "failed", error: { code: "poisoned", retryable: false } });
