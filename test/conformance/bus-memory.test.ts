@@ -1,0 +1,20 @@
+import { sleep } from "../../shared/runtime/index.ts";
+import { MemoryBroker } from "../support/memory-bus.ts";
+import { freeRunning, SimulatedClock } from "../support/simulated-clock.ts";
+import { busConformance } from "./bus.ts";
+
+busConformance("the twin", async () => {
+  const clock = new SimulatedClock();
+  const time = freeRunning(clock);
+  const broker = new MemoryBroker({ clock, seed: 7 });
+  return {
+    clock,
+    connect: async () => broker.connect(),
+    crash: async (downMs) => {
+      broker.stop();
+      await sleep(clock, downMs);
+      broker.start();
+    },
+    close: async () => time.stop(),
+  };
+});

@@ -1,0 +1,12 @@
+/**
+ * The seeded twin of the bus: one broker in memory, many clients, virtual time if wanted, faults by the dice.
+ *
+ *     const clock = new SimulatedClock();
+ *     const broker = new MemoryBroker({ clock, seed, faults: someFaults });
+ *     const bus = broker.connect();          // a Bus; bus.disconnect(), bus.reconnect(), bus.kill()
+ *     broker.stop(); broker.start();         // the server itself, storage kept
+ *     broker.fate.hits                       // which faults really struck
+ */
+export { type BusFaults, noFaults, someFaults } from "./memory/faults.ts";
+export { MemoryBroker, type MemoryBrokerOptions } from "./memory/memory-broker.ts";
+export type { MemoryBus } from "./memory/memory-client.ts";

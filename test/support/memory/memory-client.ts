@@ -1,0 +1,365 @@
+/** The bus as one client of the broker sees it. It can be cut off and killed. */
+import { ObjectBlobs } from "../../../shared/bus/blobs.ts";
+import type {
+  BlobStore,
+  Bus,
+  BusState,
+  ConsumerInfo,
+  ConsumerSpec,
+  Consumption,
+  CoreMessage,
+  Delivery,
+  Headers,
+  PublishOptions,
+  PublishOutcome,
+  Reply,
+  Stoppable,
+  StoredMessage,
+  StreamInfo,
+  StreamSpec,
+} from "../../../shared/bus/bus.ts";
+import { headersOf } from "../../../shared/bus/nats/publish.ts";
+import { toWire } from "../../../shared/bus/nats/wire.ts";
+import { Fault } from "../../../shared/errors/index.ts";
+import type { Announce } from "../../../shared/runtime/index.ts";
+import { ClientState, never } from "./client-state.ts";
+import type { MemoryBroker } from "./memory-broker.ts";
+import { MemoryConsumer } from "./memory-consumer.ts";
+import type { MemoryStream } from "./memory-stream.ts";
+import { MemoryTail, type TailOptions } from "./memory-tail.ts";
+import type { Subscriber } from "./plain-messages.ts";
+import { overlap } from "./subject-match.ts";
+import { Taking } from "./taking.ts";
+
+const defaultTimeoutMs = 5_000;
+
+export class MemoryBus implements Bus {
+  readonly blobs: BlobStore;
+  readonly #broker: MemoryBroker;
+  readonly #state: ClientState;
+  readonly #takings = new Set<Taking>();
+  readonly #tails = new Set<MemoryTail>();
+  readonly #subscribers = new Set<Subscriber>();
+
+  constructor(broker: MemoryBroker, blobBucket: string, announce: Announce) {
+    this.#broker = broker;
+    this.#state = new ClientState(broker.clock, broker.fate, announce);
+    this.blobs = new ObjectBlobs(this, blobBucket, { replicas: 1 });
+    if (!broker.isUp) this.#state.disconnect();
+  }
+
+  // what tests do to it
+
+  disconnect(): void {
+    this.#state.disconnect();
+  }
+
+  reconnect(): void {
+    if (this.#broker.isUp) this.#state.reconnect();
+  }
+
+  /** As kill -9: nothing it holds is given back, nothing it asked for is ever answered. */
+  kill(): void {
+    this.#state.kill();
+    this.#drop();
+  }
+
+  get killed(): boolean {
+    return this.#state.killed;
+  }
+
+  // storage
+
+  ensureStream(spec: StreamSpec): Promise<{ created: boolean }> {
+    return this.#state.ask(() => {
+      const others = this.#broker.overlapping(spec.subjects).filter((other) => other.spec.name !== spec.name);
+      if (others.length > 0) {
+        throw new Fault("config", {
+          code: "subjects_taken",
+          message: `${spec.name}: ${others[0]?.spec.name}`,
+        });
+      }
+      const there = this.#broker.streams.get(spec.name)?.spec;
+      if (there && (there.retention !== spec.retention || there.transform?.to !== spec.transform?.to)) {
+        throw new Fault("config", {
+          code: "stream_mismatch",
+          message: `stream ${spec.name} exists otherwise`,
+        });
+      }
+      return { created: this.#broker.ensure(spec) !== undefined };
+    });
+  }
+
+  deleteStream(name: string): Promise<boolean> {
+    return this.#state.ask(() => this.#broker.delete(name));
+  }
+
+  streamInfo(name: string): Promise<StreamInfo | undefined> {
+    return this.#state.ask(() => {
+      const stream = this.#broker.streams.get(name);
+      return (
+        stream && {
+          name,
+          messages: stream.size,
+          bytes: stream.bytes,
+          firstSeq: stream.firstSeq,
+          lastSeq: stream.lastSeq,
+          consumers: stream.consumers.size,
+          replicas: stream.spec.replicas ?? 1,
+        }
+      );
+    });
+  }
+
+  streamNames(subjectFilter: string): Promise<string[]> {
+    return this.#state.ask(() => this.#broker.overlapping([subjectFilter]).map((stream) => stream.spec.name));
+  }
+
+  streamCount(): Promise<number> {
+    return this.#state.ask(() => this.#broker.streams.size);
+  }
+
+  async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
+    toWire(headersOf(options)); // refuses what the real one refuses
+    if (body.length > this.#broker.maxPayloadBytes) {
+      throw new Fault("contract", { code: "payload_too_large", message: `${body.length} bytes` });
+    }
+    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+    if (!(await this.#state.ready(timeoutMs))) return this.#unknown(0);
+    const { fate } = this.#broker;
+    if (fate.strikes("publishLost")) return this.#unknown(timeoutMs);
+    if (fate.strikes("publishLate")) {
+      this.#broker.after(timeoutMs + fate.upTo(timeoutMs), () => {
+        try {
+          this.#stream(subject).publish(subject, body, options);
+        } catch {
+          return; // refused, and nobody is there to hear it
+        }
+      });
+      return this.#unknown(timeoutMs);
+    }
+    if (!(await this.#state.out())) return this.#unknown(0);
+    const outcome = this.#stream(subject).publish(subject, body, options);
+    if (fate.strikes("publishUnanswered")) return this.#unknown(timeoutMs);
+    return (await this.#state.back()) ? outcome : this.#unknown(0);
+  }
+
+  last(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.last(subject));
+  }
+
+  read(stream: string, subject: string, fromSeq = 1, limit?: number): Promise<StoredMessage[] | undefined> {
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.read(subject, fromSeq).slice(0, limit));
+  }
+
+  async *lastPerSubject(stream: string, filter: string): AsyncGenerator<StoredMessage, void, undefined> {
+    yield* await this.#state.ask(() => this.#named(stream).lastPerSubject(filter));
+  }
+
+  deleteMessage(stream: string, seq: number): Promise<boolean> {
+    return this.#state.ask(() => {
+      const found = this.#broker.streams.get(stream);
+      return found !== undefined && !found.spec.immutable && found.remove(seq);
+    });
+  }
+
+  purge(stream: string, filter: string): Promise<number> {
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.purge(filter) ?? 0);
+  }
+
+  // delivery
+
+  ensureConsumer(spec: ConsumerSpec): Promise<void> {
+    return this.#state.ask(() => {
+      const stream = this.#named(spec.stream);
+      if (stream.consumers.has(spec.name)) return;
+      const clash =
+        stream.spec.retention === "workqueue" &&
+        [...stream.consumers.values()].some((other) => overlap(other.spec.filter, spec.filter));
+      if (clash) throw new Fault("bug", { code: "nats_error", message: "filters of a work queue overlap" });
+      stream.consumers.set(spec.name, new MemoryConsumer(spec, stream, this.#broker, this.#broker.fate));
+    });
+  }
+
+  deleteConsumer(stream: string, name: string): Promise<boolean> {
+    return this.#state.ask(() => {
+      const consumer = this.#broker.streams.get(stream)?.consumers.get(name);
+      consumer?.end();
+      return consumer !== undefined;
+    });
+  }
+
+  consumers(stream: string): Promise<ConsumerInfo[]> {
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.infos() ?? []);
+  }
+
+  async consume(
+    stream: string,
+    consumer: string,
+    options: { maxMessages: number; onMessage: (message: Delivery) => void },
+  ): Promise<Consumption> {
+    const found = await this.#state.ask(() => this.#consumer(stream, consumer));
+    return this.#take(found, options.maxMessages, options.onMessage);
+  }
+
+  async next(
+    stream: string,
+    consumer: string,
+    options: { expiresMs: number; signal?: AbortSignal },
+  ): Promise<Delivery | undefined> {
+    if (options.signal?.aborted) return undefined;
+    const found = await this.#state.ask(() => this.#consumer(stream, consumer));
+    let delivery: Delivery | undefined;
+    const taking: Taking = this.#take(found, 1, (message) => {
+      if (delivery !== undefined) return message.nak();
+      delivery = message;
+      stop();
+    });
+    const stop = () => void taking.stop();
+    const timer = this.#broker.clock.after(options.expiresMs, stop);
+    options.signal?.addEventListener("abort", stop, { once: true });
+    const how = await taking.ended;
+    timer.cancel();
+    options.signal?.removeEventListener("abort", stop);
+    if (this.#state.killed) return never();
+    if (how === "gone" && delivery === undefined) throw consumerGone(stream, consumer);
+    return delivery;
+  }
+
+  async tail(stream: string, filter: string, options: TailOptions): Promise<Stoppable> {
+    const { clock, fate, tails } = this.#broker;
+    const tail = await this.#state.ask(
+      () => new MemoryTail(this.#state, clock, fate, this.#named(stream), filter, options),
+    );
+    this.#tails.add(tail);
+    tails.set(tail, stream);
+    return {
+      stop: async () => {
+        this.#tails.delete(tail);
+        tails.delete(tail);
+        await tail.stop();
+      },
+    };
+  }
+
+  // plain messages
+
+  send(subject: string, body: Uint8Array, headers: Headers = {}): void {
+    this.#broker.plain.send(this.#state, subject, body, headers);
+  }
+
+  async request(
+    subject: string,
+    body: Uint8Array,
+    options: { timeoutMs: number; headers?: Headers },
+  ): Promise<Reply> {
+    if (!(await this.#state.ready(options.timeoutMs))) return { kind: "timeout" };
+    return this.#broker.plain.request(this.#state, subject, body, options);
+  }
+
+  async subscribe(
+    subject: string,
+    options: { queue?: string },
+    onMessage: (message: CoreMessage) => void,
+  ): Promise<Stoppable> {
+    const subscriber: Subscriber = { client: this.#state, filter: subject, queue: options.queue, onMessage };
+    await this.#state.ask(() => this.#broker.plain.subscribers.add(subscriber));
+    this.#subscribers.add(subscriber);
+    return {
+      stop: async () => {
+        this.#subscribers.delete(subscriber);
+        this.#broker.plain.subscribers.delete(subscriber);
+      },
+    };
+  }
+
+  // connection
+
+  get maxPayloadBytes(): number {
+    return this.#broker.maxPayloadBytes;
+  }
+
+  serverId(): string {
+    return this.#broker.serverId;
+  }
+
+  serverVersion(): string {
+    return "2.15.0";
+  }
+
+  connected(): boolean {
+    return this.#state.up;
+  }
+
+  onState(listener: (state: BusState) => void): () => void {
+    return this.#state.onState(listener);
+  }
+
+  flush(): Promise<void> {
+    return this.#state.ask(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    if (this.#state.over) return;
+    await Promise.all([...this.#takings].map((taking) => taking.stop()));
+    this.#drop();
+    this.#state.close();
+  }
+
+  #drop(): void {
+    for (const taking of this.#takings) taking.abandon();
+    for (const tail of this.#tails) {
+      this.#broker.tails.delete(tail);
+      void tail.stop();
+    }
+    for (const subscriber of this.#subscribers) this.#broker.plain.subscribers.delete(subscriber);
+    this.#takings.clear();
+    this.#tails.clear();
+    this.#subscribers.clear();
+  }
+
+  #take(consumer: MemoryConsumer, max: number, onMessage: (message: Delivery) => void): Taking {
+    const taking = new Taking(this.#state, consumer, max, onMessage);
+    this.#takings.add(taking);
+    void taking.ended.then(() => this.#takings.delete(taking));
+    return taking;
+  }
+
+  /** B1: after the time the publisher would have waited, or at once where the connection went. */
+  #unknown(afterMs: number): Promise<PublishOutcome> {
+    if (this.#state.over && !this.#state.killed) throw this.#state.unavailable();
+    if (afterMs === 0) return Promise.resolve({ kind: "unknown" });
+    return new Promise((resolve) => {
+      this.#broker.clock.after(afterMs, () => {
+        if (!this.#state.killed) resolve({ kind: "unknown" });
+      });
+    });
+  }
+
+  #stream(subject: string): MemoryStream {
+    const stream = this.#broker.streamFor(subject);
+    if (!stream) throw noStream(`publish to ${subject}`);
+    return stream;
+  }
+
+  #named(name: string): MemoryStream {
+    const stream = this.#broker.streams.get(name);
+    if (!stream) throw noStream(name);
+    return stream;
+  }
+
+  #consumer(stream: string, name: string): MemoryConsumer {
+    const consumer = this.#broker.streams.get(stream)?.consumers.get(name);
+    if (!consumer) throw consumerGone(stream, name);
+    return consumer;
+  }
+}
+
+const noStream = (doing: string): Fault =>
+  new Fault("transient", { code: "no_stream", message: `${doing}: no stream answers` });
+
+const consumerGone = (stream: string, consumer: string): Fault =>
+  new Fault("transient", {
+    code: "consumer_gone",
+    message: `consumer ${consumer} of ${stream} does not exist`,
+  });

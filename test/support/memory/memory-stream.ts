@@ -1,0 +1,252 @@
+/** One stream in memory: sequences, fences, windows, limits, expiry, schedules. The server's rules, none of its speed. */
+import type {
+  ConsumerInfo,
+  PublishOptions,
+  PublishOutcome,
+  StoredMessage,
+  StreamSpec,
+} from "../../../shared/bus/bus.ts";
+import { Fault } from "../../../shared/errors/index.ts";
+import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+import type { Fate } from "./faults.ts";
+import type { MemoryConsumer } from "./memory-consumer.ts";
+import { matches } from "./subject-match.ts";
+import { transformed } from "./transform.ts";
+
+export interface Kept extends StoredMessage {
+  timers: Timer[];
+}
+
+/** Time as the broker knows it: nothing happens in it while it is down. */
+export interface ServerTime {
+  clock: Clock;
+  /** Runs `fn` after `ms`, or as soon as the broker is up again. */
+  after(ms: number, fn: () => void): Timer;
+}
+
+const defaultDedupeMs = 120_000;
+
+export class MemoryStream {
+  readonly spec: StreamSpec;
+  readonly consumers = new Map<string, MemoryConsumer>();
+  /** Views and consumers that want to know of new messages. */
+  readonly listeners = new Set<() => void>();
+  readonly #time: ServerTime;
+  readonly #fate: Fate;
+  readonly #messages = new Map<number, Kept>();
+  readonly #bySubject = new Map<string, number[]>();
+  readonly #seen = new Map<string, { seq: number; at: number }>();
+  #lastSeq = 0;
+  #bytes = 0;
+
+  constructor(spec: StreamSpec, time: ServerTime, fate: Fate) {
+    this.spec = spec;
+    this.#time = time;
+    this.#fate = fate;
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get firstSeq(): number {
+    for (const seq of this.#messages.keys()) return seq;
+    return this.#lastSeq === 0 ? 0 : this.#lastSeq + 1;
+  }
+
+  get size(): number {
+    return this.#messages.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  takes(subject: string): boolean {
+    return this.spec.subjects.some((filter) => matches(filter, subject));
+  }
+
+  publish(subject: string, body: Uint8Array, options: PublishOptions): PublishOutcome {
+    this.#check(subject, options);
+    const stored = transformed(this.spec.transform, subject);
+    const now = this.#time.clock.now();
+    if (options.msgId !== undefined) {
+      const before = this.#seen.get(options.msgId);
+      if (before && now - before.at < (this.spec.dedupeWindowMs ?? defaultDedupeMs)) {
+        return { kind: "stored", seq: before.seq, duplicate: true };
+      }
+    }
+    if (options.expectLastSeq !== undefined && (this.lastSeqOf(stored) ?? 0) !== options.expectLastSeq) {
+      return { kind: "conflict" };
+    }
+    if (options.schedule || options.headers?.["Nats-Rollup"] === "sub") this.#removeAll(stored);
+    const kept = this.#store(stored, body, wireHeaders(options));
+    if (options.msgId !== undefined) this.#seen.set(options.msgId, { seq: kept.seq, at: now });
+    if (options.ttlMs !== undefined) this.#expire(kept, options.ttlMs);
+    if (this.spec.maxAgeMs) this.#expire(kept, this.spec.maxAgeMs);
+    if (options.schedule) this.#schedule(kept, options.schedule);
+    this.#announce();
+    return { kind: "stored", seq: kept.seq, duplicate: false };
+  }
+
+  get(seq: number): StoredMessage | undefined {
+    return this.#messages.get(seq);
+  }
+
+  lastSeqOf(subject: string): number | undefined {
+    return this.#bySubject.get(subject)?.at(-1);
+  }
+
+  last(subject: string): StoredMessage | undefined {
+    const seq = this.lastSeqOf(subject);
+    return seq === undefined ? undefined : this.#messages.get(seq);
+  }
+
+  read(filter: string, fromSeq: number): StoredMessage[] {
+    const exact = this.#bySubject.get(filter);
+    const seqs = exact ?? [...this.#messages.keys()];
+    const found: StoredMessage[] = [];
+    for (const seq of seqs) {
+      const message = this.#messages.get(seq);
+      if (seq >= fromSeq && message && (exact || matches(filter, message.subject))) found.push(message);
+    }
+    return found;
+  }
+
+  lastPerSubject(filter: string): StoredMessage[] {
+    const found: StoredMessage[] = [];
+    for (const [subject, seqs] of this.#bySubject) {
+      const message = matches(filter, subject) ? this.#messages.get(seqs.at(-1) ?? 0) : undefined;
+      if (message) found.push(message);
+    }
+    return found.sort((a, b) => a.seq - b.seq);
+  }
+
+  /** Next message at or after the sequence that matches. */
+  nextFrom(seq: number, filter: string): StoredMessage | undefined {
+    for (let at = Math.max(seq, this.firstSeq); at <= this.#lastSeq; at++) {
+      const message = this.#messages.get(at);
+      if (message && matches(filter, message.subject)) return message;
+    }
+    return undefined;
+  }
+
+  remove(seq: number): boolean {
+    const message = this.#messages.get(seq);
+    if (!message) return false;
+    for (const timer of message.timers) timer.cancel();
+    this.#messages.delete(seq);
+    this.#bytes -= message.body.length;
+    const seqs = this.#bySubject.get(message.subject);
+    if (seqs) {
+      seqs.splice(seqs.indexOf(seq), 1);
+      if (seqs.length === 0) this.#bySubject.delete(message.subject);
+    }
+    for (const consumer of this.consumers.values()) consumer.forget(seq);
+    return true;
+  }
+
+  purge(filter: string): number {
+    if (this.spec.immutable) throw new Fault("contract", { code: "immutable", message: "purge is denied" });
+    const doomed = this.read(filter, 0);
+    for (const message of doomed) this.remove(message.seq);
+    return doomed.length;
+  }
+
+  close(): void {
+    for (const seq of [...this.#messages.keys()]) this.remove(seq);
+    for (const consumer of [...this.consumers.values()]) consumer.end();
+    this.listeners.clear();
+  }
+
+  infos(): ConsumerInfo[] {
+    return [...this.consumers.values()].map((consumer) => consumer.info());
+  }
+
+  #check(subject: string, options: PublishOptions): void {
+    const { ttlMs, schedule } = options;
+    if (ttlMs !== undefined && this.spec.markerTtlMs === undefined) {
+      throw new Fault("config", { code: "ttl_disabled", message: `${this.spec.name} has no times to live` });
+    }
+    if (schedule && (!this.spec.schedules || schedule.target === subject || !this.takes(schedule.target))) {
+      throw new Fault("contract", { code: "invalid_schedule", message: `target ${schedule.target}` });
+    }
+  }
+
+  #store(subject: string, body: Uint8Array, headers: Record<string, string>): Kept {
+    const seq = ++this.#lastSeq;
+    const kept: Kept = { subject, seq, at: this.#time.clock.now(), headers, body: body.slice(), timers: [] };
+    this.#messages.set(seq, kept);
+    this.#bytes += kept.body.length;
+    const seqs = this.#bySubject.get(subject) ?? [];
+    this.#bySubject.set(subject, seqs);
+    seqs.push(seq);
+    const { maxMsgsPerSubject, maxBytes } = this.spec;
+    while (maxMsgsPerSubject !== undefined && seqs.length > maxMsgsPerSubject) this.remove(seqs[0] ?? 0);
+    while (maxBytes !== undefined && this.#bytes > maxBytes && this.#messages.size > 1)
+      this.remove(this.firstSeq);
+    return kept;
+  }
+
+  /** Expiry of the last message of a subject leaves a marker, which goes by itself. */
+  #expire(kept: Kept, afterMs: number): void {
+    const late = this.#fate.within("markerDelayMs");
+    const expire = () => {
+      const wasLast = this.lastSeqOf(kept.subject) === kept.seq;
+      const isMarker = kept.headers["Nats-Marker-Reason"] !== undefined;
+      if (!this.remove(kept.seq)) return;
+      const { markerTtlMs } = this.spec;
+      if (!wasLast || isMarker || markerTtlMs === undefined) return;
+      const marker = this.#store(kept.subject, new Uint8Array(0), {
+        "Nats-Marker-Reason": "MaxAge",
+        "Nats-TTL": `${markerTtlMs / 1000}s`,
+      });
+      this.#expire(marker, markerTtlMs);
+      this.#announce();
+    };
+    kept.timers.push(this.#time.after(afterMs + late, expire));
+  }
+
+  #schedule(kept: Kept, schedule: { at: number; target: string }): void {
+    const wait = Math.max(0, schedule.at - this.#time.clock.now()) + this.#fate.within("scheduleDelayMs");
+    const fire = () => {
+      if (!this.remove(kept.seq)) return;
+      const headers: Record<string, string> = {};
+      for (const [name, value] of Object.entries(kept.headers)) if (!own.has(name)) headers[name] = value;
+      headers["Nats-Scheduler"] = kept.subject;
+      headers["Nats-Schedule-Next"] = "purge";
+      this.publish(schedule.target, kept.body, { headers });
+    };
+    kept.timers.push(this.#time.after(wait, fire));
+  }
+
+  #removeAll(subject: string): void {
+    for (const seq of [...(this.#bySubject.get(subject) ?? [])]) this.remove(seq);
+  }
+
+  #announce(): void {
+    for (const listener of [...this.listeners]) listener();
+  }
+}
+
+const own = new Set([
+  "Nats-Msg-Id",
+  "Nats-Expected-Last-Subject-Sequence",
+  "Nats-TTL",
+  "Nats-Schedule",
+  "Nats-Schedule-Target",
+]);
+
+function wireHeaders(options: PublishOptions): Record<string, string> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (options.msgId !== undefined) headers["Nats-Msg-Id"] = options.msgId;
+  if (options.expectLastSeq !== undefined) {
+    headers["Nats-Expected-Last-Subject-Sequence"] = String(options.expectLastSeq);
+  }
+  if (options.ttlMs !== undefined) headers["Nats-TTL"] = `${options.ttlMs / 1000}s`;
+  if (options.schedule) {
+    headers["Nats-Schedule"] = `@at ${new Date(options.schedule.at).toISOString()}`;
+    headers["Nats-Schedule-Target"] = options.schedule.target;
+  }
+  return headers;
+}

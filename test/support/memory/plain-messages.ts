@@ -1,0 +1,93 @@
+/** Plain publish, subscribe and request: at most once, nobody keeps anything. */
+import type { CoreMessage, Headers, Reply } from "../../../shared/bus/bus.ts";
+import type { Clock } from "../../../shared/runtime/index.ts";
+import type { ClientState } from "./client-state.ts";
+import type { Fate } from "./faults.ts";
+import { matches } from "./subject-match.ts";
+
+export interface Subscriber {
+  client: ClientState;
+  filter: string;
+  queue: string | undefined;
+  onMessage: (message: CoreMessage) => void;
+}
+
+export class PlainMessages {
+  readonly subscribers = new Set<Subscriber>();
+  readonly #clock: Clock;
+  readonly #fate: Fate;
+
+  constructor(clock: Clock, fate: Fate) {
+    this.#clock = clock;
+    this.#fate = fate;
+  }
+
+  send(
+    from: ClientState,
+    subject: string,
+    body: Uint8Array,
+    headers: Headers,
+    reply?: CoreMessage["reply"],
+  ): void {
+    if (!from.up || this.#fate.strikes("plainLost")) return;
+    from.sendSoon(() => {
+      for (const subscriber of this.#receivers(subject)) {
+        this.#hop(() => {
+          if (!subscriber.client.up || !this.subscribers.has(subscriber)) return;
+          subscriber.client.guarded(`subscription to ${subscriber.filter}`, () =>
+            subscriber.onMessage({ subject, headers, body, reply }),
+          );
+        });
+      }
+    });
+  }
+
+  request(
+    from: ClientState,
+    subject: string,
+    body: Uint8Array,
+    options: { timeoutMs: number; headers?: Headers },
+  ): Promise<Reply> {
+    return new Promise((resolve) => {
+      let answered = false;
+      const settle = (reply: Reply) => {
+        if (answered || from.killed) return;
+        answered = true;
+        timer.cancel();
+        resolve(reply);
+      };
+      const timer = this.#clock.after(options.timeoutMs, () => settle({ kind: "timeout" }));
+      if (from.up && this.#receivers(subject).length === 0) {
+        this.#hop(() => settle({ kind: "nobody" }));
+        return;
+      }
+      this.send(from, subject, body, options.headers ?? {}, (answer, headers = {}) =>
+        this.#hop(() => {
+          if (from.up) settle({ kind: "reply", headers, body: answer });
+        }),
+      );
+    });
+  }
+
+  /** Everybody without a queue, and one of each queue. */
+  #receivers(subject: string): Subscriber[] {
+    const alone: Subscriber[] = [];
+    const queues = new Map<string, Subscriber[]>();
+    for (const subscriber of this.subscribers) {
+      if (!subscriber.client.up || !matches(subscriber.filter, subject)) continue;
+      if (subscriber.queue === undefined) alone.push(subscriber);
+      else queues.set(subscriber.queue, [...(queues.get(subscriber.queue) ?? []), subscriber]);
+    }
+    for (const members of queues.values()) {
+      const chosen = this.#fate.pick(members);
+      if (chosen) alone.push(chosen);
+    }
+    return alone;
+  }
+
+  #hop(arrive: () => void): void {
+    const ms = this.#fate.within("latencyMs");
+    if (ms > 0) this.#clock.after(ms, arrive);
+    else queueMicrotask(arrive);
+  }
+}

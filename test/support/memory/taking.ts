@@ -1,0 +1,103 @@
+/** One client's share of a consumer: never more out than asked for, and acknowledgements that know their client. */
+import type { Consumption, Delivery } from "../../../shared/bus/bus.ts";
+import type { ClientState } from "./client-state.ts";
+import type { MemoryConsumer, Taker } from "./memory-consumer.ts";
+
+export class Taking implements Taker, Consumption {
+  readonly ended: Promise<"stopped" | "gone">;
+  readonly #client: ClientState;
+  readonly #consumer: MemoryConsumer;
+  readonly #max: number;
+  readonly #onMessage: (message: Delivery) => void;
+  readonly #unsettled = new Map<number, Delivery>();
+  readonly #unlisten: () => void;
+  #over = false;
+  #end: (how: "stopped" | "gone") => void = () => undefined;
+
+  constructor(
+    client: ClientState,
+    consumer: MemoryConsumer,
+    max: number,
+    onMessage: (message: Delivery) => void,
+  ) {
+    this.#client = client;
+    this.#consumer = consumer;
+    this.#max = max;
+    this.#onMessage = onMessage;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#unlisten = client.onState((state) => {
+      if (state.kind === "reconnected") consumer.pump();
+    });
+    consumer.join(this);
+  }
+
+  room(): number {
+    return this.#over || !this.#client.up ? 0 : this.#max - this.#unsettled.size;
+  }
+
+  take(delivery: Delivery): void {
+    const wrapped = this.#wrap(delivery);
+    this.#unsettled.set(delivery.seq, wrapped);
+    this.#client.guarded("consumption", () => this.#onMessage(wrapped));
+  }
+
+  release(seq: number): void {
+    this.#unsettled.delete(seq);
+  }
+
+  gone(): void {
+    this.#finish("gone");
+  }
+
+  /** The client is dead: no word to anybody. */
+  abandon(): void {
+    this.#over = true;
+    this.#consumer.leave(this);
+  }
+
+  async stop(): Promise<void> {
+    this.#consumer.leave(this);
+    this.#finish("stopped");
+  }
+
+  #finish(how: "stopped" | "gone"): void {
+    this.#over = true;
+    this.#unlisten();
+    this.#end(how);
+  }
+
+  #wrap(delivery: Delivery): Delivery {
+    let settled = false;
+    const settle = (): boolean => {
+      if (settled || this.#client.killed) return false;
+      settled = true;
+      if (this.#unsettled.get(delivery.seq) === wrapped) this.#unsettled.delete(delivery.seq);
+      return true;
+    };
+    const send = (act: () => void) => {
+      this.#client.sendSoon(act);
+      this.#consumer.pump(); // there is room again
+    };
+    const wrapped: Delivery = {
+      ...delivery,
+      ack: () => {
+        if (settle()) send(() => delivery.ack());
+      },
+      ackSync: async () => {
+        if (!settle()) return false;
+        await this.#client.ask(() => delivery.ack());
+        this.#consumer.pump();
+        return true;
+      },
+      nak: (delayMs) => {
+        if (settle()) send(() => delivery.nak(delayMs));
+      },
+      working: () => {
+        if (!settled && this.#client.up) this.#client.sendSoon(() => delivery.working());
+      },
+    };
+    return wrapped;
+  }
+}

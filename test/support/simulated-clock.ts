@@ -1,0 +1,136 @@
+/**
+ * Virtual time. Nothing moves until it is told to; timers fire in the order they are due, and everything a timer set
+ * in motion is done before the next one fires, so a run depends on its seed alone.
+ */
+import type { Clock, Timer } from "../../shared/runtime/index.ts";
+
+interface Due {
+  at: number;
+  order: number;
+  run: () => void;
+}
+
+export class SimulatedClock implements Clock {
+  readonly #startedAt: number;
+  readonly #due: Due[] = [];
+  #elapsed = 0;
+  #order = 0;
+
+  constructor(startedAt = 1_700_000_000_000) {
+    this.#startedAt = startedAt;
+  }
+
+  now(): number {
+    return Math.floor(this.#startedAt + this.#elapsed);
+  }
+
+  monotonic(): number {
+    return this.#elapsed;
+  }
+
+  after(ms: number, fn: () => void): Timer {
+    const due: Due = { at: this.#elapsed + Math.max(0, ms), order: this.#order++, run: fn };
+    this.#insert(due);
+    return { cancel: () => this.#remove(due) };
+  }
+
+  /** Timers waiting. */
+  get pending(): number {
+    return this.#due.length;
+  }
+
+  /** When the next timer is due, in ms from now. */
+  get nextInMs(): number | undefined {
+    const next = this.#due[0];
+    return next && next.at - this.#elapsed;
+  }
+
+  /** Lets so much time pass. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#elapsed + ms;
+    await settle();
+    while (this.#due[0] && this.#due[0].at <= until) await this.#fire();
+    this.#elapsed = until;
+  }
+
+  /** Lets time pass until the fact holds. Throws when it did not within the limit. */
+  async runUntil(fact: () => boolean, limitMs = 600_000): Promise<void> {
+    const until = this.#elapsed + limitMs;
+    await settle();
+    while (!fact()) {
+      const next = this.#due[0];
+      if (!next || next.at > until) {
+        throw new Error(
+          `not so within ${limitMs} ms of virtual time (${next ? "time is over" : "nothing left to happen"})`,
+        );
+      }
+      await this.#fire();
+    }
+  }
+
+  /** Awaits while time passes by itself. */
+  async run<T>(work: Promise<T>, limitMs = 600_000): Promise<T> {
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    work.then(end, end);
+    await this.runUntil(() => done, limitMs);
+    return work;
+  }
+
+  /** Lets time pass until nothing is left to happen, at most so long. Tells which. */
+  async runUntilIdle(limitMs = 600_000): Promise<"idle" | "busy"> {
+    const until = this.#elapsed + limitMs;
+    await settle();
+    while (this.#due[0] && this.#due[0].at <= until) await this.#fire();
+    if (this.#due[0]) this.#elapsed = until;
+    return this.#due[0] ? "busy" : "idle";
+  }
+
+  async #fire(): Promise<void> {
+    const next = this.#due.shift();
+    if (!next) return;
+    this.#elapsed = Math.max(this.#elapsed, next.at);
+    next.run();
+    await settle();
+  }
+
+  #insert(due: Due): void {
+    let low = 0;
+    let high = this.#due.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = this.#due[middle];
+      if (other && (other.at < due.at || (other.at === due.at && other.order < due.order))) low = middle + 1;
+      else high = middle;
+    }
+    this.#due.splice(low, 0, due);
+  }
+
+  #remove(due: Due): void {
+    const index = this.#due.indexOf(due);
+    if (index >= 0) this.#due.splice(index, 1);
+  }
+}
+
+/** The microtask queue is empty when an immediate runs. */
+const realImmediate = setImmediate;
+const settle = (): Promise<void> => new Promise((resolve) => realImmediate(() => resolve()));
+
+/** Lets time run by itself, as fast as the work allows, until told to stop. For tests that just await. */
+export function freeRunning(clock: SimulatedClock): { stop(): void } {
+  let running = true;
+  const turn = async () => {
+    while (running) {
+      const next = clock.nextInMs;
+      await clock.advance(next ?? 0);
+    }
+  };
+  void turn();
+  return {
+    stop: () => {
+      running = false;
+    },
+  };
+}
