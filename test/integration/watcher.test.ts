@@ -89,7 +89,7 @@ test("nobody watched while it expired: told once by whoever comes first, and not
   await world.register("s8");
   await world.attach(owner, "s8");
   await owner.stop();
-  await expiryOf("s8");
+  await world.expiry("s8");
   expect(await world.told("s8")).toEqual([]);
   const a = await world.watcher("a");
   await a.heard("session.lost", ({ sessionId }) => sessionId === "s8");
@@ -120,7 +120,7 @@ test("reconcile finds what its marker did not tell, and tells it once", async ()
   await world.attach(owner, "s10");
   await world.attach(owner, "s11");
   await owner.stop();
-  await Promise.all([expiryOf("s10"), expiryOf("s11")]);
+  await Promise.all([world.expiry("s10"), world.expiry("s11")]);
   // One marker purged by mistake, one session that never had a lease.
   await world.bus.purge(leaseStream, leaseSubject("s10"));
   await world.register("s12");
@@ -156,16 +156,3 @@ test("the work of a dead owner is purged; that of a living one is left alone unt
 
 const leaseStream = bucketStream("leases");
 const leaseSubject = (sessionId: string) => bucketSubject("leases", leaseKeys.session(sessionId, 1));
-
-async function expiryOf(sessionId: string): Promise<void> {
-  let tell: () => void = () => undefined;
-  const told = new Promise<void>((resolve) => {
-    tell = resolve;
-  });
-  const tail = await world.bus.tail(leaseStream, leaseSubject(sessionId), {
-    existing: true,
-    onMessage: ({ headers }) => headers["Nats-Marker-Reason"] === "MaxAge" && tell(),
-  });
-  await told;
-  await tail.stop();
-}

@@ -8,6 +8,8 @@ import { defaultWatcherConfig, Watcher, type WatcherConfig } from "../../service
 import {
   Bucket,
   type Bus,
+  bucketStream,
+  bucketSubject,
   connectBus,
   decode,
   defaultTopology,
@@ -17,7 +19,7 @@ import {
   subjects,
 } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
-import { type Lease, LeaseKeeper } from "../../shared/leases/index.ts";
+import { isExpiry, type Lease, LeaseKeeper } from "../../shared/leases/index.ts";
 import { type Happening, silent, systemRuntime } from "../../shared/runtime/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
 
@@ -114,7 +116,7 @@ export class WatcherWorld {
   }
 
   async attach(keeper: LeaseKeeper, sessionId: string, attachment = 1): Promise<Lease> {
-    const value: LeaseValue = LeaseValueOf("w1");
+    const value: LeaseValue = { v: 1, holder: "w1" };
     const outcome = await keeper.claim(leaseKeys.session(sessionId, attachment), value);
     if (outcome.kind !== "granted") throw new Error(`not granted: ${JSON.stringify(outcome)}`);
     return outcome.lease;
@@ -128,6 +130,22 @@ export class WatcherWorld {
       if (report.kind === "invalid") throw new Error(report.message);
       return report.value;
     });
+  }
+
+  /** Resolves when the server has ended that lease, also if it did before. */
+  async expiry(sessionId: string, attachment = 1): Promise<void> {
+    const bucket = this.names.bucket("leases");
+    let tell: () => void = () => undefined;
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const subject = bucketSubject(bucket, leaseKeys.session(sessionId, attachment));
+    const tail = await this.bus.tail(bucketStream(bucket), subject, {
+      existing: true,
+      onMessage: (message) => isExpiry(message) && tell(),
+    });
+    await told;
+    await tail.stop();
   }
 
   async watcher(id: string, config: Partial<WatcherConfig> = {}): Promise<RunningWatcher> {
@@ -179,5 +197,3 @@ export class WatcherWorld {
     return { watcher, bus, happenings, heard, stop };
   }
 }
-
-const LeaseValueOf = (holder: string): LeaseValue => ({ v: 1, holder });
