@@ -1,0 +1,47 @@
+/** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
+import { z } from "zod";
+import { Commit } from "./events.ts";
+import {
+  ActivityReport,
+  ActivityTask,
+  ChildReport,
+  ControlRequest,
+  DeadLetter,
+  LeaseValue,
+  SessionClaim,
+  SessionReport,
+  SessionWork,
+  Wake,
+} from "./messages.ts";
+import { Failure, Payload } from "./payload.ts";
+import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
+
+const documents = {
+  "activity-report": ActivityReport,
+  "activity-task": ActivityTask,
+  "child-report": ChildReport,
+  commit: Commit,
+  "control-request": ControlRequest,
+  "dead-letter": DeadLetter,
+  failure: Failure,
+  "instance-summary": InstanceSummary,
+  "lease-value": LeaseValue,
+  payload: Payload,
+  "service-info": ServiceInfo,
+  "session-claim": SessionClaim,
+  "session-record": SessionRecord,
+  "session-report": SessionReport,
+  "session-work": SessionWork,
+  wake: Wake,
+  "worker-info": WorkerInfo,
+} satisfies Record<string, z.ZodType>;
+
+/** File name → text. What is on the wire is what goes into a schema, hence `io: "input"`. */
+export function jsonSchemaFiles(): Map<string, string> {
+  return new Map(
+    Object.entries(documents).map(([name, schema]) => [
+      `${name}.json`,
+      `${JSON.stringify(z.toJSONSchema(schema, { io: "input" }), null, 2)}\n`,
+    ]),
+  );
+}

@@ -1,0 +1,97 @@
+/** The direction of imports (docs/architecture.md). A new folder must find its place here before it can be used. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Folder → folders it may import. Every folder may import itself. */
+const allowed: Record<string, string[]> = {
+  schemas: [],
+  "shared/errors": ["schemas"],
+  "shared/runtime": ["schemas", "shared/errors"],
+  "shared/definitions": ["schemas", "shared/errors", "shared/runtime"],
+  "shared/bus": ["schemas", "shared/errors", "shared/runtime"],
+  "shared/history": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
+  "shared/leases": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
+  "shared/sessions": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/leases"],
+  "shared/replay": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
+  "shared/inference": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
+  "shared/sdk": [
+    "schemas",
+    "shared/errors",
+    "shared/runtime",
+    "shared/definitions",
+    "shared/bus",
+    "shared/history",
+    "shared/sessions",
+    "shared/replay",
+    "shared/leases",
+  ],
+  "shared/endpoints": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/sdk"],
+};
+const library = ["schemas", ...Object.keys(allowed)];
+/** A service sees the library and the few files beside the services, never another service. */
+const besideServices = /^services\/[a-z-]+\.ts$/;
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(
+      (entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.parentPath.includes("/dashboard"),
+    )
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+const importPattern = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  return [...text.matchAll(importPattern)].map((match) => match[1] ?? "");
+}
+
+const folderOf = (file: string): string => {
+  const [top, second] = file.split("/");
+  if (top === "schemas") return "schemas";
+  return top === "services" && besideServices.test(file) ? "services" : `${top}/${second}`;
+};
+
+test("imports follow the arrows", () => {
+  const wrong: string[] = [];
+  for (const file of ["schemas", "shared", "services"].flatMap(sources)) {
+    const from = folderOf(file);
+    for (const specifier of importsOf(file).filter((name) => name.startsWith("."))) {
+      const target = relative(root, resolve(root, dirname(file), specifier));
+      const to = folderOf(target);
+      if (to === from) continue;
+      const may = from.startsWith("services")
+        ? [
+            ...library,
+            "services",
+            ...(from === "services" ? ["services/telemetry"] : []),
+            "services/telemetry",
+          ]
+        : (allowed[from] ?? []);
+      const lazily = from === "services/cli" && /^services\/([a-z]+)\/(main|run-\1)\.ts$/.test(target);
+      if (!may.includes(to) && !lazily) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("only shared/bus knows the NATS client", () => {
+  const wrong = ["schemas", "shared", "services"]
+    .flatMap(sources)
+    .filter(
+      (file) =>
+        !file.startsWith("shared/bus/") && importsOf(file).some((name) => name.startsWith("@nats-io/")),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test("the library reads no environment and starts nothing at import", () => {
+  const wrong = ["schemas", "shared"]
+    .flatMap(sources)
+    .filter((file) => /process\.env|process\.exit/.test(readFileSync(join(root, file), "utf8")));
+  expect(wrong).toEqual([]);
+});
