@@ -125,12 +125,17 @@ export class Client {
   }
 
   /** Waits, at most so long, and tells what is known then. Undefined where there is no such instance. */
-  waitForEnd(instanceId: string, timeoutMs: number, signal?: AbortSignal): Promise<InstanceView | undefined> {
+  waitForEnd(
+    instanceId: string,
+    timeoutMs: number,
+    signal?: AbortSignal,
+    known = false,
+  ): Promise<InstanceView | undefined> {
     return userFacing(async () => {
       const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
         timeoutMs,
         signal,
-        known: false,
+        known,
       });
       if (waited.kind === "unknown") return undefined;
       const summary = waited.summary ?? (await this.#instances.find(instanceId));

@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const built = new URL("../dist/services/cli/main.js", import.meta.url);
+if (existsSync(fileURLToPath(built))) {
+  const { main } = await import(built.href);
+  process.exitCode = await main(process.argv.slice(2), process.env);
+  // What a user's code left running must not keep a finished command alive.
+  setTimeout(() => process.exit(), 1000).unref();
+} else {
+  process.stderr.write("holdfast: it is not built yet; run `npm run build` first\n");
+  process.exitCode = 2;
+}

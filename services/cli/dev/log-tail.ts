@@ -1,0 +1,72 @@
+/** Shows people what matters of the services' logs: warnings, errors, and whatever the user's own code prints. */
+import { closeSync, openSync, readSync } from "node:fs";
+import { oneLine } from "../output.ts";
+
+const everyMs = 200;
+const chunkBytes = 64 * 1024;
+
+export class LogTail {
+  readonly #file: string;
+  readonly #onLine: (line: string) => void;
+  readonly #timer: NodeJS.Timeout;
+  #offset: number;
+  #rest = "";
+
+  constructor(file: string, from: number, onLine: (line: string) => void) {
+    this.#file = file;
+    this.#offset = from;
+    this.#onLine = onLine;
+    this.#timer = setInterval(() => this.read(), everyMs);
+  }
+
+  /** Reads what has come since. */
+  read(): void {
+    const fd = openSync(this.#file, "r");
+    try {
+      const chunk = Buffer.alloc(chunkBytes);
+      for (;;) {
+        const bytes = readSync(fd, chunk, 0, chunkBytes, this.#offset);
+        if (bytes === 0) return;
+        this.#offset += bytes;
+        const lines = (this.#rest + chunk.toString("utf8", 0, bytes)).split("\n");
+        this.#rest = lines.pop() ?? "";
+        for (const line of lines) this.#onLine(line);
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.read();
+  }
+}
+
+/** Undefined for what people need not see. */
+export function shownLogLine(service: string, line: string): string | undefined {
+  if (line.trim() === "") return undefined;
+  const entry = parse(line);
+  if (!entry) return `${service}: ${line}`;
+  const level = String(entry.level);
+  if (!["warn", "error", "fatal"].includes(level)) return undefined;
+  const { level: _l, time: _t, service: _s, id: _i, pid: _p, kind, message, err: _e, ...fields } = entry;
+  const what = [kind, message].filter((part) => part !== undefined).join(": ");
+  const details = Object.entries(fields).map(([name, value]) => `${name}=${text(value)}`);
+  return oneLine(`${service}: ${level}: ${[what, ...details].join(" ")}`);
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+
+function parse(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    // Only our own lines have both.
+    return typeof value === "object" && value !== null && "level" in value && "service" in value
+      ? { ...value }
+      : undefined;
+  } catch {
+    return undefined; // something a user's code printed
+  }
+}

@@ -1,0 +1,55 @@
+/** orchestrator, worker, watcher, gateway: one service each, in this process, until told to stop. */
+import { resolve } from "node:path";
+import { Command } from "commander";
+import type { Environment } from "../config.ts";
+import type { Cli } from "./client-command.ts";
+import { findNats, type NatsChoice } from "./find-nats.ts";
+
+interface ServeOptions extends NatsChoice {
+  app?: string;
+}
+
+type Run = (env: Environment) => Promise<void>;
+
+/** Loaded only when asked for: a worker need not load the gateway. */
+const services: Record<string, { what: string; load: () => Promise<Run> }> = {
+  orchestrator: {
+    what: "run turns of orchestrations",
+    load: async () => {
+      const { runOrchestrator } = await import("../orchestrator/main.ts");
+      return (env) => runOrchestrator({ env });
+    },
+  },
+  worker: {
+    what: "run activities and hold sessions",
+    load: async () => (await import("../worker/main.ts")).runWorker,
+  },
+  watcher: {
+    what: "notice lost sessions, put finished histories away",
+    load: async () => (await import("../watcher/run-watcher.ts")).runWatcher,
+  },
+  gateway: {
+    what: "serve HTTP, the dashboard and metrics",
+    // It runs as it is loaded, with the environment of the process.
+    load: async () => async (env) => {
+      Object.assign(process.env, env);
+      await import("../gateway/main.ts");
+    },
+  },
+};
+
+export function serveCommands(cli: Cli): Command[] {
+  return Object.entries(services).map(([name, { what, load }]) =>
+    new Command(name)
+      .description(what)
+      .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
+      .option("--nats-url <url>", "NATS server (NATS_URL; else the `holdfast dev` of this folder)")
+      .option("--prefix <prefix>", "prefix of the installation (HOLDFAST_PREFIX)")
+      .option("--data-dir <folder>", "data folder of the `holdfast dev` to join (.holdfast)")
+      .action(async ({ app, ...choice }: ServeOptions) => {
+        const run = await load();
+        const env = findNats(choice, cli.env);
+        await run(app === undefined ? env : { ...env, HOLDFAST_APP: resolve(app) });
+      }),
+  );
+}
