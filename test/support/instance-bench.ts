@@ -1,0 +1,242 @@
+/**
+ * Takes turns with one instance, without a bus: messages in, commits out. In `replay` mode the instance is thrown away
+ * and loaded from its commits before every turn (T8); `scenario` runs each spec in both modes and compares what was
+ * written. What every history must hold is checked at every commit, so that no spec has to say it.
+ */
+import { expect, test } from "vitest";
+import {
+  Commit,
+  type EventKind,
+  type EventOf,
+  type HistoryEvent,
+  type Payload,
+} from "../../schemas/index.ts";
+import { type App, collectApp } from "../../shared/definitions/index.ts";
+import type { Fault } from "../../shared/errors/index.ts";
+import {
+  type Accepted,
+  type Effect,
+  type InboxMessage,
+  Instance,
+  type InstanceHost,
+  type InstanceState,
+  installGuards,
+} from "../../shared/replay/index.ts";
+import { checkHistory } from "./history-laws.ts";
+
+installGuards();
+
+export type Mode = "live" | "replay";
+
+export interface BenchTurn {
+  events: HistoryEvent[];
+  effects: Effect[];
+  accepted: Accepted[];
+  /** One word per message: `facts`, or why it was ignored. */
+  verdicts: string[];
+}
+
+export interface BenchOptions {
+  instanceId?: string;
+  inlineBytes?: number;
+  whyUnclaimed?: string;
+}
+
+type Definitions = Record<string, unknown>;
+
+/** In a closed instance of a spec: the effects at the time of the commit, whatever the state does later. */
+const frozen = <T>(value: T): T => structuredClone(value);
+
+export class Bench {
+  readonly mode: Mode;
+  readonly instanceId: string;
+  readonly commits: Commit[] = [];
+  readonly effects: Effect[] = [];
+  readonly logs: { level: string; message: string }[] = [];
+  readonly blobs = new Map<string, unknown>();
+  instance: Instance;
+  now = 1_000_000;
+  #app: App;
+  #seq = 0;
+  #options: BenchOptions;
+  #lastEffects: Effect[] = [];
+
+  constructor(definitions: Definitions, mode: Mode = "live", options: BenchOptions = {}) {
+    this.mode = mode;
+    this.instanceId = options.instanceId ?? "i1";
+    this.#options = options;
+    this.#app = collectApp(definitions);
+    this.instance = new Instance(this.instanceId, this.#host());
+  }
+
+  get state(): Readonly<InstanceState> {
+    return this.instance.state;
+  }
+
+  get fault(): Fault | undefined {
+    return this.instance.parked;
+  }
+
+  get events(): HistoryEvent[] {
+    return this.commits.flatMap((commit) => commit.events);
+  }
+
+  get kinds(): EventKind[] {
+    return this.events.map((event) => event.kind);
+  }
+
+  /** The plain value an instance returned. */
+  get output(): unknown {
+    const { output } = this.state;
+    return output && "json" in output ? output.json : output;
+  }
+
+  /** The latest event of a kind, in the whole history. */
+  last<K extends EventKind>(kind: K): EventOf<K> {
+    const event = this.events.findLast((candidate) => candidate.kind === kind);
+    if (!event) throw new Error(`no ${kind} in ${this.kinds.join(", ")}`);
+    return event as EventOf<K>;
+  }
+
+  /** Event ids of open tasks of that name, oldest first. */
+  open(name: string): number[] {
+    return [...this.state.tasks.values()].filter((task) => task.name === name).map((task) => task.id);
+  }
+
+  /** The id of the only open task of that name. */
+  task(name: string): number {
+    const [id, ...others] = this.open(name);
+    if (id === undefined || others.length > 0)
+      throw new Error(`${1 + others.length} open tasks named ${name}: ${[...this.state.tasks.keys()]}`);
+    return id;
+  }
+
+  phase(sessionId: string): string | undefined {
+    return this.state.sessions.get(sessionId)?.phase.kind;
+  }
+
+  advance(ms: number): void {
+    this.now += ms;
+  }
+
+  /** A new deployment: the instance is loaded with other code. */
+  async deploy(definitions: Definitions): Promise<void> {
+    this.#app = collectApp(definitions);
+    await this.reload();
+  }
+
+  async reload(): Promise<void> {
+    const execution = this.commits.at(-1)?.execution ?? 0;
+    const instance = new Instance(this.instanceId, this.#host());
+    await instance.load(
+      this.commits.filter((commit) => Math.max(1, commit.execution) === Math.max(1, execution)),
+    );
+    this.instance = instance;
+  }
+
+  /** All messages as one turn, and the turns of executions that follow from it. */
+  async turn(...messages: InboxMessage[]): Promise<BenchTurn> {
+    this.now += 10;
+    if (this.mode === "replay") await this.#replayed();
+    const facts: HistoryEvent[] = [];
+    const effects: Effect[] = [];
+    const accepted = messages.map((message) => {
+      const verdict = this.instance.take(message, this.now, facts, effects);
+      this.instance.applied(++this.#seq);
+      return verdict;
+    });
+    const result: BenchTurn = {
+      events: [],
+      effects: [],
+      accepted,
+      verdicts: accepted.map((verdict) => (verdict.kind === "facts" ? "facts" : verdict.why)),
+    };
+    await this.#finish(facts, effects, result);
+    while (this.state.next && !this.fault) {
+      if (this.mode === "replay") await this.#replayed();
+      const next = { facts: [] as HistoryEvent[], effects: [] as Effect[] };
+      this.instance.continueAsNew(this.now, next.facts, next.effects);
+      await this.#finish(next.facts, next.effects, result);
+    }
+    return result;
+  }
+
+  async #finish(facts: HistoryEvent[], effects: Effect[], result: BenchTurn): Promise<void> {
+    const turn = await this.instance.finish(facts, effects, this.now);
+    const published = frozen(turn.effects);
+    if (turn.events.length > 0) {
+      const commit: Commit = {
+        v: 1,
+        commitId: `c${this.commits.length + 1}`,
+        instanceId: this.instanceId as Commit["instanceId"],
+        execution: this.state.execution,
+        at: this.now,
+        inboxSeq: this.state.inboxSeq,
+        ...(turn.deferred ? { deferred: true as const } : {}),
+        events: turn.events,
+      };
+      // As it is on the wire: what JSON or the schema changes must not change the instance.
+      this.commits.push(Commit.parse(JSON.parse(JSON.stringify(commit))));
+      this.#lastEffects = published;
+      checkHistory(this.commits);
+    }
+    this.effects.push(...published);
+    result.effects.push(...published);
+    result.events.push(...turn.events);
+  }
+
+  /** Dropping the copy in memory changes nothing: neither its state, nor what its last commit asked for (T3, T8). */
+  async #replayed(): Promise<void> {
+    if (this.commits.length === 0) return;
+    const before = this.instance;
+    await this.reload();
+    if (before.parked) return;
+    expect(this.fault, "replay disagreed with its own history").toBeUndefined();
+    expect(this.state).toEqual(before.state);
+    expect(frozen(this.instance.lastEffects)).toEqual(this.#lastEffects);
+  }
+
+  #host(): InstanceHost {
+    const { inlineBytes = 1e9, whyUnclaimed = "no worker with tag gpu" } = this.#options;
+    return {
+      app: this.#app,
+      payloads: {
+        inlineBytes,
+        store: async (payload, owner) => this.#store(payload, owner),
+        fetch: async (payload) => ("blob" in payload ? this.blobs.get(payload.blob.key) : payload.json),
+      },
+      placement: { whyUnclaimed: () => whyUnclaimed },
+      log: (_instanceId, level, message) => this.logs.push({ level, message }),
+    };
+  }
+
+  #store(payload: Payload, owner: string): Payload {
+    if ("blob" in payload) return payload;
+    const key = `${owner}/${this.blobs.size + 1}`;
+    this.blobs.set(key, payload.json);
+    return { blob: { key, bytes: JSON.stringify(payload.json).length, sha256: "0".repeat(64) } };
+  }
+}
+
+/** Runs a spec live and in always-replay mode. Both must write the same history and ask for the same effects. */
+export function scenario(
+  title: string,
+  definitions: Definitions,
+  body: (bench: Bench) => Promise<void>,
+  options: BenchOptions = {},
+): void {
+  test(title, async () => {
+    const [live, replay] = [
+      new Bench(definitions, "live", options),
+      new Bench(definitions, "replay", options),
+    ];
+    await body(live);
+    await body(replay);
+    expect(replay.commits, "always replaying wrote another history").toEqual(live.commits);
+    expect(replay.effects, "always replaying asked for other effects").toEqual(live.effects);
+    if (live.fault) return;
+    const before = live.instance;
+    await live.reload();
+    expect(live.state, "loading gave another state").toEqual(before.state);
+  });
+}

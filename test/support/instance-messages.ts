@@ -1,0 +1,141 @@
+/** What workers, watchers, parents, children and people send to an instance, in as few words as a spec needs. */
+import {
+  type ActivityReport,
+  Attachment,
+  CheckpointRef,
+  type Failure,
+  type LossReason,
+  Payload,
+  SessionId,
+  SessionReport,
+  type SessionState,
+  WorkerId,
+} from "../../schemas/index.ts";
+import type { InboxMessage } from "../../shared/replay/index.ts";
+
+export const json = (value?: unknown): Payload => Payload.parse({ json: value });
+
+export const start = (
+  name: string,
+  input?: unknown,
+  more: Partial<Extract<InboxMessage, { kind: "start" }>> = {},
+): InboxMessage => ({ kind: "start", name, input: json(input), ...more });
+
+export const signal = (name: string, payload?: unknown): InboxMessage => ({
+  kind: "signal",
+  name,
+  payload: json(payload),
+});
+
+export const cancel = (reason?: string): InboxMessage => ({ kind: "cancel", reason });
+export const terminate = (reason?: string): InboxMessage => ({ kind: "terminate", reason });
+export const wake = (): InboxMessage => ({ kind: "wake", wake: undefined });
+
+interface About {
+  execution?: number;
+  attempt?: number;
+  epoch?: number;
+  worker?: string;
+}
+
+const report = (of: number, about: About, result: ActivityReport["result"]): InboxMessage => ({
+  kind: "activity",
+  report: {
+    v: 1,
+    execution: about.execution ?? 1,
+    of,
+    attempt: about.attempt ?? 1,
+    workerId: WorkerId.parse(about.worker ?? "w1"),
+    epoch: about.epoch,
+    result,
+  },
+});
+
+export const completed = (of: number, output?: unknown, about: About = {}): InboxMessage =>
+  report(of, about, { kind: "completed", output: json(output) });
+
+export const failed = (of: number, error: Partial<Failure> = {}, about: About = {}): InboxMessage =>
+  report(of, about, {
+    kind: "failed",
+    error: { code: "oops", message: "it went wrong", retryable: true, ...error },
+  });
+
+export const began = (of: number, about: About = {}): InboxMessage => report(of, about, { kind: "started" });
+
+export const stateMissing = (of: number, about: About = {}): InboxMessage =>
+  report(of, about, { kind: "state_missing", message: "no state here" });
+
+export const childDone = (of: number, output?: unknown, execution = 1): InboxMessage => ({
+  kind: "child",
+  report: { v: 1, execution, of, result: { kind: "completed", output: json(output) } },
+});
+
+export const childFailed = (of: number, error: Partial<Failure> = {}): InboxMessage => ({
+  kind: "child",
+  report: {
+    v: 1,
+    execution: 1,
+    of,
+    result: { kind: "failed", error: { code: "sad", message: "child failed", retryable: false, ...error } },
+  },
+});
+
+/** One attachment of a session: number, epoch and holder. */
+export const held = (attachment: number, epoch = attachment * 10, worker = `w${attachment}`): Attachment =>
+  Attachment.parse({
+    attachment,
+    epoch,
+    workerId: worker,
+    nodeId: `node-${worker}`,
+    host: "localhost",
+    resourceId: `resource-${worker}`,
+  });
+
+const session = (sessionId: string, attachment: number, about: SessionReport["report"]): InboxMessage => ({
+  kind: "session",
+  report: SessionReport.parse({ v: 1, sessionId: SessionId.parse(sessionId), attachment, report: about }),
+});
+
+export const claimed = (id: string, on: Attachment): InboxMessage =>
+  session(id, on.attachment, { kind: "claimed", on });
+
+export const activated = (
+  id: string,
+  on: Attachment,
+  { warm = false, restored = false } = {},
+): InboxMessage => session(id, on.attachment, { kind: "activated", on, initMs: 5, warm, restored });
+
+export const initFailed = (id: string, attachment: number, message = "no memory"): InboxMessage =>
+  session(id, attachment, { kind: "init_failed", error: { code: "Error", message, retryable: true } });
+
+export const lost = (
+  id: string,
+  on: Pick<Attachment, "attachment"> & { epoch?: number },
+  reason: LossReason = "expired",
+  detail?: string,
+): InboxMessage => session(id, on.attachment, { kind: "lost", epoch: on.epoch, reason, detail });
+
+export const parked = (id: string, on: Attachment): InboxMessage =>
+  session(id, on.attachment, { kind: "parked", epoch: on.epoch });
+
+export const checkpoint = (epoch: number, calls = 1): CheckpointRef =>
+  CheckpointRef.parse({ key: `checkpoint-${epoch}-${calls}`, bytes: 3, epoch, calls });
+
+export const checkpointed = (id: string, on: Attachment, calls = 1): InboxMessage =>
+  session(id, on.attachment, { kind: "checkpointed", checkpoint: checkpoint(on.epoch, calls) });
+
+export const wanted = (id: string, attachment = 1): InboxMessage =>
+  session(id, attachment, { kind: "wanted" });
+
+export const closedByOwner = (id: string, attachment = 1): InboxMessage =>
+  session(id, attachment, { kind: "closed" });
+
+export const refused = (id: string, attachment: number, error: Partial<Failure> = {}): InboxMessage =>
+  session(id, attachment, {
+    kind: "refused",
+    error: { code: "session_id_taken", message: "belongs to another", retryable: false, ...error },
+  });
+
+/** Starts a child that may use these sessions of its parent. */
+export const startGranted = (name: string, granted: SessionState[], input?: unknown): InboxMessage =>
+  start(name, input, { granted });
