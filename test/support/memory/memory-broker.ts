@@ -1,6 +1,7 @@
 /** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
 import type { StreamSpec } from "../../../shared/bus/bus.ts";
 import {
+  type Announce,
   type Clock,
   type Random,
   seededRandom,

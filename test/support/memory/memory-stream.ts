@@ -70,14 +70,15 @@ export class MemoryStream {
     this.#check(subject, options);
     const stored = transformed(this.spec.transform, subject);
     const now = this.#time.clock.now();
+    // The fence comes before the message id: a repeated append is a conflict, not a duplicate.
+    if (options.expectLastSeq !== undefined && (this.lastSeqOf(stored) ?? 0) !== options.expectLastSeq) {
+      return { kind: "conflict" };
+    }
     if (options.msgId !== undefined) {
       const before = this.#seen.get(options.msgId);
       if (before && now - before.at < (this.spec.dedupeWindowMs ?? defaultDedupeMs)) {
         return { kind: "stored", seq: before.seq, duplicate: true };
       }
-    }
-    if (options.expectLastSeq !== undefined && (this.lastSeqOf(stored) ?? 0) !== options.expectLastSeq) {
-      return { kind: "conflict" };
     }
     if (options.schedule || options.headers?.["Nats-Rollup"] === "sub") this.#removeAll(stored);
     const kept = this.#store(stored, body, wireHeaders(options));
