@@ -7,6 +7,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Two cores: process tests start several services each, more files at once only make them wait for each other.
     maxWorkers: 2,
+    globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default"],
   },
 });

@@ -6,6 +6,7 @@ import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import type { FaultPoints } from "./fault-points.ts";
 import type { ParkedList } from "./parked.ts";
+import type { Runaways } from "./runaways.ts";
 
 /** What the parts of an orchestrator share. */
 export interface OrchestratorDeps {
@@ -19,5 +20,6 @@ export interface OrchestratorDeps {
   readonly workers: Pick<LiveWorkers, "workers">;
   readonly host: InstanceHost;
   readonly parked: ParkedList;
+  readonly runaways: Pick<Runaways, "whyNot">;
   readonly faultPoints: FaultPoints;
 }

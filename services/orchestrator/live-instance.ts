@@ -152,7 +152,11 @@ export class LiveInstance {
     const { clock, announce } = this.#deps.runtime;
     const startedAt = clock.monotonic();
     const history = await this.#deps.history.load(this.instanceId);
-    const instance = new Instance(this.instanceId, this.#deps.host);
+    const instance = new Instance(
+      this.instanceId,
+      this.#deps.host,
+      this.#deps.runaways.whyNot(this.instanceId),
+    );
     const outbox = { bus: this.#deps.bus, runtime: this.#deps.runtime, signal: this.#options.signal };
     const target: EffectTarget = {
       outbox,

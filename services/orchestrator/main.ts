@@ -1,4 +1,5 @@
 /** The orchestrator as a process. */
+import { statSync } from "node:fs";
 import { z } from "zod";
 import type { Stoppable } from "../../shared/bus/index.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
@@ -19,6 +20,8 @@ const settings = {
   HOLDFAST_ORCHESTRATOR_CACHE: setting.wholeNumber(0, 10_000_000).default(20_000),
   /** Replays before every turn: slow, for finding nondeterministic code. */
   HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: setting.flag.default(false),
+  /** A turn that runs longer is stopped with its process, and its instance is set aside. */
+  HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS: setting.wholeNumber(100, 600_000).default(10_000),
   /** For fault tests: `point:count` kills the process there. */
   HOLDFAST_ORCHESTRATOR_FAULT: z.string().optional(),
 };
@@ -27,8 +30,9 @@ export async function runOrchestrator(options: { appPath?: string; env: Environm
   await runService(
     options.env,
     "orchestrator",
-    async ({ id, bus, names, runtime, config, settings: own }): Promise<RunnableService> => {
-      const app = await loadApp(options.appPath ?? config.appPath);
+    async ({ id, bus, connection, names, runtime, config, settings: own }): Promise<RunnableService> => {
+      const appPath = options.appPath ?? config.appPath;
+      const app = await loadApp(appPath);
       const orchestrator = new Orchestrator({
         id,
         bus,
@@ -41,6 +45,11 @@ export async function runOrchestrator(options: { appPath?: string; env: Environm
         leaseTtlMs: requireTtl(own.HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS, "HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS"),
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,
+        watchdog: {
+          build: fingerprint(appPath),
+          limitMs: own.HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS,
+          connection,
+        },
         faultPoints: faultsFrom(own.HOLDFAST_ORCHESTRATOR_FAULT),
       });
       let endpoints: Stoppable | undefined;
@@ -65,4 +74,10 @@ export async function runOrchestrator(options: { appPath?: string; env: Environm
     },
     { settings },
   );
+}
+
+/** Tells one deployment of the application from another, as far as its entry shows it. */
+function fingerprint(appPath: string | undefined): string {
+  const stats = appPath === undefined ? undefined : statSync(appPath, { throwIfNoEntry: false });
+  return `${packageVersion()}-${stats ? `${stats.mtimeMs}-${stats.size}` : "unknown"}`;
 }

@@ -14,6 +14,7 @@ import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { ParkedList } from "./parked.ts";
 import { Partitions } from "./partitions.ts";
+import { Runaways, type RunawaysOptions } from "./runaways.ts";
 import { claimFacts } from "./session-register.ts";
 
 export interface OrchestratorOptions {
@@ -31,6 +32,8 @@ export interface OrchestratorOptions {
   alwaysReplay?: boolean;
   inlineBytes?: number;
   faultPoints?: FaultPoints;
+  /** How long one turn may run, and who watches it. Absent: nobody does. */
+  watchdog?: RunawaysOptions;
 }
 
 /** Per partition; with sixteen of them a process holds a few thousand messages at the most. */
@@ -42,6 +45,7 @@ export class Orchestrator implements Service {
   readonly #leases: LeaseKeeper;
   readonly #partitions: Partitions;
   readonly #parked: ParkedList;
+  readonly #runaways: Runaways;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
@@ -54,6 +58,10 @@ export class Orchestrator implements Service {
       ttlMs: options.leaseTtlMs,
     });
     this.#parked = new ParkedList({ bus, names, id, runtime });
+    this.#runaways = new Runaways(
+      { bus, names },
+      options.watchdog ?? { build: "", limitMs: 0, connection: undefined },
+    );
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
     const deps: OrchestratorDeps = {
@@ -67,6 +75,7 @@ export class Orchestrator implements Service {
       workers: this.#workers,
       host: this.#host(payloads, inlineBytes),
       parked: this.#parked,
+      runaways: this.#runaways,
       faultPoints: options.faultPoints ?? noFaults,
     };
     this.#partitions = new Partitions(deps, {
@@ -103,6 +112,7 @@ export class Orchestrator implements Service {
   async start(): Promise<void> {
     installGuards();
     await this.#workers.start();
+    await this.#runaways.start();
     await this.#leases.start();
     await this.#partitions.start();
     await this.#parked.wakeAll();
@@ -112,6 +122,7 @@ export class Orchestrator implements Service {
     await this.#partitions.stop();
     await this.#leases.stop();
     await this.#workers.stop();
+    await this.#runaways.stop();
   });
 
   get partitions(): number[] {

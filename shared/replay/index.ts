@@ -15,3 +15,4 @@ export {
   type OpenChild,
   type OpenTask,
 } from "./state.ts";
+export { watchWindows } from "./turn-window.ts";

@@ -14,7 +14,7 @@ import type { Effect } from "./effects.ts";
 import type { Accepted, InboxMessage } from "./inbox.ts";
 import { offload, type PayloadAccess, valuesOf } from "./payload-access.ts";
 import { type IssuedCommand, Runner, toPayload } from "./runner.ts";
-import { type InstanceState, initialState, isCommand, isEnded } from "./state.ts";
+import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./state.ts";
 
 export interface InstanceHost {
   readonly app: App;
@@ -43,8 +43,10 @@ export class Instance {
   /** What the last commit asked for; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
-  constructor(instanceId: string, host: InstanceHost) {
+  /** `setAside`: its code must not be run, for this reason; what happens to it is recorded all the same (T9). */
+  constructor(instanceId: string, host: InstanceHost, setAside?: Fault) {
     this.#host = host;
+    this.#parked = setAside;
     this.#state = initialState(instanceId);
   }
 
@@ -139,13 +141,36 @@ export class Instance {
       return;
     }
     const { instanceId } = this.#state;
+    const asked = new Set<string>();
     for (const { event, payloadBytes } of commands) {
       const { payloads } = this.#host;
       const small = payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, instanceId);
       if (isEnding(small)) this.#record(this.#closings(), now, turn.events, turn.effects);
+      if (small.kind === "instance.continued") this.#request(asked, now, turn);
       this.#record([small], now, turn.events, turn.effects);
-      this.#record(this.#followUps(small, now), now, turn.events, turn.effects);
+      if (small.kind === "session.opened") asked.add(small.sessionId);
+      if (small.kind === "activity.scheduled" && small.target.kind === "session")
+        asked.add(small.target.sessionId);
     }
+    // Behind all commands: the code knows the ids of its commands when it issues them (R4).
+    this.#request(asked, now, turn);
+  }
+
+  /** Sessions the code opened or called in this turn and nobody was asked to hold yet. */
+  #request(sessionIds: Set<string>, now: number, turn: Turn): void {
+    for (const sessionId of sessionIds) {
+      const session = this.#state.sessions.get(sessionId);
+      if (session?.phase.kind !== "parked" || session.owner !== this.#state.instanceId) continue;
+      const wanted = !session.options.lazy || sessionTasks(this.#state, sessionId).length > 0;
+      if (wanted)
+        this.#record(
+          [request(session, now, session.checkpoint !== undefined)],
+          now,
+          turn.events,
+          turn.effects,
+        );
+    }
+    sessionIds.clear();
   }
 
   /** Shows facts to the code. Returns the commands it issued; none while it is parked. */
@@ -207,25 +232,6 @@ export class Instance {
       return [];
     }
     return [{ event: { kind: "instance.failed", error: failure }, payloadBytes: 0 }];
-  }
-
-  /** What the engine asks for because of a command. */
-  #followUps(command: NewEvent, now: number): NewEvent[] {
-    const { sessions, instanceId } = this.#state;
-    switch (command.kind) {
-      case "session.opened": {
-        const session = sessions.get(command.sessionId);
-        return session && !command.options.lazy ? [request(session, now, false)] : [];
-      }
-      case "activity.scheduled": {
-        if (command.target.kind !== "session") return [];
-        const session = sessions.get(command.target.sessionId);
-        const wanted = session?.phase.kind === "parked" && session.owner === instanceId;
-        return wanted ? [request(session, now, session.checkpoint !== undefined)] : [];
-      }
-      default:
-        return [];
-    }
   }
 
   /** Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). */

@@ -91,6 +91,10 @@ export class Runner implements Occupant {
     this.#random = seededRandom(hash32(`${state.instanceId}:${state.execution}`));
   }
 
+  get instanceId(): string {
+    return this.state.instanceId;
+  }
+
   get fault(): Fault | undefined {
     return this.#fault;
   }

@@ -9,6 +9,8 @@
  */
 
 export interface Occupant {
+  /** Whose code it is. */
+  readonly instanceId: string;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
   random(): number;
@@ -18,8 +20,14 @@ export interface Occupant {
 }
 
 let current: Occupant | undefined;
+let watch: (instanceId: string | undefined) => void = () => undefined;
 
 export const occupant = (): Occupant | undefined => current;
+
+/** Told whose code is about to run, and when it has stopped: code that never stops is seen from outside only (T9). */
+export function watchWindows(watcher: (instanceId: string | undefined) => void): void {
+  watch = watcher;
+}
 
 // The guards below replace the globals; the engine keeps the real ones.
 const realImmediate = setImmediate;
@@ -34,6 +42,7 @@ export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promi
       const run = steps[index++];
       if (!run) {
         current = undefined;
+        watch(undefined);
         closed();
         return;
       }
@@ -41,6 +50,9 @@ export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promi
       run();
       realMicrotask(() => realNextTick(step));
     };
-    realImmediate(step);
+    realImmediate(() => {
+      watch(who.instanceId);
+      step();
+    });
   });
 }

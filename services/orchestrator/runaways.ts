@@ -1,0 +1,102 @@
+/**
+ * Code that never comes back (an endless loop, synchronous or of microtasks) stops the whole thread; no timer of this
+ * thread can end it (T9). So another thread watches: it writes the instance down and ends the process. Whoever takes
+ * the partitions over finds the note and parks that one instance; the others go on.
+ */
+
+import { z } from "zod";
+import { Bucket, decode, encode, type Stoppable } from "../../shared/bus/index.ts";
+import { Fault } from "../../shared/errors/index.ts";
+import { watchWindows } from "../../shared/replay/index.ts";
+import { once, type Service, startThread } from "../../shared/runtime/index.ts";
+import type { ConnectionSettings } from "../run-service.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { TurnMark, turnMarkBytes } from "./turn-mark.ts";
+
+export const RunawayNote = z.strictObject({
+  /** Fingerprint of the application that did not come back: other code gets another chance. */
+  build: z.string(),
+  ms: z.number(),
+});
+
+export const runawayKey = (instanceId: string): string => `runaway.${instanceId}`;
+
+export interface WatchdogSetup {
+  connection: ConnectionSettings;
+  bucket: string;
+  mark: SharedArrayBuffer;
+  limitMs: number;
+  build: string;
+}
+
+export interface RunawaysOptions {
+  build: string;
+  limitMs: number;
+  /** Absent: nobody watches, notes are honoured all the same. */
+  connection: ConnectionSettings | undefined;
+}
+
+export class Runaways implements Service {
+  readonly #bucket: Bucket;
+  readonly #options: RunawaysOptions;
+  readonly #deps: Pick<OrchestratorDeps, "bus" | "names">;
+  readonly #known = new Map<string, number>();
+  #watch: Stoppable | undefined;
+  #endThread: (() => Promise<unknown>) | undefined;
+
+  constructor(deps: Pick<OrchestratorDeps, "bus" | "names">, options: RunawaysOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#bucket = new Bucket(deps.bus, deps.names.bucket("settings"));
+  }
+
+  async start(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const onEntry = (event: { kind: string; key: string; value?: Uint8Array }) => {
+        const instanceId = event.key.slice(runawayKey("").length);
+        const note = event.value && decode(RunawayNote, event.value);
+        if (note?.kind === "ok" && note.value.build === this.#options.build)
+          this.#known.set(instanceId, note.value.ms);
+        else this.#known.delete(instanceId);
+      };
+      this.#bucket.watch(runawayKey("*"), { onEntry, onCaughtUp: resolve }).then((watch) => {
+        this.#watch = watch;
+      }, reject);
+    });
+    this.#startThread();
+  }
+
+  #startThread(): void {
+    const { connection, limitMs, build } = this.#options;
+    if (!connection) return;
+    const buffer = new SharedArrayBuffer(turnMarkBytes);
+    const mark = new TurnMark(buffer);
+    const bucket = this.#deps.names.bucket("settings");
+    const workerData: WatchdogSetup = { connection, bucket, mark: buffer, limitMs, build };
+    const thread = startThread(import.meta.url, "watchdog-thread", { workerData });
+    thread.unref();
+    watchWindows((instanceId) => mark.set(instanceId, performance.timeOrigin + performance.now()));
+    this.#endThread = () => {
+      watchWindows(() => undefined);
+      return thread.terminate();
+    };
+  }
+
+  /** Why this instance must not be run by this build, if so. */
+  whyNot(instanceId: string): Fault | undefined {
+    const ms = this.#known.get(instanceId);
+    if (ms === undefined) return undefined;
+    return new Fault("nondeterminism", {
+      code: "runaway_turn",
+      message: `a turn of this instance did not end within ${ms} ms and was stopped with its process`,
+      hint: "Look for an endless loop in its code; deploying other code lets it go on.",
+    });
+  }
+
+  stop = once(async () => {
+    await this.#watch?.stop();
+    await this.#endThread?.();
+  });
+}
+
+export const noteOf = (build: string, ms: number): Uint8Array => encode({ build, ms });

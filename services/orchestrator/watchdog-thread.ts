@@ -1,0 +1,25 @@
+/** The thread of runaways.ts: sees a turn that does not end, writes its instance down, ends the process. */
+import { workerData } from "node:worker_threads";
+import { Bucket, connectBus } from "../../shared/bus/index.ts";
+import { silent } from "../../shared/runtime/index.ts";
+import { noteOf, runawayKey, type WatchdogSetup } from "./runaways.ts";
+import { TurnMark } from "./turn-mark.ts";
+
+async function watch({ connection, bucket, mark: buffer, limitMs, build }: WatchdogSetup): Promise<void> {
+  const mark = new TurnMark(buffer);
+  const bus = await connectBus({ ...connection, announce: silent });
+  const notes = new Bucket(bus, bucket);
+  const look = async () => {
+    const turn = mark.get();
+    const ms = turn ? performance.timeOrigin + performance.now() - turn.since : 0;
+    if (turn && ms > limitMs) {
+      // Without the note the next owner would run into the same turn.
+      const outcome = await notes.put(runawayKey(turn.instanceId), noteOf(build, limitMs));
+      if (outcome.kind === "written") process.kill(process.pid, "SIGKILL");
+    }
+    setTimeout(look, limitMs / 4);
+  };
+  await look();
+}
+
+await watch(workerData as WatchdogSetup);
