@@ -30,11 +30,7 @@ const services: Record<string, { what: string; load: () => Promise<Run> }> = {
   },
   gateway: {
     what: "serve HTTP, the dashboard and metrics",
-    // It runs as it is loaded, with the environment of the process.
-    load: async () => async (env) => {
-      Object.assign(process.env, env);
-      await import("../gateway/main.ts");
-    },
+    load: async () => (await import("../gateway/main.ts")).runGateway,
   },
 };
 

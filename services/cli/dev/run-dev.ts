@@ -144,7 +144,7 @@ async function started(service: ServiceProcess, dataDir: string): Promise<void> 
 function lastWords(logFile: string): string | undefined {
   const lines = readFileSync(logFile, "utf8").trimEnd().split("\n");
   const said = lines.findLast((line) => line.startsWith("holdfast: "));
-  return (said ?? lines.at(-1))?.replace(/^holdfast: /, "");
+  return (said ?? lines.at(-1))?.replace(/^holdfast: /, "") || undefined;
 }
 
 const ending = ({ code, signal }: Death): string =>
