@@ -26,6 +26,7 @@ export class Partitions implements Service {
   readonly #taken = new Set<number>();
   readonly #others = new Set<string>();
   readonly #watches: Stoppable[] = [];
+  #membership: Lease | undefined;
   #timer: Timer | undefined;
   #balancing: Promise<void> | undefined;
   #again = false;
@@ -49,26 +50,35 @@ export class Partitions implements Service {
   async start(): Promise<void> {
     const { bus, names } = this.#deps;
     this.#options.leases.onLost((lease) => void this.#lost(lease));
-    await this.#watchBucket(new Bucket(bus, names.bucket("leases")), "partition.*", (key, present) => {
+    const leases = new Bucket(bus, names.bucket("leases"));
+    await this.#watchBucket(leases, "partition.*", (key, present) => {
       const partition = Number(key.slice("partition.".length));
       if (present) this.#taken.add(partition);
       else this.#taken.delete(partition);
       if (!present) this.#balance();
     });
-    await this.#watchBucket(new Bucket(bus, names.bucket("services")), "orchestrator.*", (key, present) => {
-      const id = key.slice("orchestrator.".length);
+    await this.#watchBucket(leases, leaseKeys.member("*"), (key, present) => {
+      const id = key.slice(leaseKeys.member("").length);
       if (id === this.#deps.id) return;
       if (present ? this.#others.has(id) : !this.#others.has(id)) return;
       if (present) this.#others.add(id);
       else this.#others.delete(id);
       this.#balance();
     });
+    await this.#join();
     bus.onState((state) => {
       if (state.kind === "reconnected")
         for (const partition of this.#held.values()) void this.#refresh(partition);
     });
     await this.#balance();
     this.#tick();
+  }
+
+  /** Being counted is a lease too: a dead orchestrator stops counting when its partitions become free. */
+  async #join(): Promise<void> {
+    const { leases } = this.#options;
+    const outcome = await leases.claim(leaseKeys.member(this.#deps.id), { v: 1, holder: this.#deps.id });
+    if (outcome.kind === "granted") this.#membership = outcome.lease;
   }
 
   async #watchBucket(
@@ -157,6 +167,7 @@ export class Partitions implements Service {
   }
 
   async #lost(lease: Lease): Promise<void> {
+    if (lease === this.#membership && !this.#stopped) await this.#join();
     for (const [partition, held] of this.#held) {
       if (held.lease !== lease && held.lease.key !== lease.key) continue;
       this.#held.delete(partition);
@@ -188,5 +199,6 @@ export class Partitions implements Service {
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await this.#balancing;
     await Promise.all(this.held.map((partition) => this.#release(partition)));
+    if (this.#membership) await this.#options.leases.release(this.#membership);
   });
 }

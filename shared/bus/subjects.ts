@@ -193,6 +193,8 @@ export const leaseKeys = {
   session: (sessionId: string, attachment: number) => `session.${sessionId}.${attachment}`,
   partition: (partition: number) => `partition.${partition}`,
   service: (name: string) => `service.${name}`,
+  /** An orchestrator that is alive and shares in the partitions. */
+  member: (id: string) => `member.${id}`,
   allSessions: "session.>",
   parseSession(key: string): { sessionId: string; attachment: number } | undefined {
     const match = /^session\.([A-Za-z0-9_-]{1,128})\.(\d+)$/.exec(key);
