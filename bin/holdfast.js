@@ -2,6 +2,9 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+// Whoever reads our output may have seen enough.
+process.stdout.on("error", (error) => process.exit(error.code === "EPIPE" ? 0 : 1));
+
 const built = new URL("../dist/services/cli/main.js", import.meta.url);
 if (existsSync(fileURLToPath(built))) {
   const { main } = await import(built.href);

@@ -37,7 +37,7 @@ export const devCommand = (cli: Cli): Command =>
             hint: "Name its module with --app <module> or HOLDFAST_APP, for example --app examples/basics/app.ts.",
           });
         }
-        const starting = runDev({
+        const dev = await runDev({
           app,
           dataDir: options.dataDir,
           workers: wholeNumber(options.workers, "--workers", 0, 64),
@@ -46,7 +46,6 @@ export const devCommand = (cli: Cli): Command =>
           // Quiet on stdout; what goes wrong is still said.
           onNote: (text) => cli.stderr.write(`${text}\n`),
         });
-        const dev = await starting;
         try {
           const { natsUrl, pids, dashboard } = dev;
           if (options.json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
@@ -73,14 +72,22 @@ function welcome({ natsUrl, dashboard }: RunningDev, app: string): string[] {
   ];
 }
 
-/** A shell that starts us in the background lets us ignore Ctrl-C; listening makes us hear it again. */
+/**
+ * A shell that starts us in the background lets us ignore Ctrl-C; listening makes us hear it again. Told twice we go at
+ * once: the services stop when they see us gone, and so does the NATS server.
+ */
 function untilTold(): { promise: Promise<void>; dispose: () => void } {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {
     resolve = settle;
   });
-  const onSignal = () => resolve();
+  let told = false;
+  const onSignal = () => {
+    if (told) process.exit(130);
+    told = true;
+    resolve();
+  };
   for (const signal of signals) process.on(signal, onSignal);
   return {
     promise,

@@ -9,12 +9,11 @@ export class LogTail {
   readonly #file: string;
   readonly #onLine: (line: string) => void;
   readonly #timer: NodeJS.Timeout;
-  #offset: number;
+  #offset = 0;
   #rest = "";
 
-  constructor(file: string, from: number, onLine: (line: string) => void) {
+  constructor(file: string, onLine: (line: string) => void) {
     this.#file = file;
-    this.#offset = from;
     this.#onLine = onLine;
     this.#timer = setInterval(() => this.read(), everyMs);
   }

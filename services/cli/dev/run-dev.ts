@@ -1,5 +1,5 @@
 /** All services on one machine: a NATS server of our own unless one is named, and one process for each service. */
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Fault } from "../../../shared/errors/index.ts";
@@ -80,6 +80,8 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     };
     const add = (name: string, service: string): ServiceProcess => {
       const logFile = join(dataDir, "logs", `${name}.log`);
+      // Only of this run: it cannot grow for ever, and nobody reads old words as new ones.
+      writeFileSync(logFile, "");
       const process = new ServiceProcess({
         name,
         entry: join(packageDir(), "bin", "holdfast.js"),
@@ -90,7 +92,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
       });
       services.push(process);
       tails.push(
-        new LogTail(logFile, sizeOf(logFile), (line) => {
+        new LogTail(logFile, (line) => {
           const shown = shownLogLine(name, line);
           if (shown !== undefined) onNote(shown);
         }),
@@ -149,5 +151,3 @@ function lastWords(logFile: string): string | undefined {
 
 const ending = ({ code, signal }: Death): string =>
   signal !== null ? `was ended by ${signal}` : `has ended with code ${code ?? "unknown"}`;
-
-const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
