@@ -22,6 +22,7 @@ import type {
 import { Api } from "./nats/api.ts";
 import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
+import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
 import { Mux } from "./nats/mux.ts";
@@ -30,7 +31,6 @@ import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
-import { fromWire, statusOf, toWire } from "./nats/wire.ts";
 
 export interface BusOptions extends ConnectOptions {
   /** Name of the object store for big values; `subjects(prefix).blobBucket`. */
@@ -172,7 +172,11 @@ class NatsBus implements Bus {
 
   send(subject: string, body: Uint8Array, headers?: Headers): void {
     if (!this.#link.connected) return; // a hint that may be lost
-    this.#link.nc.publish(subject, body, headers === undefined ? undefined : { headers: toWire(headers) });
+    this.#link.nc.publish(
+      subject,
+      body,
+      headers === undefined ? undefined : { headers: new WireHeaders().addAll(headers) },
+    );
   }
 
   async request(
@@ -186,12 +190,13 @@ class NatsBus implements Bus {
     return this.#mux.request<Reply>(
       subject,
       body,
-      options.headers === undefined ? undefined : toWire(options.headers),
+      options.headers === undefined ? undefined : new WireHeaders().addAll(options.headers),
       left,
-      (reply) =>
-        reply.data.length === 0 && statusOf(reply) === 503
-          ? { kind: "nobody" }
-          : { kind: "reply", headers: fromWire(reply.headers), body: reply.data },
+      (reply) => {
+        const { status, headers } = parseHeaders(reply);
+        const nobody = status === 503 && reply.data.length === 0;
+        return nobody ? { kind: "nobody" } : { kind: "reply", headers, body: reply.data };
+      },
       (why) => {
         if (why === "closed") throw busClosed(`request ${subject}`);
         return { kind: "timeout" };
@@ -208,7 +213,7 @@ class NatsBus implements Bus {
       const { reply } = message;
       onMessage({
         subject: message.subject,
-        headers: fromWire(message.headers),
+        headers: parseHeaders(message).headers,
         body: message.data,
         reply: reply ? (body, headers) => this.send(reply, body, headers) : undefined,
       });

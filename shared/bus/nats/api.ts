@@ -1,10 +1,11 @@
 /** The JetStream API: JSON in, JSON out. Everything asked for here may be asked again. */
 import type { Msg } from "@nats-io/nats-core";
 import type { Fault } from "../../errors/index.ts";
+import { statusOf } from "./headers.ts";
 import type { Link } from "./link.ts";
 import type { Failed, Mux } from "./mux.ts";
 import { type ApiError, busClosed, faultFrom, noStream, unavailable } from "./nats-errors.ts";
-import { bytes, emptyBody, statusOf } from "./wire.ts";
+import { bytes, emptyBody } from "./wire.ts";
 
 export type Answer<T> = { kind: "ok"; value: T } | { kind: "error"; error: ApiError } | { kind: "nobody" };
 

@@ -5,7 +5,7 @@
  */
 import { createInbox, type Msg, type MsgHdrs } from "@nats-io/nats-core";
 import type { Link } from "./link.ts";
-import { busClosed, permissionDenied } from "./nats-errors.ts";
+import { busClosed, permissionDenied, refusedByClient } from "./nats-errors.ts";
 
 /** Why a call ended without its answer. */
 export type Failed = "timeout" | "disconnected" | "closed";
@@ -132,7 +132,7 @@ export class Mux {
       this.#link.nc.publish(subject, body, headers === undefined ? { reply } : { reply, headers });
     } catch (error) {
       this.#end(token);
-      reject(this.#link.closed ? busClosed(subject) : error);
+      reject(this.#link.closed ? busClosed(subject) : refusedByClient(error, subject));
     }
   }
 

@@ -94,6 +94,25 @@ export const tooLarge = (doing: string, bytes: number, limit: number): Fault =>
     message: `${doing}: ${bytes} bytes are more than the ${limit} this server takes in one message`,
   });
 
+/** What the client library refuses before anything is sent. */
+export function refusedByClient(error: unknown, doing: string): unknown {
+  if (error instanceof errors.InvalidSubjectError) {
+    return new Fault("contract", {
+      code: "invalid_subject",
+      message: `${doing}: not a subject`,
+      cause: error,
+    });
+  }
+  if (error instanceof errors.InvalidArgumentError) {
+    return new Fault("contract", {
+      code: "payload_too_large",
+      message: `${doing}: body and headers are more than this server takes in one message`,
+      cause: error,
+    });
+  }
+  return error;
+}
+
 export const isPermissionError = (
   error: unknown,
 ): error is InstanceType<typeof errors.PermissionViolationError> =>

@@ -1,11 +1,11 @@
 /** The hot path: one request, one promise, headers built by hand. */
 import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
-import type { Headers, PublishOptions, PublishOutcome } from "../bus.ts";
+import type { PublishOptions, PublishOutcome } from "../bus.ts";
+import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
 import type { Failed, Mux } from "./mux.ts";
 import { type ApiError, busClosed, faultFrom, isConflict, noStream, tooLarge } from "./nats-errors.ts";
-import { noHeaders, statusOf, toWire } from "./wire.ts";
 
 interface PubAck {
   seq: number;
@@ -28,7 +28,6 @@ export class Publisher {
 
   async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
     const headers = headersOf(options);
-    const wire = headers === noHeaders ? undefined : toWire(headers);
     const limit = this.#link.info.max_payload;
     if (body.length > limit) throw tooLarge(subject, body.length, limit);
     const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
@@ -41,7 +40,7 @@ export class Publisher {
     return this.#mux.request(
       subject,
       body,
-      wire,
+      headers,
       left,
       (reply) => outcomeOf(subject, reply),
       (why) => this.#failed(subject, why),
@@ -68,20 +67,22 @@ function outcomeOf(subject: string, reply: Msg): PublishOutcome {
 const parseAck = (data: Uint8Array): PubAck =>
   JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("latin1")) as PubAck;
 
-export function headersOf(options: PublishOptions): Headers {
-  const { msgId, expectLastSeq, ttlMs, schedule } = options;
-  if (msgId === undefined && expectLastSeq === undefined && ttlMs === undefined && schedule === undefined) {
-    return options.headers ?? noHeaders;
+/** What the options say, in the server's words. */
+export function headersOf(options: PublishOptions): WireHeaders | undefined {
+  const { headers, msgId, expectLastSeq, ttlMs, schedule } = options;
+  if (!headers && msgId === undefined && expectLastSeq === undefined && ttlMs === undefined && !schedule) {
+    return undefined;
   }
-  const headers: Record<string, string> = { ...options.headers };
-  if (msgId !== undefined) headers["Nats-Msg-Id"] = msgId;
-  if (expectLastSeq !== undefined) headers["Nats-Expected-Last-Subject-Sequence"] = String(expectLastSeq);
-  if (ttlMs !== undefined) headers["Nats-TTL"] = ttlHeader(ttlMs);
-  if (schedule !== undefined) {
-    headers["Nats-Schedule"] = `@at ${new Date(schedule.at).toISOString()}`;
-    headers["Nats-Schedule-Target"] = schedule.target;
+  const wire = new WireHeaders();
+  if (headers) wire.addAll(headers);
+  if (msgId !== undefined) wire.add("Nats-Msg-Id", msgId);
+  if (expectLastSeq !== undefined) wire.add("Nats-Expected-Last-Subject-Sequence", String(expectLastSeq));
+  if (ttlMs !== undefined) wire.add("Nats-TTL", ttlHeader(ttlMs));
+  if (schedule) {
+    wire.add("Nats-Schedule", `@at ${new Date(schedule.at).toISOString()}`);
+    wire.add("Nats-Schedule-Target", schedule.target);
   }
-  return headers;
+  return wire;
 }
 
 /** The server cuts fractions of a second off: 1500 ms would expire after one second. */

@@ -8,8 +8,9 @@
  * P4 A message that arrives while stopping is given back at once instead of waiting for its redelivery.
  */
 import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
+import { statusOf } from "./headers.ts";
 import type { Link } from "./link.ts";
-import { bytes, statusOf } from "./wire.ts";
+import { bytes } from "./wire.ts";
 
 export type Existence = "exists" | "gone" | "unsure";
 

@@ -1,12 +1,12 @@
 /** Reading without a consumer: direct gets, one subject or filter at a time, page by page. */
-import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
 import type { StoredMessage } from "../bus.ts";
 import type { Api } from "./api.ts";
+import { noHeaders, type ParsedHeaders, parseHeaders, parseText } from "./headers.ts";
 import type { Link } from "./link.ts";
 import type { Failed, Mux } from "./mux.ts";
 import { codes } from "./nats-errors.ts";
-import { bytes, emptyBody, fromDirect, pendingOf, statusOf } from "./wire.ts";
+import { bytes, emptyBody, fromDirect, pendingOf } from "./wire.ts";
 
 interface Page {
   messages: StoredMessage[];
@@ -60,10 +60,10 @@ export class Reader {
         undefined,
         silenceMs,
         (reply) => {
-          const status = statusOf(reply);
-          if (status === 0) return fromDirect(reply);
-          if (status === 404 || status === 503) return undefined;
-          throw refused(`read ${subject}`, reply);
+          const parsed = parseHeaders(reply);
+          if (parsed.status === 0) return fromDirect(reply, parsed);
+          if (parsed.status === 404 || parsed.status === 503) return undefined;
+          throw refused(`read ${subject}`, parsed);
         },
         (why) => why,
       ),
@@ -84,7 +84,10 @@ export class Reader {
       subject: message.subject,
       seq: message.seq,
       at: Date.parse(message.time),
-      headers: parseHeaders(message.hdrs),
+      headers:
+        message.hdrs === undefined
+          ? noHeaders
+          : parseText(Buffer.from(message.hdrs, "base64").toString()).headers,
       body: message.data === undefined ? emptyBody : new Uint8Array(Buffer.from(message.data, "base64")),
     };
   }
@@ -102,14 +105,14 @@ export class Reader {
       bytes({ seq: from, next_by_subj: subject, batch }),
       silenceMs,
       (reply) => {
-        const status = statusOf(reply);
-        if (status === 0) {
-          page.messages.push(fromDirect(reply));
+        const parsed = parseHeaders(reply);
+        if (parsed.status === 0) {
+          page.messages.push(fromDirect(reply, parsed));
           return "more";
         }
-        if (status === 204 && reply.headers) page.pending = pendingOf(reply.headers);
-        else if (status === 503) missing = true;
-        else if (status !== 404) throw refused(`read ${stream}`, reply);
+        if (parsed.status === 204) page.pending = pendingOf(parsed);
+        else if (parsed.status === 503) missing = true;
+        else if (parsed.status !== 404) throw refused(`read ${stream}`, parsed);
         return "done";
       },
     );
@@ -130,18 +133,8 @@ export class Reader {
   }
 }
 
-const refused = (doing: string, reply: Msg): Fault =>
-  new Fault(statusOf(reply) >= 500 || statusOf(reply) === 408 ? "transient" : "bug", {
+const refused = (doing: string, { status, description }: ParsedHeaders): Fault =>
+  new Fault(status >= 500 || status === 408 ? "transient" : "bug", {
     code: "nats_error",
-    message: `${doing}: ${statusOf(reply)} ${reply.headers?.description ?? ""}`,
+    message: `${doing}: ${status} ${description}`,
   });
-
-function parseHeaders(encoded: string | undefined): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (encoded === undefined) return headers;
-  for (const line of Buffer.from(encoded, "base64").toString().split("\r\n").slice(1)) {
-    const colon = line.indexOf(":");
-    if (colon > 0) headers[line.slice(0, colon)] ??= line.slice(colon + 1).trim();
-  }
-  return headers;
-}

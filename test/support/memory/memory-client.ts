@@ -19,7 +19,6 @@ import type {
   StreamSpec,
 } from "../../../shared/bus/bus.ts";
 import { headersOf } from "../../../shared/bus/nats/publish.ts";
-import { toWire } from "../../../shared/bus/nats/wire.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { Announce } from "../../../shared/runtime/index.ts";
 import { ClientState, never } from "./client-state.ts";
@@ -120,7 +119,7 @@ export class MemoryBus implements Bus {
   }
 
   async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
-    toWire(headersOf(options)); // refuses what the real one refuses
+    headersOf(options); // refuses what the real one refuses
     if (body.length > this.#broker.maxPayloadBytes) {
       throw new Fault("contract", { code: "payload_too_large", message: `${body.length} bytes` });
     }
