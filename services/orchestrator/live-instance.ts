@@ -57,6 +57,7 @@ export class LiveInstance {
   #loaded: Loaded | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
+  #looked = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -132,7 +133,7 @@ export class LiveInstance {
 
   async #turn(batch: readonly Mail[]): Promise<void> {
     for (;;) {
-      const loaded = (this.#loaded ??= await this.#load());
+      const loaded = (this.#loaded ??= await this.#load(this.#looksNew(batch)));
       const verdict = await this.#take(loaded, batch);
       if (verdict === "fenced") {
         this.drop();
@@ -148,10 +149,20 @@ export class LiveInstance {
     }
   }
 
-  async #load(): Promise<Loaded> {
+  /**
+   * A first start most likely has no history: looking for one costs a round trip, and if there is one after all, the
+   * append is fenced and the next try looks.
+   */
+  #looksNew([first]: readonly Mail[]): boolean {
+    const looked = this.#looked;
+    this.#looked = true;
+    return !looked && first?.message.kind === "start" && first.delivery?.deliveries === 1;
+  }
+
+  async #load(assumeNew: boolean): Promise<Loaded> {
     const { clock, announce } = this.#deps.runtime;
     const startedAt = clock.monotonic();
-    const history = await this.#deps.history.load(this.instanceId);
+    const history = assumeNew ? undefined : await this.#deps.history.load(this.instanceId);
     const instance = new Instance(
       this.instanceId,
       this.#deps.host,
