@@ -96,14 +96,14 @@ export function hasRoom(worker: WorkerInfo, type: string): boolean {
 
 /**
  * May the worker that already holds the claim keep it instead of passing it to the best one? Passing costs a
- * round trip, so a difference of one session is not worth it; a cold worker instead of a warm one is.
+ * round trip, so a difference of one session (`slack`) is not worth it; a cold worker instead of a warm one is.
  */
-export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementClaim): boolean {
+export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementClaim, slack = 1): boolean {
   if (self.workerId === best.workerId) return true;
   const able = capable([self], claim);
   if (able.kind === "none" || !hasRoom(self, claim.type)) return false;
   if (isWarm(best, claim) && !isWarm(self, claim)) return false;
-  return self.slots.sessions.used <= best.slots.sessions.used + 1;
+  return self.slots.sessions.used <= best.slots.sessions.used + Math.max(1, slack);
 }
 
 const isWarm = (worker: WorkerInfo, claim: PlacementClaim): boolean =>

@@ -27,14 +27,14 @@ import {
 } from "../../shared/bus/index.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
-import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
+import { type Happening, type Service, systemRuntime } from "../../shared/runtime/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
 
 export type SessionTold = SessionReport["report"];
 export type CallTold = ActivityReport & { instanceId: string };
 
 export interface HeldWorker {
-  worker: Worker;
+  worker: Service;
   workerId: string;
   happenings: Happening[];
   leases: LeaseKeeper;
@@ -45,6 +45,8 @@ export interface WorkerOptions {
   env?: Record<string, string>;
   timing?: Partial<SessionTiming>;
   appPath?: string;
+  /** Only the session side, and nobody knows of anybody: every claim is raced for. */
+  alone?: boolean;
   /** A connection of its own, to be cut. */
   ownBus?: boolean;
 }
@@ -123,18 +125,11 @@ export class SessionRig {
     });
     const app = collectApp(definitions);
     const { timing, appPath } = options;
-    const worker = new Worker(
-      { bus, names, runtime, app, identity, config, payloads: new Payloads(bus.blobs) },
-      {
-        sessions: (deps) =>
-          new SessionService({
-            ...deps,
-            leases,
-            ...(timing ? { timing } : {}),
-            ...(appPath === undefined ? {} : { appPath }),
-          }),
-      },
-    );
+    const more = { leases, ...(timing ? { timing } : {}), ...(appPath === undefined ? {} : { appPath }) };
+    const base = { bus, names, runtime, app, identity, config, payloads: new Payloads(bus.blobs) };
+    const worker = options.alone
+      ? new SessionService({ ...base, ...more, loadChanged: () => undefined })
+      : new Worker(base, { sessions: (deps) => new SessionService({ ...deps, ...more }) });
     await worker.start();
     const held = { worker, workerId: identity.workerId, happenings, leases, bus };
     this.#workers.add(held);

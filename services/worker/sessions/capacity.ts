@@ -19,7 +19,7 @@ export class Capacity {
   readonly #onChange: () => void;
   readonly #perType = new Map<string, number>();
   readonly #resources = new Map<string, number>();
-  readonly #waiting = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   #used = 0;
 
   constructor(limits: CapacityLimits, onChange: () => void) {
@@ -47,8 +47,8 @@ export class Capacity {
     return Object.fromEntries(this.#resources);
   }
 
-  roomFor(type: string): boolean {
-    return this.#used < this.#limits.max && this.usedBy(type) < this.maxOf(type);
+  roomLeft(type: string): number {
+    return Math.min(this.#limits.max - this.#used, this.maxOf(type) - this.usedBy(type));
   }
 
   take(type: string, requires: Requirements): Place | undefined {
@@ -56,7 +56,7 @@ export class Capacity {
     const enough = needs.every(
       ([name, need]) => (this.#limits.resources[name] ?? 0) - (this.#resources.get(name) ?? 0) >= need,
     );
-    if (!enough || !this.roomFor(type)) return undefined;
+    if (!enough || this.roomLeft(type) <= 0) return undefined;
     this.#count(type, needs, 1);
     let held = true;
     return {
@@ -64,24 +64,15 @@ export class Capacity {
         if (!held) return;
         held = false;
         this.#count(type, needs, -1);
-        for (const wake of [...this.#waiting]) wake();
+        for (const listener of this.#listeners) listener();
       },
     };
   }
 
-  /** Resolves when there is room for the type, or the signal aborts. */
-  async untilRoom(type: string, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !this.roomFor(type)) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.#waiting.delete(wake);
-          signal.removeEventListener("abort", wake);
-          resolve();
-        };
-        this.#waiting.add(wake);
-        signal.addEventListener("abort", wake, { once: true });
-      });
-    }
+  /** Told whenever a place came free. */
+  onRoom(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   #count(type: string, needs: [string, number][], by: 1 | -1): void {

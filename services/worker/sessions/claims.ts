@@ -8,25 +8,23 @@
  * Q3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
  *    its next delivery.
  */
-import { z } from "zod";
 import { SessionClaim } from "../../../schemas/index.ts";
-import { type Delivery, decode, encode, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts";
+import { type Delivery, decode, leaseKeys } from "../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../shared/errors/index.ts";
-import { backoffMs, once, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { backoffMs, once, type Service } from "../../../shared/runtime/index.ts";
 import { nearEnough, place } from "../../../shared/sessions/placement.ts";
 import type { Capacity } from "./capacity.ts";
+import { ClaimPuller } from "./claim-puller.ts";
 import { deadLetter } from "./dead-letter.ts";
 import type { Fleet } from "./fleet.ts";
+import { Nudges } from "./nudges.ts";
 import { ServerTime } from "./server-time.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 import type { Taker } from "./taker.ts";
 import { Waiting } from "./waiting.ts";
 
-/** Over all workers together: claims that rest count as pending, and many may rest. */
-const maxAckPending = 100_000;
 /** A message that does not parse may be a newer worker's business; after this many deliveries it is nobody's. */
 const triesToParse = 5;
-const pullMs = 20_000;
 
 export type Verdict =
   | { kind: "taken" }
@@ -50,61 +48,44 @@ export class Claims implements Service {
   readonly #init: ClaimsInit;
   readonly #time: ServerTime;
   readonly #waiting: Waiting;
-  readonly #stopping = new AbortController();
-  #loops: Promise<void>[] = [];
-  #nudges: Stoppable | undefined;
+  readonly #pullers: ClaimPuller[];
+  readonly #nudges: Nudges;
+  /** Claims in our hands. In a burst the others have as many that we do not know of yet. */
+  #judging = 0;
+  #stopped = false;
 
   constructor(init: ClaimsInit) {
     this.#init = init;
-    const { clock } = init.deps.runtime;
+    const { deps, timing, capacity, fleet } = init;
+    const { clock } = deps.runtime;
     this.#time = new ServerTime(clock);
     this.#waiting = new Waiting(
       clock,
-      () => init.deps.view?.workers(),
+      () => deps.view?.workers(),
       (claim) => void this.#again(claim),
+    );
+    this.#nudges = new Nudges(deps, timing, fleet, (claim) => this.#nudged(claim));
+    const onClaim = (delivery: Delivery) => void this.#settle(delivery);
+    const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
+    this.#pullers = init.types.map(
+      (type) => new ClaimPuller({ deps, timing, type, capacity, onClaim, onTrouble }),
     );
   }
 
   async start(): Promise<void> {
-    const { deps, types } = this.#init;
-    const { bus, names, identity } = deps;
-    await Promise.all(types.map((type) => this.#ensureConsumer(type)));
-    this.#nudges = await bus.subscribe(names.nudge(identity.workerId), {}, (message) => {
-      void this.#nudged(message.body).then((verdict) => message.reply?.(encode({ verdict })));
-    });
-    this.#loops = types.map((type) => this.#pull(type));
+    await this.#nudges.start();
+    await Promise.all(this.#pullers.map((puller) => puller.start()));
   }
 
   stop = once(async () => {
-    this.#stopping.abort();
+    this.#stopped = true;
     this.#waiting.stop();
-    await this.#nudges?.stop();
-    await Promise.all(this.#loops);
+    await Promise.all([this.#nudges.stop(), ...this.#pullers.map((puller) => puller.stop())]);
   });
 
   /** There may be room again. */
   roomChanged(): void {
     this.#waiting.changed();
-  }
-
-  async #pull(type: string): Promise<void> {
-    const { deps, capacity } = this.#init;
-    const { bus, names } = deps;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      await capacity.untilRoom(type, signal); // Q1
-      if (signal.aborted) return;
-      try {
-        const options = { expiresMs: pullMs, signal };
-        const delivery = await bus.next(names.claimsStream, names.claimConsumer(type), options);
-        if (delivery) void this.#settle(delivery);
-      } catch (error) {
-        this.#complain("pull of claims", error);
-        await sleep(deps.runtime.clock, 200, signal);
-        if (!signal.aborted)
-          await this.#ensureConsumer(type).catch((again) => this.#complain("claims", again));
-      }
-    }
   }
 
   async #settle(delivery: Delivery): Promise<void> {
@@ -144,6 +125,15 @@ export class Claims implements Service {
   }
 
   async #judge(claim: SessionClaim, deliveries: number): Promise<Verdict> {
+    this.#judging++;
+    try {
+      return await this.#verdict(claim, deliveries);
+    } finally {
+      this.#judging--;
+    }
+  }
+
+  async #verdict(claim: SessionClaim, deliveries: number): Promise<Verdict> {
     const { fleet, taker } = this.#init;
     const now = this.#time.now();
     if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
@@ -162,43 +152,29 @@ export class Claims implements Service {
       const best = workers.find((worker) => worker.workerId === choice.workerId);
       if (
         self.workerId === choice.workerId ||
-        (best && !except.has(self.workerId) && nearEnough(self, best, claim))
+        (best && !except.has(self.workerId) && nearEnough(self, best, claim, this.#judging))
       ) {
         const take = await taker.take(claim);
         if (take !== "full") return { kind: take };
         except.add(self.workerId);
         continue;
       }
-      const answer = await this.#nudge(choice.workerId, claim);
+      const answer = await this.#nudges.send(choice.workerId, claim);
       if (answer === "taken") return { kind: "forwarded", to: choice.workerId };
-      if (answer === "none") unanswered = choice.workerId;
+      if (answer === "unanswered") unanswered = choice.workerId;
       except.add(choice.workerId);
     }
   }
 
-  async #nudge(workerId: string, claim: SessionClaim): Promise<"taken" | "refused" | "none"> {
-    const { deps, timing, fleet } = this.#init;
-    const options = { timeoutMs: timing.nudgeMs };
-    const reply = await deps.bus.request(deps.names.nudge(workerId), encode(claim), options);
-    if (reply.kind !== "reply") return "none";
-    const answer = decode(NudgeAnswer, reply.body);
-    if (answer.kind === "invalid") return "none";
-    if (answer.value.verdict === "taken") fleet.passedOn(workerId, claim);
-    return answer.value.verdict;
-  }
-
   /** Somebody thinks that this worker is the best for it. */
-  async #nudged(body: Uint8Array): Promise<"taken" | "refused"> {
-    const decoded = decode(SessionClaim, body);
-    if (decoded.kind === "invalid" || this.#stopping.signal.aborted) return "refused";
-    const claim = decoded.value;
+  async #nudged(claim: SessionClaim): Promise<"taken" | "refused"> {
     const { fleet, taker } = this.#init;
-    if (place([fleet.self()], claim).kind === "none") return "refused";
+    if (this.#stopped || place([fleet.self()], claim).kind === "none") return "refused";
     try {
       const take = await taker.take(claim);
       if (take === "full") return "refused";
       this.#announce(claim, { kind: take });
-      return "taken"; // by us or by somebody: the claim is settled
+      return "taken";
     } catch (error) {
       this.#complain(`claim of ${claim.sessionId}`, error);
       return "refused";
@@ -207,7 +183,7 @@ export class Claims implements Service {
 
   /** Q3. Its message still rests in the queue; whoever gets it next finds the key. */
   async #again(claim: SessionClaim): Promise<void> {
-    if (this.#stopping.signal.aborted) return;
+    if (this.#stopped) return;
     try {
       const verdict = await this.#judge(claim, 1);
       if (verdict.kind === "refused") this.#waiting.add(keyOf(claim), claim, this.#init.timing.restMaxMs);
@@ -228,17 +204,6 @@ export class Claims implements Service {
     return backoffMs({ initialMs: restMinMs, maxMs: restMaxMs, factor: 1.6 }, Math.min(deliveries, 20));
   }
 
-  #ensureConsumer(type: string): Promise<void> {
-    const { bus, names } = this.#init.deps;
-    return bus.ensureConsumer({
-      stream: names.claimsStream,
-      name: names.claimConsumer(type),
-      filter: names.claimsOf(type),
-      ackWaitMs: this.#init.timing.claimAckMs,
-      maxAckPending,
-    });
-  }
-
   #announce({ sessionId, type }: SessionClaim, verdict: Verdict): void {
     const { announce } = this.#init.deps.runtime;
     const { kind } = verdict;
@@ -251,12 +216,10 @@ export class Claims implements Service {
   }
 
   #complain(where: string, error: unknown): void {
-    if (this.#stopping.signal.aborted && isFault(error, "transient")) return;
+    if (this.#stopped && isFault(error, "transient")) return;
     const { code, message } = toFailure(error);
     this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }
-
-const NudgeAnswer = z.object({ verdict: z.enum(["taken", "refused"]) });
 
 const keyOf = (claim: SessionClaim): string => leaseKeys.session(claim.sessionId, claim.attachment);

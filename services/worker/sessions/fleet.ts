@@ -1,21 +1,25 @@
 /**
- * The workers as placement should see them: others as last heard of, plus what we sent them since; ourselves as we
- * are now. The register lags behind a burst of claims; this does not.
+ * The workers as placement should see them: others as last heard of, plus what we sent them and heard from them since; ourselves as
+ * we are now. The register lags behind a burst of claims; this does not.
  */
 import type { SessionClaim, WorkerInfo } from "../../../schemas/index.ts";
 import type { SessionLoad } from "../deps.ts";
 import type { SessionDeps } from "./session-deps.ts";
 
-interface Sent {
+/** What was sent to another worker, and answered by it, since it registered last. */
+interface Since {
   seenAt: number;
-  claims: SessionClaim[];
+  /** As it answered last. */
+  used: number;
+  unanswered: number;
+  taken: SessionClaim[];
 }
 
 export class Fleet {
   readonly #deps: SessionDeps;
   readonly #types: readonly string[];
   readonly #load: () => SessionLoad;
-  readonly #sent = new Map<string, Sent>();
+  readonly #since = new Map<string, Since>();
   draining = false;
 
   constructor(deps: SessionDeps, types: readonly string[], load: () => SessionLoad) {
@@ -27,7 +31,7 @@ export class Fleet {
   workers(): WorkerInfo[] {
     const { workerId } = this.#deps.identity;
     const others = (this.#deps.view?.workers() ?? []).filter((worker) => worker.workerId !== workerId);
-    return [this.self(), ...others.map((worker) => this.#withSent(worker))];
+    return [this.self(), ...others.map((worker) => this.#asAnswered(worker))];
   }
 
   self(): WorkerInfo {
@@ -54,35 +58,55 @@ export class Fleet {
     };
   }
 
-  /** Counted for the other until it has registered anew. */
-  passedOn(workerId: string, claim: SessionClaim): void {
-    const worker = this.#deps.view?.workers().find((one) => one.workerId === workerId);
-    if (!worker) return;
-    const sent = this.#sent.get(workerId);
-    if (sent?.seenAt === worker.seenAt) sent.claims.push(claim);
-    else this.#sent.set(workerId, { seenAt: worker.seenAt, claims: [claim] });
+  /** Counted for the other at once: many are passed on before the first is answered. */
+  passing(workerId: string): void {
+    const since = this.#sinceOf(workerId);
+    if (since) since.unanswered++;
   }
 
-  #withSent(worker: WorkerInfo): WorkerInfo {
-    const sent = this.#sent.get(worker.workerId);
-    if (!sent) return worker;
-    if (sent.seenAt !== worker.seenAt) {
-      this.#sent.delete(worker.workerId);
+  answered(workerId: string, answer: { used: number; taken: SessionClaim | undefined } | undefined): void {
+    const since = this.#sinceOf(workerId);
+    if (!since) return;
+    since.unanswered = Math.max(0, since.unanswered - 1);
+    if (!answer) return;
+    since.used = answer.used;
+    if (answer.taken) since.taken.push(answer.taken);
+  }
+
+  /** Holds until it has registered anew. */
+  #sinceOf(workerId: string): Since | undefined {
+    const worker = this.#deps.view?.workers().find((one) => one.workerId === workerId);
+    if (!worker) return undefined;
+    const { seenAt, slots } = worker;
+    const known = this.#since.get(workerId);
+    if (known?.seenAt === seenAt) return known;
+    const since: Since = { seenAt, used: slots.sessions.used, unanswered: 0, taken: [] };
+    this.#since.set(workerId, since);
+    return since;
+  }
+
+  #asAnswered(worker: WorkerInfo): WorkerInfo {
+    const since = this.#since.get(worker.workerId);
+    if (!since) return worker;
+    if (since.seenAt !== worker.seenAt) {
+      this.#since.delete(worker.workerId);
       return worker;
     }
     const { sessions } = worker.slots;
-    const used = { ...worker.resources.used };
+    const resources = { ...worker.resources.used };
     const perType = { ...worker.perType };
-    for (const { type, requires } of sent.claims) {
-      for (const [name, need] of Object.entries(requires.resources)) used[name] = (used[name] ?? 0) + need;
+    for (const { type, requires } of since.taken) {
+      for (const [name, need] of Object.entries(requires.resources)) {
+        resources[name] = (resources[name] ?? 0) + need;
+      }
       const ofType = perType[type];
       if (ofType) perType[type] = { ...ofType, used: ofType.used + 1 };
     }
     return {
       ...worker,
       perType,
-      resources: { ...worker.resources, used },
-      slots: { ...worker.slots, sessions: { ...sessions, used: sessions.used + sent.claims.length } },
+      resources: { ...worker.resources, used: resources },
+      slots: { ...worker.slots, sessions: { ...sessions, used: since.used + since.unanswered } },
     };
   }
 }
