@@ -43,6 +43,8 @@ export interface RunnableService extends Service {
 export interface RunServiceOptions<S extends SettingsShape> {
   /** Settings this service alone understands: variable name → schema. */
   settings?: S;
+  /** Code of users runs on the main thread: an exception nobody caught is said and survived. */
+  runsForeignCode?: boolean;
 }
 
 /** Resolves when the service was told to stop (SIGINT, SIGTERM, or its parent is gone) and has stopped. */
@@ -57,7 +59,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   const logger = createLogger(name, id, config.logLevel);
   const runtime = systemRuntime(logHappenings(logger));
   const names = subjects(config.prefix);
-  const stopSignal = untilToldToStop(runtime.announce);
+  const stopSignal = untilToldToStop(runtime.announce, { runsForeignCode: options.runsForeignCode ?? false });
   const connection = connectionSettings(config, names, id);
   const bus = await connectBus({ ...connection, announce: runtime.announce });
   try {

@@ -11,7 +11,7 @@ export interface StopSignal {
  * Resolves at the first reason to stop. A second signal means now: the process ends without waiting, as a crash would,
  * and everything is built to survive that.
  */
-export function untilToldToStop(announce: Announce): StopSignal {
+export function untilToldToStop(announce: Announce, options: { runsForeignCode?: boolean } = {}): StopSignal {
   let asked = false;
   let resolve: (reason: StopReason) => void = () => undefined;
   const told = new Promise<StopReason>((settle) => {
@@ -29,10 +29,11 @@ export function untilToldToStop(announce: Announce): StopSignal {
   // A promise somebody's code forgot must not take the others down; it is said, loudly.
   const onRejection = (error: unknown) =>
     announce({ kind: "fault", where: "process", code: "unhandled_rejection", message: String(error), error });
-  // After an exception nobody caught the state of the process is unknown: die and be started again.
+  // After an exception nobody caught the state of the process is unknown: die and be started again. Where users' code
+  // runs, a timer of theirs that throws says nothing about ours, and others' work must not pay for it.
   const onException = (error: unknown) => {
     announce({ kind: "fault", where: "process", code: "uncaught_exception", message: String(error), error });
-    process.exit(1);
+    if (!options.runsForeignCode) process.exit(1);
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);

@@ -32,6 +32,6 @@ export async function runWorker(env: Environment): Promise<void> {
         },
       );
     },
-    { settings: workerSettings },
+    { settings: workerSettings, runsForeignCode: true },
   );
 }

@@ -8,15 +8,21 @@ export interface Waiter {
   leave(): boolean;
 }
 
+export interface SlotsListeners {
+  onChange?: () => void;
+  /** One came back and nobody stood in line for it. */
+  onFree?: () => void;
+}
+
 export class Slots {
   readonly max: number;
   readonly #line = new Set<(slot: Slot) => void>();
-  readonly #onChange: () => void;
+  readonly #listeners: SlotsListeners;
   #used = 0;
 
-  constructor(max: number, onChange: () => void = () => undefined) {
+  constructor(max: number, listeners: SlotsListeners = {}) {
     this.max = max;
-    this.#onChange = onChange;
+    this.#listeners = listeners;
   }
 
   get used(): number {
@@ -34,7 +40,7 @@ export class Slots {
   tryTake(): Slot | undefined {
     if (this.#used >= this.max) return undefined;
     this.#used++;
-    this.#onChange();
+    this.#listeners.onChange?.();
     return this.#slot();
   }
 
@@ -85,6 +91,7 @@ export class Slots {
       return;
     }
     this.#used--;
-    this.#onChange();
+    this.#listeners.onChange?.();
+    this.#listeners.onFree?.();
   }
 }

@@ -39,6 +39,7 @@ export class Worker implements Service {
   readonly #vitals = new ProcessVitals();
   readonly #startedAt: number;
   #draining = false;
+  #stopping = false;
 
   constructor(base: Omit<WorkerDeps, "view" | "loadChanged">, parts: WorkerParts = {}) {
     this.#view = new LiveWorkers(base);
@@ -52,7 +53,9 @@ export class Worker implements Service {
     });
     this.#sessions = base.config.sessions.max > 0 ? parts.sessions?.(deps) : undefined;
     this.#control = new Control(base, () => {
-      void this.drain().then(() => parts.onDrained?.());
+      void this.drain().then(() => {
+        if (!this.#stopping) parts.onDrained?.();
+      });
     });
   }
 
@@ -76,6 +79,7 @@ export class Worker implements Service {
   });
 
   stop = once(async () => {
+    this.#stopping = true;
     await this.drain();
     await Promise.all([this.#activities.stop(), this.#sessions?.stop(), this.#control.stop()]);
     await this.#registration.stop();

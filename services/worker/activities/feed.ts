@@ -23,6 +23,8 @@ export class Feed {
   readonly #onMessage: (message: Delivery) => void;
   readonly #stopping = new AbortController();
   #state: State = { kind: "idle" };
+  /** Counts the flows, so that the end of an old one is not taken for the end of this one. */
+  #flows = 0;
 
   constructor(
     deps: WorkerDeps,
@@ -47,7 +49,7 @@ export class Feed {
   /** Lets tasks come as they are, up to as many as there are slots. */
   flow(): void {
     if (this.#state.kind === "stopped" || this.#state.kind === "flowing") return;
-    this.#state = { kind: "flowing", consumption: this.#consume() };
+    this.#state = { kind: "flowing", consumption: this.#consume(++this.#flows) };
   }
 
   rest(): void {
@@ -81,7 +83,7 @@ export class Feed {
   }
 
   /** Retried until it works or the feed is stopped: a server that is away must not end a worker. */
-  async #consume(): Promise<Consumption | undefined> {
+  async #consume(flow: number): Promise<Consumption | undefined> {
     const { bus, names, config, runtime } = this.#deps;
     for (let tried = 1; !this.#stopping.signal.aborted; tried++) {
       try {
@@ -89,7 +91,7 @@ export class Feed {
           maxMessages: config.activities.slots,
           onMessage: this.#onMessage,
         });
-        void consumption.ended.then((how) => (how === "gone" ? this.#regain() : undefined));
+        void consumption.ended.then((how) => (how === "gone" ? this.#regain(flow) : undefined));
         return consumption;
       } catch (error) {
         this.#announce(error);
@@ -105,12 +107,13 @@ export class Feed {
   }
 
   /** Somebody deleted the consumer, or the stream was made anew: make it again, tasks still stored come again. */
-  async #regain(): Promise<void> {
-    if (this.#state.kind !== "flowing") return;
+  async #regain(flow: number): Promise<void> {
+    const isCurrent = () => this.#state.kind === "flowing" && flow === this.#flows;
+    if (!isCurrent()) return;
     const message = `consumer ${this.#consumer} is gone, making it again`;
     this.#deps.runtime.announce({ kind: "fault", where: "worker.feed", code: "consumer_gone", message });
     await this.#ensureConsumer().catch((error: unknown) => this.#announce(error));
-    if (this.#state.kind === "flowing") this.#state = { kind: "flowing", consumption: this.#consume() };
+    if (isCurrent()) this.#state = { kind: "flowing", consumption: this.#consume(++this.#flows) };
   }
 
   #ensureConsumer(): Promise<void> {

@@ -7,21 +7,24 @@ import type { Delivery } from "../../../shared/bus/bus.ts";
 import type { Slot, Slots } from "../slots.ts";
 import type { Feed } from "./feed.ts";
 
+/** What is needed of a feed here. */
+export type RestingFeed = Pick<Feed, "resting" | "rest" | "flow" | "next">;
+
 /** How long a slot waits for a task of one feed before the next feed is asked. */
 const askMs = 100;
 
-export class Scarcity {
+export class Scarcity<F extends RestingFeed = Feed> {
   readonly #slots: Slots;
-  readonly #onMessage: (message: Delivery, feed: Feed, slot: Slot) => void;
-  readonly #resting: Feed[] = [];
+  readonly #onMessage: (message: Delivery, feed: F, slot: Slot) => void;
+  readonly #resting: F[] = [];
   #stopped = false;
 
-  constructor(slots: Slots, onMessage: (message: Delivery, feed: Feed, slot: Slot) => void) {
+  constructor(slots: Slots, onMessage: (message: Delivery, feed: F, slot: Slot) => void) {
     this.#slots = slots;
     this.#onMessage = onMessage;
   }
 
-  rest(feed: Feed): void {
+  rest(feed: F): void {
     if (this.#stopped || feed.resting) return;
     feed.rest();
     this.#resting.push(feed);
@@ -30,11 +33,12 @@ export class Scarcity {
 
   /** A slot may have come free. */
   pump(): void {
-    while (this.#resting.length > 0 && !this.#stopped) {
-      const slot = this.#slots.tryTake();
+    while (!this.#stopped) {
+      const [feed] = this.#resting;
+      const slot = feed && this.#slots.tryTake();
       if (!slot) return;
-      const feed = this.#resting.shift();
-      if (feed) void this.#pull(feed, slot);
+      this.#resting.shift();
+      void this.#pull(feed, slot);
     }
   }
 
@@ -42,7 +46,7 @@ export class Scarcity {
     this.#stopped = true;
   }
 
-  async #pull(feed: Feed, slot: Slot): Promise<void> {
+  async #pull(feed: F, slot: Slot): Promise<void> {
     const message = await feed.next(askMs);
     if (message) {
       this.#resting.push(feed);

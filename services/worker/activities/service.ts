@@ -7,44 +7,31 @@
  * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
-import type { Delivery } from "../../../shared/bus/bus.ts";
+import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
-import { type Slot, Slots, type Waiter } from "../slots.ts";
+import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
 import { decodeTask } from "./decode-task.ts";
 import { Feed } from "./feed.ts";
+import { attemptKey, type Held } from "./held.ts";
 import { publishReport, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
 import { Scarcity } from "./scarcity.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
-
-/** A task handed out to this worker and not settled yet. */
-interface Held {
-  readonly task: ActivityTask;
-  readonly feed: Feed;
-  /** The latest, where it was delivered again while we had it. */
-  delivery: Delivery;
-}
-
-interface Waiting {
-  readonly held: Held;
-  readonly waiter: Waiter;
-  readonly patience: Timer;
-}
+import { WaitingLine } from "./waiting-line.ts";
 
 interface Running {
   readonly held: Held;
   readonly controller: AbortController;
 }
 
-/** A task given back will be delivered once more; from here on it is kept until a slot comes free (A4). */
-const handBackUntilDelivery = 2;
 /** For code that was told to stop, before the process goes. */
 const lingerMs = 1_000;
+const faultPauseMs = 1_000;
 
 export class ActivityService implements Service {
   readonly slots: Slots;
@@ -55,7 +42,7 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  readonly #waiting = new Set<Waiting>();
+  readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
   readonly #givingUp = new AbortController();
@@ -65,11 +52,18 @@ export class ActivityService implements Service {
 
   constructor(deps: WorkerDeps) {
     this.#deps = deps;
-    this.slots = new Slots(deps.config.activities.slots, () => {
-      deps.loadChanged();
-      this.#scarcity.pump();
+    this.slots = new Slots(deps.config.activities.slots, {
+      onChange: deps.loadChanged,
+      onFree: () => this.#scarcity.pump(),
     });
     this.#scarcity = new Scarcity(this.slots, (message, feed, slot) => this.#receive(message, feed, slot));
+    this.#line = new WaitingLine({
+      runtime: deps.runtime,
+      slots: this.slots,
+      limits: deps.config.activities,
+      onSurplus: (feed) => this.#scarcity.rest(feed),
+      onLeft: (held) => this.#held.delete(held.key),
+    });
     this.#cancels = new CancelNotices(deps, (key) => this.#cancel(key));
     this.served = servedActivities(deps.app, deps.config);
     this.#feeds = this.served.map(
@@ -89,7 +83,7 @@ export class ActivityService implements Service {
     this.#draining = true;
     this.#scarcity.stop();
     await Promise.all(this.#feeds.map((feed) => feed.stop()));
-    for (const waiting of this.#waiting) this.#handBack(waiting, "drain");
+    this.#line.handBackAll();
     if (this.#running.size > 0) await this.#idleWithin(this.#deps.config.drainTimeoutMs);
     if (this.#running.size > 0) await this.#abandonAll();
     if (this.#lingering.size > 0) {
@@ -113,7 +107,8 @@ export class ActivityService implements Service {
       return;
     }
     const { task } = decoded;
-    const known = this.#known(task);
+    const key = attemptKey(task);
+    const known = this.#held.get(key);
     if (known) {
       // Delivered again while it is here: no second run, and the newest delivery is the one to settle.
       slot?.release();
@@ -125,7 +120,8 @@ export class ActivityService implements Service {
       delivery.ack();
       return;
     }
-    const held: Held = { task, feed, delivery };
+    if (task.attempt > 1) this.#endEarlier(task);
+    const held: Held = { key, task, feed, delivery };
     if (delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
       void this.#poisoned(held);
@@ -133,102 +129,67 @@ export class ActivityService implements Service {
       slot?.release();
       delivery.nak();
     } else {
-      this.#held.set(attemptKey(task), held);
+      this.#held.set(key, held);
       const taken = slot ?? this.slots.tryTake();
       if (taken) void this.#run(held, taken);
-      else this.#wait(held);
+      else this.#line.add(held, (given) => void this.#run(held, given));
     }
   }
 
-  /** The same attempt, if it is here already. An attempt before it is of no use to anybody any more. */
-  #known(task: ActivityTask): Held | undefined {
-    if (task.attempt > 1) {
-      for (const { held, controller } of this.#running) {
-        if (held.task.attempt < task.attempt && taskKey(held.task) === taskKey(task)) {
-          controller.abort(new CancelledError("the next attempt has begun"));
-        }
+  /** An attempt before this one is of no use to anybody any more. */
+  #endEarlier(task: ActivityTask): void {
+    for (const { held, controller } of this.#running) {
+      if (held.task.attempt < task.attempt && taskKey(held.task) === taskKey(task)) {
+        controller.abort(new CancelledError("the next attempt has begun"));
       }
     }
-    return this.#held.get(attemptKey(task));
-  }
-
-  #wait(held: Held): void {
-    const waiter = this.slots.request((slot) => {
-      this.#waiting.delete(waiting);
-      waiting.patience.cancel();
-      void this.#run(held, slot);
-    });
-    const { clock } = this.#deps.runtime;
-    const patience = clock.after(this.#deps.config.activities.surplusWaitMs, () => this.#rest(held.feed));
-    const waiting: Waiting = { held, waiter, patience };
-    this.#waiting.add(waiting);
-  }
-
-  /** A4: what this feed brought could not start soon. */
-  #rest(feed: Feed): void {
-    const latest = Math.min(handBackUntilDelivery, this.#deps.config.activities.maxDeliveries - 1);
-    this.#scarcity.rest(feed);
-    for (const waiting of this.#waiting) {
-      const { held } = waiting;
-      if (held.feed === feed && held.delivery.deliveries <= latest) this.#handBack(waiting, "surplus");
-    }
-  }
-
-  #handBack(waiting: Waiting, why: "surplus" | "drain"): void {
-    const { held, waiter, patience } = waiting;
-    patience.cancel();
-    waiter.leave();
-    this.#waiting.delete(waiting);
-    this.#held.delete(attemptKey(held.task));
-    held.delivery.nak();
-    const { instanceId, name, of } = held.task;
-    this.#deps.runtime.announce({ kind: "activity.handed_back", instanceId, name, of, why });
   }
 
   async #run(held: Held, slot: Slot): Promise<void> {
-    const { runtime } = this.#deps;
-    const { task, feed } = held;
-    const { instanceId, name, of, attempt } = task;
-    const controller = new AbortController();
-    const running: Running = { held, controller };
+    const running: Running = { held, controller: new AbortController() };
     this.#running.add(running);
-    const startedAt = runtime.clock.monotonic();
+    try {
+      const outcome = await this.#work(running);
+      slot.release();
+      await this.#settle(held, outcome);
+    } catch (error) {
+      // Ours, not the user's: whatever it was, the task must not be kept alive for ever.
+      held.delivery.nak(faultPauseMs);
+      const message = error instanceof Error ? error.message : String(error);
+      this.#deps.runtime.announce({ kind: "fault", where: "worker.activity", code: "bug", message, error });
+    } finally {
+      slot.release();
+      this.#running.delete(running);
+      this.#held.delete(held.key);
+      if (this.#running.size === 0) this.#onIdle?.();
+    }
+  }
+
+  async #work({ held, controller }: Running): Promise<TaskOutcome> {
+    const { clock, announce } = this.#deps.runtime;
+    const { task, feed } = held;
     const { deliveries } = held.delivery;
-    runtime.announce({
+    const { definition } = feed.activity;
+    const { instanceId, name, of, attempt } = task;
+    const startedAt = clock.monotonic();
+    const waitedMs = Math.max(0, clock.now() - task.scheduledAt);
+    announce({
       kind: "activity.started",
-      instanceId,
-      name,
-      of,
-      attempt,
-      redelivered: deliveries > 1,
-      waitedMs: Math.max(0, runtime.clock.now() - task.scheduledAt),
+      ...{ instanceId, name, of, attempt, redelivered: deliveries > 1, waitedMs },
     });
     // Not waited for: it goes out before the result does, and that is all that matters.
     if (task.reportStart) void this.#report(task, { kind: "started" });
-    const { definition } = feed.activity;
     const outcome = await runTask(this.#deps, task, {
       input: definition.input,
       output: definition.output,
-      run: definition.run,
+      run: (ctx, input) => definition.run(ctx, input),
       controller,
       deliveries,
       onAbandoned: (finished) => this.#linger(finished),
     });
-    slot.release();
-    const ms = runtime.clock.monotonic() - startedAt;
-    runtime.announce({
-      kind: "activity.ended",
-      instanceId,
-      name,
-      of,
-      attempt,
-      outcome: endOf(outcome),
-      ms,
-    });
-    await this.#settle(held, outcome);
-    this.#running.delete(running);
-    this.#held.delete(attemptKey(task));
-    if (this.#running.size === 0) this.#onIdle?.();
+    const ms = clock.monotonic() - startedAt;
+    announce({ kind: "activity.ended", ...{ instanceId, name, of, attempt, outcome: endOf(outcome), ms } });
+    return outcome;
   }
 
   async #settle(held: Held, outcome: TaskOutcome): Promise<void> {
@@ -264,13 +225,7 @@ export class ActivityService implements Service {
     for (const { held, controller } of this.#running) {
       if (taskKey(held.task) === key) controller.abort(new CancelledError("the task was cancelled"));
     }
-    for (const waiting of this.#waiting) {
-      if (taskKey(waiting.held.task) !== key || !waiting.waiter.leave()) continue;
-      waiting.patience.cancel();
-      this.#waiting.delete(waiting);
-      this.#held.delete(attemptKey(waiting.held.task));
-      waiting.held.delivery.ack();
-    }
+    this.#line.cancel(key);
   }
 
   /** A3, for all at once: most tasks are over before the first tick. */
@@ -307,8 +262,6 @@ export class ActivityService implements Service {
     await this.#idleWithin(lingerMs);
   }
 }
-
-const attemptKey = (task: ActivityTask): string => `${taskKey(task)}.${task.attempt}`;
 
 function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
   switch (outcome.kind) {

@@ -73,11 +73,13 @@ it("a drain asked over the bus ends the process", async () => {
   expect(await child.exited).toBe(0);
 });
 
-it("lives on when user code forgets a promise that fails", async () => {
+it("lives on when user code forgets a promise that fails, or throws in a timer", async () => {
   const child = await start();
   await rig.publishTask({ instanceId: "i-careless", name: "careless" });
   await rig.report("i-careless");
-  await rig.poll("the fault to be said", async () => child.stderr().includes("unhandled_rejection"));
+  for (const code of ["unhandled_rejection", "uncaught_exception"]) {
+    await rig.poll(`${code} to be said`, async () => child.stderr().includes(code));
+  }
   await rig.publishTask({ instanceId: "i-echo", name: "echo", input: "still here" });
   expect((await rig.report("i-echo")).result).toMatchObject({ output: { json: "still here" } });
 });

@@ -20,6 +20,9 @@ export const takes = defineActivity("takes", {
 export const careless = defineActivity("careless", {
   async run() {
     void Promise.reject(new Error("forgotten"));
+    setTimeout(() => {
+      throw new Error("thrown where nobody catches");
+    }, 1);
     return "done";
   },
 });

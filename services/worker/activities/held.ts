@@ -1,0 +1,16 @@
+import type { ActivityTask } from "../../../schemas/index.ts";
+import type { Delivery } from "../../../shared/bus/index.ts";
+import { taskKey } from "./cancel-notices.ts";
+import type { Feed } from "./feed.ts";
+
+/** A task handed out to this worker and not settled yet. */
+export interface Held {
+  /** One task, one attempt. */
+  readonly key: string;
+  readonly task: ActivityTask;
+  readonly feed: Feed;
+  /** The latest, where it was delivered again while we had it. */
+  delivery: Delivery;
+}
+
+export const attemptKey = (task: ActivityTask): string => `${taskKey(task)}.${task.attempt}`;

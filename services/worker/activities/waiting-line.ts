@@ -1,0 +1,93 @@
+/**
+ * Tasks that were pulled and found no slot. They wait a little, then their feed rests and they are given back: others
+ * may have a slot. A task given back will be delivered once more and must not look like poison for that, so one that
+ * was delivered several times already is kept until its turn comes.
+ */
+import type { Runtime, Timer } from "../../../shared/runtime/index.ts";
+import type { WorkerConfig } from "../config.ts";
+import type { Slot, Slots, Waiter } from "../slots.ts";
+import { taskKey } from "./cancel-notices.ts";
+import type { Feed } from "./feed.ts";
+import type { Held } from "./held.ts";
+
+interface Waiting {
+  readonly held: Held;
+  readonly waiter: Waiter;
+  readonly patience: Timer;
+}
+
+export interface WaitingLineInit {
+  runtime: Runtime;
+  slots: Slots;
+  limits: Pick<WorkerConfig["activities"], "surplusWaitMs" | "maxDeliveries">;
+  /** This feed brings more than can start. */
+  onSurplus: (feed: Feed) => void;
+  /** No longer this worker's. */
+  onLeft: (held: Held) => void;
+}
+
+const mostHandBacks = 2;
+
+export class WaitingLine {
+  readonly #init: WaitingLineInit;
+  readonly #waiting = new Set<Waiting>();
+  readonly #handBackUntilDelivery: number;
+
+  constructor(init: WaitingLineInit) {
+    this.#init = init;
+    this.#handBackUntilDelivery = Math.min(mostHandBacks, init.limits.maxDeliveries - 1);
+  }
+
+  add(held: Held, onSlot: (slot: Slot) => void): void {
+    const { runtime, slots, limits } = this.#init;
+    const patience = runtime.clock.after(limits.surplusWaitMs, () => this.#surplus(held.feed));
+    let given = false;
+    let waiting: Waiting | undefined;
+    const waiter = slots.request((slot) => {
+      given = true;
+      if (waiting) this.#waiting.delete(waiting);
+      patience.cancel();
+      onSlot(slot);
+    });
+    waiting = { held, waiter, patience };
+    if (!given) this.#waiting.add(waiting);
+  }
+
+  /** Nobody waits for these any more: settled, never run. */
+  cancel(key: string): void {
+    for (const waiting of this.#waiting) {
+      if (taskKey(waiting.held.task) !== key) continue;
+      this.#remove(waiting);
+      waiting.held.delivery.ack();
+    }
+  }
+
+  handBackAll(): void {
+    for (const waiting of this.#waiting) this.#handBack(waiting, "drain");
+  }
+
+  #surplus(feed: Feed): void {
+    this.#init.onSurplus(feed);
+    for (const waiting of this.#waiting) {
+      const { held } = waiting;
+      if (held.feed === feed && held.delivery.deliveries <= this.#handBackUntilDelivery) {
+        this.#handBack(waiting, "surplus");
+      }
+    }
+  }
+
+  #handBack(waiting: Waiting, why: "surplus" | "drain"): void {
+    const { held } = waiting;
+    this.#remove(waiting);
+    held.delivery.nak();
+    const { instanceId, name, of } = held.task;
+    this.#init.runtime.announce({ kind: "activity.handed_back", instanceId, name, of, why });
+  }
+
+  #remove(waiting: Waiting): void {
+    waiting.patience.cancel();
+    waiting.waiter.leave();
+    this.#waiting.delete(waiting);
+    this.#init.onLeft(waiting.held);
+  }
+}
