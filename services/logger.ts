@@ -27,6 +27,7 @@ const chatter = new Set<Happening["kind"]>([
   "completion.late",
   "activity.started",
   "activity.ended",
+  "activity.handed_back",
   "claim.seen",
   "call.started",
   "call.ended",
