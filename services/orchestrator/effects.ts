@@ -2,7 +2,7 @@
  * Publishes what a commit asked for. Everything may be published twice: message ids are made of what the effect is
  * about, so the server drops the repetition (T2, T3).
  */
-import type { Attachment, SessionReport, SessionState } from "../../schemas/index.ts";
+import type { Attachment, SessionReport } from "../../schemas/index.ts";
 import {
   type ActivityTask,
   ChildReport,
@@ -112,7 +112,8 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
       case "schedule": {
         const wake: Wake = { v: 1, execution, of: effect.of };
         const seq = await publishSurely(outbox, names.timer(instanceId, execution, effect.of), wake, {
-          msgId: `timer-${about}-${effect.of}`,
+          // With its time: a task's next deadline replaces the one before.
+          msgId: `timer-${about}-${effect.of}-${effect.at}`,
           schedule: { at: effect.at, target: names.verb(instanceId, "wake") },
         });
         if (seq !== undefined) target.schedules.set(effect.of, seq);
@@ -148,7 +149,7 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
         );
       }
       case "tell-grantees": {
-        const report = granteeReport(effect.session);
+        const report = granteeReport(effect);
         if (!report) return;
         const { sessionId, attachments } = effect.session;
         return Promise.all(
@@ -249,14 +250,18 @@ function claimMessage(
 }
 
 /** What a child that was granted the session must know of its present phase. */
-function granteeReport({ phase }: SessionState): SessionReport["report"] | undefined {
+function granteeReport({
+  session: { phase },
+  epoch,
+}: Extract<Effect, { kind: "tell-grantees" }>): SessionReport["report"] | undefined {
   switch (phase.kind) {
     case "active":
       return { kind: "activated", on: phase.on, initMs: 0, warm: false, restored: false };
     case "parked":
-      return undefined; // the child asks when it has work
+      // A call of the child may have crossed with the parking: it asks for the session again.
+      return epoch === undefined ? undefined : { kind: "parked", epoch };
     case "lost":
-      return { kind: "lost", epoch: phase.on?.epoch, reason: phase.reason, detail: phase.detail };
+      return { kind: "lost", epoch, reason: phase.reason, detail: phase.detail };
     case "failed":
       return { kind: "refused", error: phase.error };
     case "closed":

@@ -334,12 +334,11 @@ export class LiveInstance {
         message: why,
       });
     }
-    // A timer that was answered already still had its schedule: the turn that answered it may have died on its way out.
-    return (
-      message.kind === "wake" &&
-      message.wake !== undefined &&
-      message.wake.of > 0 &&
-      !state.timers.has(message.wake.of)
+    // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
+    // out (T3).
+    const of = message.kind === "wake" ? message.wake?.of : undefined;
+    return loaded.instance.lastEffects.some(
+      (effect) => (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of,
     );
   }
 

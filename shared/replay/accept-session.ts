@@ -1,15 +1,16 @@
 /** Session reports, and what a loss means under the session's policy (S5, S6, design section 4). */
-import {
-  type Attachment,
-  type Failure,
-  type LossReason,
-  type NewEvent,
-  RetryPolicy,
-  type SessionReport,
-  type SessionState,
+import type {
+  Attachment,
+  Failure,
+  LossReason,
+  NewEvent,
+  SessionReport,
+  SessionState,
 } from "../../schemas/index.ts";
+import { rebuildsOn } from "./apply-session.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
+import { rebuildTask } from "./rebuild.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
 
 /** Answers what only a view of the workers knows. */
@@ -33,7 +34,7 @@ export function acceptSession(
       if (!current || phase.kind !== "opening") return ignored(current ? "repeated" : "fenced");
       return facts({ kind: "session.claimed", sessionId: session.sessionId, on: report.on });
     case "activated":
-      return activated(session, attachment, report, now);
+      return activated(session, attachment, report);
     case "init_failed":
       if (!current || (phase.kind !== "opening" && phase.kind !== "claimed")) return ignored("fenced");
       return facts(
@@ -47,17 +48,18 @@ export function acceptSession(
       const parked: NewEvent = { kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch };
       // A call crossed with the parking: it is still open here and wants a holder.
       const waiting = sessionTasks(state, sessionId).length > 0;
-      return facts(parked, ...(waiting ? [request(session, now, false)] : []));
+      return facts(parked, ...(waiting ? [requestAgain(session, now)] : []));
     }
     case "checkpointed":
       if (holder(session)?.epoch !== report.checkpoint.epoch) return ignored("fenced");
+      if (session.checkpoint?.key === report.checkpoint.key) return ignored("repeated");
       return facts({
         kind: "session.checkpointed",
         sessionId: session.sessionId,
         checkpoint: report.checkpoint,
       });
     case "wanted":
-      return phase.kind === "parked" ? facts(request(session, now, false)) : ignored("repeated");
+      return phase.kind === "parked" ? facts(requestAgain(session, now)) : ignored("repeated");
     case "closed":
       return ignored("unknown");
     case "refused":
@@ -70,7 +72,6 @@ function activated(
   session: SessionState,
   attachment: number,
   report: Extract<SessionReport["report"], { kind: "activated" }>,
-  _now: number,
 ): Accepted {
   const { phase } = session;
   const event: NewEvent = {
@@ -81,23 +82,16 @@ function activated(
     warm: report.warm,
     restored: report.restored,
   };
-  const rebuild = (): NewEvent[] => {
-    if (session.options.onLost !== "rebuild" || !session.options.rebuild || attachment === 1 || report.warm)
-      return [];
-    return [rebuildTask(session)];
-  };
   // S14: an owner that kept its state attached again by itself, before anybody else was asked.
-  if (
+  const reattached =
     report.warm &&
     attachment === session.attachments + 1 &&
-    (phase.kind === "active" || phase.kind === "lost")
-  ) {
-    return facts(event);
-  }
+    (phase.kind === "active" || phase.kind === "rebuilding" || phase.kind === "lost");
+  if (reattached) return facts(event);
   if (attachment !== session.attachments) return ignored("fenced");
   if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");
   if (phase.kind === "claimed" && phase.on.epoch !== report.on.epoch) return ignored("fenced");
-  return facts(event, ...rebuild());
+  return rebuildsOn(session, report.on, report.warm) ? facts(event, rebuildTask(session)) : facts(event);
 }
 
 function lost(
@@ -166,34 +160,13 @@ export function lossFacts(
   return [event, ...fates, request(session, now, restore)];
 }
 
-/** A task on a bare session found its own state gone. */
-export function stateMissing(state: InstanceState, task: OpenTask, message: string, now: number): Accepted {
-  if (task.target.kind !== "session") {
-    return facts(failed(task, { code: "session_lost", message, retryable: false }));
-  }
-  const session = state.sessions.get(task.target.sessionId);
-  const on = session && holder(session);
-  if (!session || !on) return ignored("fenced");
-  const error = sessionLostFailure(session.sessionId, on, "aborted", message);
-  // Never intercepted itself: a rebuild that finds nothing must not rebuild.
-  const recover =
-    !task.byEngine &&
-    session.options.onLost === "rebuild" &&
-    session.options.rebuild !== undefined &&
-    task.interruptions < session.options.maxAutoRetries;
-  if (!recover) return facts(failed(task, error));
-  const again = interrupted(task, error, now);
-  // Single-flight: while one rebuild runs, others only wait for it.
-  return session.phase.kind === "rebuilding" ? facts(again) : facts(rebuildTask(session), again);
-}
-
-const failed = (task: OpenTask, error: Failure): NewEvent => ({
+export const failed = (task: OpenTask, error: Failure): NewEvent => ({
   kind: "activity.failed",
   of: task.id,
   error,
 });
 
-const interrupted = (task: OpenTask, error: Failure, now: number): NewEvent => ({
+export const interrupted = (task: OpenTask, error: Failure, now: number): NewEvent => ({
   kind: "activity.attempt_failed",
   of: task.id,
   attempt: task.attempt,
@@ -201,7 +174,7 @@ const interrupted = (task: OpenTask, error: Failure, now: number): NewEvent => (
   retryAt: now,
 });
 
-const holder = (session: SessionState): Attachment | undefined =>
+export const holder = (session: SessionState): Attachment | undefined =>
   session.phase.kind === "active" || session.phase.kind === "rebuilding" || session.phase.kind === "claimed"
     ? session.phase.on
     : undefined;
@@ -216,19 +189,13 @@ export function request(session: SessionState, now: number, restore: boolean, de
   };
 }
 
-function rebuildTask(session: SessionState): NewEvent {
-  const { rebuild } = session.options;
-  if (!rebuild) throw new Error("rebuildTask without a rebuild activity");
-  return {
-    kind: "activity.scheduled",
-    name: rebuild.activity,
-    input: rebuild.input,
-    target: { kind: "session", sessionId: session.sessionId, call: false },
-    retry: RetryPolicy.parse({ maxAttempts: 3, initialDelayMs: 100, maxDelayMs: 5000, factor: 2 }),
-    timeouts: {},
-    by: "engine",
-  };
-}
+/** A parked session comes back with what it had saved. */
+export const requestAgain = (session: SessionState, now: number): NewEvent =>
+  request(session, now, session.checkpoint !== undefined);
+
+/** Only the policies that promise the state of before ask for it again when its first new holder failed. */
+const restoresAfterInit = ({ checkpoint, options }: SessionState): boolean =>
+  checkpoint !== undefined && (options.onLost === "restore" || options.onLost === "fail");
 
 /** After a failed or lost init: ask again while there is time and patience, else the opening failed. */
 function openAgain(
@@ -240,7 +207,7 @@ function openAgain(
 ): NewEvent[] {
   const attempts = session.initFailures + 1;
   if (attempts < session.options.maxInitAttempts && now < deadlineAt)
-    return [request(session, now, false, deadlineAt)];
+    return [request(session, now, restoresAfterInit(session), deadlineAt)];
   return failSession(state, session, initFailedFailure(session.sessionId, session.type, attempts, error));
 }
 
@@ -251,6 +218,12 @@ export function failSession(state: InstanceState, session: SessionState, error: 
   ];
 }
 
+/** Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). */
+export const closings = (state: InstanceState): NewEvent[] =>
+  [...state.sessions.values()]
+    .filter((session) => session.owner === state.instanceId && session.phase.kind !== "closed")
+    .map(({ sessionId }) => ({ kind: "session.closed", sessionId, by: "engine" }));
+
 /** A child hears from the owner what became of a granted session. It follows; it never asks for workers itself. */
 function acceptGranted(
   state: InstanceState,
@@ -258,9 +231,11 @@ function acceptGranted(
   report: SessionReport["report"],
   now: number,
 ): Accepted {
+  if (session.phase.kind === "failed") return ignored("repeated");
+  const on = holder(session);
   switch (report.kind) {
     case "activated":
-      if (holder(session)?.epoch === report.on.epoch) return ignored("repeated");
+      if (on && on.epoch >= report.on.epoch) return ignored("repeated");
       return facts({
         kind: "session.activated",
         sessionId: session.sessionId,
@@ -270,18 +245,12 @@ function acceptGranted(
         restored: report.restored,
       });
     case "parked":
-      if (session.phase.kind !== "active") return ignored("repeated");
+      if (on?.epoch !== report.epoch) return ignored("repeated");
       return facts({ kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch });
-    case "lost": {
-      const on = holder(session);
+    case "lost":
       if (!on || (report.epoch !== undefined && report.epoch !== on.epoch)) return ignored("repeated");
-      // The request in these facts would be the owner's to make.
-      return facts(
-        ...lossFacts(state, session, on, report.reason, report.detail, now).filter(
-          (fact) => fact.kind !== "session.requested",
-        ),
-      );
-    }
+      // Here a request only says that the session will be back: its owner is the one who asks.
+      return facts(...lossFacts(state, session, on, report.reason, report.detail, now));
     case "refused":
       return facts(...failSession(state, session, report.error));
     case "closed":

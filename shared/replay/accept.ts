@@ -11,10 +11,10 @@ import {
   type RetryPolicy,
 } from "../../schemas/index.ts";
 import { backoffMs } from "../runtime/index.ts";
-import { acceptSession, type PlacementFacts, stateMissing } from "./accept-session.ts";
+import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
 import { dueFacts } from "./deadlines.ts";
-import { sessionLostFailure } from "./failures.ts";
 import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
+import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
 import { type InstanceState, isEnded, type OpenTask } from "./state.ts";
 
 export function accept(
@@ -35,7 +35,7 @@ export function accept(
         : facts({ kind: "cancel.requested", reason: message.reason });
     case "terminate":
       if (state.status !== "running") return ignored("unknown");
-      return facts({ kind: "instance.terminated", reason: message.reason });
+      return facts(...closings(state), { kind: "instance.terminated", reason: message.reason });
     case "activity":
       return acceptActivity(state, message.report, now);
     case "child":
@@ -73,7 +73,8 @@ const named = ({ name, payload }: InstanceState["earlySignals"][number]) => ({
 function acceptActivity(state: InstanceState, report: ActivityReport, now: number): Accepted {
   const task = report.execution === state.execution ? state.tasks.get(report.of) : undefined;
   if (!task || report.attempt !== task.attempt) return ignored("late");
-  if (task.target.kind === "session" && report.epoch !== task.sentEpoch) return ignored("fenced");
+  if (task.target.kind === "session" && (task.sentEpoch === undefined || report.epoch !== task.sentEpoch))
+    return ignored("fenced");
   const { result } = report;
   switch (result.kind) {
     case "started":
@@ -92,8 +93,11 @@ function acceptActivity(state: InstanceState, report: ActivityReport, now: numbe
         workerId: report.workerId,
         epoch: report.epoch,
       });
-    case "failed":
-      return facts(...attemptEnded(task, result.error, now), ...rebuildFailed(state, task, result.error));
+    case "failed": {
+      const ended = attemptEnded(task, result.error, now);
+      const rebuilt = ended[0]?.kind === "activity.failed" ? sessionRebuiltBy(state, task) : undefined;
+      return facts(...(rebuilt ? rebuildFailed(state, rebuilt, task, result.error) : ended));
+    }
     case "state_missing":
       return stateMissing(state, task, result.message, now);
   }
@@ -101,10 +105,12 @@ function acceptActivity(state: InstanceState, report: ActivityReport, now: numbe
 
 /** One attempt failed: try again, or give the failure to the code. */
 export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
-  if (!mayRetry(task.retry, task.attempt, error)) return [{ kind: "activity.failed", of: task.id, error }];
+  // Attempts a lost session cut short have a limit of their own.
+  const attempts = task.attempt - task.interruptions;
+  if (!mayRetry(task.retry, attempts, error)) return [{ kind: "activity.failed", of: task.id, error }];
   const delay = backoffMs(
     { initialMs: task.retry.initialDelayMs, maxMs: task.retry.maxDelayMs, factor: task.retry.factor },
-    task.attempt,
+    attempts,
   );
   const retryAt = now + delay;
   const { scheduleToCloseMs } = task.timeouts;
@@ -116,28 +122,6 @@ export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEv
 
 const mayRetry = (retry: RetryPolicy, attempt: number, error: Failure): boolean =>
   error.retryable && attempt < retry.maxAttempts && !retry.nonRetryable.includes(error.code);
-
-/** A rebuild that failed for good leaves the session without its state: it is over, and so is all that waits on it. */
-function rebuildFailed(state: InstanceState, task: OpenTask, error: Failure): NewEvent[] {
-  if (task.target.kind !== "session") return [];
-  const session = state.sessions.get(task.target.sessionId);
-  if (session?.phase.kind !== "rebuilding" || session.phase.of !== task.id) return [];
-  if (mayRetry(task.retry, task.attempt, error)) return [];
-  const waiting = [...state.tasks.values()].filter(
-    (other) =>
-      other !== task && other.target.kind === "session" && other.target.sessionId === session.sessionId,
-  );
-  const lost = sessionLostFailure(
-    session.sessionId,
-    session.phase.on,
-    "aborted",
-    `rebuild failed: ${error.message}`,
-  );
-  return [
-    ...waiting.map((other): NewEvent => ({ kind: "activity.failed", of: other.id, error: lost })),
-    { kind: "session.failed", sessionId: session.sessionId, error: lost },
-  ];
-}
 
 function acceptChild(state: InstanceState, report: ChildReport): Accepted {
   const child = report.execution === state.execution ? state.children.get(report.of) : undefined;

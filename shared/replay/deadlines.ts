@@ -3,41 +3,8 @@ import type { NewEvent, SessionState } from "../../schemas/index.ts";
 import { attemptEnded } from "./accept.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
-import type { InstanceState, OpenTask } from "./state.ts";
-import { sessionTasks } from "./state.ts";
-
-/** The worker enforces start-to-close itself and reports it; the engine steps in for a worker that died. */
-const startToCloseGraceMs = 1000;
-
-interface TaskDeadline {
-  at: number;
-  timeout: "schedule_to_close" | "schedule_to_start" | "start_to_close";
-  ms: number;
-}
-
-function taskDeadlines(task: OpenTask): TaskDeadline[] {
-  const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = task.timeouts;
-  const deadlines: TaskDeadline[] = [];
-  if (scheduleToCloseMs !== undefined) {
-    deadlines.push({
-      at: task.scheduledAt + scheduleToCloseMs,
-      timeout: "schedule_to_close",
-      ms: scheduleToCloseMs,
-    });
-  }
-  if (scheduleToStartMs !== undefined && task.startedAt === undefined) {
-    deadlines.push({
-      at: task.readyAt + scheduleToStartMs,
-      timeout: "schedule_to_start",
-      ms: scheduleToStartMs,
-    });
-  }
-  if (startToCloseMs !== undefined && task.startedAt !== undefined) {
-    const at = task.startedAt + startToCloseMs + startToCloseGraceMs;
-    deadlines.push({ at, timeout: "start_to_close", ms: startToCloseMs });
-  }
-  return deadlines;
-}
+import { type InstanceState, sessionTasks } from "./state.ts";
+import { taskDeadlines } from "./task-deadlines.ts";
 
 export function dueFacts(state: InstanceState, now: number, placement: PlacementFacts): NewEvent[] {
   const facts: NewEvent[] = [];

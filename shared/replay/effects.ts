@@ -8,14 +8,15 @@ export type Effect =
   /** Hand the current attempt to the holder of its session. */
   | { kind: "call"; task: OpenTask; on: Attachment }
   | { kind: "cancel-task"; task: OpenTask; on: Attachment | undefined }
+  /** Wake the instance; a later one of the same `of` replaces it. */
   | { kind: "schedule"; of: number; at: number }
   | { kind: "unschedule"; of: number }
   | { kind: "register-session"; sessionId: string }
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
   | { kind: "withdraw-claim"; session: SessionState; attachment: number }
   | { kind: "close-session"; session: SessionState; on: Attachment; reason: string | undefined }
-  /** Tell children that were granted this session what became of it. */
-  | { kind: "tell-grantees"; session: SessionState; children: OpenChild[] }
+  /** Tell children that were granted this session what became of it, and under which epoch. */
+  | { kind: "tell-grantees"; session: SessionState; epoch: number | undefined; children: OpenChild[] }
   /** Ask the owner of a granted, parked session to have it claimed. */
   | { kind: "want-session"; session: SessionState }
   | {

@@ -3,12 +3,12 @@
  * building it again from its commits changes nothing (T8).
  */
 import type { Commit, Failure, HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
-import { EventId, Name, SessionId } from "../../schemas/index.ts";
+import { EventId, Name } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
 import type { PlacementFacts } from "./accept-session.ts";
-import { request } from "./accept-session.ts";
+import { closings, requestAgain } from "./accept-session.ts";
 import { apply } from "./apply.ts";
 import type { Effect } from "./effects.ts";
 import type { Accepted, InboxMessage } from "./inbox.ts";
@@ -145,7 +145,7 @@ export class Instance {
     for (const { event, payloadBytes } of commands) {
       const { payloads } = this.#host;
       const small = payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, instanceId);
-      if (isEnding(small)) this.#record(this.#closings(), now, turn.events, turn.effects);
+      if (isEnding(small)) this.#record(closings(this.#state), now, turn.events, turn.effects);
       if (small.kind === "instance.continued") this.#request(asked, now, turn);
       this.#record([small], now, turn.events, turn.effects);
       if (small.kind === "session.opened") asked.add(small.sessionId);
@@ -162,13 +162,7 @@ export class Instance {
       const session = this.#state.sessions.get(sessionId);
       if (session?.phase.kind !== "parked" || session.owner !== this.#state.instanceId) continue;
       const wanted = !session.options.lazy || sessionTasks(this.#state, sessionId).length > 0;
-      if (wanted)
-        this.#record(
-          [request(session, now, session.checkpoint !== undefined)],
-          now,
-          turn.events,
-          turn.effects,
-        );
+      if (wanted) this.#record([requestAgain(session, now)], now, turn.events, turn.effects);
     }
     sessionIds.clear();
   }
@@ -232,18 +226,6 @@ export class Instance {
       return [];
     }
     return [{ event: { kind: "instance.failed", error: failure }, payloadBytes: 0 }];
-  }
-
-  /** Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). */
-  #closings(): NewEvent[] {
-    const { sessions, instanceId } = this.#state;
-    return [...sessions.values()]
-      .filter((session) => session.owner === instanceId && session.phase.kind !== "closed")
-      .map((session) => ({
-        kind: "session.closed",
-        sessionId: SessionId.parse(session.sessionId),
-        by: "engine",
-      }));
   }
 
   /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */

@@ -33,6 +33,8 @@ export interface OpenTask {
   startedAt: number | undefined;
   /** For session tasks: the epoch it was handed to, undefined while it waits for a holder. */
   sentEpoch: number | undefined;
+  /** Id of the event that handed it out last. */
+  sentId: number | undefined;
   /** Attempts that ended because the session was lost under them. */
   interruptions: number;
   lastError: Failure | undefined;
@@ -62,6 +64,10 @@ export interface InstanceState {
   readonly timers: Map<number, { fireAt: number }>;
   readonly children: Map<number, OpenChild>;
   readonly sessions: Map<string, SessionState>;
+  /** Event ids under which deadlines of sessions were scheduled. */
+  readonly sessionSchedules: Map<string, { creation?: number | undefined; life?: number | undefined }>;
+  /** Id of the event that ended the last rebuild of a session. */
+  readonly rebuilt: Map<string, number>;
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
   cancelRequested: boolean;
@@ -89,6 +95,8 @@ export function initialState(instanceId: string): InstanceState {
     timers: new Map(),
     children: new Map(),
     sessions: new Map(),
+    sessionSchedules: new Map(),
+    rebuilt: new Map(),
     earlySignals: [],
     cancelRequested: false,
     customStatus: undefined,

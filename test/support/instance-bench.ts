@@ -151,7 +151,8 @@ export class Bench {
       accepted,
       verdicts: accepted.map((verdict) => (verdict.kind === "facts" ? "facts" : verdict.why)),
     };
-    await this.#finish(facts, effects, result);
+    // As the orchestrator does: what means nothing takes no turn.
+    if (facts.length > 0 || this.instance.hasUnseen) await this.#finish(facts, effects, result);
     while (this.state.next && !this.fault) {
       if (this.mode === "replay") await this.#replayed();
       const next = { facts: [] as HistoryEvent[], effects: [] as Effect[] };
@@ -192,7 +193,8 @@ export class Bench {
     await this.reload();
     if (before.parked) return;
     expect(this.fault, "replay disagreed with its own history").toBeUndefined();
-    expect(this.state).toEqual(before.state);
+    // What was ignored was not written down either.
+    expect({ ...this.state, inboxSeq: 0 }).toEqual({ ...before.state, inboxSeq: 0 });
     expect(frozen(this.instance.lastEffects)).toEqual(this.#lastEffects);
   }
 
@@ -237,6 +239,9 @@ export function scenario(
     if (live.fault) return;
     const before = live.instance;
     await live.reload();
-    expect(live.state, "loading gave another state").toEqual(before.state);
+    expect({ ...live.state, inboxSeq: 0 }, "loading gave another state").toEqual({
+      ...before.state,
+      inboxSeq: 0,
+    });
   });
 }

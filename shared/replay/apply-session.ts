@@ -1,0 +1,163 @@
+/** Events of sessions. Granted sessions are folded by the same rules; what leaves the process is their owner's. */
+import type { Attachment, EventOf, HistoryEvent, SessionState } from "../../schemas/index.ts";
+import { taskEnded } from "./apply-task.ts";
+import type { Effect } from "./effects.ts";
+import {
+  isOwned,
+  letSessionGo,
+  register,
+  remember,
+  sendCall,
+  sendWaiting,
+  tellGrantees,
+  unschedule,
+} from "./session-effects.ts";
+import { type InstanceState, sessionTasks } from "./state.ts";
+
+export type SessionEvent = Extract<HistoryEvent, { kind: `session.${string}` }>;
+
+export function applySession(state: InstanceState, event: SessionEvent, at: number): Effect[] {
+  if (event.kind === "session.opened") return opened(state, event, at);
+  const session = state.sessions.get(event.sessionId);
+  if (!session) return [];
+  switch (event.kind) {
+    case "session.requested":
+      return requested(state, session, event);
+    case "session.claimed": {
+      const deadlineAt = session.phase.kind === "opening" ? session.phase.deadlineAt : at;
+      session.attachments = event.on.attachment;
+      session.phase = { kind: "claimed", on: event.on, deadlineAt };
+      return register(state, session);
+    }
+    case "session.activated":
+      return activated(state, session, event);
+    case "session.init_failed":
+      session.initFailures++;
+      return register(state, session);
+    case "session.failed": {
+      const effects = letSessionGo(state, session, event.error.code);
+      session.phase = { kind: "failed", error: event.error };
+      return [
+        ...effects,
+        ...register(state, session),
+        ...tellGrantees(state, session, undefined),
+        ...unschedule(state, session.sessionId, "creation", "life"),
+      ];
+    }
+    case "session.lost":
+      return lost(state, session, event);
+    case "session.parked":
+      return parked(state, session, event);
+    case "session.checkpointed":
+      session.checkpoint = event.checkpoint;
+      return [];
+    case "session.closed":
+      return closeSession(state, session);
+  }
+}
+
+function opened(state: InstanceState, event: EventOf<"session.opened">, at: number): Effect[] {
+  const session: SessionState = {
+    sessionId: event.sessionId,
+    owner: state.instanceId as SessionState["owner"],
+    type: event.type,
+    config: event.config,
+    options: event.options,
+    openedAt: at,
+    // Opened again under the same id: lease keys go on counting, they are never reused.
+    attachments: state.sessions.get(event.sessionId)?.attachments ?? 0,
+    initFailures: 0,
+    phase: { kind: "parked" },
+  };
+  state.sessions.set(event.sessionId, session);
+  const { executionTimeoutMs } = event.options;
+  const effects: Effect[] = [...register(state, session), { kind: "summary" }];
+  if (executionTimeoutMs === undefined) return effects;
+  remember(state, event.sessionId, "life", event.id);
+  return [{ kind: "schedule", of: event.id, at: at + executionTimeoutMs }, ...effects];
+}
+
+function requested(
+  state: InstanceState,
+  session: SessionState,
+  { id, attachment, deadlineAt, restore }: EventOf<"session.requested">,
+): Effect[] {
+  session.attachments = attachment;
+  session.phase = { kind: "opening", attachment, deadlineAt };
+  if (!isOwned(state, session)) return [];
+  const before = unschedule(state, session.sessionId, "creation");
+  remember(state, session.sessionId, "creation", id);
+  return [
+    { kind: "schedule", of: id, at: deadlineAt },
+    ...register(state, session),
+    { kind: "claim", session: { ...session }, attachment, deadlineAt, restore },
+    ...before,
+  ];
+}
+
+function activated(
+  state: InstanceState,
+  session: SessionState,
+  { on, warm }: EventOf<"session.activated">,
+): Effect[] {
+  const before = session.phase;
+  session.attachments = on.attachment;
+  session.initFailures = 0;
+  const effects = unschedule(state, session.sessionId, "creation");
+  const rebuild = before.kind === "rebuilding" && warm ? state.tasks.get(before.of) : undefined;
+  if (rebuild) {
+    session.phase = { kind: "rebuilding", on, of: rebuild.id };
+    return [...register(state, session), sendCall(state, rebuild, on), ...effects];
+  }
+  session.phase = { kind: "active", on };
+  // Its rebuild is the next event: nobody may use the session before that is done.
+  if (isOwned(state, session) && rebuildsOn(session, on, warm))
+    return [...register(state, session), ...effects];
+  return [
+    ...register(state, session),
+    ...sendWaiting(state, session, on),
+    ...tellGrantees(state, session, on.epoch),
+    ...effects,
+  ];
+}
+
+/** Once per attachment, except the first, which has nothing to rebuild, and one whose owner kept the state (S14). */
+export const rebuildsOn = (session: SessionState, on: Attachment, warm: boolean): boolean =>
+  session.options.onLost === "rebuild" && session.options.rebuild !== undefined && on.attachment > 1 && !warm;
+
+function lost(state: InstanceState, session: SessionState, event: EventOf<"session.lost">): Effect[] {
+  // Before init was done: counted, so that an init that kills its workers comes to an end.
+  if (session.phase.kind === "claimed" || session.phase.kind === "opening") session.initFailures++;
+  for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
+  // Whoever gave it up himself has let go; a timed-out holder may still be there and is told.
+  const over = event.reason === "execution_timeout";
+  const effects = over ? letSessionGo(state, session, event.reason) : [];
+  session.phase = { kind: "lost", on: event.on, reason: event.reason, detail: event.detail };
+  return [
+    ...effects,
+    ...register(state, session),
+    ...tellGrantees(state, session, event.on?.epoch),
+    ...(over ? unschedule(state, session.sessionId, "creation", "life") : []),
+  ];
+}
+
+function parked(state: InstanceState, session: SessionState, event: EventOf<"session.parked">): Effect[] {
+  const waiting = sessionTasks(state, session.sessionId);
+  for (const task of waiting) task.sentEpoch = undefined;
+  session.phase = { kind: "parked" };
+  if (!isOwned(state, session))
+    return waiting.length > 0 ? [{ kind: "want-session", session: { ...session } }] : [];
+  return [...register(state, session), ...tellGrantees(state, session, event.epoch)];
+}
+
+export function closeSession(state: InstanceState, session: SessionState): Effect[] {
+  const effects = letSessionGo(state, session, undefined);
+  session.phase = { kind: "closed" };
+  for (const task of sessionTasks(state, session.sessionId)) effects.push(...taskEnded(state, task.id));
+  return [
+    ...effects,
+    ...register(state, session),
+    ...tellGrantees(state, session, undefined),
+    ...unschedule(state, session.sessionId, "creation", "life"),
+  ];
+}

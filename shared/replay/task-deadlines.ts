@@ -1,0 +1,41 @@
+/** When a task has waited or run too long. */
+import type { OpenTask } from "./state.ts";
+
+/** The worker enforces start-to-close itself and reports it; the engine steps in for a worker that died. */
+const startToCloseGraceMs = 1000;
+
+export interface TaskDeadline {
+  at: number;
+  timeout: "schedule_to_close" | "schedule_to_start" | "start_to_close";
+  ms: number;
+}
+
+export function taskDeadlines(task: OpenTask): TaskDeadline[] {
+  const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = task.timeouts;
+  const deadlines: TaskDeadline[] = [];
+  if (scheduleToCloseMs !== undefined) {
+    deadlines.push({
+      at: task.scheduledAt + scheduleToCloseMs,
+      timeout: "schedule_to_close",
+      ms: scheduleToCloseMs,
+    });
+  }
+  if (scheduleToStartMs !== undefined && task.startedAt === undefined) {
+    deadlines.push({
+      at: task.readyAt + scheduleToStartMs,
+      timeout: "schedule_to_start",
+      ms: scheduleToStartMs,
+    });
+  }
+  if (startToCloseMs !== undefined && task.startedAt !== undefined) {
+    const at = task.startedAt + startToCloseMs + startToCloseGraceMs;
+    deadlines.push({ at, timeout: "start_to_close", ms: startToCloseMs });
+  }
+  return deadlines;
+}
+
+/** The earliest, if there is any. It moves: when the task starts, and with every attempt. */
+export function nextTaskDeadline(task: OpenTask): number | undefined {
+  const times = taskDeadlines(task).map((deadline) => deadline.at);
+  return times.length === 0 ? undefined : Math.min(...times);
+}
