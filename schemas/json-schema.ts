@@ -4,6 +4,7 @@ import { Commit } from "./events.ts";
 import {
   ActivityReport,
   ActivityTask,
+  CancelNotice,
   ChildReport,
   ControlRequest,
   DeadLetter,
@@ -11,7 +12,9 @@ import {
   SessionClaim,
   SessionReport,
   SessionWork,
+  StreamChunk,
   Wake,
+  WorkerControl,
 } from "./messages.ts";
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
@@ -19,6 +22,7 @@ import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-
 const documents = {
   "activity-report": ActivityReport,
   "activity-task": ActivityTask,
+  "cancel-notice": CancelNotice,
   "child-report": ChildReport,
   commit: Commit,
   "control-request": ControlRequest,
@@ -32,7 +36,9 @@ const documents = {
   "session-record": SessionRecord,
   "session-report": SessionReport,
   "session-work": SessionWork,
+  "stream-chunk": StreamChunk,
   wake: Wake,
+  "worker-control": WorkerControl,
   "worker-info": WorkerInfo,
 } satisfies Record<string, z.ZodType>;
 
