@@ -26,7 +26,7 @@ import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
 import { Mux } from "./nats/mux.ts";
-import { busClosed } from "./nats/nats-errors.ts";
+import { busClosed, refusedByClient } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
@@ -172,11 +172,12 @@ class NatsBus implements Bus {
 
   send(subject: string, body: Uint8Array, headers?: Headers): void {
     if (!this.#link.connected) return; // a hint that may be lost
-    this.#link.nc.publish(
-      subject,
-      body,
-      headers === undefined ? undefined : { headers: new WireHeaders().addAll(headers) },
-    );
+    const wire = headers === undefined ? undefined : { headers: new WireHeaders().addAll(headers) };
+    try {
+      this.#link.nc.publish(subject, body, wire);
+    } catch (error) {
+      throw refusedByClient(error, `send to ${subject}`);
+    }
   }
 
   async request(

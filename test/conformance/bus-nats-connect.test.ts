@@ -1,0 +1,107 @@
+/** Getting a connection, or one clear sentence why not. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Bus, connectBus } from "../../shared/bus/index.ts";
+import { type Happening, silent } from "../../shared/runtime/index.ts";
+import { startGreeting } from "../support/greeting-server.ts";
+import { startNats, type TestNats } from "../support/nats-server.ts";
+import { bytes } from "./rig.ts";
+
+const config = (code: string) => expect.objectContaining({ name: "Fault", kind: "config", code });
+
+describe("connecting", () => {
+  it("names the version found and the one needed", async () => {
+    const old = await startGreeting({ version: "2.10.4", jetstream: true });
+    const failing = connectBus({ url: old.url, announce: silent });
+    await expect(failing).rejects.toEqual(config("nats_too_old"));
+    await expect(failing).rejects.toThrow(/version 2\.10\.4.*2\.14\.0/);
+    await old.stop();
+  });
+
+  it("says when there is no JetStream", async () => {
+    const bare = await startGreeting({ version: "2.15.1" });
+    await expect(connectBus({ url: bare.url, announce: silent })).rejects.toEqual(
+      config("jetstream_disabled"),
+    );
+    await bare.stop();
+  });
+
+  it("says when nobody is there, and never shows a password", async () => {
+    const gone = await startGreeting({ version: "2.15.1" });
+    await gone.stop();
+    const failing = connectBus({ url: gone.url.replace("//", "//me:secret@"), announce: silent });
+    await expect(failing).rejects.toEqual(config("nats_unreachable"));
+    await expect(failing).rejects.not.toThrow(/secret/);
+  });
+
+  it("waits for a server that is not there yet", async () => {
+    const first = await startNats();
+    const { port, url } = first;
+    await first.stop();
+    const heard: Happening[] = [];
+    let connected = false;
+    const waiting = connectBus({
+      url,
+      waitForServer: true,
+      announce: (happening) => heard.push(happening),
+    }).then((bus) => {
+      connected = true;
+      return bus;
+    });
+    await expect.poll(() => heard.length).toBe(1);
+    expect(heard[0]).toMatchObject({ kind: "fault", code: "nats_unreachable" });
+    expect(connected).toBe(false);
+    const second = await startNats({ port });
+    const bus = await waiting;
+    expect(heard.at(-1)).toMatchObject({ kind: "bus.connected", version: second.version });
+    await bus.close();
+    await second.stop();
+    const abort = new AbortController();
+    const never = connectBus({ url, waitForServer: true, signal: abort.signal, announce: silent });
+    abort.abort();
+    await expect(never).rejects.toEqual(config("nats_unreachable"));
+  });
+});
+
+describe("permissions", () => {
+  let server: TestNats;
+  let admin: Bus;
+  beforeAll(async () => {
+    server = await startNats({
+      extraConfig: `
+        accounts {
+          A { jetstream: enabled, users: [
+            { user: admin, password: a },
+            { user: weak, password: w, permissions: { publish: ["ok.>", "$JS.API.>"], subscribe: ["_weak.>"] } } ] }
+          B { users: [ { user: plain, password: p } ] }
+        }`,
+    });
+    admin = await connectBus({ url: server.url, user: "admin", pass: "a", announce: silent });
+  });
+  afterAll(async () => {
+    await admin.close();
+    await server.stop();
+  });
+
+  it("says when the credentials are wrong or the account has no JetStream", async () => {
+    const as = (user: string, pass: string) => connectBus({ url: server.url, user, pass, announce: silent });
+    await expect(as("admin", "wrong")).rejects.toEqual(config("nats_unauthorized"));
+    await expect(as("plain", "p")).rejects.toEqual(config("jetstream_disabled"));
+  });
+
+  it("says at once what the user may not do", async () => {
+    await admin.ensureStream({ name: "S", subjects: ["ok.>", "no.>"], retention: "limits" });
+    const weak = await connectBus({
+      url: server.url,
+      user: "weak",
+      pass: "w",
+      inboxPrefix: "_weak",
+      announce: silent,
+    });
+    expect(await weak.publish("ok.a", bytes("1"))).toMatchObject({ kind: "stored" });
+    const began = performance.now();
+    await expect(weak.publish("no.a", bytes("1"))).rejects.toEqual(config("permission_denied"));
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await weak.publish("ok.b", bytes("1"))).toMatchObject({ kind: "stored", seq: 2 });
+    await weak.close();
+  });
+});
