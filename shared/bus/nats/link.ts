@@ -124,6 +124,14 @@ export class Link {
         for (const listener of this.#deniedListeners) listener(status.error.subject, status.error);
       }
     }
+    if (this.#state.kind !== "closed") {
+      this.announce({
+        kind: "fault",
+        where: "bus",
+        code: "bus_closed",
+        message: "the client closed the connection",
+      });
+    }
     this.#closed();
   }
 

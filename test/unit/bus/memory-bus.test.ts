@@ -1,0 +1,113 @@
+/** The twin itself: its faults strike, its runs repeat, its dead stay dead. */
+import { describe, expect, it } from "vitest";
+import { MemoryBroker, noFaults, someFaults } from "../../support/memory-bus.ts";
+import { SimulatedClock } from "../../support/simulated-clock.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const queue = { name: "Q", subjects: ["q.>"], retention: "workqueue" as const, dedupeWindowMs: 600_000 };
+
+/** 200 messages through two workers, one of which dies, under every fault. */
+async function run(seed: number) {
+  const clock = new SimulatedClock();
+  const broker = new MemoryBroker({
+    clock,
+    seed,
+    faults: { ...someFaults, deliveredTwice: 0.1, ackLost: 0.1 },
+  });
+  const trace: string[] = [];
+  const done = new Set<string>();
+  const boss = broker.connect();
+  await clock.run(boss.ensureStream(queue));
+  await clock.run(boss.ensureConsumer({ stream: "Q", name: "c", filter: "q.>", ackWaitMs: 2_000 }));
+  const workers = [broker.connect(), broker.connect()];
+  for (const [i, worker] of workers.entries()) {
+    await clock.run(
+      worker.consume("Q", "c", {
+        maxMessages: 5,
+        onMessage: (message) => {
+          const text = new TextDecoder().decode(message.body);
+          trace.push(`${clock.monotonic().toFixed(3)} w${i} ${text} ${message.deliveries}`);
+          clock.after(broker.fate.upTo(50), () => {
+            if (worker.killed) return;
+            done.add(text);
+            message.ack();
+          });
+        },
+      }),
+    );
+  }
+  const publishing = (async () => {
+    for (let i = 0; i < 200; i++) {
+      while ((await boss.publish("q.a", bytes(`${i}`), { msgId: `${i}`, timeoutMs: 500 })).kind !== "stored");
+      if (i === 100) workers[0]?.kill();
+      if (i === 150) {
+        broker.stop();
+        clock.after(1_000, () => broker.start());
+      }
+    }
+  })();
+  await clock.run(publishing);
+  await clock.runUntil(() => done.size === 200 && broker.streams.get("Q")?.size === 0);
+  return { trace, hits: broker.fate.hits, virtualMs: clock.monotonic() };
+}
+
+describe("the twin", () => {
+  it("loses nothing under its faults, and the faults really struck", async () => {
+    const struck = new Set<string>();
+    for (let seed = 1; seed <= 10; seed++) {
+      const { hits } = await run(seed);
+      for (const fault of Object.keys(hits)) struck.add(fault);
+    }
+    for (const fault of [
+      "publishLost",
+      "publishUnanswered",
+      "ackLost",
+      "deliveredTwice",
+      "deliveryLost",
+      "deliveryDelayed",
+    ]) {
+      expect(struck).toContain(fault);
+    }
+  });
+
+  it("repeats a run from its seed", async () => {
+    const [first, second, other] = [await run(42), await run(42), await run(43)];
+    expect(second).toEqual(first);
+    expect(other.trace).not.toEqual(first.trace);
+  });
+
+  it("never answers the dead, and gives their work to the living", async () => {
+    const clock = new SimulatedClock();
+    const broker = new MemoryBroker({ clock });
+    const [dead, alive] = [broker.connect(), broker.connect()];
+    await clock.run(alive.ensureStream(queue));
+    await clock.run(alive.ensureConsumer({ stream: "Q", name: "c", filter: "q.>", ackWaitMs: 1_000 }));
+    await clock.run(alive.publish("q.a", bytes("1")));
+    const taken = await clock.run(dead.next("Q", "c", { expiresMs: 100 }));
+    expect(taken?.deliveries).toBe(1);
+    dead.kill();
+    taken?.ack();
+    let answered = false;
+    void dead.publish("q.a", bytes("2")).finally(() => {
+      answered = true;
+    });
+    void dead.last("Q", "q.a").finally(() => {
+      answered = true;
+    });
+    const again = await clock.run(alive.next("Q", "c", { expiresMs: 5_000 }));
+    expect(again?.deliveries).toBe(2);
+    await clock.advance(60_000);
+    expect(answered).toBe(false);
+  });
+
+  it("can store long after it was given up", async () => {
+    const clock = new SimulatedClock();
+    const broker = new MemoryBroker({ clock, faults: { ...noFaults, publishLate: 1 } });
+    const bus = broker.connect();
+    await clock.run(bus.ensureStream(queue));
+    expect(await clock.run(bus.publish("q.a", bytes("1"), { timeoutMs: 500 }))).toEqual({ kind: "unknown" });
+    expect(broker.streams.get("Q")?.size).toBe(0);
+    await clock.advance(1_000);
+    expect(broker.streams.get("Q")?.size).toBe(1);
+  });
+});
