@@ -81,9 +81,22 @@ export class Contexts {
     });
   }
 
+  /** Fields that cannot be sent are no reason to fail the code that logs them. */
+  #say(line: Extract<FromHost, { kind: "log" }>): void {
+    try {
+      this.#post(line);
+    } catch {
+      this.#post({
+        ...line,
+        message: String(line.message),
+        fields: { unsent: Object.keys(line.fields ?? {}) },
+      });
+    }
+  }
+
   #log(id: number): WorkLog {
     const at = (level: LogLevel) => (message: string, fields?: Record<string, unknown>) =>
-      this.#post({ kind: "log", id, level, message, fields });
+      this.#say({ kind: "log", id, level, message, fields });
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 }

@@ -1,15 +1,72 @@
-import type { AnySession } from "../../../shared/definitions/index.ts";
-import type { Host } from "./host.ts";
+/** The hosts of a worker: one for everything inline, others per session type as its isolation asks. */
+import type { AnySession, App } from "../../../shared/definitions/index.ts";
+import { once, type Runtime } from "../../../shared/runtime/index.ts";
+import { noAppFile } from "./carrier.ts";
+import { HostedFailure } from "./host-client.ts";
+import { hostEnvironment } from "./host-environment.ts";
+import { hostPolicy } from "./host-options.ts";
+import type { HostPlace, Hosts } from "./hosts.ts";
+import { inlineHost } from "./inline-host.ts";
+import { IsolatedHost } from "./isolated-host.ts";
+import { ProcessCarrier } from "./process-carrier.ts";
+import { ThreadCarrier } from "./thread-carrier.ts";
+import { TypeHosts } from "./type-hosts.ts";
 
-/** A session's place in a host. */
-export interface HostPlace {
-  readonly host: Host;
-  /** `suspect`: code that will not end may still run there. */
-  leave(options?: { suspect?: boolean }): void;
+export interface HostPoolOptions {
+  app: App;
+  appPath: string | undefined;
+  runtime: Runtime;
+  /** The most sessions this worker may hold: so many hosts may compute at a time. */
+  maxSessions: number;
+  resources: Readonly<Record<string, number>>;
 }
 
-export interface Hosts {
-  /** Resolves with a host that said it is ready. Undefined stands for bare sessions. */
-  acquire(definition: AnySession | undefined, signal: AbortSignal): Promise<HostPlace>;
-  stop(): Promise<void>;
+export class HostPool implements Hosts {
+  readonly #options: HostPoolOptions;
+  readonly #inline: HostPlace;
+  readonly #types = new Map<string, TypeHosts>();
+  #hosts = 0;
+
+  constructor(options: HostPoolOptions) {
+    this.#options = options;
+    this.#inline = {
+      host: inlineHost(options.app),
+      leave: () => undefined,
+      ran: () => undefined,
+      onRetire: () => () => undefined,
+    };
+  }
+
+  acquire(definition: AnySession | undefined, signal: AbortSignal): Promise<HostPlace> {
+    const isolation = definition?.options.isolation ?? "inline";
+    if (!definition || isolation === "inline") return Promise.resolve(this.#inline);
+    const { appPath } = this.#options;
+    if (appPath === undefined) {
+      return Promise.reject(new HostedFailure(noAppFile(definition.name, isolation)));
+    }
+    return this.#ofType(definition, isolation, appPath).acquire(signal);
+  }
+
+  stop = once(async () => {
+    const all = [...this.#types.values()].map((hosts) => hosts.stop());
+    await Promise.all([...all, this.#inline.host.end()]);
+  });
+
+  #ofType(definition: AnySession, isolation: "thread" | "process", appPath: string): TypeHosts {
+    const known = this.#types.get(definition.name);
+    if (known) return known;
+    const policy = hostPolicy(definition);
+    const { runtime } = this.#options;
+    const hosts = new TypeHosts(runtime, policy, () => {
+      const index = this.#hosts++;
+      const env = hostEnvironment(index, this.#options);
+      const carrier =
+        isolation === "thread" ? new ThreadCarrier({ appPath }, env) : new ProcessCarrier({ appPath }, env);
+      const { heartbeat, killGraceMs } = policy;
+      const id = `${definition.name}-${index}`;
+      return new IsolatedHost({ id, isolation, carrier, runtime, heartbeat, killGraceMs });
+    });
+    this.#types.set(definition.name, hosts);
+    return hosts;
+  }
 }

@@ -18,5 +18,5 @@ export interface Host {
   /** Resident memory as last heard of; undefined where it is the worker's own. */
   rssBytes(): number | undefined;
   /** Ends it, whatever runs there. Resolves when nothing of it is left. */
-  end(why: string): Promise<void>;
+  end(): Promise<void>;
 }

@@ -1,7 +1,6 @@
 import type { App } from "../../../shared/definitions/index.ts";
 import type { Host } from "./host.ts";
 import { HostClient } from "./host-client.ts";
-import type { Hosts } from "./host-pool.ts";
 import { HostServer } from "./host-server.ts";
 
 /** State in the worker's own thread: nothing is copied, and nothing stands between the user's code and the worker. */
@@ -18,13 +17,5 @@ export function inlineHost(app: App): Host {
     onLost: () => () => undefined,
     rssBytes: () => undefined,
     end: async () => client.end(new Error("the worker has ended")),
-  };
-}
-
-export function inlineHosts(app: App): Hosts {
-  const host = inlineHost(app);
-  return {
-    acquire: async () => ({ host, leave: () => undefined }),
-    stop: () => host.end("stopped"),
   };
 }

@@ -11,8 +11,8 @@ import type { AnySession, SessionView } from "../../../shared/definitions/index.
 import { TimeoutError, toFailure } from "../../../shared/errors/index.ts";
 import type { Lease, LossWhy } from "../../../shared/leases/index.ts";
 import type { Timer } from "../../../shared/runtime/index.ts";
-import type { RunHooks, SessionHooks } from "../hosts/host-client.ts";
-import { type ModelFacts, stateKey } from "../hosts/protocol.ts";
+import type { RunHooks, SessionHooks } from "../hosts/index.ts";
+import { type ModelFacts, stateKey } from "../hosts/index.ts";
 import { Calls } from "./calls.ts";
 import type { Place } from "./capacity.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";

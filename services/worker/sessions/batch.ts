@@ -2,8 +2,9 @@
  * Calls that came together, run as one. Results and errors go back one by one; a batch that throws is run again
  * singly, so that one poisoned item does not fail its neighbours.
  */
-import { HostedFailure } from "../hosts/host-client.ts";
-import type { Item } from "../hosts/protocol.ts";
+
+import type { Item } from "../hosts/index.ts";
+import { HostedFailure } from "../hosts/index.ts";
 
 export type RunItems = (inputs: unknown[], signal: AbortSignal) => Promise<Item[]>;
 

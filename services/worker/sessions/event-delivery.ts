@@ -1,6 +1,6 @@
 import type { SessionWork } from "../../../schemas/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
-import type { HostSession } from "../hosts/host-session.ts";
+import type { HostSession } from "../hosts/index.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 type Event = Extract<SessionWork, { kind: "event" }>;

@@ -1,6 +1,6 @@
 /** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (A2). */
 import { within } from "../../../shared/runtime/index.ts";
-import type { RunHooks } from "../hosts/host-client.ts";
+import type { RunHooks } from "../hosts/index.ts";
 import type { Calls } from "./calls.ts";
 import type { Saver } from "./saver.ts";
 import type { Housed } from "./state-maker.ts";

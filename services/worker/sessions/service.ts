@@ -2,7 +2,7 @@
 import { bareSessionType, type SessionWork } from "../../../schemas/index.ts";
 import { once } from "../../../shared/runtime/index.ts";
 import type { SessionLoad, SessionPart } from "../deps.ts";
-import { inlineHosts } from "../hosts/inline-host.ts";
+import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
 import type { Attachment } from "./attachment.ts";
 import { Capacity } from "./capacity.ts";
@@ -50,7 +50,10 @@ export class SessionService implements SessionPart {
       deps,
       timing,
       slots: new Slots(config.sessions.callSlots),
-      hosts: inlineHosts(app),
+      hosts: new HostPool({
+        ...{ app, runtime, appPath: deps.appPath },
+        ...{ maxSessions: config.sessions.max, resources: config.resources },
+      }),
       reporter: new Reporter(deps),
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
     };

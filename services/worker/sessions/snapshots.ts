@@ -1,7 +1,7 @@
 /** What people see of a state: taken between calls, not more often than told, and never larger than a glance. */
 import type { AnySession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
-import type { HostSession } from "../hosts/host-session.ts";
+import type { HostSession } from "../hosts/index.ts";
 
 const largest = 1024;
 

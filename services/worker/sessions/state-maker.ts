@@ -1,10 +1,8 @@
 /** From a won claim to a state that answers calls: find a host, get the config, run `init` or `restore` there. */
 import type { SessionClaim } from "../../../schemas/index.ts";
 import type { AnySession } from "../../../shared/definitions/index.ts";
-import type { RunHooks, SessionHooks } from "../hosts/host-client.ts";
-import type { HostPlace } from "../hosts/host-pool.ts";
-import { HostSession } from "../hosts/host-session.ts";
-import type { SessionFacts } from "../hosts/protocol.ts";
+import type { HostPlace, RunHooks, SessionFacts, SessionHooks } from "../hosts/index.ts";
+import { HostSession } from "../hosts/index.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** A state and where it lives. */

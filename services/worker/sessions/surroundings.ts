@@ -1,4 +1,4 @@
-import type { Hosts } from "../hosts/host-pool.ts";
+import type { Hosts } from "../hosts/index.ts";
 import type { Slots } from "../slots.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import type { Reporter } from "./reporter.ts";

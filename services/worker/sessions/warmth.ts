@@ -1,7 +1,7 @@
 /** What this worker has warm, and which models it loaded: hints for placement and facts for people. */
 import type { WorkerInfo } from "../../../schemas/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
-import type { ModelFacts } from "../hosts/protocol.ts";
+import type { ModelFacts } from "../hosts/index.ts";
 import type { Attachment } from "./attachment.ts";
 
 /** How long a key counts as warm after the last session that had it left. */

@@ -1,0 +1,63 @@
+import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+
+export interface HeartbeatOptions {
+  intervalMs: number;
+  /** A ping unanswered for so long is missed. */
+  timeoutMs: number;
+  /** So many in a row, and the host counts as hung. */
+  maxMissed: number;
+}
+
+/** One ping at a time: a host that computes without a pause answers late, and is hung only after missing several. */
+export class Heartbeat {
+  readonly #clock: Clock;
+  readonly #options: HeartbeatOptions;
+  readonly #ping: (n: number) => void;
+  readonly #onHung: (silentMs: number) => void;
+  #timer: Timer | undefined;
+  #n = 0;
+  #missed = 0;
+  #heardAt: number;
+  #stopped = false;
+
+  constructor(
+    clock: Clock,
+    options: HeartbeatOptions,
+    ping: (n: number) => void,
+    onHung: (silentMs: number) => void,
+  ) {
+    this.#clock = clock;
+    this.#options = options;
+    this.#ping = ping;
+    this.#onHung = onHung;
+    this.#heardAt = clock.monotonic();
+    this.#next();
+  }
+
+  /** Any pong is a sign of life, a late one too. */
+  pong(): void {
+    if (this.#stopped) return;
+    this.#missed = 0;
+    this.#heardAt = this.#clock.monotonic();
+    this.#next();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #next(): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(this.#options.intervalMs, () => this.#send());
+  }
+
+  #send(): void {
+    this.#ping(++this.#n);
+    this.#timer = this.#clock.after(this.#options.timeoutMs, () => {
+      if (++this.#missed < this.#options.maxMissed) return this.#send();
+      this.stop();
+      this.#onHung(this.#clock.monotonic() - this.#heardAt);
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/** What a host inherits: the worker's environment, its share of the cores, its own GPUs. */
+import { availableParallelism } from "node:os";
+import { gpuAssignment, threadLimits } from "../../../shared/inference/index.ts";
+
+/** Hosts beyond this many do not all compute at once. */
+const mostBusy = 8;
+
+export function hostEnvironment(
+  hostIndex: number,
+  options: { maxSessions: number; resources: Readonly<Record<string, number>> },
+): NodeJS.ProcessEnv {
+  const inherited = process.env;
+  const hosts = Math.min(options.maxSessions, mostBusy, availableParallelism());
+  const limits = threadLimits({ cores: availableParallelism(), hosts });
+  const { gpu } = options.resources;
+  const devices =
+    inherited.CUDA_VISIBLE_DEVICES?.split(",").filter((device) => device !== "") ??
+    Array.from({ length: gpu ?? 0 }, (_, index) => String(index));
+  // A worker that says nothing about GPUs leaves the choice to whoever started it.
+  const gpus = gpu === undefined ? {} : gpuAssignment({ devices, hostIndex }).env;
+  // What the user set for the worker beats our share.
+  return { ...limits.env, ...inherited, ...gpus };
+}

@@ -1,0 +1,142 @@
+/**
+ * A host outside the worker's thread: ready before it is used, watched while it lives, ended for good.
+ *
+ * H1 No session is offered to it before it said ready.
+ * H2 It is lost once, with its reason; everything asked of it ends then. A hung one is ended before its sessions are
+ *    given up, so that what they hold is free for their successors.
+ * H3 After `end` nothing of it is left.
+ */
+import type { Isolation } from "../../../shared/definitions/index.ts";
+import { HoldfastError } from "../../../shared/errors/index.ts";
+import { once, type Runtime } from "../../../shared/runtime/index.ts";
+import type { Carrier, Exit } from "./carrier.ts";
+import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
+import type { Host, HostEnd } from "./host.ts";
+import { HostClient, HostedFailure } from "./host-client.ts";
+import type { FromHost } from "./protocol.ts";
+
+export interface IsolatedHostOptions {
+  id: string;
+  isolation: Isolation;
+  carrier: Carrier;
+  runtime: Runtime;
+  heartbeat: HeartbeatOptions;
+  killGraceMs: number;
+}
+
+type State =
+  | { kind: "starting" }
+  | { kind: "ready"; heartbeat: Heartbeat }
+  | { kind: "ending" }
+  | { kind: "gone" };
+
+export class IsolatedHost implements Host {
+  readonly id: string;
+  readonly isolation: Isolation;
+  readonly client: HostClient;
+  /** H1. Rejects where it can never be ready. */
+  readonly ready: Promise<void>;
+  readonly startedAt: number;
+  readonly #options: IsolatedHostOptions;
+  readonly #listeners = new Set<(end: HostEnd) => void>();
+  #state: State = { kind: "starting" };
+  #rssBytes: number | undefined;
+  #settleReady: { resolve: () => void; reject: (error: Error) => void } | undefined;
+
+  constructor(options: IsolatedHostOptions) {
+    const { carrier, runtime } = options;
+    this.id = options.id;
+    this.isolation = options.isolation;
+    this.startedAt = runtime.clock.monotonic();
+    this.#options = options;
+    this.client = new HostClient(carrier.post);
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => undefined); // whoever waits for it hears of it; there may be nobody
+    carrier.listen({ message: (message) => this.#receive(message), exit: (exit) => this.#exited(exit) });
+  }
+
+  get alive(): boolean {
+    return this.#state.kind === "starting" || this.#state.kind === "ready";
+  }
+
+  onLost(listener: (end: HostEnd) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  rssBytes(): number | undefined {
+    // A thread's resident memory is the whole process's.
+    return this.isolation === "process" ? this.#rssBytes : undefined;
+  }
+
+  end = once(async (): Promise<void> => {
+    if (this.#state.kind !== "gone") await this.#end("ended", undefined);
+  });
+
+  #receive(message: FromHost): void {
+    switch (message.kind) {
+      case "ready":
+        this.#becomeReady();
+        break;
+      case "unable":
+        this.#settleReady?.reject(new HostedFailure(message.error));
+        void this.end();
+        break;
+      case "pong":
+        this.#rssBytes = message.rssBytes;
+        if (this.#state.kind === "ready") this.#state.heartbeat.pong();
+        break;
+      default:
+        this.client.receive(message);
+    }
+  }
+
+  #becomeReady(): void {
+    if (this.#state.kind !== "starting") return;
+    const { runtime, heartbeat, carrier, id, isolation } = this.#options;
+    const ping = (n: number) => this.client.ping(n);
+    const onHung = (silentMs: number) => void this.#hung(silentMs);
+    this.#state = { kind: "ready", heartbeat: new Heartbeat(runtime.clock, heartbeat, ping, onHung) };
+    const pid = carrier.pid === undefined ? {} : { pid: carrier.pid };
+    runtime.announce({ kind: "host.started", host: id, isolation, ...pid });
+    this.#settleReady?.resolve();
+  }
+
+  async #hung(silentMs: number): Promise<void> {
+    const detail = `${this.isolation} host ${this.id} did not answer for ${Math.round(silentMs)} ms`;
+    await this.#end("hung", { reason: "hung", detail });
+  }
+
+  async #end(why: string, lost: HostEnd | undefined): Promise<void> {
+    if (this.#state.kind === "ready") this.#state.heartbeat.stop();
+    this.#state = { kind: "ending" };
+    await this.#options.carrier.end(this.#options.killGraceMs);
+    this.#gone(why, lost);
+  }
+
+  /** By itself, or because it was ended: then `#end` says why. */
+  #exited({ what }: Exit): void {
+    if (this.#state.kind === "ending" || this.#state.kind === "gone") return;
+    if (this.#state.kind === "ready") this.#state.heartbeat.stop();
+    const words = this.#options.carrier.lastWords();
+    const detail = `${this.isolation} host ${this.id} ended with ${what}${words === "" ? "" : `\n${words}`}`;
+    this.#gone("crashed", { reason: "crashed", detail });
+  }
+
+  #gone(why: string, lost: HostEnd | undefined): void {
+    if (this.#state.kind === "gone") return;
+    this.#state = { kind: "gone" };
+    const message = lost?.detail ?? `host ${this.id} has ended`;
+    const error = new HoldfastError({ code: "host_gone", message, retryable: true });
+    this.#settleReady?.reject(error);
+    const { runtime, id, isolation } = this.#options;
+    const detail = lost === undefined ? {} : { detail: lost.detail };
+    runtime.announce({ kind: "host.ended", host: id, isolation, why, ...detail });
+    // Its sessions first, so that they know why before the answers they wait for fail.
+    if (lost) for (const listener of [...this.#listeners]) listener(lost);
+    this.#listeners.clear();
+    this.client.end(error);
+  }
+}

@@ -1,0 +1,21 @@
+/** What runs in a thread or process of its own: load the application, say ready, answer until told to go. */
+import { toFailure } from "../../../shared/errors/index.ts";
+import { loadApp } from "../../../shared/sdk/load-app.ts";
+import type { HostSetup } from "./carrier.ts";
+import { HostServer } from "./host-server.ts";
+import type { FromHost, Post, ToHost } from "./protocol.ts";
+
+export interface HostEnd {
+  post: Post<FromHost>;
+  onMessage(listener: (message: ToHost) => void): void;
+}
+
+export async function serveHost(setup: HostSetup, end: HostEnd): Promise<void> {
+  try {
+    const server = new HostServer(await loadApp(setup.appPath), end.post);
+    end.onMessage((message) => server.receive(message));
+    end.post({ kind: "ready", pid: process.pid });
+  } catch (error) {
+    end.post({ kind: "unable", error: toFailure(error) });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Worker } from "node:worker_threads";
+import { startThread, within } from "../../../shared/runtime/index.ts";
+import type { Carrier, CarrierListener, HostSetup } from "./carrier.ts";
+import { LastWords } from "./last-words.ts";
+import type { FromHost, Post, ToHost } from "./protocol.ts";
+
+/** A thread of this process: buffers move to it, a crash of its code ends it alone. */
+export class ThreadCarrier implements Carrier {
+  readonly pid = undefined;
+  readonly #thread: Worker;
+  readonly #words: LastWords;
+  readonly #exited: Promise<void>;
+
+  constructor(setup: HostSetup, env: NodeJS.ProcessEnv) {
+    // `stderr` makes it a stream of ours; without it the last words would go to the terminal only.
+    this.#thread = startThread(import.meta.url, "./thread-main", { workerData: setup, env, stderr: true });
+    this.#words = new LastWords(this.#thread.stderr, process.stderr);
+    this.#exited = new Promise((resolve) => this.#thread.once("exit", () => resolve()));
+  }
+
+  readonly post: Post<ToHost> = (message, transfer) => this.#thread.postMessage(message, transfer);
+
+  listen(listener: CarrierListener): void {
+    let cause: string | undefined;
+    this.#thread.on("message", (message: FromHost) => listener.message(message));
+    this.#thread.once("error", (error: Error) => {
+      cause = error.stack ?? error.message;
+    });
+    this.#thread.once("messageerror", (error: Error) => {
+      cause = `a message could not be read: ${error.message}`;
+      void this.#thread.terminate();
+    });
+    this.#thread.once("exit", (code) => {
+      listener.exit({ what: `exit code ${code}${cause === undefined ? "" : `: ${cause}`}` });
+    });
+  }
+
+  lastWords(): string {
+    return this.#words.toString();
+  }
+
+  /** Ends also a thread in an endless loop; one inside native code ends when that returns. */
+  async end(graceMs: number): Promise<void> {
+    void this.#thread.terminate();
+    await within(graceMs, this.#exited);
+  }
+}
