@@ -1,0 +1,3 @@
+/** The application the benchmark runs: the basics example, and what only a benchmark needs. */
+export * from "../../examples/basics/app.ts";
+export * from "./stamped.ts";

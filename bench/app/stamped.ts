@@ -1,0 +1,26 @@
+/** Orchestrations whose steps say when they ran. */
+import { defineActivity, defineOrchestration } from "holdfast";
+import { machineMs } from "../clock.ts";
+
+/** Returns when it ran. */
+export const stamp = defineActivity("stamp", {
+  run: async (_ctx, _step: number) => machineMs(),
+});
+
+/** `{n}` → the stamps of n activities one after the other. */
+export const stampedSteps = defineOrchestration("stamped-steps", {
+  async run(ctx, { n }: { n: number }): Promise<number[]> {
+    const stamps: number[] = [];
+    for (let step = 0; step < n; step++) stamps.push(await ctx.run(stamp, step));
+    return stamps;
+  },
+});
+
+/** Waits for `go`; when its code went on, and when the next activity ran. */
+export const stampedSignal = defineOrchestration("stamped-signal", {
+  async run(ctx, _input: unknown): Promise<{ code: number; activity: number }> {
+    await ctx.waitForSignal("go");
+    const code = ctx.sideEffect(machineMs);
+    return { code, activity: await ctx.run(stamp, 0) };
+  },
+});

@@ -1,0 +1,151 @@
+/** Drives the floor: streams, two or more processes, starts from here, notices back to here, as the engine's client. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Msg } from "@nats-io/nats-core";
+import { machineMs } from "../clock.ts";
+import type { Layout } from "../options.ts";
+import { cpuMsOf } from "../process-cost.ts";
+import { inFlight } from "../stats.ts";
+import { FloorLink } from "./link.ts";
+import type { FloorEnd, FloorSettings, FloorStart } from "./protocol.ts";
+import { createFloorStreams, deleteFloorStreams, deleteOwnStream, floorNames } from "./topology.ts";
+
+export interface FloorLoad {
+  instances: number;
+  /** Instances at a time. */
+  inFlight: number;
+  steps: number;
+  /** Steps of one instance at a time. */
+  width: number;
+}
+
+export interface FloorRun {
+  wallMs: number;
+  /** Start to notice, per instance. */
+  latencies: number[];
+  /** Of the turns of each instance. */
+  stamps: number[][];
+}
+
+export interface FloorSignals {
+  /** Signal sent → in the hands of the orchestrator. */
+  heard: number[];
+  /** Signal sent → the task it leads to is with the worker. */
+  worked: number[];
+}
+
+export class Floor {
+  readonly #link: FloorLink;
+  readonly #layout: Layout;
+  readonly #processes: ChildProcess[];
+  readonly #workers: number;
+  readonly #awaited = new Map<string, (message: Msg) => void>();
+  #runs = 0;
+
+  private constructor(link: FloorLink, layout: Layout, workers: number, processes: ChildProcess[]) {
+    this.#link = link;
+    this.#layout = layout;
+    this.#workers = workers;
+    this.#processes = processes;
+    const callback = (_error: unknown, message: Msg) => this.#awaited.get(message.subject)?.(message);
+    link.nc.subscribe(floorNames.notice("*"), { callback });
+    link.nc.subscribe(floorNames.waiting("*"), { callback });
+  }
+
+  static async start(url: string, layout: Layout, workers = 1): Promise<Floor> {
+    const link = await FloorLink.connect(url, "floor-client");
+    await createFloorStreams(link, workers);
+    const settings = { url, layout };
+    const processes = await Promise.all([
+      startProcess("orchestrator", { ...settings, worker: 0 }),
+      ...Array.from({ length: workers }, (_, worker) => startProcess("worker", { ...settings, worker })),
+    ]);
+    return new Floor(link, layout, workers, processes);
+  }
+
+  /** CPU time of the process that stands for the orchestrator. */
+  cpuMs(): number | undefined {
+    return cpuMsOf(this.#processes[0]?.pid ?? 0);
+  }
+
+  async run({ instances, inFlight: lanes, steps, width }: FloorLoad): Promise<FloorRun> {
+    const run = this.#runs++;
+    const startedAt = machineMs();
+    const ends = await inFlight(instances, lanes, async (index) => {
+      const id = `r${run}i${index}`;
+      const begun = machineMs();
+      const ended = this.#until(floorNames.notice(id));
+      await this.#start(id, { steps, width, worker: index % this.#workers, waits: false });
+      const { stamps } = (await ended).json<FloorEnd>();
+      return { ms: machineMs() - begun, stamps };
+    });
+    const wallMs = machineMs() - startedAt;
+    await this.#cleanUp(run, instances);
+    return { wallMs, latencies: ends.map((end) => end.ms), stamps: ends.map((end) => end.stamps) };
+  }
+
+  /** Instances that wait, told to go on one at a time. */
+  async signals(rounds: number): Promise<FloorSignals> {
+    const run = this.#runs++;
+    await inFlight(rounds, 32, async (index) => {
+      const waiting = this.#until(floorNames.waiting(`r${run}i${index}`));
+      await this.#start(`r${run}i${index}`, { steps: 1, width: 1, worker: 0, waits: true });
+      await waiting;
+    });
+    const heard: number[] = [];
+    const worked: number[] = [];
+    for (let index = 0; index < rounds; index++) {
+      const id = `r${run}i${index}`;
+      const ended = this.#until(floorNames.notice(id));
+      const sentAt = machineMs();
+      await this.#link.store(floorNames.signal(id), "null", { "Nats-Msg-Id": [`signal-${id}`] });
+      const end = (await ended).json<FloorEnd>();
+      heard.push(end.heardAt - sentAt);
+      worked.push((end.stamps[0] ?? Number.NaN) - sentAt);
+    }
+    await this.#cleanUp(run, rounds);
+    return { heard, worked };
+  }
+
+  async #start(id: string, start: FloorStart): Promise<void> {
+    await this.#link.store(floorNames.start(id), JSON.stringify(start), { "Nats-Msg-Id": [`start-${id}`] });
+  }
+
+  #until(subject: string): Promise<Msg> {
+    return new Promise((resolve) => {
+      this.#awaited.set(subject, (message) => {
+        this.#awaited.delete(subject);
+        resolve(message);
+      });
+    });
+  }
+
+  /** Streams of its own would weigh on what is measured next. */
+  async #cleanUp(run: number, instances: number): Promise<void> {
+    if (this.#layout === "shared") return;
+    await inFlight(instances, 32, (index) => deleteOwnStream(this.#link, `r${run}i${index}`));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#processes.map((child) => {
+        child.kill("SIGKILL");
+        return child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
+      }),
+    );
+    await deleteFloorStreams(this.#link);
+    await this.#link.nc.close();
+  }
+}
+
+async function startProcess(name: string, settings: FloorSettings): Promise<ChildProcess> {
+  const entry = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+  const child = fork(entry, [JSON.stringify(settings)]);
+  const died = once(child, "exit").then(([code]) => {
+    throw new Error(`the floor's ${name} ended with ${code}`);
+  });
+  await Promise.race([once(child, "message"), died]);
+  died.catch(() => undefined); // from here on it ends when it is told to
+  return child;
+}

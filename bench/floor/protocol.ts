@@ -1,0 +1,42 @@
+/** What the processes of the floor tell each other. */
+import { type Layout, layouts } from "../options.ts";
+
+/** Body of a start. */
+export interface FloorStart {
+  steps: number;
+  /** Steps of this instance at a time. */
+  width: number;
+  /** All its work goes to this one. */
+  worker: number;
+  /** Does nothing before a signal comes. */
+  waits: boolean;
+}
+
+/** Body of the notice at the end. */
+export interface FloorEnd {
+  /** When the worker had each task. */
+  stamps: number[];
+  /** When the signal came, 0 without one. */
+  heardAt: number;
+}
+
+export interface FloorSettings {
+  url: string;
+  layout: Layout;
+  worker: number;
+}
+
+/** Given to a floor process as its first argument. */
+export function floorSettings(): FloorSettings {
+  const { url, layout, worker } = JSON.parse(process.argv[2] ?? "{}") as Partial<FloorSettings>;
+  if (url === undefined || !layouts.some((known) => known === layout)) throw new Error("not for direct use");
+  return { url, layout: layout ?? "shared", worker: worker ?? 0 };
+}
+
+/** As large as the engine's own messages of a step with a small input. */
+export const bodyBytes = { event: 200, task: 220, report: 200 };
+
+const zeros = Buffer.alloc(1024 * 1024, "0");
+
+/** A body of that size, made without work: the floor serialises nothing. */
+export const padding = (bytes: number): Uint8Array => zeros.subarray(0, bytes);

@@ -1,0 +1,122 @@
+/** `npm run bench`: every workload on the engine and on the floor, on one server, one line each. */
+import { Floor } from "./floor/floor.ts";
+import { type BenchOptions, type Layout, layouts, readOptions, usage } from "./options.ts";
+import { asJson, asText, type Line } from "./report.ts";
+import { Rig } from "./rig.ts";
+import type { Bench, Workload } from "./workload.ts";
+import { workloads } from "./workloads/index.ts";
+
+/** In quick mode nothing new is begun after this long. */
+const quickBudgetMs = 50_000;
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const chosen = choose(options);
+  const runner = new Runner(options);
+  if (!options.json) process.stdout.write(`${about(options)}\n`);
+  const both = chosen.filter((workload) => workload.bothLayouts);
+  const single = chosen.filter((workload) => !workload.bothLayouts);
+  for (const layout of options.layout ? [options.layout] : layouts) await runner.runAll(both, layout);
+  await runner.runAll(single, options.layout ?? "per-instance");
+  return runner.failed ? 1 : 0;
+}
+
+function choose({ only }: BenchOptions): Workload[] {
+  const unknown = only.filter((name) => !workloads.some((workload) => workload.name.toLowerCase() === name));
+  if (unknown.length > 0) {
+    const names = workloads.map((workload) => workload.name).join(", ");
+    throw new Error(`--only ${unknown.join(",")}: there are ${names}`);
+  }
+  return workloads.filter((workload) => only.length === 0 || only.includes(workload.name.toLowerCase()));
+}
+
+const about = ({ sync, quick }: BenchOptions): string =>
+  `Holdfast benchmark${quick ? " (quick)" : ""}, Node ${process.version}, sync ${sync}; floor: the same NATS operations without an engine`;
+
+class Runner {
+  failed = false;
+  readonly #options: BenchOptions;
+  readonly #startedAt = performance.now();
+
+  constructor(options: BenchOptions) {
+    this.#options = options;
+  }
+
+  async runAll(chosen: readonly Workload[], layout: Layout): Promise<void> {
+    const shared = new Shared(this.#options, layout);
+    try {
+      for (const workload of chosen) await this.#run(workload, layout, shared);
+    } finally {
+      await shared.stop();
+    }
+  }
+
+  async #run(workload: Workload, layout: Layout, shared: Shared): Promise<void> {
+    const options = this.#options;
+    const emit = (figures: Omit<Line, "workload" | "layout">) =>
+      this.#print({ workload: workload.name, layout, ...figures, sync: options.sync, quick: options.quick });
+    if (options.quick && performance.now() - this.#startedAt > quickBudgetMs) {
+      emit({ skipped: "no time left in --quick" });
+      return;
+    }
+    const bench: Bench = {
+      options,
+      layout,
+      rig: () => shared.rig(),
+      floor: () => shared.floor(),
+      size: (full, quick) => (options.quick ? quick : full),
+      emit,
+    };
+    const startedAt = performance.now();
+    try {
+      await workload.run(bench);
+    } catch (error) {
+      this.failed = true;
+      emit({ failed: error instanceof Error ? error.message : String(error) });
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    if (!options.json) process.stderr.write(`         ${workload.what} (${seconds.toFixed(1)} s)\n`);
+  }
+
+  #print(line: Line): void {
+    process.stdout.write(`${this.#options.json ? asJson(line) : asText(line)}\n`);
+  }
+}
+
+/** Started when the first workload asks for it. */
+class Shared {
+  readonly #options: BenchOptions;
+  readonly #layout: Layout;
+  #rig: Promise<Rig> | undefined;
+  #floor: Promise<Floor> | undefined;
+
+  constructor(options: BenchOptions, layout: Layout) {
+    this.#options = options;
+    this.#layout = layout;
+  }
+
+  rig(): Promise<Rig> {
+    return (this.#rig ??= Rig.start(this.#options, { layout: this.#layout }));
+  }
+
+  floor(): Promise<Floor> {
+    return (this.#floor ??= this.rig().then((rig) => Floor.start(rig.nats.url, this.#layout)));
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#floor)?.stop();
+    await (await this.#rig)?.stop();
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  },
+);

@@ -1,0 +1,57 @@
+/** What the command line asks for. */
+import { parseArgs } from "node:util";
+
+export type Layout = "per-instance" | "shared";
+export const layouts: readonly Layout[] = ["per-instance", "shared"];
+
+export interface BenchOptions {
+  json: boolean;
+  /** Small sizes: everything within a minute. */
+  quick: boolean;
+  /** Empty: all. Lower case. */
+  only: readonly string[];
+  /** Undefined: both, where the layout matters. */
+  layout: Layout | undefined;
+  /** `always`: the server flushes every write before it answers, as in production. */
+  sync: "always" | "default";
+  /** Where the orchestrator leaves a CPU profile. */
+  cpuProf: string | undefined;
+  help: boolean;
+}
+
+export const usage = `npm run bench -- [options]
+
+  --json                          one JSON line per workload on stdout, nothing else
+  --quick                         small sizes, at most 60 s in all
+  --only W1,loss                  these workloads alone
+  --layout per-instance|shared    one history layout (otherwise both, where it matters)
+  --sync always|default           flush every write to disk before it is acknowledged (default: every two minutes)
+  --cpu-prof <folder>             orchestrator processes leave CPU profiles there
+`;
+
+export function readOptions(args: string[]): BenchOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      json: { type: "boolean", default: false },
+      quick: { type: "boolean", default: false },
+      only: { type: "string", default: "" },
+      layout: { type: "string" },
+      sync: { type: "string", default: "default" },
+      "cpu-prof": { type: "string" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const layout = layouts.find((known) => known === values.layout);
+  if (values.layout !== undefined && layout === undefined) {
+    throw new Error(`--layout ${values.layout}: must be ${layouts.join(" or ")}`);
+  }
+  const { sync } = values;
+  if (sync !== "always" && sync !== "default") throw new Error(`--sync ${sync}: must be always or default`);
+  const only = values.only
+    .split(",")
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== "");
+  const { json, quick, help } = values;
+  return { json, quick, only, layout, sync, cpuProf: values["cpu-prof"], help };
+}

@@ -1,0 +1,105 @@
+/** One server on a temporary folder and the services a workload needs, each a process of its own. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type EmbeddedNats, startEmbeddedNats } from "../services/cli/nats/index.ts";
+import { Client } from "../shared/sdk/index.ts";
+import type { BenchOptions, Layout } from "./options.ts";
+import { cpuMsOf } from "./process-cost.ts";
+import { ServiceProcess } from "./service.ts";
+
+export interface RigSpec {
+  layout: Layout;
+  workers?: number;
+  watcher?: boolean;
+  orchestratorArgv?: string[];
+  /** For all services. */
+  env?: Record<string, string>;
+}
+
+export class Rig {
+  readonly layout: Layout;
+  readonly nats: EmbeddedNats;
+  readonly client: Client;
+  readonly workers: ServiceProcess[] = [];
+  orchestrator: ServiceProcess | undefined;
+  readonly #folder: string;
+  readonly #env: Record<string, string>;
+  readonly #services: ServiceProcess[] = [];
+
+  private constructor(folder: string, nats: EmbeddedNats, client: Client, spec: RigSpec) {
+    this.layout = spec.layout;
+    this.nats = nats;
+    this.client = client;
+    this.#folder = folder;
+    this.#env = { NATS_URL: nats.url, HISTORY_LAYOUT: spec.layout, ...spec.env };
+  }
+
+  /** A server and a client; no service yet. */
+  static async open({ sync }: Pick<BenchOptions, "sync">, spec: RigSpec): Promise<Rig> {
+    const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
+    const nats = await startEmbeddedNats({ dataDir: folder, syncAlways: sync === "always" });
+    return new Rig(folder, nats, await Client.connect({ url: nats.url, name: "bench" }), spec);
+  }
+
+  static async start(options: BenchOptions, spec: RigSpec): Promise<Rig> {
+    const rig = await Rig.open(options, spec);
+    try {
+      const profiled = options.cpuProf ? ["--cpu-prof", `--cpu-prof-dir=${options.cpuProf}`] : [];
+      const starting: Promise<unknown>[] = [
+        rig.startOrchestrator([...profiled, ...(spec.orchestratorArgv ?? [])]),
+        ...Array.from({ length: spec.workers ?? 1 }, () => rig.startWorker()),
+      ];
+      if (spec.watcher) starting.push(rig.startService("watcher"));
+      await Promise.all(starting);
+      return rig;
+    } catch (error) {
+      await rig.stop();
+      throw error;
+    }
+  }
+
+  /** CPU time of the orchestrator. */
+  cpuMs(): number | undefined {
+    return cpuMsOf(this.orchestrator?.pid ?? 0);
+  }
+
+  async startOrchestrator(execArgv: string[] = []): Promise<ServiceProcess> {
+    this.orchestrator = await this.startService("orchestrator", {}, execArgv);
+    return this.orchestrator;
+  }
+
+  async startWorker(env: Record<string, string> = {}): Promise<ServiceProcess> {
+    const worker = await this.startService("worker", env);
+    this.workers.push(worker);
+    return worker;
+  }
+
+  async startService(
+    service: "orchestrator" | "worker" | "watcher",
+    env: Record<string, string> = {},
+    execArgv: string[] = [],
+  ): Promise<ServiceProcess> {
+    const logFile = join(this.#folder, `${service}.log`);
+    const started = await ServiceProcess.start({
+      service,
+      logFile,
+      execArgv,
+      env: { ...this.#env, ...env },
+    });
+    this.#services.push(started);
+    return started;
+  }
+
+  async log(service: string): Promise<string> {
+    return readFile(join(this.#folder, `${service}.log`), "utf8");
+  }
+
+  async stop(): Promise<void> {
+    // The log is a process's last word; what it wrote is of interest only when something went wrong.
+    await Promise.all(this.#services.map((service) => service.end("SIGTERM")));
+    await this.client.close();
+    await this.nats.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

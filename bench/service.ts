@@ -1,0 +1,60 @@
+/** One of the engine's services as a process of its own, started as in production: `holdfast <service>`. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const entry = fileURLToPath(new URL("../bin/holdfast.js", import.meta.url));
+const app = fileURLToPath(new URL("./app/app.ts", import.meta.url));
+
+export interface ServiceOptions {
+  service: "orchestrator" | "worker" | "watcher";
+  env: Record<string, string>;
+  logFile: string;
+  /** Arguments of node itself. */
+  execArgv?: string[];
+}
+
+export class ServiceProcess {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** Resolves when it has said that it is ready. */
+  static async start({ service, env, logFile, execArgv = [] }: ServiceOptions): Promise<ServiceProcess> {
+    const log = openSync(logFile, "a");
+    const child = fork(entry, [service, "--app", app], {
+      env: { ...process.env, LOG_LEVEL: "warn", ...env },
+      execArgv,
+      stdio: ["ignore", log, log, "ipc"],
+    });
+    closeSync(log);
+    const died = once(child, "exit").then(([code]) => {
+      throw new Error(`the ${service} ended with ${code}: ${readFileSync(logFile, "utf8").slice(-2000)}`);
+    });
+    await Promise.race([once(child, "message"), died]);
+    died.catch(() => undefined); // from here on it ends when it is told to, or is killed on purpose
+    return new ServiceProcess(child);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Asks the probe inside, see probe.ts. */
+  async ask<T>(question: string): Promise<T> {
+    const answer = once(this.#child, "message");
+    this.#child.send({ probe: question });
+    const [message] = await answer;
+    return message as T;
+  }
+
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await gone;
+  }
+}

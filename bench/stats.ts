@@ -1,0 +1,79 @@
+/** What is said of a list of measured durations. */
+export interface Spread {
+  meanMs: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** Nearest rank. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+export const spread = (values: readonly number[]): Spread => ({
+  meanMs: mean(values),
+  p50Ms: percentile(values, 0.5),
+  p99Ms: percentile(values, 0.99),
+});
+
+/** `{ p50Ms }` → `{ floorP50Ms }` */
+export function named(prefix: string, figures: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, value]) => [
+      `${prefix}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      value,
+    ]),
+  );
+}
+
+/** From the stamps of one step after the other to how long each took. */
+export const intervals = (stamps: readonly number[]): number[] =>
+  stamps.slice(1).map((stamp, index) => stamp - (stamps[index] ?? stamp));
+
+/** At most so many at a time. */
+export async function inFlight<T>(
+  count: number,
+  width: number,
+  run: (index: number) => Promise<T>,
+): Promise<T[]> {
+  const results: T[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) {
+      const index = next++;
+      results[index] = await run(index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
+  return results;
+}
+
+/** Sums up what `meter` grows by while `run` runs. */
+export class Meter {
+  readonly #read: () => number | undefined;
+  #total: number | undefined = 0;
+
+  constructor(read: () => number | undefined) {
+    this.#read = read;
+  }
+
+  async during<T>(run: () => Promise<T>): Promise<T> {
+    const before = this.#read();
+    const result = await run();
+    const after = this.#read();
+    this.#total =
+      this.#total === undefined || before === undefined || after === undefined
+        ? undefined
+        : this.#total + after - before;
+    return result;
+  }
+
+  /** Per unit, in thousandths; undefined where it cannot be read. */
+  perUnitUs(units: number): number | undefined {
+    return this.#total === undefined ? undefined : (this.#total / units) * 1000;
+  }
+}

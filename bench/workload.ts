@@ -1,0 +1,25 @@
+/** What a workload is given and what it is. */
+import type { Floor } from "./floor/floor.ts";
+import type { BenchOptions, Layout } from "./options.ts";
+import type { Line } from "./report.ts";
+import type { Rig } from "./rig.ts";
+
+export interface Bench {
+  readonly options: BenchOptions;
+  readonly layout: Layout;
+  /** The server, one orchestrator and one worker, shared by all workloads of this layout that need no more. */
+  rig(): Promise<Rig>;
+  /** The floor on that same server. */
+  floor(): Promise<Floor>;
+  /** One of two sizes. */
+  size(full: number, quick: number): number;
+  emit(figures: Omit<Line, "workload" | "layout">): void;
+}
+
+export interface Workload {
+  readonly name: string;
+  readonly what: string;
+  /** Run with both history layouts unless one is asked for. */
+  readonly bothLayouts: boolean;
+  run(bench: Bench): Promise<void>;
+}

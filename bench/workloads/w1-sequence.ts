@@ -1,0 +1,45 @@
+import { ratioOf } from "../report.ts";
+import { intervals, Meter, named, spread } from "../stats.ts";
+import type { Workload } from "../workload.ts";
+
+/** Engine and floor take turns, so that other work on the machine hits both alike. */
+export const w1: Workload = {
+  name: "W1",
+  what: "one instance, activities in sequence: time per step",
+  bothLayouts: true,
+  async run(bench) {
+    const rig = await bench.rig();
+    const floor = await bench.floor();
+    const engineCpu = new Meter(() => rig.cpuMs());
+    const floorCpu = new Meter(() => floor.cpuMs());
+    const n = 1000;
+    const rounds = bench.size(3, 1);
+    const engineSteps = async (steps: number): Promise<number[]> => {
+      const handle = await rig.client.start("stamped-steps", { n: steps });
+      return intervals((await handle.result()) as number[]);
+    };
+    const floorSteps = async (steps: number): Promise<number[]> => {
+      const run = await floor.run({ instances: 1, inFlight: 1, steps, width: 1 });
+      return intervals(run.stamps[0] ?? []);
+    };
+    await floorSteps(300);
+    await engineSteps(300);
+    const engineMs: number[] = [];
+    const floorMs: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      floorMs.push(...(await floorCpu.during(() => floorSteps(n))));
+      engineMs.push(...(await engineCpu.during(() => engineSteps(n))));
+    }
+    const engine = spread(engineMs);
+    const raw = spread(floorMs);
+    bench.emit({
+      n: n * rounds,
+      ...engine,
+      ...named("floor", { ...raw }),
+      ...ratioOf("meanMs", engine.meanMs, raw.meanMs, { atMost: 1.4 }),
+      ratioP50: engine.p50Ms / raw.p50Ms,
+      orchestratorCpuUs: engineCpu.perUnitUs(n * rounds),
+      floorOrchestratorCpuUs: floorCpu.perUnitUs(n * rounds),
+    });
+  },
+};
