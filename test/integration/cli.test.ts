@@ -1,0 +1,191 @@
+/**
+ * The command line from outside: one `holdfast dev`, and every verb against it. `dev` and what it starts are real
+ * processes; most verbs run in this one, because starting Node forty times is most of what the test would measure.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { main } from "../../services/cli/main.ts";
+import { type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
+
+const tempDir = () => mkdtemp(join(tmpdir(), "holdfast-dev-"));
+const none = (pids: number[]) => () => !pids.some(isAlive);
+
+describe("holdfast dev and the verbs", () => {
+  let dir: string;
+  let dev: Dev;
+  const cli = async (...args: string[]): Promise<Finished> => {
+    const finished: Finished = { code: null, stdout: "", stderr: "" };
+    finished.code = await main(
+      [...args, "--data-dir", dir],
+      {},
+      {
+        stdout: { write: (text: string) => (finished.stdout += text) },
+        stderr: { write: (text: string) => (finished.stderr += text) },
+      },
+    );
+    return finished;
+  };
+  const json = async (...args: string[]) => JSON.parse((await cli(...args, "--json")).stdout);
+
+  beforeAll(async () => {
+    dir = await tempDir();
+    dev = await startDev(dir);
+  });
+  afterAll(async () => {
+    if (dev && isAlive(dev.pid)) {
+      dev.signal("SIGKILL");
+      await until(none(dev.allPids()), "everything is gone");
+    }
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it("says in one line that it is ready, and which processes there are", () => {
+    expect(dev.ready).toMatchObject({
+      ready: true,
+      natsUrl: expect.stringMatching(/^nats:\/\/127\.0\.0\.1:\d+$/),
+      pids: { workers: [expect.any(Number), expect.any(Number)] },
+    });
+    for (const pid of dev.allPids()) expect(isAlive(pid)).toBe(true);
+  });
+
+  it("starts, waits and prints as a process of its own", async () => {
+    const args = ["start", "hello", "--input", '{"name":"Ada"}', "--wait", "--data-dir", dir];
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '"Hello, Ada!"\n', stderr: "" });
+    expect(await runCli(["get", "ghost", "--data-dir", dir])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: "holdfast: there is no instance ghost\n",
+    });
+  });
+
+  it.each([
+    ["hello", { name: "Ada" }, "Hello, Ada!"],
+    ["steps", { n: 5 }, 5],
+    ["fan-out", { n: 50 }, 1225],
+  ])("runs %s %o", async (name, input, output) => {
+    const finished = await cli("start", name, "--input", JSON.stringify(input), "--wait", "--timeout", "30s");
+    expect(finished).toMatchObject({ code: 0, stdout: `${JSON.stringify(output)}\n` });
+  });
+
+  it("sleeps as long as it was told", async () => {
+    const { output } = await json("start", "sleepy", "--input", '{"ms":300}', "--wait", "--timeout", "30s");
+    expect(output).toBeGreaterThanOrEqual(300);
+  });
+
+  it("starts, signals and gets the result in separate commands", async () => {
+    expect(await cli("start", "wait-for-signal", "--id", "w1")).toMatchObject({ code: 0, stdout: "w1\n" });
+    expect(await cli("start", "wait-for-signal", "--id", "w1")).toMatchObject({ code: 0, stdout: "w1\n" });
+    const early = await cli("result", "w1", "--timeout", "50ms");
+    expect(early).toMatchObject({ code: 4, stdout: "" });
+    expect(await json("signal", "w1", "go", '{"n":[1]}')).toEqual({ ok: true });
+    expect(await json("result", "w1")).toMatchObject({ status: "completed", output: { n: [1] } });
+    const late = await cli("signal", "w1", "go");
+    expect(late).toMatchObject({ code: 1, stdout: "" });
+    expect(late.stderr).toContain("instance w1 has ended (completed)");
+    const kinds = (await json("history", "w1")).map((event: { kind: string }) => event.kind);
+    expect(kinds).toEqual(["instance.started", "signal.received", "instance.completed"]);
+    expect((await cli("history", "w1")).stdout).toContain("signal.received");
+    expect((await cli("get", "w1")).stdout).toMatch(
+      /^id +w1\norchestration +wait-for-signal\nstatus +completed/,
+    );
+  });
+
+  it("takes a signal before the start, and input from stdin", async () => {
+    await cli("signal", "early", "go", '"first"');
+    const args = ["start", "wait-for-signal", "--id", "early", "--input", "-", "--wait", "--data-dir", dir];
+    expect(await runCli(args, { input: "null" })).toMatchObject({ code: 0, stdout: '"first"\n' });
+  });
+
+  it("cancels and terminates", async () => {
+    for (const [verb, status] of [
+      ["cancel", "cancelled"],
+      ["terminate", "terminated"],
+    ] as const) {
+      await cli("start", "wait-for-signal", "--id", verb);
+      await cli(verb, verb, "--reason", "enough");
+      const result = await cli("result", verb, "--json", "--timeout", "20s");
+      expect(result.code).toBe(1);
+      expect(JSON.parse(result.stdout)).toMatchObject({ status });
+    }
+  });
+
+  it("lists", async () => {
+    const running = await json("start", "wait-for-signal", "--id", "listed");
+    await until(async () => (await json("get", "listed")).status === "running", "it runs");
+    const found = await json("list", "--status", "running", "--name", "wait-for-signal");
+    expect(found.map((view: { instanceId: string }) => view.instanceId)).toContain(running.instanceId);
+    expect((await cli("list", "--id-prefix", "listed")).stdout).toMatch(
+      /^ID.*\nlisted +wait-for-signal +running/,
+    );
+    expect(await json("list", "--id-prefix", "no-such")).toEqual([]);
+  });
+
+  it("explains what failed, with exit codes that mean something", async () => {
+    const bad = await cli("start", "hello", "--input", '{"nam":1}', "--wait", "--timeout", "20s");
+    expect(bad).toMatchObject({ code: 1, stdout: "" });
+    expect(bad.stderr).toMatch(/name: .*\(invalid_input\)/);
+    const unknown = await cli("start", "nope", "--wait", "--timeout", "20s");
+    expect(unknown.stderr).toMatch(/hello, sleepy, steps.*\(unknown_orchestration\)/);
+    for (const verb of ["get", "result", "history", "cancel", "terminate"]) {
+      expect(await cli(verb, "ghost")).toMatchObject({ code: 3, stdout: "" });
+    }
+    expect(await cli("get", "a.b")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("is well, says the doctor", async () => {
+    const { code, stdout } = await cli("doctor", "--json");
+    const { ok, findings } = JSON.parse(stdout);
+    expect(findings.filter((finding: { verdict: string }) => finding.verdict === "wrong")).toEqual([]);
+    expect({ code, ok }).toEqual({ code: 0, ok: true });
+    expect((await cli("doctor")).stdout).toMatch(/ok +workers +2/);
+  });
+
+  it("serves an application from outside the repository beside it", async () => {
+    await writeFile(
+      join(dir, "other.ts"),
+      `import { defineOrchestration } from "holdfast";
+       export const double = defineOrchestration<number, number>("double", { run: async (_ctx, n) => n * 2 });`,
+    );
+    const other = await startDev(await tempDir(), {
+      args: ["--app", join(dir, "other.ts"), "--workers", "0"],
+      env: { NATS_URL: dev.ready.natsUrl, HOLDFAST_PREFIX: "other" },
+    });
+    expect(other.ready.pids.nats).toBeUndefined();
+    const start = ["start", "double", "--input", "21", "--wait", "--data-dir", other.dataDir];
+    expect(await runCli(start)).toMatchObject({ code: 0, stdout: "42\n" });
+    other.signal("SIGTERM");
+    expect(await other.ended()).toBe(0);
+    expect(none(other.allPids())()).toBe(true);
+    await rm(other.dataDir, { recursive: true, force: true });
+  });
+
+  it("starts a worker again that was killed", async () => {
+    const [victim = 0] = dev.ready.pids.workers;
+    process.kill(victim, "SIGKILL");
+    await until(() => /worker-1 was ended by SIGKILL; starting it again/.test(dev.stderr()), "it is noticed");
+    const result = await cli("start", "fan-out", "--input", '{"n":20}', "--wait", "--timeout", "30s");
+    expect(result.stdout).toBe("190\n");
+  });
+
+  it("stops everything on SIGTERM, keeps the data, and goes on from there", async () => {
+    await cli("start", "wait-for-signal", "--id", "survivor");
+    await until(async () => (await json("get", "survivor")).status === "running", "it runs");
+    dev.signal("SIGTERM");
+    expect(await dev.ended()).toBe(0);
+    expect(none(dev.allPids())()).toBe(true);
+    expect(dev.stdout().split("\n")).toHaveLength(2);
+    expect((await cli("list")).code).toBe(5);
+
+    dev = await startDev(dir);
+    await cli("signal", "survivor", "go", "7");
+    expect(await json("result", "survivor")).toMatchObject({ status: "completed", output: 7 });
+  });
+
+  it("leaves nothing running when it is killed itself", async () => {
+    dev.signal("SIGKILL");
+    await dev.ended();
+    await until(none(dev.allPids()), "every process is gone");
+  });
+});
