@@ -1,6 +1,7 @@
 import { connectBus } from "../../shared/bus/index.ts";
 import { subjects } from "../../shared/bus/subjects.ts";
 import { silent } from "../../shared/runtime/index.ts";
+import { MemoryBroker } from "../support/memory-bus.ts";
 import { startNats } from "../support/nats-server.ts";
 import { type HistorySuiteBus, historySuite } from "./history.ts";
 
@@ -16,5 +17,12 @@ async function real(): Promise<HistorySuiteBus> {
   };
 }
 
+const twin = async (): Promise<HistorySuiteBus> => {
+  const bus = new MemoryBroker({ seed: 3 }).connect();
+  return { bus, stop: () => bus.close() };
+};
+
 historySuite("the real server", "per-instance", real);
 historySuite("the real server", "shared", real);
+historySuite("the twin", "per-instance", twin);
+historySuite("the twin", "shared", twin);
