@@ -132,6 +132,10 @@ export function hands(bus: Bus) {
       const body = encode({ v: 1, holder, session });
       await bucket("leases").put(leaseKeys.session(sessionId, attachment), body, { ttlMs });
     },
+    async partition(partition: number, holder: string) {
+      const key = leaseKeys.partition(partition);
+      await bucket("leases").put(key, encode({ v: 1, holder }), { ttlMs: 60_000 });
+    },
     async worker(info: Loose<WorkerInfo> & { workerId: string }, ttlMs = 60_000) {
       const body = encode({ ...worker(info.workerId), ...info });
       await bucket("workers").put(info.workerId, body, { ttlMs });
@@ -223,7 +227,7 @@ export async function writeHistory(
       instanceId,
       execution: 1,
       at: turn.at,
-      inboxSeq: index,
+      inbox: [],
       events: turn.events.map((event) => ({ id: ++id, ...event })),
     });
     const outcome = await history.append(position, commit, { startsExecution: first });

@@ -1,0 +1,92 @@
+/** The gateway's API, typed by the gateway's own schemas. */
+import { signal } from "@preact/signals";
+import type { DeadLetterView } from "../../dead-letters.ts";
+import type { ProblemBody } from "../../http/problem.ts";
+import type { Overview } from "../../live/overview.ts";
+import type { InstanceRow, SessionRow, WorkerRow } from "../../live/rows.ts";
+import type { StreamsView } from "../../live/stream-watch.ts";
+import type { DatedEvent, HistoryPage } from "../../routes/history.ts";
+import type { InstanceView } from "../../routes/instances.ts";
+
+export type {
+  DatedEvent,
+  DeadLetterView,
+  HistoryPage,
+  InstanceRow,
+  InstanceView,
+  Overview,
+  SessionRow,
+  StreamsView,
+  WorkerRow,
+};
+
+export interface Whoami {
+  name: string;
+  role: "viewer" | "operator" | "admin";
+  readOnly: boolean;
+  tokensRequired: boolean;
+  version: string;
+  prefix: string;
+}
+
+export interface Startable {
+  name: string;
+  input?: unknown;
+  served: boolean;
+}
+
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(status: number, error: ProblemBody["error"]) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.hint = error.hint;
+  }
+}
+
+/** Undefined until known; null where a token is needed. */
+export const me = signal<Whoami | null | undefined>(undefined);
+
+export const mayAct = (role: "operator" | "admin" = "operator"): boolean => {
+  const who = me.value;
+  if (!who || who.readOnly) return false;
+  return who.role === "admin" || who.role === role;
+};
+
+export function get<T>(address: string, signal?: AbortSignal): Promise<T> {
+  return ask<T>(address, signal ? { signal } : {});
+}
+
+export function post<T = unknown>(address: string, body: unknown = {}): Promise<T> {
+  return ask<T>(address, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function ask<T>(address: string, init: RequestInit): Promise<T> {
+  const response = await fetch(address, init).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, { code: "gateway_away", message: "The gateway cannot be reached" });
+  });
+  const body = (await response.json().catch(() => undefined)) as (T & Partial<ProblemBody>) | undefined;
+  if (response.ok && body !== undefined) return body;
+  if (response.status === 401 && address !== "/api/login") me.value = null;
+  const error = body?.error ?? { code: "unexpected", message: `The gateway answered ${response.status}` };
+  throw new ApiError(response.status, error);
+}
+
+export async function identify(): Promise<void> {
+  const inAddress = /^#token=(.+)$/.exec(location.hash)?.[1];
+  if (inAddress !== undefined) {
+    // Out of the address before anything else, so that it is not in the history or in a screenshot.
+    history.replaceState(null, "", location.pathname + location.search);
+    await post("/api/login", { token: decodeURIComponent(inAddress) }).catch(() => undefined);
+  }
+  me.value = await get<Whoami>("/api/whoami").catch(() => null);
+}

@@ -1,0 +1,140 @@
+import type { ComponentChildren } from "preact";
+import { me } from "./api.ts";
+import { busAway, line, overview, useLive } from "./live.ts";
+import { ImportPage } from "./pages/import.tsx";
+import { LoginPage } from "./pages/login.tsx";
+import { OrchestrationPage } from "./pages/orchestration.tsx";
+import { OrchestrationsPage } from "./pages/orchestrations.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { QueuesPage } from "./pages/queues.tsx";
+import { SessionPage } from "./pages/session.tsx";
+import { SessionsPage } from "./pages/sessions.tsx";
+import { StartPage } from "./pages/start.tsx";
+import { WorkersPage } from "./pages/workers.tsx";
+import { Empty } from "./parts/basics.tsx";
+import { DialogHost } from "./parts/dialog.tsx";
+import { Toasts } from "./parts/toasts.tsx";
+import { match, path } from "./router.ts";
+import { nextTheme, theme } from "./theme.ts";
+
+const pages: [string, string, (params: Record<string, string>) => ComponentChildren][] = [
+  ["/", "Overview", () => <OverviewPage />],
+  ["/orchestrations", "Orchestrations", () => <OrchestrationsPage />],
+  ["/orchestrations/:id", "Orchestration", ({ id = "" }) => <OrchestrationPage key={id} id={id} />],
+  ["/sessions", "Sessions", () => <SessionsPage />],
+  ["/sessions/:id", "Session", ({ id = "" }) => <SessionPage key={id} id={id} />],
+  ["/workers", "Workers", () => <WorkersPage />],
+  ["/workers/:id", "Workers", ({ id = "" }) => <WorkersPage only={id} />],
+  ["/queues", "Queues", () => <QueuesPage />],
+  ["/start", "Start", () => <StartPage />],
+  ["/import", "Import", () => <ImportPage />],
+];
+
+const menu = [
+  ["/", "Overview"],
+  ["/orchestrations", "Orchestrations"],
+  ["/sessions", "Sessions"],
+  ["/workers", "Workers"],
+  ["/queues", "Queues"],
+  ["/start", "Start"],
+  ["/import", "Import"],
+] as const;
+
+export function App() {
+  if (me.value === undefined) return <div class="splash" aria-busy="true" />;
+  if (me.value === null) return <LoginPage />;
+  return <Shell />;
+}
+
+function Shell() {
+  useLive({}, []);
+  const [title, page] = find(path.value);
+  document.title = title === "Overview" ? "Holdfast" : `${title} · Holdfast`;
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Sidebar />
+      <div class="content">
+        <Banner />
+        <main id="main" tabIndex={-1}>
+          {page}
+        </main>
+      </div>
+      <DialogHost />
+      <Toasts />
+    </div>
+  );
+}
+
+function find(at: string): [string, ComponentChildren] {
+  for (const [pattern, title, page] of pages) {
+    const params = match(pattern, at);
+    if (params) return [title, page(params)];
+  }
+  return [
+    "Not found",
+    <Empty title="There is nothing here">
+      <a href="/">To the overview</a>
+    </Empty>,
+  ];
+}
+
+function Sidebar() {
+  const troubles = overview.value?.troubles.length ?? 0;
+  const section = `/${path.value.split("/")[1] ?? ""}`;
+  return (
+    <header class="sidebar">
+      <a class="brand" href="/">
+        <img src="/icon.svg" alt="" width={26} height={26} />
+        <span>Holdfast</span>
+      </a>
+      <nav aria-label="Pages">
+        {menu.map(([href, name]) => (
+          <a key={href} href={href} class="nav" aria-current={href === section ? "page" : undefined}>
+            {name}
+            {href === "/" && troubles > 0 && (
+              <span class="nav-count" title={`${troubles} things need attention`}>
+                {troubles}
+              </span>
+            )}
+          </a>
+        ))}
+      </nav>
+      <div class="sidebar-foot">
+        <button
+          type="button"
+          class="button small"
+          onClick={nextTheme}
+          title="Light, dark, or as the system has it"
+        >
+          Theme: {theme.value}
+        </button>
+        <p class="who">
+          {me.value?.tokensRequired ? `${me.value.name} (${me.value.role})` : "local"}
+          {me.value?.readOnly && <span class="badge badge-parked">read-only</span>}
+        </p>
+        <p class="muted version">v{me.value?.version}</p>
+      </div>
+    </header>
+  );
+}
+
+function Banner() {
+  if (line.value === "broken") {
+    return (
+      <div class="banner error" role="alert">
+        The gateway cannot be reached. What you see may be out of date; this page connects again by itself.
+      </div>
+    );
+  }
+  if (busAway.value) {
+    return (
+      <div class="banner error" role="alert">
+        {overview.value?.troubles[0]?.message ?? "NATS is away."} Orchestrations go on when it is back.
+      </div>
+    );
+  }
+  return null;
+}

@@ -1,0 +1,85 @@
+/** One line about an event, for the table. */
+import type { HistoryEvent, Payload } from "../../../../../schemas/index.ts";
+
+const longest = 160;
+
+export function describe(event: HistoryEvent): string {
+  switch (event.kind) {
+    case "instance.started":
+      return `${event.name} ${inline(event.input)}`;
+    case "instance.completed":
+      return inline(event.output);
+    case "instance.failed":
+      return `${event.error.code}: ${event.error.message}`;
+    case "instance.cancelled":
+    case "instance.terminated":
+    case "cancel.requested":
+      return event.reason ?? "";
+    case "instance.continued":
+      return `as ${event.name} ${inline(event.input)}`;
+    case "activity.scheduled": {
+      const where =
+        event.target.kind === "queue" ? `on ${event.target.queue}` : `in ${event.target.sessionId}`;
+      return `${event.name} ${where} ${inline(event.input)}`;
+    }
+    case "activity.started":
+      return `#${event.of} attempt ${event.attempt} by ${event.workerId}`;
+    case "activity.attempt_failed":
+      return `#${event.of} attempt ${event.attempt}: ${event.error.message}`;
+    case "activity.completed":
+      return `#${event.of}${event.workerId ? ` by ${event.workerId}` : ""} ${inline(event.output)}`;
+    case "activity.failed":
+    case "child.failed":
+      return `#${event.of} ${event.error.code}: ${event.error.message}`;
+    case "activity.cancelled":
+      return `#${event.of} ${event.reason ?? ""}`;
+    case "timer.created":
+      return `fires ${new Date(event.fireAt).toISOString()}`;
+    case "timer.fired":
+    case "timer.cancelled":
+    case "child.cancelled":
+      return `#${event.of}`;
+    case "signal.received":
+      return `${event.name} ${inline(event.payload)}`;
+    case "child.scheduled":
+      return `${event.name} as ${event.childId} (${event.mode})`;
+    case "child.completed":
+      return `#${event.of} ${inline(event.output)}`;
+    case "side_effect.recorded":
+      return inline(event.value);
+    case "patch.marked":
+      return event.patch;
+    case "status.set":
+      return inline(event.status);
+    case "session.opened":
+      return `${event.sessionId} (${event.type}) on loss: ${event.options.onLost}`;
+    case "session.requested":
+      return `${event.sessionId} attachment ${event.attachment}`;
+    case "session.claimed":
+      return `${event.sessionId} by ${event.on.workerId}, epoch ${event.on.epoch}`;
+    case "session.activated":
+      return `${event.sessionId} on ${event.on.workerId} in ${Math.round(event.initMs)} ms${event.warm ? ", warm" : ""}${event.restored ? ", restored" : ""}`;
+    case "session.init_failed":
+      return `${event.sessionId}: ${event.error.message}`;
+    case "session.failed":
+      return `${event.sessionId}: ${event.error.message}`;
+    case "session.lost":
+      return `${event.sessionId}${event.on ? ` by ${event.on.workerId}, epoch ${event.on.epoch}` : ""}: ${event.reason}`;
+    case "session.parked":
+    case "session.closed":
+      return event.sessionId;
+    case "session.checkpointed":
+      return `${event.sessionId}: ${event.checkpoint.bytes} bytes`;
+  }
+}
+
+export function inline(payload: Payload): string {
+  if ("blob" in payload) return `(${payload.blob.bytes} bytes in the object store)`;
+  const text = JSON.stringify(payload.json) ?? "null";
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+/** For colour and filters. */
+export function familyOf(kind: HistoryEvent["kind"]): string {
+  return kind.slice(0, kind.indexOf("."));
+}

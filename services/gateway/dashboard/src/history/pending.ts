@@ -1,0 +1,128 @@
+/** What an instance waits for, and why it has not come. Pure. */
+import type { SessionRow, WorkerRow } from "../api.ts";
+import { ago, duration } from "../format.ts";
+import type { HistoryModel, SessionLife, Work } from "./model.ts";
+
+export interface Pending {
+  id: number;
+  what: string;
+  why: string;
+  since: number;
+  link?: string;
+  troubled: boolean;
+}
+
+export interface PendingInput {
+  model: HistoryModel;
+  sessions: readonly SessionRow[];
+  workers: readonly WorkerRow[];
+  now: number;
+}
+
+export function pendingWork(input: PendingInput): Pending[] {
+  const { model } = input;
+  if (model.ended) return [];
+  return [
+    ...model.sessions.flatMap((life) => waitingSession(life, input)),
+    ...model.work.filter((work) => work.state === "open").map((work) => openWork(work, input)),
+  ];
+}
+
+function openWork(work: Work, input: PendingInput): Pending {
+  switch (work.kind) {
+    case "activity":
+      return { ...base(work, `activity ${work.name}`), ...activityReason(work, input) };
+    case "call":
+      return { ...base(work, `call ${work.name}`), ...callReason(work, input) };
+    case "child":
+      return {
+        ...base(work, `child ${work.name}`),
+        why: "runs",
+        troubled: false,
+        link: `/orchestrations/${work.childId}`,
+      };
+    case "timer": {
+      const fireAt = work.fireAt ?? 0;
+      const late = input.now - fireAt > 5_000;
+      return {
+        ...base(work, "timer"),
+        why: late ? `should have fired ${ago(fireAt, input.now)}` : `fires ${ago(fireAt, input.now)}`,
+        troubled: late,
+      };
+    }
+  }
+}
+
+const base = (work: Work, what: string): Pick<Pending, "id" | "what" | "since"> => ({
+  id: work.id,
+  what,
+  since: work.from,
+});
+
+type Reason = Pick<Pending, "why" | "troubled" | "link">;
+
+function activityReason(work: Work, { workers, now }: PendingInput): Reason {
+  const last = work.attempts.at(-1);
+  if (last && last.retryAt > now) {
+    return {
+      why: `attempt ${work.attempts.length} failed (${last.message}); next ${ago(last.retryAt, now)}`,
+      troubled: true,
+    };
+  }
+  const serving = workers.filter((worker) =>
+    worker.activities.some((activity) => activity.queue === work.queue && activity.name === work.name),
+  );
+  if (serving.length === 0) {
+    return { why: `no worker runs ${work.name} on queue ${work.queue}`, troubled: true, link: "/workers" };
+  }
+  if (work.startedAt !== undefined) return { why: `runs on ${work.workerId}`, troubled: false };
+  const full = serving.every((worker) => worker.slots.activities.used >= worker.slots.activities.max);
+  if (full) return { why: `all ${serving.length} workers of queue ${work.queue} are busy`, troubled: true };
+  const tries = work.attempts.length > 0 ? `attempt ${work.attempts.length + 1}, ` : "";
+  return { why: `${tries}handed to queue ${work.queue} (${serving.length} serving)`, troubled: false };
+}
+
+function callReason(work: Work, { sessions, now }: PendingInput): Reason {
+  const session = sessions.find((row) => row.sessionId === work.sessionId);
+  const link = `/sessions/${work.sessionId}`;
+  if (!session) return { why: `session ${work.sessionId} is not known here`, troubled: true, link };
+  switch (session.phase) {
+    case "active": {
+      const silent = session.lease && now - session.lease.renewedAt > session.lease.ttlMs;
+      if (silent) return { why: `${session.workerId} does not renew its lease`, troubled: true, link };
+      return { why: `on ${session.workerId} (epoch ${session.epoch})`, troubled: false, link };
+    }
+    case "opening":
+      return { why: `session ${session.sessionId} waits for a worker`, troubled: true, link };
+    case "claimed":
+      return { why: `${session.workerId} runs init`, troubled: false, link };
+    case "rebuilding":
+      return { why: `${session.workerId} rebuilds the session's state`, troubled: false, link };
+    case "parked":
+      return { why: "the session is parked; it is being claimed", troubled: false, link };
+    case "lost":
+    case "failed":
+    case "closed":
+      return { why: `the session is ${session.phase}`, troubled: true, link };
+  }
+}
+
+function waitingSession(life: SessionLife, { now }: PendingInput): Pending[] {
+  const last = life.segments.at(-1);
+  if (life.to !== undefined || last?.to !== undefined || !last) return [];
+  if (last.phase !== "waiting" && last.phase !== "starting") return [];
+  const waited = now - last.from;
+  return [
+    {
+      id: -1,
+      what: `session ${life.sessionId}`,
+      why:
+        last.phase === "waiting"
+          ? `waits for a worker of type ${life.type} for ${duration(waited)}`
+          : `init runs on ${last.workerId} for ${duration(waited)}`,
+      since: last.from,
+      link: `/sessions/${life.sessionId}`,
+      troubled: last.phase === "waiting" && waited > 3_000,
+    },
+  ];
+}

@@ -1,0 +1,88 @@
+import { type InstanceView, mayAct, me, post } from "../api.ts";
+import { ask } from "../parts/dialog.tsx";
+
+const terminal = ["completed", "failed", "cancelled", "terminated"];
+
+export function InstanceActions({ instance }: { instance: InstanceView }) {
+  const { instanceId } = instance;
+  const over = terminal.includes(instance.status);
+  return (
+    <div class="actions" role="toolbar" aria-label="Actions">
+      <a
+        class="button"
+        href={`/api/instances/${instanceId}/history?download=true`}
+        download={`${instanceId}.history.json`}
+      >
+        Download history
+      </a>
+      {mayAct() && !over && (
+        <>
+          <button type="button" class="button" onClick={() => signalIt(instanceId)}>
+            Signal…
+          </button>
+          <button type="button" class="button" onClick={() => end(instanceId, "cancel")}>
+            Cancel…
+          </button>
+          <button type="button" class="button danger" onClick={() => end(instanceId, "terminate")}>
+            Terminate…
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const subject = (rest: string): string => `${me.value?.prefix ? `${me.value.prefix}.` : ""}${rest}`;
+
+function signalIt(instanceId: string): void {
+  ask({
+    title: "Send a signal",
+    text: "It is kept until the orchestration asks for it, in order of arrival.",
+    button: "Send",
+    fields: [
+      { name: "event", label: "Name", required: true },
+      { name: "payload", label: "Payload (JSON)", multiline: true, value: "{}" },
+    ],
+    commands: ({ event = "", payload = "" }) => [
+      { label: "CLI", text: `holdfast signal ${instanceId} ${event || "<name>"} ${quoted(payload)}` },
+      {
+        label: "NATS",
+        text: `nats pub ${subject(`orchestrations.${instanceId}.signal.${event || "<name>"}`)} ${quoted(payload)}`,
+      },
+    ],
+    done: "Signal sent",
+    act: ({ event = "", payload = "" }) =>
+      post(`/api/instances/${instanceId}/signal/${encodeURIComponent(event)}`, { payload: parsed(payload) }),
+  });
+}
+
+function end(instanceId: string, verb: "cancel" | "terminate"): void {
+  ask({
+    title: verb === "cancel" ? "Cancel this orchestration?" : "Terminate this orchestration?",
+    text:
+      verb === "cancel"
+        ? "It is asked to stop. Its code may clean up first; its sessions close when it ends."
+        : "It ends at once. Its code does not hear of it; its sessions are closed.",
+    button: verb === "cancel" ? "Cancel it" : "Terminate it",
+    danger: true,
+    fields: [{ name: "reason", label: "Reason (optional)" }],
+    commands: ({ reason = "" }) => [
+      { label: "CLI", text: `holdfast ${verb} ${instanceId}${reason ? ` --reason ${quoted(reason)}` : ""}` },
+      {
+        label: "NATS",
+        text: `nats pub ${subject(`orchestrations.${instanceId}.${verb}`)} ${quoted(reason ? JSON.stringify({ reason }) : "{}")}`,
+      },
+    ],
+    done: verb === "cancel" ? "Asked to cancel" : "Terminated",
+    act: ({ reason = "" }) => post(`/api/instances/${instanceId}/${verb}`, reason ? { reason } : {}),
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text.trim() === "" ? null : JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The payload is not JSON: ${error instanceof Error ? error.message : ""}`);
+  }
+}

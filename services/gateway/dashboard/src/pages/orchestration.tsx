@@ -1,0 +1,289 @@
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { get, type HistoryPage, type InstanceView, me, type SessionRow, type WorkerRow } from "../api.ts";
+import { plural } from "../format.ts";
+import { foldHistory } from "../history/model.ts";
+import { pendingWork } from "../history/pending.ts";
+import { now, useLive } from "../live.ts";
+import { Badge, Card, Command, Copy, Facts, Id, Problem, Scrolled, Took, When } from "../parts/basics.tsx";
+import { Json } from "../parts/json.tsx";
+import { useLoad } from "../parts/use-load.ts";
+import { query, setQuery } from "../router.ts";
+import { Timeline } from "../timeline/timeline.tsx";
+import { HistoryViews } from "./history-views.tsx";
+import { InstanceActions } from "./instance-actions.tsx";
+
+const terminal = ["completed", "failed", "cancelled", "terminated"];
+
+export function OrchestrationPage({ id }: { id: string }) {
+  const instance = useLoad((signal) => get<InstanceView>(`/api/instances/${id}`, signal), [id]);
+  const pinned = query.value.get("execution");
+  const history = useHistory(id, pinned ? Number(pinned) : undefined);
+  const [selected, select] = useState<number | undefined>();
+  const live = !pinned;
+  useLive(
+    {
+      changed: () => {
+        instance.reload();
+        if (live) history.more();
+      },
+      resync: () => {
+        instance.reload();
+        history.reload();
+      },
+    },
+    [id, live, instance.reload, history.more],
+    id,
+  );
+  const summary = instance.data;
+  const open = summary !== undefined && !terminal.includes(summary.status);
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <p class="crumb">
+            <a href="/orchestrations">Orchestrations</a>
+          </p>
+          <h1 class="with-id">
+            <code>{id}</code> <Copy text={id} label="Copy id" />
+          </h1>
+        </div>
+        {summary && <InstanceActions instance={summary} />}
+      </div>
+      {instance.error !== undefined && <Problem error={instance.error} />}
+      {summary && <Header summary={summary} />}
+      {history.page && (
+        <>
+          <Executions page={history.page} pinned={pinned} />
+          <HistoryPanels
+            instanceId={id}
+            page={history.page}
+            live={open && live}
+            selected={selected}
+            select={select}
+          />
+        </>
+      )}
+      {history.error !== undefined && summary?.status !== "pending" && <Problem error={history.error} />}
+      {summary && <Values summary={summary} />}
+      <Commands id={id} open={open} />
+    </>
+  );
+}
+
+/** Also used for a history from a file: everything below depends on the events alone. */
+export function HistoryPanels(props: {
+  instanceId: string;
+  page: HistoryPage;
+  live: boolean;
+  selected: number | undefined;
+  select: (id: number | undefined) => void;
+}) {
+  const { page, live, selected, select } = props;
+  const model = useMemo(() => foldHistory(page.events), [page]);
+  return (
+    <>
+      {live && <PendingWork instanceId={props.instanceId} page={page} select={select} />}
+      <Timeline model={model} live={live && !model.ended} selected={selected} select={select} />
+      <HistoryViews instanceId={props.instanceId} page={page} selected={selected} select={select} />
+    </>
+  );
+}
+
+function useHistory(id: string, execution: number | undefined) {
+  const address = `/api/instances/${id}/history`;
+  const loaded = useLoad(
+    (signal) => get<HistoryPage>(`${address}${execution ? `?execution=${execution}` : ""}`, signal),
+    [id, execution],
+  );
+  const more = async () => {
+    const known = loaded.data;
+    const last = known?.events.at(-1)?.event.id ?? 0;
+    if (!known || last === 0) return loaded.reload();
+    const next = await get<HistoryPage>(`${address}?after=${last}`).catch(() => undefined);
+    if (!next) return;
+    // Another execution began: what we have is the past.
+    if (next.execution !== known.execution) return loaded.reload();
+    loaded.set((page) => {
+      const at = page?.events.at(-1)?.event.id ?? 0;
+      const fresh = next.events.filter(({ event }) => event.id > at);
+      return page && { ...next, events: fresh.length > 0 ? [...page.events, ...fresh] : page.events };
+    });
+  };
+  return { page: loaded.data, error: loaded.error, reload: loaded.reload, more };
+}
+
+function Header({ summary }: { summary: InstanceView }) {
+  return (
+    <Card>
+      <Facts
+        facts={[
+          ["Status", <Badge status={summary.status} />],
+          ["Name", summary.name ?? "–"],
+          ["Started", <When at={summary.startedAt} />],
+          ["Took", <Took from={summary.startedAt} to={summary.endedAt} />],
+          ["Events", String(summary.events)],
+          ...(summary.parent
+            ? [
+                [
+                  "Parent",
+                  <Id href={`/orchestrations/${summary.parent.instanceId}`}>{summary.parent.instanceId}</Id>,
+                ] as [string, ComponentChildren],
+              ]
+            : []),
+          ...(summary.sessions?.length
+            ? [
+                [
+                  "Sessions",
+                  summary.sessions.map((session) => (
+                    <Id key={session} href={`/sessions/${session}`}>
+                      {session}
+                    </Id>
+                  )),
+                ] as [string, ComponentChildren],
+              ]
+            : []),
+          ["Children", <a href={`/orchestrations?parent=${summary.instanceId}`}>show</a>],
+        ]}
+      />
+      {summary.error && (
+        <div class="notice error">
+          <strong>
+            {summary.error.code}: {summary.error.message}
+          </strong>
+          {summary.error.stack && (
+            <details>
+              <summary>Stack</summary>
+              <Scrolled class="json-text" label="Stack">
+                <pre>{summary.error.stack}</pre>
+              </Scrolled>
+            </details>
+          )}
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Executions({ page, pinned }: { page: HistoryPage; pinned: string | null }) {
+  if (page.executions.length < 2) return null;
+  return (
+    <nav class="chips" aria-label="Executions">
+      {page.executions.map((execution) => (
+        <button
+          key={execution}
+          type="button"
+          class="chip"
+          aria-pressed={execution === page.execution}
+          onClick={() =>
+            setQuery({ execution: execution === page.executions.at(-1) ? undefined : String(execution) })
+          }
+        >
+          execution {execution}
+        </button>
+      ))}
+      {pinned && <span class="muted">of the past: not live</span>}
+    </nav>
+  );
+}
+
+function PendingWork(props: {
+  instanceId: string;
+  page: HistoryPage;
+  select: (id: number | undefined) => void;
+}) {
+  const sessions = useLoad(
+    () => get<{ rows: SessionRow[] }>(`/api/sessions?instance=${props.instanceId}`),
+    [props.instanceId],
+  );
+  const workers = useLoad(() => get<{ rows: WorkerRow[] }>("/api/workers"), []);
+  useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
+  const model = useMemo(() => foldHistory(props.page.events), [props.page]);
+  const pending = pendingWork({
+    model,
+    sessions: sessions.data?.rows ?? [],
+    workers: workers.data?.rows ?? [],
+    now: now.value,
+  });
+  const shown = pending.slice(0, 20);
+  return (
+    <Card title={`Pending (${pending.length})`}>
+      {pending.length === 0 ? (
+        <p class="muted">
+          Nothing is on its way: the orchestration waits for a signal, or its next turn is about to run.
+        </p>
+      ) : (
+        <ul class="pending">
+          {shown.map((item) => (
+            <li key={`${item.id}-${item.what}`} class={item.troubled ? "troubled" : ""}>
+              <span class="pending-what">
+                {item.id > 0 ? (
+                  <button type="button" class="link" onClick={() => props.select(item.id)}>
+                    {item.what}
+                  </button>
+                ) : (
+                  item.what
+                )}
+              </span>
+              <span>{item.why}</span>
+              {item.link && <a href={item.link}>look</a>}
+              <span class="muted">
+                since <When at={item.since} />
+              </span>
+            </li>
+          ))}
+          {pending.length > shown.length && (
+            <li class="muted">and {plural(pending.length - shown.length, "more item")}</li>
+          )}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Values({ summary }: { summary: InstanceView }) {
+  return (
+    <div class="grid two">
+      <Card title="Input">
+        <Json value={summary.input ?? null} label="Input" />
+      </Card>
+      <Card title={summary.status === "completed" ? "Result" : "Result so far"}>
+        {summary.customStatus !== undefined && (
+          <>
+            <h3>Status set by the code</h3>
+            <Json value={summary.customStatus} label="Status set by the code" />
+          </>
+        )}
+        {summary.status === "completed" ? (
+          <Json value={summary.output ?? null} label="Result" />
+        ) : summary.error ? (
+          <Json value={summary.error} label="Error" />
+        ) : (
+          <p class="muted">Not there yet.</p>
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Commands({ id, open }: { id: string; open: boolean }) {
+  const prefix = me.value?.prefix ? `${me.value.prefix}.` : "";
+  return (
+    <Card title="The same from a terminal">
+      <Command label="See it" text={`holdfast get ${id}`} />
+      <Command label="Its history" text={`holdfast history ${id} --json`} />
+      {open ? (
+        <>
+          <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
+          <Command
+            label="Signal it"
+            text={`nats pub ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
+          />
+          <Command label="Cancel it" text={`nats pub ${prefix}orchestrations.${id}.cancel '{}'`} />
+        </>
+      ) : (
+        <Command label="Its result" text={`nats req ${prefix}result.${id} ''`} />
+      )}
+    </Card>
+  );
+}

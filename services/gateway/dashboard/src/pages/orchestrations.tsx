@@ -1,0 +1,195 @@
+import { useState } from "preact/hooks";
+import { get, type InstanceRow, mayAct } from "../api.ts";
+import { count, plural } from "../format.ts";
+import { useLive } from "../live.ts";
+import { Badge, Empty, Id, Problem, Took, When } from "../parts/basics.tsx";
+import { useLoad } from "../parts/use-load.ts";
+import { query, setQuery } from "../router.ts";
+import { BulkBar } from "./bulk.tsx";
+import { Filters, filterOf, fitsFilter, searchOf } from "./filters.tsx";
+import { FirstSteps } from "./overview.tsx";
+
+export interface List {
+  rows: InstanceRow[];
+  cursor?: string;
+  matching: number;
+}
+
+export function OrchestrationsPage() {
+  const filter = filterOf(query.value);
+  const search = searchOf(filter);
+  const cursor = query.value.get("cursor") ?? "";
+  const { data, error, reload, set } = useLoad(
+    (signal) => get<List>(`/api/instances?${search}&limit=50${cursor ? `&cursor=${cursor}` : ""}`, signal),
+    [search, cursor],
+  );
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  useLive(
+    {
+      instances: ({ rows }) =>
+        set((list) => list && merge(list, rows, (row) => fitsFilter(row, filter), cursor === "")),
+      resync: reload,
+    },
+    [search, cursor, reload],
+  );
+  const rows = data?.rows ?? [];
+  const empty = data && data.matching === 0;
+  return (
+    <>
+      <div class="page-head">
+        <h1>Orchestrations</h1>
+        <a class="button primary" href="/start">
+          Start one
+        </a>
+      </div>
+      <Filters filter={filter} />
+      {error !== undefined && <Problem error={error} />}
+      {mayAct() && (
+        <BulkBar
+          chosen={chosen}
+          matching={data?.matching ?? 0}
+          search={search}
+          onDone={() => setChosen(new Set())}
+        />
+      )}
+      {empty && search !== "" && <Empty title="No orchestration fits these filters" />}
+      {empty && search === "" && <FirstSteps />}
+      {data && !empty && (
+        <section class="table-wrap" aria-label="Orchestrations">
+          <table>
+            <thead>
+              <tr>
+                {mayAct() && (
+                  <th scope="col" class="tick">
+                    <input
+                      type="checkbox"
+                      aria-label="Choose all on this page"
+                      checked={rows.length > 0 && rows.every((row) => chosen.has(row.instanceId))}
+                      onChange={(event) =>
+                        setChosen(
+                          event.currentTarget.checked
+                            ? new Set(rows.map((row) => row.instanceId))
+                            : new Set(),
+                        )
+                      }
+                    />
+                  </th>
+                )}
+                <th scope="col">Id</th>
+                <th scope="col">Name</th>
+                <th scope="col">Status</th>
+                <th scope="col">Started</th>
+                <th scope="col" class="right">
+                  Took
+                </th>
+                <th scope="col" class="right">
+                  Events
+                </th>
+                <th scope="col">Note</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <RowOf key={row.instanceId} row={row} chosen={chosen} setChosen={setChosen} />
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {data && !empty && <Pager list={data} cursor={cursor} />}
+    </>
+  );
+}
+
+function RowOf(props: {
+  row: InstanceRow;
+  chosen: ReadonlySet<string>;
+  setChosen: (ids: ReadonlySet<string>) => void;
+}) {
+  const { row, chosen, setChosen } = props;
+  return (
+    <tr>
+      {mayAct() && (
+        <td class="tick">
+          <input
+            type="checkbox"
+            aria-label={`Choose ${row.instanceId}`}
+            checked={chosen.has(row.instanceId)}
+            onChange={(event) => {
+              const next = new Set(chosen);
+              if (event.currentTarget.checked) next.add(row.instanceId);
+              else next.delete(row.instanceId);
+              setChosen(next);
+            }}
+          />
+        </td>
+      )}
+      <td>
+        <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>
+      </td>
+      <td>{row.name ?? <span class="muted">–</span>}</td>
+      <td>
+        <Badge status={row.status} />
+      </td>
+      <td>
+        <When at={row.startedAt ?? row.updatedAt} />
+      </td>
+      <td class="right">
+        <Took from={row.startedAt} to={row.endedAt} />
+      </td>
+      <td class="right number">{count(row.events)}</td>
+      <td class="note">
+        {row.error && (
+          <span class="bad" title={row.error.message}>
+            {row.error.code}: {row.error.message}
+          </span>
+        )}
+        {!row.error && row.execution > 1 && <span class="muted">execution {row.execution}</span>}
+      </td>
+    </tr>
+  );
+}
+
+function Pager({ list, cursor }: { list: List; cursor: string }) {
+  return (
+    <nav class="pager" aria-label="Pages of the list">
+      <span class="muted">{plural(list.matching, "orchestration")}</span>
+      {cursor !== "" && (
+        <button type="button" class="button small" onClick={() => setQuery({ cursor: undefined })}>
+          To the latest
+        </button>
+      )}
+      {list.cursor && (
+        <button type="button" class="button small" onClick={() => setQuery({ cursor: list.cursor })}>
+          Older
+        </button>
+      )}
+    </nav>
+  );
+}
+
+/** New ones on top of the first page, known ones in place, and out with what no longer fits. */
+export function merge(
+  list: List,
+  changed: InstanceRow[],
+  fits: (row: InstanceRow) => boolean,
+  first: boolean,
+): List {
+  const byId = new Map(list.rows.map((row) => [row.instanceId, row]));
+  let { matching } = list;
+  for (const row of changed) {
+    const known = byId.has(row.instanceId);
+    if (fits(row)) {
+      if (known || first) byId.set(row.instanceId, row);
+      if (!known && first) matching++;
+    } else if (known) {
+      byId.delete(row.instanceId);
+      matching--;
+    }
+  }
+  const since = (row: InstanceRow) => row.startedAt ?? row.updatedAt;
+  const rows = [...byId.values()].sort(
+    (a, b) => since(b) - since(a) || (a.instanceId < b.instanceId ? 1 : -1),
+  );
+  return { ...list, matching, rows: rows.slice(0, 50) };
+}

@@ -1,0 +1,247 @@
+import { useEffect, useState } from "preact/hooks";
+import { type DeadLetterView, get, mayAct, post, type StreamsView } from "../api.ts";
+import { bytes, count, plural } from "../format.ts";
+import { useLive } from "../live.ts";
+import { Card, Empty, Problem, Scrolled, When } from "../parts/basics.tsx";
+import { ask } from "../parts/dialog.tsx";
+import { Json } from "../parts/json.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { useLoad } from "../parts/use-load.ts";
+
+interface Letters {
+  letters: DeadLetterView[];
+  total: number;
+  next?: number;
+}
+
+export function QueuesPage() {
+  return (
+    <>
+      <h1>Queues and dead letters</h1>
+      <DeadLetters />
+      <Queues />
+    </>
+  );
+}
+
+function DeadLetters() {
+  const [before, setBefore] = useState<number | undefined>();
+  const { data, error, reload } = useLoad(
+    (signal) => get<Letters>(`/api/dead?limit=25${before ? `&before=${before}` : ""}`, signal),
+    [before],
+  );
+  const [known, setKnown] = useState(0);
+  useLive({ overview: (view) => setKnown(view.streams.dead), resync: reload }, [reload]);
+  useEffect(reload, [known]);
+  const letters = data?.letters ?? [];
+  return (
+    <Card title={`Dead letters${data && data.total > 0 ? ` (${count(data.total)})` : ""}`}>
+      {error !== undefined && <Problem error={error} />}
+      {data && letters.length === 0 && (
+        <Empty title="No dead letters">
+          <p class="muted">
+            Messages that cannot be used are kept here with their reason, instead of being lost.
+          </p>
+        </Empty>
+      )}
+      <ul class="letters">
+        {letters.map((letter) => (
+          <Letter key={letter.seq} letter={letter} onGone={reload} />
+        ))}
+      </ul>
+      {(data?.next || before) && (
+        <nav class="pager" aria-label="Pages of dead letters">
+          {before && (
+            <button type="button" class="button small" onClick={() => setBefore(undefined)}>
+              To the latest
+            </button>
+          )}
+          {data?.next && (
+            <button type="button" class="button small" onClick={() => setBefore(data.next)}>
+              Older
+            </button>
+          )}
+        </nav>
+      )}
+    </Card>
+  );
+}
+
+function Letter({ letter, onGone }: { letter: DeadLetterView; onGone: () => void }) {
+  const retry = () =>
+    post<{ subject: string }>(`/api/dead/${letter.seq}/retry`)
+      .then(({ subject }) => toast(`Sent again to ${subject}`))
+      .catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)))
+      .then(onGone);
+  return (
+    <li class="letter">
+      <div class="letter-head">
+        <strong>{letter.reason.code}</strong>
+        <span>{letter.reason.message}</span>
+      </div>
+      <p class="muted">
+        {letter.what} <code>{letter.id}</code> on <code>{letter.subject}</code>, <When at={letter.at} />,{" "}
+        {bytes(letter.bytes)}
+      </p>
+      <details>
+        <summary>Body and headers</summary>
+        {letter.text === undefined ? (
+          <p class="muted">Not text.</p>
+        ) : (
+          <Scrolled class="json-text" label="Body of the letter">
+            <pre>{letter.text}</pre>
+          </Scrolled>
+        )}
+        <Json value={letter.headers} label="Headers of the letter" />
+      </details>
+      {mayAct() && (
+        <div class="letter-actions">
+          <button type="button" class="button small" onClick={retry}>
+            Retry
+          </button>
+          {mayAct("admin") && (
+            <button type="button" class="button small danger" onClick={() => discard(letter, onGone)}>
+              Discard…
+            </button>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function discard(letter: DeadLetterView, onGone: () => void): void {
+  ask({
+    title: `Discard dead letter ${letter.seq}?`,
+    text: "It is removed for good.",
+    button: "Discard it",
+    danger: true,
+    done: "Discarded",
+    act: () => post(`/api/dead/${letter.seq}/discard`).then(onGone),
+  });
+}
+
+function Queues() {
+  const { data, error, reload } = useLoad((signal) => get<StreamsView>("/api/queues", signal), []);
+  useEffect(() => {
+    const timer = setInterval(reload, 2500);
+    return () => clearInterval(timer);
+  }, [reload]);
+  const queues = (data?.streams ?? []).filter((stream) => stream.role === "queue");
+  const others = (data?.streams ?? []).filter(
+    (stream) => stream.role !== "queue" && stream.role !== "history",
+  );
+  const histories = (data?.streams ?? []).filter((stream) => stream.role === "history");
+  return (
+    <>
+      {error !== undefined && <Problem error={error} />}
+      {queues.map((stream) => (
+        <Card
+          key={stream.name}
+          title={stream.name}
+          aside={
+            <span class="muted">
+              {plural(stream.messages, "message")}, {bytes(stream.bytes)}
+            </span>
+          }
+        >
+          {stream.consumers.length === 0 ? (
+            <p class="muted">
+              {stream.messages > 0 ? "Nobody reads it: what is in it waits." : "Nobody reads it yet."}
+            </p>
+          ) : (
+            <div class="table-wrap">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Consumer</th>
+                    <th scope="col">Reads</th>
+                    <th scope="col" class="right">
+                      Waiting
+                    </th>
+                    <th scope="col" class="right">
+                      In hand
+                    </th>
+                    <th scope="col" class="right">
+                      Redelivered
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {[...stream.consumers]
+                    .sort((a, b) => b.pending + b.ackPending - a.pending - a.ackPending)
+                    .slice(0, 40)
+                    .map((consumer) => (
+                      <tr key={consumer.name}>
+                        <td>
+                          <code>{consumer.name}</code>
+                        </td>
+                        <td>
+                          <code class="muted">{consumer.filter}</code>
+                        </td>
+                        <td class={`right number ${consumer.pending > 1000 ? "bad" : ""}`}>
+                          {count(consumer.pending)}
+                        </td>
+                        <td class="right number">{count(consumer.ackPending)}</td>
+                        <td class="right number">{count(consumer.redelivered)}</td>
+                      </tr>
+                    ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Card>
+      ))}
+      {data && (
+        <Card title="Storage">
+          <div class="table-wrap">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Stream</th>
+                  <th scope="col" class="right">
+                    Messages
+                  </th>
+                  <th scope="col" class="right">
+                    Size
+                  </th>
+                  <th scope="col" class="right">
+                    Replicas
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {others.map((stream) => (
+                  <tr key={stream.name}>
+                    <td>
+                      <code>{stream.name}</code>
+                    </td>
+                    <td class="right number">{count(stream.messages)}</td>
+                    <td class="right number">{bytes(stream.bytes)}</td>
+                    <td class="right number">{stream.replicas}</td>
+                  </tr>
+                ))}
+                <tr>
+                  <td>{histories.length} shared history streams</td>
+                  <td class="right number">
+                    {count(histories.reduce((sum, stream) => sum + stream.messages, 0))}
+                  </td>
+                  <td class="right number">
+                    {bytes(histories.reduce((sum, stream) => sum + stream.bytes, 0))}
+                  </td>
+                  <td class="right number">{histories[0]?.replicas ?? "–"}</td>
+                </tr>
+                <tr>
+                  <td>histories with a stream of their own</td>
+                  <td class="right number">{count(data.ownHistories)}</td>
+                  <td />
+                  <td />
+                </tr>
+              </tbody>
+            </table>
+          </div>
+        </Card>
+      )}
+    </>
+  );
+}

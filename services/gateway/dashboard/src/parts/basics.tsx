@@ -1,0 +1,144 @@
+/** Small things every page uses. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { absolute, ago, duration } from "../format.ts";
+import { now } from "../live.ts";
+
+/** Relative for the eye, absolute on hover and for copying. */
+export function When({ at }: { at: number | undefined }) {
+  if (at === undefined) return <span class="muted">–</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
+      {ago(at, now.value)}
+    </time>
+  );
+}
+
+export function Took({ from, to }: { from: number | undefined; to: number | undefined }) {
+  if (from === undefined) return <span class="muted">–</span>;
+  return <span class="number">{duration(Math.max(0, (to ?? now.value) - from))}</span>;
+}
+
+export function Badge({ status }: { status: string }) {
+  return <span class={`badge badge-${status.replaceAll(" ", "-")}`}>{status}</span>;
+}
+
+export function Card(props: {
+  title?: string;
+  aside?: ComponentChildren;
+  children: ComponentChildren;
+  class?: string;
+}) {
+  return (
+    <section class={`card ${props.class ?? ""}`}>
+      {(props.title || props.aside) && (
+        <header class="card-head">
+          {props.title && <h2>{props.title}</h2>}
+          {props.aside && <div class="card-aside">{props.aside}</div>}
+        </header>
+      )}
+      {props.children}
+    </section>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  return (
+    <button
+      type="button"
+      class="button small"
+      onClick={async () => {
+        await navigator.clipboard.writeText(text);
+        setDone(true);
+        setTimeout(() => setDone(false), 1500);
+      }}
+    >
+      {done ? "Copied" : label}
+    </button>
+  );
+}
+
+/** A line for the terminal. */
+export function Command({ text, label }: { text: string; label?: string }) {
+  return (
+    <div class="command">
+      {label && <span class="command-label">{label}</span>}
+      <Scrolled label={`${label ?? "Command"}: ${text}`} class="command-text">
+        <code>{text}</code>
+      </Scrolled>
+      <Copy text={text} />
+    </div>
+  );
+}
+
+/** What scrolls must be reachable by keyboard and say what it is. */
+export function Scrolled(props: { label: string; class?: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled with the arrow keys
+    <section class={props.class} aria-label={props.label} tabIndex={0}>
+      {props.children}
+    </section>
+  );
+}
+
+/** How much of something is used; the number says it, the bar shows it. */
+export function Meter({ used, max, label }: { used: number; max: number; label: string }) {
+  const share = max > 0 ? Math.min(1, used / max) : 0;
+  return (
+    <span class="meter" title={`${label}: ${used} of ${max}`}>
+      <span class="meter-track" aria-hidden="true">
+        <span class={`meter-fill ${share >= 1 ? "full" : ""}`} style={{ width: `${share * 100}%` }} />
+      </span>
+      <span class="number">
+        {used}/{max}
+      </span>
+    </span>
+  );
+}
+
+export function Id({ children, href }: { children: string; href?: string }) {
+  return href ? (
+    <a class="id" href={href} title={children}>
+      {children}
+    </a>
+  ) : (
+    <code class="id" title={children}>
+      {children}
+    </code>
+  );
+}
+
+export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Problem({ error }: { error: unknown }) {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint =
+    error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
+  return (
+    <div class="notice error" role="alert">
+      <strong>{message}</strong>
+      {hint && <span>{hint}</span>}
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+/** Asks before something is done, with the same thing as a command beside it. */
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Command, Problem } from "./basics.tsx";
+import { toast } from "./toasts.tsx";
+
+export interface Ask {
+  title: string;
+  /** What will happen, in a sentence. */
+  text: string;
+  button: string;
+  danger?: boolean;
+  fields?: { name: string; label: string; multiline?: boolean; value?: string; required?: boolean }[];
+  commands?: (values: Record<string, string>) => { label: string; text: string }[];
+  act(values: Record<string, string>): Promise<unknown>;
+  /** Said when it worked. */
+  done?: string;
+}
+
+const asked = signal<Ask | undefined>(undefined);
+
+export function ask(question: Ask): void {
+  asked.value = question;
+}
+
+export function DialogHost() {
+  return asked.value ? <Dialog key={asked.value.title} ask={asked.value} /> : null;
+}
+
+function Dialog({ ask: question }: { ask: Ask }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const [values, setValues] = useState<Record<string, string>>(
+    Object.fromEntries((question.fields ?? []).map((field) => [field.name, field.value ?? ""])),
+  );
+  useEffect(() => box.current?.showModal(), []);
+  const close = () => {
+    asked.value = undefined;
+  };
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await question.act(values);
+      if (question.done) toast(question.done);
+      close();
+    } catch (thrown) {
+      setError(thrown);
+      setBusy(false);
+    }
+  };
+  return (
+    <dialog ref={box} onClose={close} aria-labelledby="dialog-title">
+      <form onSubmit={submit}>
+        <h2 id="dialog-title">{question.title}</h2>
+        <p>{question.text}</p>
+        {(question.fields ?? []).map((field) => (
+          <Field key={field.name} label={field.label}>
+            {field.multiline ? (
+              <textarea
+                rows={5}
+                value={values[field.name]}
+                onInput={(event) => setValues({ ...values, [field.name]: event.currentTarget.value })}
+              />
+            ) : (
+              <input
+                value={values[field.name]}
+                required={field.required ?? false}
+                onInput={(event) => setValues({ ...values, [field.name]: event.currentTarget.value })}
+              />
+            )}
+          </Field>
+        ))}
+        {error !== undefined && <Problem error={error} />}
+        {question.commands?.(values).map((command) => (
+          <Command key={command.label} label={command.label} text={command.text} />
+        ))}
+        <div class="dialog-buttons">
+          <button type="button" class="button" onClick={close}>
+            Back
+          </button>
+          <button type="submit" class={`button primary ${question.danger ? "danger" : ""}`} disabled={busy}>
+            {question.button}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+export function Field({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
+    <label class="field">
+      <span>{label}</span>
+      {children}
+    </label>
+  );
+}

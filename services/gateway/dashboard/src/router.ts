@@ -1,0 +1,65 @@
+/** Addresses as state: every page, filter and tab is a link that can be sent to somebody. */
+import { computed, signal } from "@preact/signals";
+
+const current = signal(new URL(location.href));
+
+addEventListener("popstate", () => {
+  current.value = new URL(location.href);
+});
+
+export const path = computed(() => current.value.pathname);
+export const query = computed(() => current.value.searchParams);
+
+export function go(address: string, options: { replace?: boolean } = {}): void {
+  const next = new URL(address, location.href);
+  if (next.href === current.value.href) return;
+  const samePage = next.pathname === current.value.pathname;
+  history[options.replace ? "replaceState" : "pushState"](null, "", next);
+  current.value = next;
+  if (!samePage) {
+    scrollTo(0, 0);
+    // Whoever uses the keyboard or listens continues at the new page, not at the link they left.
+    queueMicrotask(() => document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true }));
+  }
+}
+
+/** The same page with other filters; empty values leave the address. */
+export function setQuery(
+  changes: Record<string, string | undefined>,
+  options: { replace?: boolean } = {},
+): void {
+  const next = new URL(current.value);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === "") next.searchParams.delete(name);
+    else next.searchParams.set(name, value);
+  }
+  go(next.href, options);
+}
+
+/** `/sessions/:id` → `{id}`; undefined where the path is another. */
+export function match(pattern: string, at: string): Record<string, string> | undefined {
+  const wanted = pattern.split("/");
+  const given = at.replace(/\/+$/, "").split("/");
+  if (given.length === 1) given.push("");
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? "";
+    if (part.startsWith(":")) params[part.slice(1)] = decodeURIComponent(value);
+    else if (part !== value) return undefined;
+  }
+  return params;
+}
+
+/** Plain clicks on our own links stay in the page; everything else is the browser's. */
+export function followLinks(root: HTMLElement): void {
+  root.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
+    if (link.pathname.startsWith("/api/") || link.pathname === "/metrics") return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

@@ -1,0 +1,156 @@
+/** From a history to rows of bars: who runs beside whom gets rows of their own, one after another share one. Pure. */
+import type { HistoryModel, Mark, Segment, SessionLife, Signal, Work } from "../history/model.ts";
+
+export interface Bar {
+  from: number;
+  /** Undefined: still open. */
+  to: number | undefined;
+  work: Work;
+}
+
+export type Row =
+  | { kind: "session"; label: string; session: SessionLife; segments: Segment[]; marks: Mark[] }
+  | { kind: "bars"; label: string; bars: Bar[] }
+  | { kind: "signals"; label: string; signals: Signal[] };
+
+export interface Layout {
+  rows: Row[];
+  /** Work that ran beside so much else that it has no row. */
+  hidden: number;
+}
+
+const mostRows = 40;
+
+export function layout(model: HistoryModel): Layout {
+  const rows: Row[] = [];
+  let hidden = 0;
+  const add = (label: string, work: readonly Work[]) => {
+    const packed = pack(work);
+    hidden += packed.hidden;
+    for (const [index, bars] of packed.rows.entries()) {
+      rows.push({ kind: "bars", label: index === 0 ? label : "", bars });
+    }
+  };
+  const calls = groupBy(model.work.filter(isCall), (work) => work.sessionId ?? "");
+  for (const session of model.sessions) {
+    const { segments, marks } = session;
+    rows.push({ kind: "session", label: session.sessionId, session, segments, marks });
+    add("calls", calls.get(session.sessionId) ?? []);
+  }
+  add(
+    "activities",
+    model.work.filter((work) => work.kind === "activity"),
+  );
+  add(
+    "children",
+    model.work.filter((work) => work.kind === "child"),
+  );
+  add(
+    "timers",
+    model.work.filter((work) => work.kind === "timer"),
+  );
+  if (model.signals.length > 0) rows.push({ kind: "signals", label: "signals", signals: model.signals });
+  return { rows, hidden };
+}
+
+const isCall = (work: Work): boolean => work.kind === "call";
+
+function groupBy<T>(list: readonly T[], key: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of list) {
+    const group = groups.get(key(item));
+    if (group) group.push(item);
+    else groups.set(key(item), [item]);
+  }
+  return groups;
+}
+
+/** First row that is free at the beginning of the bar; they come in order of time. */
+function pack(work: readonly Work[]): { rows: Bar[][]; hidden: number } {
+  const rows: { bars: Bar[]; freeAt: number }[] = [];
+  let hidden = 0;
+  for (const item of work) {
+    const bar: Bar = { from: item.from, to: item.to, work: item };
+    const row = rows.find((candidate) => candidate.freeAt <= item.from);
+    const freeAt = item.to ?? Number.POSITIVE_INFINITY;
+    if (row) {
+      row.bars.push(bar);
+      row.freeAt = freeAt;
+    } else if (rows.length < mostRows) rows.push({ bars: [bar], freeAt });
+    else hidden++;
+  }
+  return { rows: rows.map((row) => row.bars), hidden };
+}
+
+export interface Slice {
+  x: number;
+  width: number;
+  bar: Bar;
+  /** How many bars fell into these pixels. */
+  merged: number;
+  failed: boolean;
+}
+
+/** Pixels below which bars at the same spot are drawn as one. */
+const finest = 3;
+
+/** The bars of a row as pixels: only what is in view, and what is finer than a pixel becomes one block. */
+export function slices(
+  bars: readonly Bar[],
+  view: { from: number; to: number; width: number; now: number },
+): Slice[] {
+  const perMs = view.width / Math.max(view.to - view.from, 1);
+  const found: Slice[] = [];
+  for (let index = firstEndingAfter(bars, view.from, view.now); index < bars.length; index++) {
+    const bar = bars[index];
+    if (!bar || bar.from > view.to) break;
+    const x = Math.max(0, (bar.from - view.from) * perMs);
+    const right = Math.min(view.width, ((bar.to ?? view.now) - view.from) * perMs);
+    const width = Math.max(right - x, 1.5);
+    const last = found.at(-1);
+    const failed = bar.work.state === "failed";
+    const sameSpot = last && Math.floor(last.x / finest) === Math.floor(x / finest);
+    if (sameSpot && last.width < finest && width < finest) {
+      last.merged++;
+      last.failed ||= failed;
+      last.width = Math.max(last.width, x + width - last.x);
+    } else found.push({ x, width, bar, merged: 1, failed });
+  }
+  return found;
+}
+
+function firstEndingAfter(bars: readonly Bar[], at: number, now: number): number {
+  let low = 0;
+  let high = bars.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const bar = bars[middle];
+    if (bar && (bar.to ?? now) < at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Round steps for the axis: at most so many labels. */
+export function ticks(from: number, to: number, most: number): number[] {
+  const span = Math.max(to - from, 1);
+  const steps = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+    600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000,
+  ];
+  const step = steps.find((size) => span / size <= most) ?? Math.ceil(span / most / 86_400_000) * 86_400_000;
+  const found: number[] = [];
+  for (let at = 0; at <= span; at += step) found.push(from + at);
+  return found;
+}
+
+/** Owners in order of appearance get the colours in order: neighbours differ. */
+export function ownerColours(model: HistoryModel, colours: number): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const session of model.sessions) {
+    for (const { workerId } of session.segments) {
+      if (workerId !== undefined && !found.has(workerId)) found.set(workerId, found.size % colours);
+    }
+  }
+  return found;
+}
