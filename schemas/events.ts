@@ -50,6 +50,8 @@ const instanceEvents = [
       .strictObject({
         signals: z.array(z.strictObject({ name: Name, payload: Payload })),
         sessions: z.array(SessionState),
+        /** When the first execution began. */
+        startedAt: z.number().optional(),
       })
       .optional(),
     /** Sessions of the parent this child may use. */
@@ -61,7 +63,12 @@ const instanceEvents = [
   event("instance.failed", { error: Failure }),
   event("instance.cancelled", { reason: z.string().optional() }),
   event("instance.terminated", { reason: z.string().optional() }),
-  event("instance.continued", { name: Name, input: Payload }),
+  event("instance.continued", {
+    name: Name,
+    input: Payload,
+    /** What nobody took, for the next execution. */
+    signals: z.array(z.strictObject({ name: Name, payload: Payload })).optional(),
+  }),
 ] as const;
 
 const activityEvents = [
@@ -166,8 +173,11 @@ export const Commit = z.strictObject({
   /** 0 while only signals arrived and no start. */
   execution: z.int().nonnegative(),
   at: z.number(),
-  /** Highest inbox sequence applied so far: what is at or below it was seen (T7). */
-  inboxSeq: z.int().nonnegative(),
+  /**
+   * Inbox sequences of the messages behind these facts: a redelivery is recognised for ever (T7). The first commit of
+   * an execution also carries the latest of the one before.
+   */
+  inbox: z.array(z.int().positive()),
   /** Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). */
   deferred: z.literal(true).optional(),
   events: z.array(HistoryEvent).min(1),

@@ -194,30 +194,33 @@ export class LiveInstance {
     const startedAt = clock.monotonic();
     // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
     const now = Math.max(clock.now(), loaded.lastAt);
+    if (instance.state.next) {
+      // An owner died between two executions: the next one begins before anything else happens to the instance.
+      await publishEffects(this.#deps, instance.state, instance.lastEffects, loaded.target);
+      if ((await this.#commitTurn(loaded, [], [], now, startedAt)) === "fenced") return "fenced";
+    }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
     let again = false;
     for (const { message, delivery } of batch) {
-      if (delivery && delivery.seq <= instance.state.inboxSeq) {
+      if (delivery && instance.state.applied.has(delivery.seq)) {
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
           verb: message.kind,
           seq: delivery.seq,
         });
-        again = true;
+        again ||= instance.isBehindLastCommit(delivery.seq);
         continue;
       }
-      const before = instance.state.status;
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored")
         again = (await this.#ignored(loaded, message, delivery, accepted)) || again;
-      if (before !== "running" && instance.state.status === "running") this.#announceStart(instance);
-      if (delivery) instance.applied(delivery.seq);
+      else if (delivery) instance.applied(delivery.seq);
     }
     // The commit before may not have got all its effects out (T3).
     if (again) await publishEffects(this.#deps, instance.state, instance.lastEffects, loaded.target);
-    if (facts.length > 0 || instance.hasUnseen || instance.state.next) {
+    if (facts.length > 0 || instance.hasUnseen) {
       const verdict = await this.#commitTurn(loaded, facts, effects, now, startedAt);
       if (verdict === "fenced") return verdict;
     }
@@ -238,11 +241,10 @@ export class LiveInstance {
       if ((await this.#commit(loaded, turn, now, startedAt)) === "fenced") return "fenced";
     }
     // Continue-as-new: the next execution begins with a commit of its own.
-    while (instance.state.next && !instance.parked) {
+    while (instance.state.next) {
       this.#deps.faultPoints.reach("continue.between_executions");
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
-      this.#announceStart(instance);
       const turn = await instance.finish(next.facts, next.effects, now);
       if ((await this.#commit(loaded, turn, now, startedAt)) === "fenced") return "fenced";
     }
@@ -261,7 +263,7 @@ export class LiveInstance {
       instanceId: InstanceId.parse(this.instanceId),
       execution: state.execution,
       at: now,
-      inboxSeq: state.inboxSeq,
+      inbox: instance.takeInbox(),
       ...(turn.deferred ? { deferred: true as const } : {}),
       events: turn.events,
     };
@@ -286,11 +288,14 @@ export class LiveInstance {
       appendMs: done - appendAt,
       replayed: false,
     });
+    const { name = "", status, execution } = state;
+    if (turn.events.some((event) => event.kind === "instance.started")) {
+      runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
+    }
     await publishEffects(this.#deps, state, turn.effects, target);
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);
-      const { name = "", status } = state;
       runtime.announce({ kind: "instance.closed", instanceId: this.instanceId, name, status, durationMs });
     }
     return "done";
@@ -340,11 +345,6 @@ export class LiveInstance {
     return loaded.instance.lastEffects.some(
       (effect) => (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of,
     );
-  }
-
-  #announceStart({ state }: Instance): void {
-    const { name = "", execution } = state;
-    this.#deps.runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
   }
 
   /** Between turns: arm the local timer, or let go of what will not be needed again. */

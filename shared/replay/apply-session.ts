@@ -145,9 +145,11 @@ function parked(state: InstanceState, session: SessionState, event: EventOf<"ses
   const waiting = sessionTasks(state, session.sessionId);
   for (const task of waiting) task.sentEpoch = undefined;
   session.phase = { kind: "parked" };
-  if (!isOwned(state, session))
-    return waiting.length > 0 ? [{ kind: "want-session", session: { ...session } }] : [];
-  return [...register(state, session), ...tellGrantees(state, session, event.epoch)];
+  const effects = [...register(state, session), ...tellGrantees(state, session, event.epoch)];
+  // The owner asks for workers; a child can only ask the owner.
+  if (waiting.length > 0 && !isOwned(state, session))
+    effects.push({ kind: "want-session", session: { ...session } });
+  return effects;
 }
 
 export function closeSession(state: InstanceState, session: SessionState): Effect[] {

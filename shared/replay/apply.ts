@@ -32,7 +32,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       state.error = terminatedFailure(event.reason);
       return ended(state, "terminated", at, { kind: "failed", error: state.error });
     case "instance.continued":
-      state.next = { name: event.name, input: event.input };
+      state.next = { name: event.name, input: event.input, signals: event.signals ?? [] };
       return letGo(state, { keepSessions: true });
 
     case "activity.scheduled":
@@ -62,6 +62,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       return [{ kind: "summary" }];
     case "cancel.requested":
       state.cancelRequested = true;
+      state.cancelReason = event.reason;
       return [{ kind: "summary" }];
 
     case "child.scheduled": {
@@ -124,7 +125,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.input = event.input;
   state.parent = event.parent;
   state.traceparent = event.traceparent;
-  state.startedAt ??= at;
+  state.startedAt = event.carried?.startedAt ?? at;
   state.next = undefined;
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });

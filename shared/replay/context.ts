@@ -27,6 +27,7 @@ import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
 import { ContinueAsNew, type Operation, type Runner, toPayload } from "./runner.ts";
 import { Scope } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
+import { outside } from "./turn-window.ts";
 
 export class Context implements OrchestrationContext {
   readonly runner: Runner;
@@ -116,16 +117,23 @@ export class Context implements OrchestrationContext {
   }
 
   waitForSignal<T = unknown>(name: string): Promise<T> {
-    const scope = this.scopeOf;
+    const { runner, scopeOf: scope } = this;
     Name.parse(name);
     let cancel: () => void = handled;
+    let giveBack: () => void = handled;
     const promise = new Promise<T>((resolve, reject) => {
       if (scope.cancelled) return reject(new CancelledError(scope.reason));
       const leaveScope = scope.join(() => cancel());
-      const leaveQueue = this.runner.signals.wait(name, {
-        resolve: (payload) => {
+      const leaveQueue = runner.signals.wait(name, {
+        resolve: (signal) => {
           leaveScope();
-          resolve(payload as T);
+          resolve(signal.value as T);
+          // Two that were there already meet in one race: the loser's is still unread. Later it was seen.
+          const at = runner.delivered;
+          giveBack = () => {
+            giveBack = handled;
+            if (runner.delivered === at) runner.signals.giveBack(name, signal);
+          };
         },
       });
       cancel = () => {
@@ -135,7 +143,14 @@ export class Context implements OrchestrationContext {
       };
     });
     promise.catch(handled);
-    return cancellable(promise, () => cancel());
+    return cancellable(
+      promise,
+      () => cancel(),
+      () => {
+        cancel();
+        giveBack();
+      },
+    );
   }
 
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
@@ -170,6 +185,8 @@ export class Context implements OrchestrationContext {
   spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
   spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
   spawn(orchestration: AnyOrchestration | string, input: unknown, options: { id?: string } = {}): string {
+    const scope = this.scopeOf;
+    if (scope.cancelled) throw new CancelledError(scope.reason);
     const childId = options.id ?? this.#childId();
     this.#scheduleChild(orchestration, input, "detached", { id: childId });
     return childId;
@@ -179,10 +196,7 @@ export class Context implements OrchestrationContext {
     // Counted on the root context: derived contexts share the instance's numbering.
     this.runner.childCount++;
     const { instanceId, execution } = this.runner.state;
-    return deriveId(
-      instanceId,
-      execution === 1 ? `c${this.runner.childCount}` : `${execution}-c${this.runner.childCount}`,
-    );
+    return deriveId(instanceId, execution, `c${this.runner.childCount}`);
   }
 
   #scheduleChild(
@@ -236,7 +250,7 @@ export class Context implements OrchestrationContext {
   }
 
   continueAsNew(input: unknown): never {
-    throw new ContinueAsNew(input);
+    throw new ContinueAsNew(snapshot(input, "input of the next execution"));
   }
 
   now(): number {
@@ -255,7 +269,7 @@ export class Context implements OrchestrationContext {
     const replaying = this.runner.replaying;
     const { payload, bytes } = replaying
       ? { payload: { json: undefined }, bytes: 0 }
-      : snapshot(fn(), "side effect");
+      : snapshot(synchronous(outside(fn)), "side effect");
     const recorded = this.runner.issueOrRecall<"side_effect.recorded">(
       { kind: "side_effect.recorded", value: payload },
       bytes,
@@ -276,7 +290,7 @@ export class Context implements OrchestrationContext {
     const scope = new Scope(this.scopeOf, false);
     const result = fn(new Context(this.runner, scope));
     result.catch(handled);
-    return { result, cancel: (reason) => scope.cancel(reason) };
+    return { result: cancellable(result, () => scope.cancel()), cancel: (reason) => scope.cancel(reason) };
   }
 
   uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
@@ -320,6 +334,15 @@ export class Context implements OrchestrationContext {
 
 /** A durable promise nobody looks at any more must not end the process. */
 export const handled = () => undefined;
+
+function synchronous<T>(value: T): T {
+  if (!(value instanceof Promise)) return value;
+  value.catch(handled);
+  throw new HoldfastError({
+    code: "not_serialisable",
+    message: "a side effect must not await: put what takes time into an activity",
+  });
+}
 
 export function snapshot(value: unknown, what: string): ReturnType<typeof toPayload> {
   try {

@@ -2,7 +2,7 @@
  * Inside a turn the language's own sources of nondeterminism are deterministic (time, randomness) or refused (timers,
  * I/O by fetch). Installed once by the process that runs orchestrations; outside a window nothing changes.
  */
-import { losersCancelled } from "./losers.ts";
+import { withAll, withoutLosers, withWinner } from "./losers.ts";
 import { occupant } from "./turn-window.ts";
 
 let installed = false;
@@ -55,14 +55,21 @@ function guardTimers(): void {
 }
 
 function guardCombinators(): void {
-  const { race, any, all } = Promise;
-  const patch = (real: (values: Iterable<unknown>) => Promise<unknown>) =>
-    function (this: PromiseConstructor, values: Iterable<unknown>) {
-      if (!occupant()) return real.call(this, values);
-      const list = [...values];
-      return losersCancelled(list, real.call(this, list));
+  type Combine = (values: Iterable<unknown>) => Promise<unknown>;
+  const guard = (
+    name: "race" | "any" | "all" | "allSettled",
+    inside: (real: Combine, list: readonly unknown[]) => Promise<unknown>,
+  ) => {
+    const real = Promise[name] as Combine;
+    const guarded = function (this: PromiseConstructor, values: Iterable<unknown>) {
+      const iterable = typeof values === "object" && values !== null && Symbol.iterator in values;
+      if (!occupant() || !iterable) return real.call(this, values);
+      return inside((list) => real.call(this, list), [...values]);
     };
-  Promise.race = patch(race as never) as typeof Promise.race;
-  Promise.any = patch(any as never) as typeof Promise.any;
-  Promise.all = patch(all as never) as typeof Promise.all;
+    Object.assign(Promise, { [name]: guarded });
+  };
+  guard("race", (real, list) => withWinner(real, list, "settled"));
+  guard("any", (real, list) => withWinner(real, list, "fulfilled"));
+  guard("all", withAll);
+  guard("allSettled", withoutLosers);
 }

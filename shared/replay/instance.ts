@@ -2,7 +2,14 @@
  * One instance in memory: its state and its running code. Takes turns; knows nothing of the bus. Dropping it and
  * building it again from its commits changes nothing (T8).
  */
-import type { Commit, Failure, HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
+import type {
+  Commit,
+  EventKind,
+  Failure,
+  HistoryEvent,
+  NewEvent,
+  SessionState,
+} from "../../schemas/index.ts";
 import { EventId, Name } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
@@ -13,7 +20,8 @@ import { apply } from "./apply.ts";
 import type { Effect } from "./effects.ts";
 import type { Accepted, InboxMessage } from "./inbox.ts";
 import { offload, type PayloadAccess, valuesOf } from "./payload-access.ts";
-import { type IssuedCommand, Runner, toPayload } from "./runner.ts";
+import { rebuildTask } from "./rebuild.ts";
+import { type IssuedCommand, Runner, type Shown } from "./runner.ts";
 import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./state.ts";
 
 export interface InstanceHost {
@@ -37,9 +45,11 @@ export class Instance {
   #state: InstanceState;
   #runner: Runner | undefined;
   /** Recorded while parked: not yet seen by the code. */
-  #unseen: HistoryEvent[] = [];
+  #unseen: Shown[] = [];
   #parked: Fault | undefined;
   #wasParked = false;
+  #inbox: number[] = [];
+  #lastInbox: ReadonlySet<number> = new Set();
   /** What the last commit asked for; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
@@ -79,7 +89,7 @@ export class Instance {
     // What is over needs no code any more, only its state.
     const over = commits
       .at(-1)
-      ?.events.some((event) => isEnding(event) || event.kind === "instance.terminated");
+      ?.events.some(({ kind }) => endings.has(kind) || kind === "instance.continued");
     for (const commit of commits) await this.#replay(commit, over ?? false);
   }
 
@@ -91,20 +101,25 @@ export class Instance {
     const lead = commit.deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
     const rest = commit.deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
     const effects = lead.flatMap((event) => apply(state, event, at));
-    if (commit.deferred) {
-      this.#unseen.push(...lead);
+    if (foldOnly) {
+      this.#wasParked = false;
+    } else if (commit.deferred) {
+      this.#unseen.push(...lead.map((fact) => ({ fact, at })));
       this.#wasParked = true;
-    } else if (!foldOnly) {
+    } else {
       this.#wasParked = false;
       await this.#show(lead, at, rest.filter(isCommand), events);
     }
     effects.push(...rest.flatMap((event) => apply(state, event, at)));
-    state.inboxSeq = commit.inboxSeq;
+    for (const seq of commit.inbox) state.applied.add(seq);
+    this.#lastInbox = new Set(commit.inbox);
     this.#lastEffects = effects;
   }
 
   /** Decides what a message means and applies it. Must be followed by `finish` in the same turn. */
   take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
+    if (this.#state.next)
+      throw new Error("nothing happens between instance.continued and the next execution");
     const accepted = accept(this.#state, message, now, this.#host.placement);
     if (accepted.kind === "facts") this.#record(accepted.facts, now, turn, effects);
     return accepted;
@@ -137,7 +152,7 @@ export class Instance {
     const commands = await this.#show(turn.events, now, undefined, turn.events);
     if (this.#parked) {
       turn.deferred = true;
-      this.#unseen.push(...turn.events);
+      this.#unseen.push(...turn.events.map((fact) => ({ fact, at: now })));
       return;
     }
     const { instanceId } = this.#state;
@@ -145,7 +160,7 @@ export class Instance {
     for (const { event, payloadBytes } of commands) {
       const { payloads } = this.#host;
       const small = payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, instanceId);
-      if (isEnding(small)) this.#record(closings(this.#state), now, turn.events, turn.effects);
+      if (endings.has(small.kind)) this.#record(closings(this.#state), now, turn.events, turn.effects);
       if (small.kind === "instance.continued") this.#request(asked, now, turn);
       this.#record([small], now, turn.events, turn.effects);
       if (small.kind === "session.opened") asked.add(small.sessionId);
@@ -179,15 +194,16 @@ export class Instance {
     if (!this.#runner) {
       if (state.status !== "running" || !state.name) return [];
       const definition = this.#host.app.orchestrations.get(state.name);
-      if (!definition) return this.#unknown(state.name, recorded !== undefined);
+      if (!definition) return this.#unknown(state.name, recorded === undefined ? facts : []);
       this.#runner = new Runner(definition, state, (level, message, fields) =>
         this.#host.log(state.instanceId, level, message, fields),
       );
     }
-    const unseen = [...this.#unseen, ...facts];
+    const before = this.#unseen;
+    const unseen = [...before, ...facts.map((fact) => ({ fact, at }))];
     this.#unseen = [];
-    const seen = recorded ? [...unseen, ...visible] : unseen;
-    const values = valuesOf(seen, this.#host.payloads);
+    const looked = unseen.map(({ fact }) => fact);
+    const values = valuesOf(recorded ? [...looked, ...visible] : looked, this.#host.payloads);
     const issued = await this.#runner.round(
       unseen,
       at,
@@ -196,22 +212,18 @@ export class Instance {
     );
     const { fault } = this.#runner;
     if (!fault) return issued;
-    this.#park(fault, recorded === undefined ? this.#unseenBefore(unseen, facts) : unseen);
+    // Of a live round the earlier leftovers stay unseen; its own facts are added by the caller.
+    this.#park(fault, recorded === undefined ? before : unseen);
     return [];
   }
 
-  /** What stays unseen of a failed live round: the earlier leftovers; the new facts are added by the caller. */
-  #unseenBefore(unseen: readonly HistoryEvent[], facts: readonly HistoryEvent[]): HistoryEvent[] {
-    return unseen.slice(0, unseen.length - facts.length);
-  }
-
-  #park(fault: Fault, unseen: HistoryEvent[]): void {
+  #park(fault: Fault, unseen: Shown[]): void {
     this.#parked = fault;
     this.#runner = undefined;
     this.#unseen = unseen;
   }
 
-  #unknown(name: string, replaying: boolean): IssuedCommand[] {
+  #unknown(name: string, facts: readonly HistoryEvent[]): IssuedCommand[] {
     const names = [...this.#host.app.orchestrations.keys()];
     const failure: Failure = {
       code: "unknown_orchestration",
@@ -220,8 +232,8 @@ export class Instance {
       details: { name, names },
     };
     // A history that ran under this name has lost its code by a deployment: wait for it (T6). A new start is refused.
-    const ran = replaying || this.#state.lastEventId > 1;
-    if (ran) {
+    const isNew = facts.some((fact) => fact.kind === "instance.started") && this.#state.execution === 1;
+    if (!isNew) {
       this.#park(new Fault("nondeterminism", { code: failure.code, message: failure.message }), this.#unseen);
       return [];
     }
@@ -232,42 +244,67 @@ export class Instance {
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
     if (!before.next) throw new Error("continueAsNew without instance.continued");
-    const unread = this.#runner?.signals.unread() ?? [];
-    const carried = {
-      signals: unread.map(({ name, payload }) => ({
-        name: Name.parse(name),
-        payload: toPayload(payload).payload,
-      })),
-      sessions: [...before.sessions.values()].filter(
-        ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
-      ),
-    };
+    const { name, input, signals } = before.next;
+    const sessions = [...before.sessions.values()].filter(
+      ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
+    );
     this.#state = initialState(before.instanceId);
-    Object.assign(this.#state, {
-      execution: before.execution + 1,
-      inboxSeq: before.inboxSeq,
-      startedAt: before.startedAt,
-      cancelRequested: false,
-    });
+    this.#state.execution = before.execution + 1;
+    this.#inbox = [...before.applied].slice(-carriedSequences);
+    for (const seq of this.#inbox) this.#state.applied.add(seq);
     this.#runner = undefined;
     this.#unseen = [];
     const started: NewEvent = {
       kind: "instance.started",
-      name: Name.parse(before.next.name),
-      input: before.next.input as Payload,
+      name: Name.parse(name),
+      input,
       parent: before.parent,
       traceparent: before.traceparent,
-      carried,
+      carried: {
+        signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
+        sessions: sessions.map(withoutTask),
+        startedAt: before.startedAt,
+      },
     };
-    this.#record([started], now, facts, effects);
+    // A rebuild was let go of with the other tasks, but the session still needs it.
+    const rebuilds = sessions.filter(({ phase }) => phase.kind === "rebuilding").map(rebuildTask);
+    this.#record([started, ...rebuilds], now, facts, effects);
+    // Whoever asked the instance to cancel did not mean one execution of it.
+    if (before.cancelRequested)
+      this.#record([{ kind: "cancel.requested", reason: before.cancelReason }], now, facts, effects);
   }
 
-  applied(inboxSeq: number): void {
-    if (inboxSeq > this.#state.inboxSeq) this.#state.inboxSeq = inboxSeq;
+  /** The message with this sequence became a fact of this turn. */
+  applied(seq: number): void {
+    this.#state.applied.add(seq);
+    this.#inbox.push(seq);
+  }
+
+  /** Sequences to record with the commit of this turn. */
+  takeInbox(): number[] {
+    const inbox = this.#inbox;
+    this.#inbox = [];
+    this.#lastInbox = new Set(inbox);
+    return inbox;
+  }
+
+  /** Whether this message is behind the latest commit: then its effects may not all be out (T3). */
+  isBehindLastCommit(seq: number): boolean {
+    return this.#lastInbox.has(seq);
   }
 }
 
-const isEnding = (event: Pick<NewEvent, "kind">): boolean =>
-  event.kind === "instance.completed" ||
-  event.kind === "instance.failed" ||
-  event.kind === "instance.cancelled";
+/** More than can be unacknowledged for one instance at the end of an execution. */
+const carriedSequences = 1000;
+
+const endings: ReadonlySet<EventKind> = new Set([
+  "instance.completed",
+  "instance.failed",
+  "instance.cancelled",
+  "instance.terminated",
+]);
+
+const withoutTask = (session: SessionState): SessionState =>
+  session.phase.kind === "rebuilding"
+    ? { ...session, phase: { kind: "active", on: session.phase.on } }
+    : session;

@@ -54,8 +54,17 @@ export async function offload(event: NewEvent, access: PayloadAccess, owner: str
       return { ...event, value: await access.store(event.value, owner) };
     case "status.set":
       return { ...event, status: await access.store(event.status, owner) };
-    case "session.opened":
-      return event.config ? { ...event, config: await access.store(event.config, owner) } : event;
+    case "session.opened": {
+      const { config, options } = event;
+      const { rebuild } = options;
+      return {
+        ...event,
+        config: config && (await access.store(config, owner)),
+        options: rebuild
+          ? { ...options, rebuild: { ...rebuild, input: await access.store(rebuild.input, owner) } }
+          : options,
+      };
+    }
     default:
       return event;
   }

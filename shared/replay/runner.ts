@@ -6,7 +6,14 @@
  * R4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
  * R5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
-import type { EventKind, HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
+import {
+  type EventKind,
+  type HistoryEvent,
+  Name,
+  type NewEvent,
+  type Payload,
+  type SessionId,
+} from "../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../definitions/index.ts";
 import { validate } from "../definitions/index.ts";
 import {
@@ -16,12 +23,14 @@ import {
   Fault,
   fromFailure,
   isCancelled,
+  isFault,
   toFailure,
 } from "../errors/index.ts";
-import { hash32, type Random, seededRandom, uuid } from "../runtime/index.ts";
+import { hash32, type Random, seededRandom, systemRandom, uuid } from "../runtime/index.ts";
 import { commandsDiffer, describeCommand } from "./commands.ts";
 import { Context } from "./context.ts";
 import { sessionLostFailure } from "./failures.ts";
+import { OpenSessions } from "./open-sessions.ts";
 import { Scope } from "./scope.ts";
 import { Signals } from "./signals.ts";
 import type { InstanceState } from "./state.ts";
@@ -44,12 +53,18 @@ export interface IssuedCommand {
   payloadBytes: number;
 }
 
+/** A fact and the time it was recorded at: deferred ones are shown later, but the code's clock says when they were. */
+export interface Shown {
+  readonly fact: HistoryEvent;
+  readonly at: number;
+}
+
 /** The plain value behind each payload, fetched before the code runs. */
 export type Values = (payload: Payload) => unknown;
 
 export class ContinueAsNew {
-  readonly input: unknown;
-  constructor(input: unknown) {
+  readonly input: { payload: Payload; bytes: number };
+  constructor(input: { payload: Payload; bytes: number }) {
     this.input = input;
   }
 }
@@ -61,8 +76,7 @@ export class Runner implements Occupant {
   readonly definition: AnyOrchestration;
   readonly log: (level: keyof WorkLog, message: string, fields?: unknown) => void;
   readonly operations = new Map<number, Operation>();
-  /** Waiting for `session.activated`, by session id. */
-  readonly openings = new Map<string, Operation>();
+  readonly sessions = new OpenSessions();
   readonly signals = new Signals();
   readonly rootScope = new Scope(undefined, false);
   now = 0;
@@ -80,9 +94,8 @@ export class Runner implements Occupant {
   /** Counters behind derived ids. */
   sessionCount = 0;
   childCount = 0;
-  /** Sessions opened (value: lazily) and closed in this round: the state learns of them at its end. */
-  readonly openedNow = new Map<string, boolean>();
-  readonly closedNow = new Set<string>();
+  /** Facts delivered so far. */
+  delivered = 0;
 
   constructor(definition: AnyOrchestration, state: InstanceState, log: Runner["log"]) {
     this.definition = definition;
@@ -104,11 +117,16 @@ export class Runner implements Occupant {
   }
 
   random(): number {
-    return this.#random.next();
+    return this.#source.next();
   }
 
   uuid(): string {
-    return uuid(this.#random);
+    return uuid(this.#source);
+  }
+
+  /** What runs beside the turn (a side effect) must not use up what replay will need. */
+  get #source(): Random {
+    return occupant() === this ? this.#random : systemRandom;
   }
 
   refuse(what: string): never {
@@ -131,19 +149,20 @@ export class Runner implements Occupant {
    * for this round, undefined when the round is new. Returns what the code issued.
    */
   async round(
-    facts: readonly HistoryEvent[],
+    facts: readonly Shown[],
     at: number,
     recorded: HistoryEvent[] | undefined,
     values: Values,
   ): Promise<IssuedCommand[]> {
-    this.now = at;
     this.#values = values;
     this.#expected = recorded;
     this.#issued = [];
-    this.openedNow.clear();
-    this.closedNow.clear();
+    this.sessions.beginRound();
     this.#nextId = this.state.lastEventId + 1;
-    await openWindow(this, [...facts.map((fact) => () => this.#deliver(fact)), () => this.#finish()]);
+    await openWindow(this, [
+      ...facts.map((shown) => () => this.#step(shown.at, () => this.#deliver(shown.fact))),
+      () => this.#step(at, () => this.#finish()),
+    ]);
     if (this.#fault) return [];
     if (recorded && recorded.length > 0) this.#mismatch(recorded[0], undefined);
     if (!this.#fault && this.#waitsForNothing()) {
@@ -156,6 +175,19 @@ export class Runner implements Occupant {
       );
     }
     return this.#issued;
+  }
+
+  /** Whatever goes wrong parks this instance; it must not reach the process (T9). */
+  #step(at: number, act: () => void): void {
+    this.now = at;
+    try {
+      act();
+    } catch (error) {
+      const message = `orchestration "${this.definition.name}": ${error instanceof Error ? error.message : String(error)}`;
+      this.failWith(
+        isFault(error) ? error : new Fault("bug", { code: "turn_failed", message, cause: error }),
+      );
+    }
   }
 
   /** Issues a command and returns its event id (R4). While replaying it must be the recorded one (R3). */
@@ -221,10 +253,11 @@ export class Runner implements Occupant {
 
   #deliver(fact: HistoryEvent): void {
     if (this.#fault || this.#over) return;
+    this.delivered++;
     switch (fact.kind) {
       case "instance.started":
-        for (const signal of fact.carried?.signals ?? [])
-          this.signals.arrive(signal.name, this.value(signal.payload));
+        for (const { name, payload } of fact.carried?.signals ?? [])
+          this.signals.arrive(name, { payload, value: this.value(payload) });
         return this.#begin(this.value(fact.input));
       case "activity.completed":
         return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
@@ -238,31 +271,31 @@ export class Runner implements Occupant {
         return this.#settle(fact.of, (operation) => operation.reject(childErrorFrom(fact.error)));
       case "signal.received":
         // What came before the start is carried by the start.
-        if (this.#begun) this.signals.arrive(fact.name, this.value(fact.payload));
+        if (this.#begun)
+          this.signals.arrive(fact.name, { payload: fact.payload, value: this.value(fact.payload) });
         return;
       case "cancel.requested":
         return this.rootScope.cancel(fact.reason);
       case "session.activated":
-        return this.#opened(fact.sessionId, (operation) => operation.resolve(undefined));
+        return this.sessions.opened(fact.sessionId);
       case "session.failed":
-        return this.#opened(fact.sessionId, (operation) => operation.reject(fromFailure(fact.error)));
+        return this.sessions.failed(fact.sessionId, () => fromFailure(fact.error));
       case "session.lost":
         // Only a session that is over: while it is asked for again, whoever opens it waits on.
         if (this.state.sessions.get(fact.sessionId)?.phase.kind !== "lost") return;
-        return this.#opened(fact.sessionId, (operation) =>
-          operation.reject(
-            fromFailure(sessionLostFailure(fact.sessionId, fact.on, fact.reason, fact.detail)),
-          ),
+        return this.sessions.failed(fact.sessionId, () =>
+          fromFailure(sessionLostFailure(fact.sessionId, fact.on, fact.reason, fact.detail)),
         );
       default:
         return;
     }
   }
 
-  /** A session was closed by the code: what ran on it is cancelled with it, without a command for each. */
-  dropSession(sessionId: string): void {
-    this.openings.get(sessionId)?.reject(new CancelledError("the session was closed"));
-    this.openings.delete(sessionId);
+  /** The code closes a session: what ran on it is cancelled with it, without a command for each. */
+  closeSession(sessionId: SessionId): void {
+    this.issue({ kind: "session.closed", sessionId });
+    this.sessions.closedNow(sessionId);
+    this.sessions.failed(sessionId, () => new CancelledError("the session was closed"));
     for (const [id, operation] of this.operations) {
       if (operation.sessionId !== sessionId) continue;
       this.operations.delete(id);
@@ -299,22 +332,11 @@ export class Runner implements Occupant {
     act(operation);
   }
 
-  #opened(sessionId: string, act: (operation: Operation) => void): void {
-    const operation = this.openings.get(sessionId);
-    if (!operation) return;
-    this.openings.delete(sessionId);
-    act(operation);
-  }
-
   #finish(): void {
     const ending = this.#ending;
     if (!ending || this.#over || this.#fault) return;
     this.#over = true;
-    try {
-      this.#issueEnding(ending);
-    } catch (error) {
-      if (!this.#fault) throw error;
-    }
+    this.#issueEnding(ending);
   }
 
   #issueEnding(ending: Ending): void {
@@ -323,9 +345,10 @@ export class Runner implements Occupant {
       if (error instanceof Fault && error.kind === "nondeterminism") {
         this.failWith(error);
       } else if (error instanceof ContinueAsNew) {
-        const { payload, bytes } = toPayload(error.input);
+        const { payload: input, bytes } = error.input;
+        const signals = this.signals.unread().map((signal) => ({ ...signal, name: Name.parse(signal.name) }));
         this.issue(
-          { kind: "instance.continued", name: this.definition.name as never, input: payload },
+          { kind: "instance.continued", name: Name.parse(this.definition.name), input, signals },
           bytes,
         );
       } else if (isCancelled(error) && this.state.cancelRequested) {
@@ -347,7 +370,7 @@ export class Runner implements Occupant {
 
   #waitsForNothing(): boolean {
     if (!this.#begun || this.#over) return false;
-    return this.operations.size === 0 && this.openings.size === 0 && !this.signals.awaited();
+    return this.operations.size === 0 && !this.sessions.awaited() && !this.signals.awaited();
   }
 }
 
@@ -365,6 +388,7 @@ export function toPayload(value: unknown): { payload: Payload; bytes: number } {
   if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
   const text = JSON.stringify(value);
   if (text === undefined) return { payload: { json: undefined }, bytes: 0 };
-  const flat = typeof value !== "object" || value === null;
-  return { payload: { json: flat ? value : JSON.parse(text) }, bytes: text.length };
+  // Strings and booleans are what they are; the rest is what JSON makes of it (NaN is null, dates are text).
+  const plain = typeof value === "string" || typeof value === "boolean";
+  return { payload: { json: plain ? value : JSON.parse(text) }, bytes: Buffer.byteLength(text) };
 }

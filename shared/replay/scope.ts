@@ -3,7 +3,8 @@ export class Scope {
   readonly parent: Scope | undefined;
   /** Not cancelled with its parent. */
   readonly shielded: boolean;
-  readonly #abort = new AbortController();
+  /** Made when somebody asks for the signal: most scopes are never asked. */
+  #abort: AbortController | undefined;
   readonly #children = new Set<Scope>();
   readonly #members = new Set<() => void>();
   #cancelled: { reason: string | undefined } | undefined;
@@ -11,10 +12,14 @@ export class Scope {
   constructor(parent: Scope | undefined, shielded: boolean) {
     this.parent = parent;
     this.shielded = shielded;
-    if (parent) parent.#children.add(this);
+    if (!parent) return;
+    parent.#children.add(this);
+    if (parent.#cancelled && !shielded) this.#cancelled = parent.#cancelled;
   }
 
   get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#cancelled) this.#abort.abort(this.#cancelled.reason);
     return this.#abort.signal;
   }
 
@@ -37,7 +42,7 @@ export class Scope {
   cancel(reason?: string): void {
     if (this.#cancelled) return;
     this.#cancelled = { reason };
-    this.#abort.abort(reason);
+    this.#abort?.abort(reason);
     for (const member of [...this.#members]) member();
     for (const child of this.#children) if (!child.shielded) child.cancel(reason);
   }

@@ -11,7 +11,8 @@ import {
 } from "../definitions/index.ts";
 import { CancelledError, HoldfastError, SessionLostError, SessionUnusable } from "../errors/index.ts";
 import { type Context, handled, snapshot } from "./context.ts";
-import { deriveId } from "./derive-id.ts";
+import { deriveId, isDerivedId } from "./derive-id.ts";
+import { cancellable } from "./losers.ts";
 import { sessionOptions } from "./options.ts";
 
 const isOpen = (session: SessionState): boolean =>
@@ -23,9 +24,15 @@ export function openSession(
   own: OpenSessionOptions,
   resourceId?: string,
 ): Promise<BareSessionHandle> {
-  const promise = open(ctx, type, own, resourceId);
+  const opening: Opening = { cancel: handled };
+  const promise = open(ctx, type, own, resourceId, opening);
   promise.catch(handled);
-  return promise;
+  return cancellable(promise, () => opening.cancel());
+}
+
+/** How to call an opening off while nobody holds the session yet. */
+interface Opening {
+  cancel(): void;
 }
 
 async function open(
@@ -33,73 +40,96 @@ async function open(
   type: AnySession | undefined,
   own: OpenSessionOptions,
   resourceId: string | undefined,
+  opening: Opening,
 ): Promise<BareSessionHandle> {
   const { runner, scopeOf: scope } = ctx;
   if (scope.cancelled) throw new CancelledError(scope.reason);
   const typeName = Name.parse(type?.name ?? bareSessionType);
   const id = own.id === undefined ? nextSessionId(ctx, typeName) : SessionId.parse(own.id);
-  const known = runner.state.sessions.get(id);
-  if (known && known.type !== typeName) {
+  const known = openType(ctx, id);
+  if (known !== undefined && known !== typeName) {
     throw new SessionUnusable({
       code: "session_unusable",
-      message: `session ${id} is open with type "${known.type}", not "${typeName}"`,
+      message: `session ${id} is open with type "${known}", not "${typeName}"`,
     });
   }
-  const handle = makeHandle(ctx, id, type);
-  if (!(known && isOpen(known)) && !runner.openedNow.has(id)) {
-    validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
-    const config = snapshot(own.config, `config of session "${typeName}"`);
-    const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
-    const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };
-    runner.issue(
-      { kind: "session.opened", sessionId: id, type: typeName, config: config.payload, options },
-      config.bytes,
-    );
-    runner.openedNow.set(id, options.lazy);
-  }
-  const lazy = runner.openedNow.get(id) ?? known?.phase.kind === "parked";
-  const phase = runner.openedNow.has(id) ? undefined : known?.phase.kind;
-  if (lazy || phase === "active" || phase === "rebuilding") return handle;
-  await new Promise<unknown>((resolve, reject) => {
-    const before = runner.openings.get(id);
-    const leave = scope.join(() => reject(new CancelledError(scope.reason)));
-    runner.openings.set(id, {
-      scope,
-      cancelCommand: undefined,
-      resolve: (value) => {
-        leave();
-        before?.resolve(value);
-        resolve(value);
+  if (known === undefined) issueOpened(ctx, id, typeName, type, own, resourceId);
+  const now = runner.sessions.now(id);
+  const phase = now ? undefined : runner.state.sessions.get(id)?.phase.kind;
+  const waits = now?.kind === "opened" ? !now.lazy : phase === "opening" || phase === "claimed";
+  if (waits) await held(ctx, id, known === undefined, opening);
+  return makeHandle(ctx, id, type);
+}
+
+/** The type of a session that is open at this moment, this round included. */
+function openType({ runner }: Context, id: string): string | undefined {
+  const now = runner.sessions.now(id);
+  if (now) return now.kind === "opened" ? now.type : undefined;
+  const session = runner.state.sessions.get(id);
+  return session && isOpen(session) ? session.type : undefined;
+}
+
+function issueOpened(
+  { runner }: Context,
+  sessionId: SessionId,
+  typeName: Name,
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+  resourceId: string | undefined,
+): void {
+  validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
+  const config = snapshot(own.config, `config of session "${typeName}"`);
+  const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
+  const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };
+  runner.issue(
+    { kind: "session.opened", sessionId, type: typeName, config: config.payload, options },
+    config.bytes + rebuild.bytes,
+  );
+  runner.sessions.openedNow(sessionId, typeName, options.lazy);
+}
+
+/** Resolves when somebody holds the session. Called off, the session is closed by whoever opened it: nobody has it. */
+function held({ runner, scopeOf: scope }: Context, id: SessionId, opened: boolean, opening: Opening) {
+  return new Promise<void>((resolve, reject) => {
+    const settle = () => {
+      opening.cancel = handled;
+      leaveScope();
+    };
+    const leaveScope = scope.join(() => opening.cancel());
+    const leave = runner.sessions.wait(id, {
+      resolve: () => {
+        settle();
+        resolve();
       },
       reject: (error) => {
-        leave();
-        before?.reject(error);
+        settle();
         reject(error);
       },
     });
+    opening.cancel = () => {
+      settle();
+      if (leave() === "alone" && opened) runner.closeSession(id);
+      reject(new CancelledError(scope.reason));
+    };
   });
-  return handle;
 }
 
 /**
  * Ids are counted per execution. The n-th session opened without an id is the n-th one carried over by
  * continue-as-new, if that is still open (S11); else it gets an id no earlier execution can have used.
  */
-function nextSessionId(ctx: Context, type: string): SessionId {
-  const { runner } = ctx;
-  const ordinal = ++runner.sessionCount;
+function nextSessionId({ runner }: Context, type: string): SessionId {
+  const ordinal = `s${++runner.sessionCount}`;
   const { instanceId, execution, sessions } = runner.state;
   for (const session of sessions.values()) {
-    if (
+    const carried =
       session.owner === instanceId &&
-      session.sessionId.endsWith(`-s${ordinal}`) &&
       session.type === type &&
-      isOpen(session)
-    ) {
+      isDerivedId(session.sessionId, instanceId, ordinal);
+    if (carried && isOpen(session) && runner.sessions.now(session.sessionId) === undefined)
       return session.sessionId;
-    }
   }
-  return SessionId.parse(deriveId(instanceId, execution === 1 ? `s${ordinal}` : `${execution}-s${ordinal}`));
+  return SessionId.parse(deriveId(instanceId, execution, ordinal));
 }
 
 export function recreateSession(
@@ -135,14 +165,13 @@ export function grantedSession(ctx: Context, id: string, type: AnySession | unde
 
 function makeHandle(ctx: Context, id: string, type: AnySession | undefined): BareSessionHandle {
   const { runner } = ctx;
-  const state = () => runner.state.sessions.get(id);
   const task = (
     name: Parameters<Context["task"]>[0],
     input: unknown,
     options: ActivityOptions,
     call: boolean,
   ) => {
-    const dead = whyUnusable(id, state(), runner.closedNow.has(id));
+    const dead = whyUnusable(ctx, id);
     if (dead) {
       const rejected = Promise.reject(dead);
       rejected.catch(handled);
@@ -153,21 +182,17 @@ function makeHandle(ctx: Context, id: string, type: AnySession | undefined): Bar
   const handle: BareSessionHandle = {
     id,
     get info() {
-      return infoOf(id, type, state());
+      return infoOf(ctx, id, type);
     },
     run: ((activity: AnyActivity, input: unknown, options: ActivityOptions = {}) =>
       task(activity, input, { ...activity.options, ...options }, false)) as BareSessionHandle["run"],
     async close() {
-      const session = state();
+      const session = runner.state.sessions.get(id);
       const mine = session === undefined || session.owner === ctx.instanceId;
-      const open = session === undefined ? runner.openedNow.has(id) : isOpen(session);
-      if (!mine || !open || runner.closedNow.has(id)) return;
-      runner.closedNow.add(id);
-      runner.dropSession(id);
-      runner.issue({ kind: "session.closed", sessionId: SessionId.parse(id) });
+      if (mine && openType(ctx, id) !== undefined) runner.closeSession(SessionId.parse(id));
     },
     token() {
-      const resourceId = infoOf(id, type, state()).resourceId;
+      const { resourceId } = infoOf(ctx, id, type);
       if (!resourceId) {
         throw new SessionUnusable({
           code: "session_unusable",
@@ -188,29 +213,34 @@ function makeHandle(ctx: Context, id: string, type: AnySession | undefined): Bar
 }
 
 /** Work for a session that is over fails at once: it would only fail later otherwise. */
-function whyUnusable(id: string, session: SessionState | undefined, closedNow: boolean): Error | undefined {
-  if (closedNow || session?.phase.kind === "closed") {
+function whyUnusable({ runner }: Context, id: string): Error | undefined {
+  const now = runner.sessions.now(id);
+  if (now?.kind === "opened") return undefined;
+  const phase = runner.state.sessions.get(id)?.phase;
+  if (now?.kind === "closed" || phase?.kind === "closed") {
     return new SessionUnusable({ code: "session_unusable", message: `session ${id} is closed` });
   }
-  if (session?.phase.kind === "lost") {
-    const { on, reason, detail } = session.phase;
+  if (phase?.kind === "lost") {
+    const { on, reason, detail } = phase;
     return new SessionLostError({ sessionId: id, epoch: on?.epoch, workerId: on?.workerId, reason, detail });
   }
-  if (session?.phase.kind === "failed") {
+  if (phase?.kind === "failed") {
     return new SessionUnusable({
       code: "session_unusable",
-      message: `session ${id} could not be opened: ${session.phase.error.message}`,
+      message: `session ${id} cannot be used: ${phase.error.message}`,
     });
   }
   return undefined;
 }
 
-function infoOf(id: string, type: AnySession | undefined, session: SessionState | undefined): SessionInfo {
+function infoOf({ runner }: Context, id: string, type: AnySession | undefined): SessionInfo {
+  const now = runner.sessions.now(id);
+  const session = now ? undefined : runner.state.sessions.get(id);
   const on = session && "on" in session.phase ? session.phase.on : undefined;
   return {
     id,
     type: session?.type ?? type?.name ?? bareSessionType,
-    state: session?.phase.kind ?? "opening",
+    state: session?.phase.kind ?? (now?.kind === "closed" ? "closed" : "opening"),
     epoch: on?.epoch,
     attachment: on?.attachment,
     workerId: on?.workerId,

@@ -1,25 +1,30 @@
 /** Signals by name, first in first out, whoever comes first: the signal or the one that waits. */
+import type { Payload } from "../../schemas/index.ts";
+
+export interface Signal {
+  readonly payload: Payload;
+  readonly value: unknown;
+}
+
 interface Waiter {
-  resolve(payload: unknown): void;
+  resolve(signal: Signal): void;
 }
 
 export class Signals {
-  readonly #unread = new Map<string, unknown[]>();
+  readonly #unread = new Map<string, Signal[]>();
   readonly #waiters = new Map<string, Waiter[]>();
 
-  arrive(name: string, payload: unknown): void {
+  arrive(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) return waiter.resolve(payload);
-    const unread = this.#unread.get(name);
-    if (unread) unread.push(payload);
-    else this.#unread.set(name, [payload]);
+    if (waiter) waiter.resolve(signal);
+    else this.#unreadOf(name).push(signal);
   }
 
   /** Takes a waiting signal at once, or queues up for the next. Returns how to leave the queue. */
   wait(name: string, waiter: Waiter): () => void {
-    const unread = this.#unread.get(name);
-    if (unread && unread.length > 0) {
-      waiter.resolve(unread.shift());
+    const unread = this.#unread.get(name)?.shift();
+    if (unread) {
+      waiter.resolve(unread);
       return () => undefined;
     }
     const waiters = this.#waiters.get(name) ?? [];
@@ -31,13 +36,28 @@ export class Signals {
     };
   }
 
+  /** Whoever took it has no use for it: it is the next one's. */
+  giveBack(name: string, signal: Signal): void {
+    const waiter = this.#waiters.get(name)?.shift();
+    if (waiter) waiter.resolve(signal);
+    else this.#unreadOf(name).unshift(signal);
+  }
+
+  #unreadOf(name: string): Signal[] {
+    const known = this.#unread.get(name);
+    if (known) return known;
+    const unread: Signal[] = [];
+    this.#unread.set(name, unread);
+    return unread;
+  }
+
   awaited(): boolean {
     for (const waiters of this.#waiters.values()) if (waiters.length > 0) return true;
     return false;
   }
 
   /** What nobody took, for the next execution. */
-  unread(): { name: string; payload: unknown }[] {
-    return [...this.#unread].flatMap(([name, payloads]) => payloads.map((payload) => ({ name, payload })));
+  unread(): { name: string; payload: Payload }[] {
+    return [...this.#unread].flatMap(([name, signals]) => signals.map(({ payload }) => ({ name, payload })));
   }
 }

@@ -58,8 +58,8 @@ export interface InstanceState {
   startedAt: number | undefined;
   endedAt: number | undefined;
   lastEventId: number;
-  /** Highest inbox sequence applied (T7). */
-  inboxSeq: number;
+  /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
+  readonly applied: Set<number>;
   readonly tasks: Map<number, OpenTask>;
   readonly timers: Map<number, { fireAt: number }>;
   readonly children: Map<number, OpenChild>;
@@ -71,11 +71,12 @@ export interface InstanceState {
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
   cancelRequested: boolean;
+  cancelReason: string | undefined;
   customStatus: Payload | undefined;
   output: Payload | undefined;
   error: Failure | undefined;
   /** Set by `instance.continued`: the next execution is to be started. */
-  next: { name: string; input: Payload } | undefined;
+  next: { name: string; input: Payload; signals: { name: string; payload: Payload }[] } | undefined;
 }
 
 export function initialState(instanceId: string): InstanceState {
@@ -90,7 +91,7 @@ export function initialState(instanceId: string): InstanceState {
     startedAt: undefined,
     endedAt: undefined,
     lastEventId: 0,
-    inboxSeq: 0,
+    applied: new Set(),
     tasks: new Map(),
     timers: new Map(),
     children: new Map(),
@@ -99,6 +100,7 @@ export function initialState(instanceId: string): InstanceState {
     rebuilt: new Map(),
     earlySignals: [],
     cancelRequested: false,
+    cancelReason: undefined,
     customStatus: undefined,
     output: undefined,
     error: undefined,

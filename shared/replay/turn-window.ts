@@ -34,20 +34,38 @@ const realImmediate = setImmediate;
 const realNextTick = process.nextTick;
 const realMicrotask = queueMicrotask;
 
+/** Runs `fn` as if no window were open: what it does is recorded, so it may see the real world. */
+export function outside<T>(fn: () => T): T {
+  const who = current;
+  current = undefined;
+  try {
+    return fn();
+  } finally {
+    current = who;
+  }
+}
+
 /** Runs the steps in order, each with the code's microtasks drained behind it. Resolves when the window is closed. */
 export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promise<void> {
-  return new Promise((closed) => {
+  return new Promise((closed, failed) => {
     let index = 0;
+    const close = () => {
+      current = undefined;
+      watch(undefined);
+    };
     const step = () => {
       const run = steps[index++];
       if (!run) {
-        current = undefined;
-        watch(undefined);
-        closed();
-        return;
+        close();
+        return closed();
       }
       current = who;
-      run();
+      try {
+        run();
+      } catch (error) {
+        close();
+        return failed(error);
+      }
       realMicrotask(() => realNextTick(step));
     };
     realImmediate(() => {
