@@ -60,6 +60,8 @@ export interface StoredMessage {
 export interface Delivery extends StoredMessage {
   /** 1 for the first delivery. */
   deliveries: number;
+  /** Position among all deliveries of its consumer, from 1: a gap means that something was lost on the way. */
+  order: number;
   ack(): void;
   /** Waits until the server has taken the acknowledgement. False: it was already settled. */
   ackSync(): Promise<boolean>;

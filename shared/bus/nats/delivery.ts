@@ -23,6 +23,7 @@ export interface Ledger {
 
 export class NatsDelivery extends Stored implements Delivery {
   readonly deliveries: number;
+  readonly order: number;
   readonly #link: Link;
   readonly #mux: Mux;
   readonly #reply: string;
@@ -32,6 +33,7 @@ export class NatsDelivery extends Stored implements Delivery {
   constructor(link: Link, mux: Mux, message: Msg, origin: Origin, ledger?: Ledger) {
     super(message, origin);
     this.deliveries = origin.deliveries;
+    this.order = origin.consumerSeq;
     this.#link = link;
     this.#mux = mux;
     this.#reply = message.reply ?? "";

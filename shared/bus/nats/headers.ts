@@ -1,6 +1,6 @@
 /**
- * Headers to bytes and back, by hand: the client library's own cost 30 µs a message on reading and 4 on writing, most of
- * it spent on spellings nobody here uses.
+ * Headers to bytes and back, by hand: 0.9 µs to write three of them against the client library's 2.9, 1.2 µs to read
+ * eight against 3.4. It spends the difference on spellings nobody here uses, and this is done for every message.
  */
 import type { Msg } from "@nats-io/nats-core";
 import { MsgHdrsImpl, MsgImpl } from "@nats-io/nats-core/internal";
