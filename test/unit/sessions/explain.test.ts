@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+import type { Look } from "../../../shared/leases/index.ts";
+import { explain } from "../../../shared/sessions/explain.ts";
+
+const now = 100_000;
+
+const record = (fields: object): SessionRecord =>
+  SessionRecord.parse({
+    v: 1,
+    sessionId: "s",
+    instanceId: "i1",
+    type: "model",
+    phase: "active",
+    attachment: 1,
+    requires: { tags: [], resources: {} },
+    metadata: {},
+    openedAt: now - 60_000,
+    updatedAt: now - 2000,
+    owners: [],
+    ...fields,
+  });
+
+const worker = (workerId: string, fields: object = {}): WorkerInfo =>
+  WorkerInfo.parse({
+    v: 1,
+    workerId,
+    nodeId: workerId,
+    host: "h",
+    pid: 1,
+    resourceId: "r",
+    buildId: "dev",
+    startedAt: 0,
+    seenAt: now,
+    draining: false,
+    tags: [],
+    resources: { total: {}, used: {} },
+    activities: [],
+    sessionTypes: ["model"],
+    slots: { activities: { used: 0, max: 1 }, calls: { used: 0, max: 1 }, sessions: { used: 4, max: 4 } },
+    perType: {},
+    warm: [],
+    models: [],
+    rssBytes: 1,
+    eventLoopDelayMs: 1,
+    sessions: [],
+    ...fields,
+  });
+
+const held: Look = { kind: "held", revision: 9, at: now - 1200, claimId: "c", holder: "w3" };
+const expired: Look = { kind: "expired", revision: 9, at: now - 3100 };
+const free = {
+  slots: { activities: { used: 0, max: 1 }, calls: { used: 0, max: 1 }, sessions: { used: 0, max: 4 } },
+};
+
+describe("why a session waits", () => {
+  const waiting = { phase: "opening", deadlineAt: now + 26_900 };
+
+  test("nobody has the tag", () => {
+    const sentences = explain(
+      record({ ...waiting, requires: { tags: ["gpu"], resources: {} } }),
+      [worker("w1")],
+      undefined,
+      now,
+    );
+    expect(sentences[0]).toBe("waits for a worker since 2.0 s (attachment 1), gives up in 26.9 s");
+    expect(sentences[1]).toContain("no worker with tag gpu");
+  });
+
+  test("all are full", () => {
+    const [, why] = explain(record(waiting), [worker("w1"), worker("w2")], undefined, now);
+    expect(why).toContain("at capacity (8 of 8)");
+  });
+
+  test("none runs", () => {
+    expect(explain(record(waiting), [], undefined, now)[1]).toContain("no worker is running");
+  });
+
+  test("somebody could, and it was lost before", () => {
+    const before = {
+      lost: { reason: "expired", at: now - 5000 },
+      owners: [{ workerId: "w9", epoch: 3, from: 1, to: 2 }],
+    };
+    const sentences = explain(record({ ...waiting, ...before }), [worker("w1", free)], undefined, now);
+    expect(sentences.slice(1)).toEqual([
+      "worker w1 could take it (only one)",
+      "lost 5.0 s ago by w9, worker gone (expired)",
+    ]);
+  });
+});
+
+describe("how a held session is", () => {
+  const holder = { workerId: "w3", epoch: 9, claimedAt: now - 90_000 };
+
+  test("renewed, with its owner's load", () => {
+    expect(explain(record(holder), [worker("w3")], held, now)).toEqual([
+      "held by w3 (epoch 9) since 1 min 30 s",
+      "lease renewed 1.2 s ago, owner w3 at 4 of 4",
+    ]);
+  });
+
+  test("expired, its worker gone", () => {
+    expect(explain(record(holder), [], expired, now)[1]).toBe("lease expired 3.1 s ago, worker gone");
+  });
+
+  test.each(["claimed", "rebuilding"])("%s says what is going on", (phase) => {
+    expect(explain(record({ ...holder, phase }), [worker("w3")], held, now)[0]).toContain("is running");
+  });
+});
+
+test("every other phase has its sentence", () => {
+  expect(explain(record({ phase: "parked", attachment: 0 }), [], undefined, now)[0]).toContain("lazy");
+  expect(explain(record({ phase: "parked" }), [], undefined, now)[0]).toContain("parked after idling");
+  expect(explain(record({ phase: "closed" }), [], undefined, now)).toEqual([
+    "closed 2.0 s ago by its instance i1",
+  ]);
+  const failed = { phase: "failed", error: { code: "x", message: "no memory", retryable: false } };
+  expect(explain(record(failed), [], undefined, now)).toEqual(["failed 2.0 s ago: no memory"]);
+  const lost = { phase: "lost", lost: { reason: "aborted", detail: "by hand", at: now - 1000 } };
+  expect(explain(record(lost), [], undefined, now)).toEqual(["lost 1.0 s ago (aborted: by hand)"]);
+});
