@@ -247,8 +247,14 @@ export class Runner implements Occupant {
   cancel(id: number, operation: Operation, reason?: string): void {
     if (this.operations.get(id) !== operation) return;
     this.operations.delete(id);
-    if (operation.cancelCommand) this.issue(operation.cancelCommand());
+    if (operation.cancelCommand && this.#isOpen(id)) this.issue(operation.cancelCommand());
     operation.reject(new CancelledError(reason));
+  }
+
+  /** Not answered by a fact of this turn that the code has yet to see; what was issued in this round is open. */
+  #isOpen(id: number): boolean {
+    const { lastEventId, tasks, timers, children } = this.state;
+    return id > lastEventId || tasks.has(id) || timers.has(id) || children.has(id);
   }
 
   #deliver(fact: HistoryEvent): void {
