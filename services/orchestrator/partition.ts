@@ -27,6 +27,7 @@ export class Partition {
   readonly #ended = new AbortController();
   #consumption: Consumption | undefined;
   #feeding: Promise<void> = Promise.resolve();
+  #refreshing: Promise<void> = Promise.resolve();
 
   constructor(deps: OrchestratorDeps, options: PartitionOptions) {
     this.number = options.partition;
@@ -66,7 +67,7 @@ export class Partition {
         });
         this.#consumption = await bus.consume(stream, name, {
           maxMessages: this.#options.maxMessages,
-          onMessage: (delivery) => this.#receive(delivery),
+          onMessage: this.#inOrder(),
         });
         return;
       } catch (error) {
@@ -74,6 +75,29 @@ export class Partition {
         await sleep(runtime.clock, 100, this.#ended.signal);
       }
     }
+  }
+
+  /** A gap means a delivery was lost, for example with a connection: what follows it would overtake it (T7). */
+  #inOrder(): (delivery: Delivery) => void {
+    let next = 1;
+    return (delivery) => {
+      if (delivery.order === next) {
+        next++;
+        this.#receive(delivery);
+      } else if (next > 0) {
+        next = -1;
+        this.refresh().catch((error: unknown) => {
+          const message = `partition ${this.number} could not be resumed: ${String(error)}`;
+          this.#deps.runtime.announce({
+            kind: "fault",
+            where: "partition",
+            code: "refresh_failed",
+            message,
+            error,
+          });
+        });
+      }
+    };
   }
 
   #receive(delivery: Delivery): void {
@@ -90,8 +114,13 @@ export class Partition {
     }
   }
 
-  /** After the bus was away: what it delivered into the void comes again at once. */
-  async refresh(): Promise<void> {
+  /** Everything unacknowledged comes again, at once and in order. */
+  refresh(): Promise<void> {
+    this.#refreshing = this.#refreshing.then(() => this.#refresh());
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
     if (this.#ended.signal.aborted) return;
     await this.#consumption?.stop();
     if (this.#ended.signal.aborted) return;

@@ -161,7 +161,7 @@ export function defineSession<
     config?: CS;
     init(ctx: InitContext, config: CS extends Schema ? SchemaOut<CS> : C): Promise<State> | State;
     // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
-    calls: Calls & { [K in keyof Calls]: AnyCall<State> };
+    calls: Calls & { [K in keyof Calls]: AnyCall<NoInfer<State>> };
     checkpoint?(state: State): Promise<Uint8Array> | Uint8Array;
     restore?(
       ctx: InitContext,

@@ -20,7 +20,7 @@ const commitOf = (instanceId: string, execution: number, ...events: object[]): C
     instanceId,
     execution,
     at: 1_700_000_000_000,
-    inboxSeq: commits,
+    inbox: [],
     events,
   });
 const started = (id = 1): object => ({

@@ -207,7 +207,7 @@ describe("client", () => {
       instanceId: "told",
       execution: 1,
       at: 12,
-      inboxSeq: 1,
+      inbox: [],
       events: [
         { id: 1, kind: "instance.started", name: "hello", input: { json: null } },
         { id: 2, kind: "instance.completed", output: { json: 1 } },

@@ -29,6 +29,7 @@ export class MemoryConsumer {
   readonly #out = new Map<number, Out>();
   readonly #again = new Set<number>();
   readonly #onNew = () => this.pump();
+  #handedOut = 0;
   #cursor = 1;
   #turn = 0;
   #pumping: Timer | "soon" | undefined;
@@ -112,8 +113,9 @@ export class MemoryConsumer {
       out.holder = taker;
       this.#out.set(message.seq, out);
       this.#arm(message.seq, out, this.spec.ackWaitMs);
+      const order = ++this.#handedOut;
       if (this.#fate.strikes("deliveryLost")) continue;
-      taker.take(this.#delivery(message, out.deliveries));
+      taker.take(this.#delivery(message, out.deliveries, order));
       if (this.#fate.strikes("deliveredTwice") && this.#out.has(message.seq)) this.#giveAgain(message.seq);
     }
   }
@@ -142,7 +144,7 @@ export class MemoryConsumer {
     return message;
   }
 
-  #delivery(message: StoredMessage, deliveries: number): Delivery {
+  #delivery(message: StoredMessage, deliveries: number, order: number): Delivery {
     const { seq } = message;
     const settle = (act: () => void) => {
       if (this.#ended || !this.#out.has(seq) || this.#fate.strikes("ackLost")) return;
@@ -156,6 +158,7 @@ export class MemoryConsumer {
       headers: message.headers,
       body: this.spec.headersOnly ? new Uint8Array(0) : message.body,
       deliveries,
+      order,
       ack: () => settle(() => this.#done(seq)),
       ackSync: async () => {
         settle(() => this.#done(seq));

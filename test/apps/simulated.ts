@@ -1,0 +1,155 @@
+/** Programs of every kind, for whole-engine simulations. Results depend on the input alone, so each can be checked. */
+import { call, defineActivity, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
+import { sleep } from "../../shared/runtime/index.ts";
+import type { World } from "../support/engine-world.ts";
+
+export const expected: Record<string, (n: number) => unknown> = {
+  sequence: (n) => n,
+  "fan-out": (n) => (n * (n - 1)) / 2,
+  flaky: (n) => n,
+  timers: (n) => n,
+  signals: (n) => Array.from({ length: n }, (_, i) => i),
+  family: (n) => n * 2,
+  generations: (n) => n,
+  raced: () => "fast",
+  counted: (n) => n,
+  twins: (n) => n * 2,
+};
+
+/** Activities take virtual time, and fail by the world's dice. */
+export function simulatedApp(world: () => World) {
+  const pause = (ms: number) => sleep(world().clock, world().random.next() * ms);
+  const add = defineActivity("add", {
+    async run(_ctx, { a, b }: { a: number; b: number }) {
+      await pause(30);
+      return a + b;
+    },
+  });
+  const flake = defineActivity("flake", {
+    retry: { maxAttempts: 20, initialDelay: "50ms", maxDelay: "1s" },
+    async run(_ctx, n: number) {
+      await pause(20);
+      if (world().random.next() < 0.5) throw new Error("not today");
+      return n + 1;
+    },
+  });
+  const slow = defineActivity("slow", {
+    async run(ctx) {
+      await sleep(world().clock, 600_000, ctx.signal);
+      return "slow";
+    },
+  });
+  const counter = defineSession("counter", {
+    init: async () => {
+      await pause(50);
+      return { n: 0 };
+    },
+    calls: {
+      // The state may be new after a loss: the caller says where it is.
+      count: call({
+        async run(state, from: number) {
+          await pause(20);
+          state.n = from + 1;
+          return state.n;
+        },
+      }),
+    },
+  });
+
+  const sequence = defineOrchestration("sequence", {
+    async run(ctx, n: number) {
+      let total = 0;
+      for (let i = 0; i < n; i++) total = await ctx.run(add, { a: total, b: 1 });
+      return total;
+    },
+  });
+  return {
+    add,
+    flake,
+    slow,
+    counter,
+    sequence,
+    fanOut: defineOrchestration("fan-out", {
+      async run(ctx, n: number) {
+        const parts = await Promise.all(Array.from({ length: n }, (_, i) => ctx.run(add, { a: i, b: 0 })));
+        return parts.reduce((sum, part) => sum + part, 0);
+      },
+    }),
+    flaky: defineOrchestration("flaky", {
+      async run(ctx, n: number) {
+        let value = 0;
+        for (let i = 0; i < n; i++) value = await ctx.run(flake, value);
+        return value;
+      },
+    }),
+    timers: defineOrchestration("timers", {
+      async run(ctx, n: number) {
+        for (let i = 0; i < n; i++) {
+          const before = ctx.now();
+          await ctx.sleep(50 + i * 400);
+          if (ctx.now() < before + 50 + i * 400) throw new Error("a timer fired early");
+        }
+        return n;
+      },
+    }),
+    signals: defineOrchestration("signals", {
+      async run(ctx, n: number) {
+        const heard: number[] = [];
+        for (let i = 0; i < n; i++) heard.push(await ctx.waitForSignal<number>("tick"));
+        return heard;
+      },
+    }),
+    family: defineOrchestration("family", {
+      async run(ctx, n: number) {
+        const [a, b] = await Promise.all([ctx.child(sequence, n), ctx.child(sequence, n)]);
+        return a + b;
+      },
+    }),
+    generations: defineOrchestration("generations", {
+      async run(ctx, input: number | { left: number; total: number }) {
+        const { left, total } = typeof input === "number" ? { left: input, total: 0 } : input;
+        const next = await ctx.run(add, { a: total, b: 1 });
+        if (left <= 1) return next;
+        return ctx.continueAsNew({ left: left - 1, total: next });
+      },
+    }),
+    raced: defineOrchestration("raced", {
+      async run(ctx) {
+        return await Promise.race([ctx.run(slow, null), ctx.sleep(100).then(() => "fast")]);
+      },
+    }),
+    counted: defineOrchestration("counted", {
+      async run(ctx, n: number) {
+        await using session = await ctx.openSession(counter, {
+          onLost: "reclaim",
+          leaseTtl: "3s",
+          creationTimeout: "10m",
+          maxInitAttempts: 50,
+          recovery: { maxAutoRetries: 50 },
+        });
+        let value = 0;
+        for (let i = 0; i < n; i++) value = (await session.count(value)) as number;
+        return value;
+      },
+    }),
+    twins: defineOrchestration("twins", {
+      async run(ctx, n: number) {
+        const options = {
+          onLost: "reclaim" as const,
+          leaseTtl: "3s" as const,
+          creationTimeout: "10m" as const,
+          maxInitAttempts: 50,
+          recovery: { maxAutoRetries: 50 },
+        };
+        const one = async () => {
+          await using session = await ctx.openSession(counter, options);
+          let value = 0;
+          for (let i = 0; i < n; i++) value = (await session.count(value)) as number;
+          return value;
+        };
+        const [a, b] = await Promise.all([one(), one()]);
+        return a + b;
+      },
+    }),
+  };
+}

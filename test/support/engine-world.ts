@@ -1,0 +1,164 @@
+/**
+ * The whole engine in one process on the seeded twin of the bus: orchestrators, workers with sessions, a watcher, a
+ * client, virtual time. Members are killed like processes: what they hold is not given back, what they asked for is
+ * never answered.
+ */
+import { z } from "zod";
+import type { Commit } from "../../schemas/index.ts";
+import { type FaultPoint, type FaultPoints, noFaults } from "../../services/orchestrator/fault-points.ts";
+import { Orchestrator } from "../../services/orchestrator/orchestrator.ts";
+import { defaultWatcherConfig } from "../../services/watcher/config.ts";
+import { Watcher } from "../../services/watcher/watcher.ts";
+import { workerConfig } from "../../services/worker/config.ts";
+import { createIdentity } from "../../services/worker/identity.ts";
+import { SessionService } from "../../services/worker/sessions/index.ts";
+import { workerSettings } from "../../services/worker/settings.ts";
+import { Worker } from "../../services/worker/worker.ts";
+import { ensureTopology, Payloads, subjects } from "../../shared/bus/index.ts";
+import type { App } from "../../shared/definitions/index.ts";
+import { HistoryStore } from "../../shared/history/index.ts";
+import { LeaseKeeper } from "../../shared/leases/index.ts";
+import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
+import { Client } from "../../shared/sdk/index.ts";
+import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
+import { SimulatedClock } from "./simulated-clock.ts";
+
+export interface Member {
+  readonly id: string;
+  readonly bus: MemoryBus;
+  kill(): void;
+}
+
+export interface WorldOptions {
+  seed: number;
+  app: App;
+  faults: BusFaults;
+  layout?: "per-instance" | "shared";
+  alwaysReplay?: boolean;
+}
+
+const topologyOptions = { partitions: 4, historyShards: 2, replicas: 1 };
+export const sessionTtlMs = 3000;
+
+export class World {
+  readonly clock = new SimulatedClock();
+  readonly random: Random;
+  readonly broker: MemoryBroker;
+  readonly names = subjects();
+  readonly happenings: Happening[] = [];
+  readonly runtime: Runtime;
+  readonly outside: MemoryBus;
+  readonly client: Client;
+  readonly #options: WorldOptions;
+  #members = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.random = seededRandom(options.seed);
+    this.broker = new MemoryBroker({ clock: this.clock, seed: options.seed, faults: options.faults });
+    this.runtime = {
+      clock: this.clock,
+      random: this.random,
+      announce: (happening) => void this.happenings.push(happening),
+    };
+    this.outside = this.broker.connect();
+    this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
+  }
+
+  /** Awaits while virtual time passes. */
+  run<T>(work: Promise<T>, limitMs?: number): Promise<T> {
+    return this.clock.run(work, limitMs);
+  }
+
+  async prepare(): Promise<void> {
+    await this.run(ensureTopology(this.outside, this.names, topologyOptions));
+  }
+
+  count(kind: Happening["kind"]): number {
+    return this.happenings.filter((happening) => happening.kind === kind).length;
+  }
+
+  /** With `dieAt` it is killed the n-th time it reaches that point. */
+  async orchestrator(dieAt?: { point: FaultPoint; count: number }): Promise<Member> {
+    const bus = this.broker.connect();
+    const id = `orchestrator-${++this.#members}`;
+    let left = dieAt?.count ?? 0;
+    const faultPoints: FaultPoints = dieAt
+      ? { reach: (point) => void (point === dieAt.point && --left === 0 && bus.kill()) }
+      : noFaults;
+    const orchestrator = new Orchestrator({
+      id,
+      bus,
+      names: this.names,
+      runtime: this.runtime,
+      app: this.#options.app,
+      partitions: topologyOptions.partitions,
+      history: {
+        layout: this.#options.layout ?? "per-instance",
+        maxOwnStreams: 1000,
+        shards: topologyOptions.historyShards,
+      },
+      replicas: 1,
+      leaseTtlMs: 3000,
+      cacheSize: 1000,
+      alwaysReplay: this.#options.alwaysReplay ?? false,
+      faultPoints,
+    });
+    await this.run(orchestrator.start());
+    return { id, bus, kill: () => bus.kill() };
+  }
+
+  async worker(): Promise<Member> {
+    const bus = this.broker.connect();
+    const { names, runtime } = this;
+    const env = { WORKER_ACK_WAIT: "2s", WORKER_MAX_DELIVERIES: "50" };
+    const config = workerConfig(z.object(workerSettings).parse(env));
+    const identity = createIdentity(config, { host: `host-${++this.#members}`, pid: 1 }, this.random);
+    const base = {
+      bus,
+      names,
+      runtime,
+      app: this.#options.app,
+      identity,
+      config,
+      payloads: new Payloads(bus.blobs),
+    };
+    const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
+    const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
+    await this.run(leases.start());
+    await this.run(worker.start());
+    return { id: identity.workerId, bus, kill: () => bus.kill() };
+  }
+
+  async watcher(): Promise<Member> {
+    const bus = this.broker.connect();
+    const { names, runtime } = this;
+    const id = `watcher-${++this.#members}`;
+    const watcher = new Watcher({
+      id,
+      bus,
+      names,
+      runtime,
+      config: { ...defaultWatcherConfig, graceMs: sessionTtlMs },
+      histories: this.#histories(bus),
+    });
+    await this.run(watcher.start());
+    return { id, bus, kill: () => bus.kill() };
+  }
+
+  #histories(bus: MemoryBus): HistoryStore {
+    return new HistoryStore({
+      bus,
+      names: this.names,
+      runtime: this.runtime,
+      layout: "shared",
+      maxOwnStreams: 0,
+      shards: topologyOptions.historyShards,
+      replicas: 1,
+    });
+  }
+
+  history(instanceId: string): Promise<Commit[] | undefined> {
+    return this.run(this.#histories(this.outside).readAll(instanceId));
+  }
+}
