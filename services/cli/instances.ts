@@ -20,6 +20,7 @@ export function instanceCommands(cli: Cli): Command[] {
     list(cli),
     history(cli),
     result(cli),
+    stream(cli),
     signal(cli),
     control(cli, "cancel"),
     control(cli, "terminate"),
@@ -96,6 +97,23 @@ function result(cli: Cli): Command {
     );
 }
 
+function stream(cli: Cli): Command {
+  return clientCommand("stream", "print what the work of an instance writes, live until it ends")
+    .argument("<id>", "instance id")
+    .option("--after <offset>", "only what comes behind this offset")
+    .option("--no-follow", "only what is there now")
+    .action((id: string, options: ClientOptions & { after?: string; follow: boolean }) => {
+      const after = options.after === undefined ? 0 : wholeNumber(options.after, "--after");
+      return withClient(cli, options, async ({ client, out }) => {
+        await client.status(id);
+        for await (const item of client.stream(id, { after, follow: options.follow })) {
+          out.data(item, () => (typeof item.chunk === "string" ? item.chunk : JSON.stringify(item.chunk)));
+        }
+        return undefined;
+      });
+    });
+}
+
 function signal(cli: Cli): Command {
   return clientCommand("signal", "send a signal to an instance, also before it was started")
     .argument("<id>", "instance id")
@@ -105,7 +123,7 @@ function signal(cli: Cli): Command {
       const value = readInput(payload, "the payload");
       await withClient(cli, options, async ({ client, out }) => {
         await client.signal(id, name, value);
-        done(out, `signal ${name} sent to ${id}`);
+        out.done(`signal ${name} sent to ${id}`);
         return undefined;
       });
     });
@@ -120,16 +138,11 @@ function control(cli: Cli, verb: "cancel" | "terminate"): Command {
     .action((id: string, options: ClientOptions & { reason?: string }) =>
       withClient(cli, options, async ({ client, out }) => {
         await client[verb](id, options.reason);
-        done(out, `${verb} sent to ${id}`);
+        out.done(`${verb} sent to ${id}`);
         return undefined;
       }),
     );
 }
-
-const done = (out: Session["out"], text: string): void => {
-  if (out.json) out.data({ ok: true }, () => "");
-  else out.note(text);
-};
 
 /** For programs the whole answer, whatever the end was; for people the output alone, or why there is none. */
 async function printResult(

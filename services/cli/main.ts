@@ -10,6 +10,8 @@ import { instanceCommands } from "./instances.ts";
 import type { Streams } from "./output.ts";
 import { errorLine } from "./report-error.ts";
 import { serveCommands } from "./serve.ts";
+import { sessionCommands } from "./sessions.ts";
+import { workerCommands } from "./workers.ts";
 
 export async function main(
   args: readonly string[],
@@ -33,9 +35,16 @@ function program(cli: Cli): Command {
     .description("Durable orchestrations on NATS JetStream whose steps can hold on to a worker")
     .version(packageVersion())
     .addHelpText("after", exitCodesHelp);
-  const commands = [devCommand(cli), ...serveCommands(cli), ...instanceCommands(cli), doctorCommand(cli)];
+  const commands = [
+    devCommand(cli),
+    ...serveCommands(cli),
+    ...instanceCommands(cli),
+    sessionCommands(cli),
+    workerCommands(cli),
+    doctorCommand(cli),
+  ];
   for (const command of commands) root.addCommand(command);
-  for (const command of [root, ...root.commands]) {
+  for (const command of [root, ...commands, ...commands.flatMap((group) => group.commands)]) {
     command.exitOverride();
     command.configureOutput({
       writeOut: (text) => cli.stdout.write(text),

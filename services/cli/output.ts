@@ -23,6 +23,12 @@ export class Output {
     if (!this.json) this.#streams.stderr.write(`${text}\n`);
   }
 
+  /** Something was done and there is nothing to show for it. */
+  done(text: string): void {
+    if (this.json) this.data({ ok: true }, () => "");
+    else this.note(text);
+  }
+
   get interactive(): boolean {
     return !this.json && this.#streams.stderr.isTTY === true;
   }

@@ -1,5 +1,5 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { Failure, HistoryEvent, InstanceSummary } from "../../schemas/index.ts";
+import type { HistoryEvent } from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -11,7 +11,6 @@ import {
   subjects,
 } from "../bus/index.ts";
 import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
-import { CancelledError, fromFailure, HoldfastError, TimeoutError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
   type Duration,
@@ -22,10 +21,14 @@ import {
   token,
 } from "../runtime/index.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
+import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
 import { Instances, type InstanceView, isTerminal, type ListOptions } from "./instances.ts";
+import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
+import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
+import { WorkerClient } from "./worker-client.ts";
 
 export interface ClientOptions {
   bus: Bus;
@@ -60,6 +63,8 @@ export class Client {
   readonly #runtime: Runtime;
   readonly #payloads: Payloads;
   readonly #instances: Instances;
+  readonly sessions: SessionClient;
+  readonly workers: WorkerClient;
   #history: Promise<HistoryStore> | undefined;
 
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
@@ -68,6 +73,9 @@ export class Client {
     this.#runtime = runtime;
     this.#payloads = new Payloads(bus.blobs);
     this.#instances = new Instances(bus, names, this.#payloads, runtime);
+    const parts = { bus, names, runtime, payloads: this.#payloads };
+    this.sessions = new SessionClient(parts);
+    this.workers = new WorkerClient(parts);
   }
 
   static connect(options: ClientConnectOptions): Promise<Client> {
@@ -120,7 +128,7 @@ export class Client {
       });
       if (waited.kind === "unknown") throw notFound(instanceId);
       if (waited.kind === "running") throw tooLate(instanceId, waited.summary, signal);
-      return (await this.#outputOf(waited.summary)) as O;
+      return outputOf(await this.#instances.view(waited.summary)) as O;
     });
   }
 
@@ -189,6 +197,18 @@ export class Client {
     });
   }
 
+  /** What its activities and calls write while they run: all of it, then live until the instance ends. */
+  stream(instanceId: string, options: StreamOptions = {}): AsyncGenerator<StreamItem, void, undefined> {
+    requireToken("instance id", instanceId);
+    const bus = this.#bus;
+    const parts = { bus, names: this.#names, runtime: this.#runtime, payloads: this.#payloads };
+    return readStream({ ...parts, instances: this.#instances }, instanceId, options);
+  }
+
+  session(sessionId: string): SessionAccess {
+    return this.sessions.access(sessionId);
+  }
+
   close(): Promise<void> {
     return this.#bus.close();
   }
@@ -223,25 +243,6 @@ export class Client {
     );
   }
 
-  async #outputOf(summary: InstanceSummary): Promise<unknown> {
-    const view = await this.#instances.view(summary);
-    switch (summary.status) {
-      case "completed":
-        return view.output;
-      case "cancelled":
-        throw new CancelledError(summary.error?.message ?? `instance ${summary.instanceId} was cancelled`);
-      case "terminated":
-        throw failureOf(summary, "terminated");
-      case "failed":
-        throw failureOf(summary, "failed");
-      default:
-        throw new HoldfastError({
-          code: "instance_running",
-          message: `${summary.instanceId} is ${summary.status}`,
-        });
-    }
-  }
-
   #waitDeps() {
     return { bus: this.#bus, names: this.#names, runtime: this.#runtime, instances: this.#instances };
   }
@@ -263,29 +264,6 @@ export class Client {
     const layout = "shared" as const;
     return new HistoryStore({ bus, names, layout, maxOwnStreams: 0, shards, replicas: 1, runtime });
   }
-}
-
-const failureOf = (summary: InstanceSummary, code: string): HoldfastError => {
-  const failure: Failure = summary.error ?? {
-    code,
-    message: `instance ${summary.instanceId} was ${code}`,
-    retryable: false,
-  };
-  return fromFailure(failure);
-};
-
-function tooLate(
-  instanceId: string,
-  summary: InstanceSummary | undefined,
-  signal: AbortSignal | undefined,
-): HoldfastError {
-  const status = summary?.status ?? "pending";
-  if (signal?.aborted) return new CancelledError(`waiting for ${instanceId} was given up`);
-  return new TimeoutError({
-    code: "result_timeout",
-    message: `instance ${instanceId} has not ended in time (${status})`,
-    details: { instanceId, status },
-  });
 }
 
 export const connect = (options: ClientConnectOptions): Promise<Client> => Client.connect(options);

@@ -34,4 +34,12 @@ export {
   type StartOptions,
 } from "./client.ts";
 export type { InstanceHandle } from "./handle.ts";
+export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions } from "./instances.ts";
+export type {
+  SessionAccess,
+  SessionClient,
+  SessionDescription,
+  SessionListOptions,
+} from "./session-client.ts";
+export type { WorkerClient } from "./worker-client.ts";
