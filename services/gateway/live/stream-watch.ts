@@ -16,7 +16,7 @@ export type ConsumerView = z.infer<typeof ConsumerView>;
 
 export const StreamView = z.strictObject({
   name: z.string(),
-  role: z.enum(["queue", "history", "bucket", "dead", "audit"]),
+  role: z.enum(["queue", "history", "bucket", "output", "dead", "audit"]),
   messages: z.int(),
   bytes: z.int(),
   lastSeq: z.int(),
@@ -98,6 +98,7 @@ export class StreamWatch {
   #roleOf(name: string): StreamView["role"] {
     if (name === this.#names.deadStream) return "dead";
     if (name === this.#names.auditStream) return "audit";
+    if (name === this.#names.streamsStream) return "output";
     if (name.startsWith("KV_")) return "bucket";
     return name.includes("HISTORY_") ? "history" : "queue";
   }

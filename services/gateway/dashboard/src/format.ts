@@ -7,6 +7,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   minute: "2-digit",
   second: "2-digit",
   fractionalSecondDigits: 3,
+  hourCycle: "h23",
   timeZoneName: "short",
 });
 const short = new Intl.DateTimeFormat(undefined, {
@@ -14,6 +15,7 @@ const short = new Intl.DateTimeFormat(undefined, {
   minute: "2-digit",
   second: "2-digit",
   fractionalSecondDigits: 3,
+  hourCycle: "h23",
 });
 const whole = new Intl.NumberFormat("en");
 

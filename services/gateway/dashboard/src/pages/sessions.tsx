@@ -97,7 +97,6 @@ export function SessionTable({ rows }: { rows: SessionRow[] }) {
         <thead>
           <tr>
             <th scope="col">Session</th>
-            <th scope="col">Type</th>
             <th scope="col">State</th>
             <th scope="col">Holder</th>
             <th scope="col" class="right">
@@ -126,8 +125,8 @@ export function SessionTable({ rows }: { rows: SessionRow[] }) {
             <tr key={row.sessionId}>
               <td>
                 <Id href={`/sessions/${row.sessionId}`}>{row.sessionId}</Id>
+                <div class="muted under">{row.type}</div>
               </td>
-              <td>{row.type}</td>
               <td>
                 <Badge status={row.phase} />
               </td>

@@ -89,7 +89,7 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
           ["Memory", bytes(row.rssBytes)],
           ["Event loop late by", `${row.eventLoopDelayMs.toFixed(1)} ms`],
           ["Build", row.buildId],
-          ["Up", <When at={row.startedAt} />],
+          ["Started", <When at={row.startedAt} />],
           ["Heard", <When at={row.seenAt} />],
           ["Serves", row.sessionTypes.join(", ") || "no session type"],
         ]}

@@ -141,7 +141,7 @@ function BarsShape({ row, view, selected }: ShapeProps & { row: Extract<Row, { k
         return (
           <g
             key={work.id}
-            class={`bar ${work.kind} ${state} ${selected === work.id ? "selected" : ""}`}
+            class={`bar ${work.kind} ${state} ${slice.width < 4 ? "thin" : ""} ${selected === work.id ? "selected" : ""}`}
             data-event={work.id}
           >
             <title>{label}</title>
