@@ -30,7 +30,7 @@ async function run(seed: number) {
   await clock.run(ensureTopology(calm, names, { ...defaultTopology, historyShards: 1 }));
   const register = new Bucket(calm, names.bucket("sessions"), { random });
 
-  const write = (sessionId: string, attachment: number) => {
+  const write = async (sessionId: string, attachment: number) => {
     const now = clock.now();
     const record = {
       v: 1,
@@ -46,7 +46,9 @@ async function run(seed: number) {
       leaseTtlMs: ttlMs,
       owners: [],
     };
-    return register.put(sessionId, encode(SessionRecord.parse(record)));
+    const { kind } = await register.put(sessionId, encode(SessionRecord.parse(record)));
+    // A session is registered before anybody can claim it.
+    if (kind !== "written") throw new Error(`not registered: ${kind}`);
   };
 
   class Owner {
