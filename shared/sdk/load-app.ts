@@ -74,7 +74,8 @@ async function prepareLoader(file: string): Promise<void> {
     prepared = { own: false, typescript: true };
   }
   if (!prepared.own) {
-    const data = { holdfast: ownModule("index"), "holdfast/schemas": ownModule("../../schemas/index") };
+    const own = { holdfast: ownModule("index"), "holdfast/schemas": ownModule("../../schemas/index") };
+    const data = { own, home: import.meta.url };
     register(`data:text/javascript,${encodeURIComponent(resolveHook)}`, { data });
     prepared = { ...prepared, own: true };
   }
@@ -86,13 +87,22 @@ function ownModule(path: string): string {
   return new URL(`./${path}.${extension}`, import.meta.url).href;
 }
 
-// Runs on Node's loader thread, which has no TypeScript, hence text. A folder without package.json counts as CommonJS;
-// TypeScript there is written as modules all the same.
+// Runs on Node's loader thread, which has no TypeScript, hence text. An application mounted from anywhere finds what we
+// bring along (zod, models) unless it has its own. A folder without package.json counts as CommonJS; TypeScript there is
+// written as modules all the same.
 const resolveHook = `
-let own;
-export const initialize = (data) => { own = data; };
+let own, home;
+export const initialize = (data) => { ({ own, home } = data); };
 export async function resolve(specifier, context, next) {
-  const found = await next(own[specifier] ?? specifier, context);
+  const found = await locate(own[specifier] ?? specifier, context, next);
   const typescript = /^file:.*\\.tsx?($|\\?)/.test(found.url) && !found.url.includes("/node_modules/");
   return typescript && found.format === "commonjs" ? { ...found, format: "module" } : found;
+}
+async function locate(specifier, context, next) {
+  try {
+    return await next(specifier, context);
+  } catch (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND" || !/^[a-z@]/i.test(specifier) || specifier.includes(":")) throw error;
+    return await next(specifier, { ...context, parentURL: home }).catch(() => { throw error; });
+  }
 }`;

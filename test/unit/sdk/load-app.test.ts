@@ -14,7 +14,7 @@ export const all = [defineOrchestration("hello", { run: async (ctx, name) => ctx
 const files: Record<string, string> = {
   "app.mjs": source,
   "part.ts": "export const suffix: string = '!';",
-  "typed.ts": `import { suffix } from "./part.ts";\nexport const s: string = suffix;\n${source}`,
+  "typed.ts": `import { z } from "zod";\nimport { suffix } from "./part.ts";\nexport const schema = z.string();\nexport const s: string = suffix;\n${source}`,
   "folder/app.ts": source,
   "broken.ts": "export const a: = 1;",
   "thrower.mjs": "throw new Error('no database\\nhere');",
