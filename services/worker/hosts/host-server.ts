@@ -61,14 +61,25 @@ export class HostServer {
     const controller = new AbortController();
     this.#running.set(id, controller);
     try {
-      const value = await this.#run(id, request, controller.signal);
-      const bytes = request.kind === "checkpoint" && value instanceof Uint8Array ? movable(value) : undefined;
-      this.#post({ kind: "done", id, value }, bytes);
+      this.#done(id, request, await this.#run(id, request, controller.signal));
     } catch (error) {
-      this.#post({ kind: "failed", id, error: failureOf(error, request) });
+      this.#post({ kind: "failed", id, error: failureOf(error) });
     } finally {
       this.#running.delete(id);
       this.#contexts.ended(id);
+    }
+  }
+
+  /** Functions, symbols and the like do not travel; what refuses them depends on the carrier, the words do not. */
+  #done(id: number, request: HostRequest, value: unknown): void {
+    const bytes = request.kind === "checkpoint" && value instanceof Uint8Array ? movable(value) : undefined;
+    try {
+      this.#post({ kind: "done", id, value }, bytes);
+    } catch (error) {
+      const what = "name" in request ? request.name : request.kind;
+      const why = error instanceof Error ? error.message : String(error);
+      const message = `${what} returned a value that cannot be sent: ${why}`;
+      this.#post({ kind: "failed", id, error: { code: "not_serialisable", message, retryable: false } });
     }
   }
 
@@ -211,16 +222,7 @@ function itemOf(make: () => unknown): Item {
   }
 }
 
-/** Structured cloning refuses functions and the like; the user's words for it are about the value returned. */
-function failureOf(error: unknown, request: HostRequest): Failure {
-  if (error instanceof Error && error.name === "DataCloneError") {
-    const what = "name" in request ? request.name : request.kind;
-    return {
-      code: "not_serialisable",
-      message: `${what} returned a value that cannot be sent: ${error.message}`,
-      retryable: false,
-    };
-  }
+function failureOf(error: unknown): Failure {
   const failure = toFailure(error);
   return error instanceof Fault ? { ...failure, retryable: error.kind === "transient" } : failure;
 }

@@ -8,20 +8,20 @@
  */
 import type { Attachment as Holder, SessionClaim, SessionWork, WorkerInfo } from "../../../schemas/index.ts";
 import type { AnySession, SessionView } from "../../../shared/definitions/index.ts";
-import { TimeoutError, toFailure } from "../../../shared/errors/index.ts";
+import { SessionLostError, TimeoutError, toFailure } from "../../../shared/errors/index.ts";
 import type { Lease, LossWhy } from "../../../shared/leases/index.ts";
 import type { Timer } from "../../../shared/runtime/index.ts";
-import type { RunHooks, SessionHooks } from "../hosts/index.ts";
-import { type ModelFacts, stateKey } from "../hosts/index.ts";
+import { type ModelFacts, type RunHooks, stateKey } from "../hosts/index.ts";
 import { Calls } from "./calls.ts";
 import type { Place } from "./capacity.ts";
-import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";
+import { detach, type Live } from "./detach.ts";
+import type { Ending } from "./ending.ts";
 import { EventDelivery } from "./event-delivery.ts";
-import { letGo, letGoUnmade } from "./let-go.ts";
+import { shutDown } from "./let-go.ts";
 import { Saver } from "./saver.ts";
 import { idleTimeoutOf } from "./session-options.ts";
 import { Snapshots } from "./snapshots.ts";
-import { type Housed, makeState } from "./state-maker.ts";
+import { type Housed, makeState, moveState, type StateRequest } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 export interface AttachmentInit {
@@ -33,13 +33,13 @@ export interface AttachmentInit {
   readonly kept?: Housed | undefined;
   readonly onModel: (model: ModelFacts) => void;
   /** `kept`: a clean state that may be attached again, because only the lease ran out. */
-  readonly onEnded: (attachment: Attachment, ending: Ending, kept: Housed | undefined) => void;
+  readonly onEnded: (attachment: Attachment, kept: Housed | undefined) => void;
 }
 
 type Phase =
-  | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
-  | { kind: "ready"; housed: Housed; calls: Calls; idle: Timer | undefined }
-  | { kind: "ending"; done: Promise<void> };
+  | Extract<Live, { kind: "initialising" }>
+  | (Extract<Live, { kind: "ready" }> & { idle: Timer | undefined })
+  | { kind: "ending"; done: Promise<void>; calls: Calls | undefined };
 
 export class Attachment {
   readonly claim: SessionClaim;
@@ -87,14 +87,6 @@ export class Attachment {
     return this.lease.epoch;
   }
 
-  get kind(): Phase["kind"] {
-    return this.#phase.kind;
-  }
-
-  get warm(): boolean {
-    return this.#phase.kind === "ready";
-  }
-
   info(): WorkerInfo["sessions"][number] {
     const { sessionId, type } = this.claim;
     const calls = this.#phase.kind === "ready" ? this.#phase.calls : undefined;
@@ -132,18 +124,22 @@ export class Attachment {
     }
   }
 
-  /** The keeper says that the lease is over (S7): everything stops at once. */
+  /** The keeper says that the lease is over (S7): everything stops at once, also what a planned end lets finish. */
   lost(why: LossWhy): void {
     this.#fence.abort();
+    if (this.#phase.kind === "ending") {
+      const { sessionId } = this.claim;
+      this.#phase.calls?.end(new SessionLostError({ sessionId, epoch: this.epoch, reason: "expired" }));
+    }
     void this.end({ kind: "fenced", why });
   }
 
   end(ending: Ending): Promise<void> {
-    if (this.#phase.kind === "ending") return this.#phase.done;
+    if (this.#phase.kind === "ending") return this.#phase.done; // A3
     const before = this.#phase;
     // A turn of the microtask queue later, so that the phase has changed before anything acts on the end.
-    const done = Promise.resolve().then(() => this.#finish(before, ending));
-    this.#phase = { kind: "ending", done };
+    const done = Promise.resolve().then(() => this.#detach(before, ending));
+    this.#phase = { kind: "ending", done, calls: before.kind === "ready" ? before.calls : undefined };
     return done;
   }
 
@@ -152,7 +148,11 @@ export class Attachment {
   #begin(): Phase {
     const controller = new AbortController();
     const { reporter, deps } = this.#around;
-    const claimed = reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
+    const { kept } = this.#init;
+    // A state that is there already is not claimed first: its instance hears of both at once.
+    const claimed = kept
+      ? Promise.resolve(true)
+      : reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
     const startedAt = deps.runtime.clock.monotonic();
     const made = this.#make(controller).then(
       (housed) => {
@@ -170,38 +170,32 @@ export class Attachment {
 
   async #make(controller: AbortController): Promise<Housed> {
     const { runtime, config } = this.#around.deps;
-    const { signal } = controller;
-    const { sessionId, metadata, type, attachment } = this.claim;
-    const key = stateKey(sessionId, this.epoch);
-    const { workerId } = this.#on;
-    const facts = { key, id: sessionId, type, epoch: this.epoch, attachment, workerId, metadata };
     const { maxInitMs } = config.sessions;
     const tooLong = runtime.clock.after(maxInitMs, () => {
-      const message = `init of ${type} did not finish within ${maxInitMs} ms`;
+      const message = `init of ${this.claim.type} did not finish within ${maxInitMs} ms`;
       const error = new TimeoutError({ code: "timeout", message, retryable: true });
       controller.abort(error);
       void this.end({ kind: "init_failed", error: toFailure(error) });
     });
     try {
-      const { definition } = this;
       const { kept } = this.#init;
-      const session: SessionHooks = {
-        model: this.#init.onModel,
-        gaveUp: (reason) => this.#view.abort(reason),
-      };
-      const request = {
-        claim: this.claim,
-        definition,
-        facts,
-        session,
-        hooks: this.#hooks("init"),
-        signal,
-        kept,
-      };
-      return await makeState(this.#around, request);
+      return await makeState(this.#around, { ...this.#request(controller.signal), kept });
     } finally {
       tooLong.cancel();
     }
+  }
+
+  #request(signal: AbortSignal): Omit<StateRequest, "kept"> {
+    const { claim, definition, epoch } = this;
+    const { sessionId: id, metadata, type, attachment } = claim;
+    const key = stateKey(id, epoch);
+    const { workerId } = this.#on;
+    return {
+      ...{ claim, definition, signal },
+      facts: { key, id, type, epoch, attachment, workerId, metadata },
+      session: { model: this.#init.onModel, gaveUp: (reason) => this.#view.abort(reason) },
+      hooks: this.#hooks("init"),
+    };
   }
 
   #ready(housed: Housed, initMs: number): void {
@@ -223,9 +217,7 @@ export class Attachment {
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
     this.#phase = { kind: "ready", housed, calls, idle: undefined };
-    this.#unlisten = housed.place.host.onLost(({ reason, detail }) => {
-      void this.end({ kind: "given_up", reason, detail });
-    });
+    this.#live(housed);
     this.#armIdle();
     this.#snapshots.take(definition, housed.state);
     const { warm, restored } = housed;
@@ -238,6 +230,19 @@ export class Attachment {
     void reporter.session(claim, { kind: "activated", on: this.#on, initMs, warm, restored }, this.#mayTell);
   }
 
+  /** Follows the host the state lives in. */
+  #live({ place }: Housed): void {
+    this.#unlisten();
+    const stopHearing = place.host.onLost(({ reason, detail }) => {
+      void this.end({ kind: "given_up", reason, detail });
+    });
+    const stopRetiring = place.onRetire((why) => void this.#recycle(why));
+    this.#unlisten = () => {
+      stopHearing();
+      stopRetiring();
+    };
+  }
+
   /** After each run, before the next: the only moment to save the state or to look at it. */
   #ran(): void {
     if (this.#phase.kind !== "ready") return;
@@ -245,13 +250,54 @@ export class Attachment {
     const { definition } = this;
     this.#snapshots.take(definition, housed.state);
     const every = definition?.checkpoint ? definition.options.checkpointEvery : undefined;
-    if (every !== undefined && this.#saver.since(calls.done) >= every) void this.#checkpoint(housed, calls);
+    if (every !== undefined && this.#saver.since(calls.done) >= every) void this.#checkpoint();
+    housed.place.ran();
   }
 
-  async #checkpoint({ state }: Housed, calls: Calls): Promise<void> {
-    const goOn = await calls.hold();
+  async #checkpoint(): Promise<void> {
+    await this.#between((housed, calls) => this.#saver.save(housed.state, calls.done));
+  }
+
+  /**
+   * The host is to go. A state that can be saved moves to another one under the same right, and nobody notices;
+   * another one is given up where its instance can have it made anew; the rest stay until they are closed.
+   */
+  async #recycle(why: string): Promise<void> {
+    const { definition, claim } = this;
+    if (definition?.checkpoint) {
+      await this.#between((housed, calls) => this.#move(housed, calls));
+    } else if (claim.onLost !== undefined && claim.onLost !== "fail") {
+      await this.end({ kind: "given_up", reason: "recycled", detail: why });
+    }
+  }
+
+  async #move(from: Housed, calls: Calls): Promise<void> {
+    const { timing, deps } = this.#around;
     try {
-      if (this.#phase.kind === "ready" && !calls.ended) await this.#saver.save(state, calls.done);
+      const housed = await moveState(this.#around, from, this.#request(this.#fence.signal));
+      if (this.#phase.kind === "ready") {
+        this.#phase.housed = housed;
+        calls.moveTo(housed.state);
+        this.#live(housed);
+      } else {
+        housed.place.leave({ suspect: true }); // ended meanwhile: it goes with its host
+        return;
+      }
+      await shutDown(from, { hooks: this.#hooks("shutdown"), closeMs: timing.closeMs });
+      from.place.leave();
+    } catch (error) {
+      const { code, message } = toFailure(error);
+      const where = `moving session ${this.claim.sessionId} to another host`;
+      deps.runtime.announce({ kind: "fault", where, code, message, error });
+    }
+  }
+
+  /** Runs something on the state while no code of the session does. */
+  async #between(act: (housed: Housed, calls: Calls) => Promise<unknown>): Promise<void> {
+    if (this.#phase.kind !== "ready") return;
+    const goOn = await this.#phase.calls.hold();
+    try {
+      if (this.#phase.kind === "ready") await act(this.#phase.housed, this.#phase.calls);
     } finally {
       goOn();
     }
@@ -272,86 +318,13 @@ export class Attachment {
     this.#phase.idle = undefined;
   }
 
-  async #finish(before: Exclude<Phase, { kind: "ending" }>, ending: Ending): Promise<void> {
-    const { deps } = this.#around;
-    const { sessionId, type } = this.claim;
-    const reason = abortReason(ending, { sessionId, epoch: this.epoch, workerId: this.#on.workerId });
+  async #detach(before: Exclude<Phase, { kind: "ending" }>, ending: Ending): Promise<void> {
+    const { claim, lease, definition } = this;
     this.#unlisten();
     if (before.kind === "ready") before.idle?.cancel();
-    const kept = await this.#letGo(before, ending, reason);
-    if (await this.#release(ending)) await this.#tell(ending);
-    deps.runtime.announce({
-      kind: "session.detached",
-      ...{ sessionId, type, epoch: this.epoch, ...describeEnding(ending) },
-    });
-    this.#init.onEnded(this, ending, kept);
-  }
-
-  async #letGo(before: Exclude<Phase, { kind: "ending" }>, ending: Ending, reason: Error) {
     const hooks = this.#hooks("shutdown");
-    const closeMs = this.#around.timing.closeMs;
-    if (before.kind === "initialising") {
-      before.controller.abort(reason);
-      await letGoUnmade(before.made, { hooks, closeMs });
-      return undefined;
-    }
-    const { calls, housed } = before;
-    // Only the lease is gone and the state is as good as before: it may be attached again (S14).
-    if (ending.kind === "fenced" && ending.why === "expired" && !calls.dirty) {
-      calls.end(reason);
-      return housed;
-    }
-    const finishMs = isPlanned(ending) ? this.#around.deps.config.drainTimeoutMs : 0;
-    await letGo(housed, {
-      calls,
-      reason,
-      hooks,
-      finishMs,
-      // Nobody waits again for what has been waited for too long.
-      closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
-      save: isPlanned(ending) && this.definition?.checkpoint !== undefined ? this.#saver : undefined,
-    });
-    return undefined;
-  }
-
-  /** True where this act removed the lease: then it is on us to tell (A3). */
-  async #release(ending: Ending): Promise<boolean> {
-    if (ending.kind === "fenced") return false;
-    const { leases, runtime } = this.#around.deps;
-    try {
-      return (await leases.release(this.lease)) === "released";
-    } catch (error) {
-      // It runs out by itself, and the watcher tells.
-      const { code, message } = toFailure(error);
-      runtime.announce({ kind: "fault", where: `release of ${this.lease.key}`, code, message, error });
-      return false;
-    }
-  }
-
-  async #tell(ending: Ending): Promise<void> {
-    const { reporter, checkpoints, deps, timing } = this.#around;
-    const { epoch, claim } = this;
-    const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
-    const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
-    switch (ending.kind) {
-      case "closed":
-        if (this.definition?.checkpoint) await checkpoints.removeAll(claim.sessionId);
-        return;
-      case "parked":
-        await reporter.session(claim, { kind: "parked", epoch }, mayTell);
-        return;
-      case "init_failed":
-        await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
-        return;
-      case "given_up": {
-        const { reason, detail } = ending;
-        const why = detail === undefined ? { reason } : { reason, detail };
-        await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
-        return;
-      }
-      case "fenced":
-        return;
-    }
+    const one = { around: this.#around, claim, lease, definition, saver: this.#saver, hooks };
+    this.#init.onEnded(this, await detach(one, before, ending));
   }
 
   #hooks(name: string): RunHooks {

@@ -55,11 +55,12 @@ const remembered = 1024;
 
 export class Calls {
   readonly #init: CallsInit;
+  #state: HostSession;
   readonly #queue: CallQueue;
   readonly #concurrency: number;
   readonly #seen = new Seen(remembered);
   readonly #running = new Map<string, Running>();
-  readonly #quiet = new Set<() => void>();
+  readonly #changes = new Set<() => void>();
   #units = 0;
   #asked = 0;
   #untold = 0;
@@ -70,6 +71,7 @@ export class Calls {
 
   constructor(init: CallsInit) {
     this.#init = init;
+    this.#state = init.state;
     this.#concurrency = Math.max(1, init.definition?.options.concurrency ?? 1);
     this.#queue = new CallQueue(({ call, task }) =>
       call ? batchRuleOf(init.definition, task.name) : undefined,
@@ -119,17 +121,23 @@ export class Calls {
     this.#settled();
   }
 
-  /** Starts nothing new until the release; resolves when nothing runs. */
+  /** Starts nothing new until the release, which counts as running code; resolves when nothing else runs. */
   async hold(): Promise<() => void> {
     this.#holding++;
-    while (this.#units > 0) await new Promise<void>((resolve) => this.#quiet.add(resolve));
+    while (this.#units > 0) await this.#change();
     let held = true;
     return () => {
       if (!held) return;
       held = false;
       this.#holding--;
       this.#pump();
+      this.#settled();
     };
+  }
+
+  /** The state lives elsewhere now. Only while nothing runs. */
+  moveTo(state: HostSession): void {
+    this.#state = state;
   }
 
   /** Drops what waits, aborts what runs. */
@@ -149,7 +157,11 @@ export class Calls {
 
   /** Resolves when no user code runs (C2). */
   async over(): Promise<void> {
-    while (this.#units > 0) await new Promise<void>((resolve) => this.#quiet.add(resolve));
+    while (this.#units > 0 || this.#holding > 0) await this.#change();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#changes.add(resolve));
   }
 
   #pump(): void {
@@ -188,16 +200,14 @@ export class Calls {
   }
 
   #settled(): void {
-    if (this.#units === 0) {
-      for (const resolve of this.#quiet) resolve();
-      this.#quiet.clear();
-    }
+    for (const resolve of this.#changes) resolve();
+    this.#changes.clear();
     if (this.quiet && !this.#ended) this.#init.onQuiet();
   }
 
   async #runUnit(calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
     const [first] = calls;
-    const { state } = this.#init;
+    const state = this.#state;
     const { name } = first.task;
     if (!first.call) {
       await this.#runOne(first, (facts, input, signal, hooks) =>
@@ -214,7 +224,8 @@ export class Calls {
   }
 
   async #runBatch(calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
-    const { deps, state, session } = this.#init;
+    const { deps, session } = this.#init;
+    const state = this.#state;
     const { clock } = deps.runtime;
     const { name } = calls[0].task;
     const members: RunHooks[] = [];
@@ -268,7 +279,12 @@ export class Calls {
         code({ ...factsOf(task), lastHeartbeat: ctx.lastHeartbeat }, input, controller.signal, {
           heartbeat: (details) => ctx.heartbeat(details),
           write: (chunk) => ctx.stream.write(chunk),
-          log: (level, message, fields) => ctx.log[level](message, fields),
+          log: (level, message, fields) =>
+            announce({
+              kind: "work.log",
+              ...{ instanceId: task.instanceId, name: task.name, of: task.of, attempt: task.attempt },
+              ...{ sessionId: session.id, level, message, ...(fields ? { fields } : {}) },
+            }),
         }),
       ...(definition ? {} : { session }),
       controller,

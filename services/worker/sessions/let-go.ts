@@ -53,7 +53,7 @@ export async function letGoUnmade(made: Promise<Housed | undefined>, wait: Wait)
 }
 
 /** Its own errors concern nobody any more, and a host that is gone has no state to shut down. */
-async function shutDown({ state }: Housed, { hooks, closeMs }: Wait): Promise<void> {
+export async function shutDown({ state }: Housed, { hooks, closeMs }: Wait): Promise<void> {
   const done = state.shutdown(hooks).catch((error: unknown) => {
     hooks.log?.(
       "warn",

@@ -1,15 +1,16 @@
 /** The sessions of a worker: claims them, holds them, serves their calls, gives them back. */
-import { bareSessionType, type SessionWork } from "../../../schemas/index.ts";
+import { bareSessionType } from "../../../schemas/index.ts";
 import { once } from "../../../shared/runtime/index.ts";
 import type { SessionLoad, SessionPart } from "../deps.ts";
 import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
-import type { Attachment } from "./attachment.ts";
+import type { Attachment, AttachmentInit } from "./attachment.ts";
 import { Capacity } from "./capacity.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Claims } from "./claims.ts";
-import type { Ending } from "./ending.ts";
 import { Fleet } from "./fleet.ts";
+import { HeldSessions } from "./held-sessions.ts";
+import { Reattach } from "./reattach.ts";
 import { Reporter } from "./reporter.ts";
 import { type SessionDeps, timingOf } from "./session-deps.ts";
 import { maxPerWorkerOf } from "./session-options.ts";
@@ -28,8 +29,8 @@ export class SessionService implements SessionPart {
   readonly #claims: Claims;
   readonly #feed: WorkFeed;
   readonly #warmth: Warmth;
-  /** By lease key: two attachments of one session may overlap while the older one ends (S3). */
-  readonly #held = new Map<string, Attachment>();
+  readonly #held = new HeldSessions();
+  readonly #reattach: Reattach;
   #unlisten: () => void = () => undefined;
 
   constructor(deps: SessionDeps) {
@@ -58,18 +59,21 @@ export class SessionService implements SessionPart {
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
     };
     this.#fleet = new Fleet(deps, this.#types, () => this.load());
-    const taker = new Taker(this.#around, this.#capacity, (attachment) => this.#attached(attachment), {
+    const onAttached = (attachment: Attachment) => this.#attached(attachment);
+    const callbacks: Pick<AttachmentInit, "onModel" | "onEnded"> = {
       onModel: (model) => this.#warmth.loaded(model),
-      onEnded: (attachment, ending, kept) => this.#ended(attachment, ending, kept),
-    });
+      onEnded: (attachment, kept) => this.#ended(attachment, kept),
+    };
+    const taker = new Taker(this.#around, this.#capacity, onAttached, callbacks);
+    this.#reattach = new Reattach(this.#around, onAttached, callbacks);
     this.#claims = new Claims({
       ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker },
     });
-    this.#feed = new WorkFeed(deps, timing, (sessionId, work) => this.#work(sessionId, work));
+    this.#feed = new WorkFeed(deps, timing, (sessionId, work) => this.#held.receive(sessionId, work));
   }
 
   async start(): Promise<void> {
-    this.#unlisten = this.#deps.leases.onLost((lease, why) => this.#held.get(lease.key)?.lost(why));
+    this.#unlisten = this.#deps.leases.onLost((lease, why) => this.#held.lost(lease, why));
     await this.#feed.start();
     await this.#claims.start();
   }
@@ -78,9 +82,8 @@ export class SessionService implements SessionPart {
   drain = once(async () => {
     this.#fleet.draining = true;
     await this.#claims.stop();
-    await Promise.all(
-      [...this.#held.values()].map((held) => held.end({ kind: "given_up", reason: "drained" })),
-    );
+    await this.#reattach.stop();
+    await Promise.all(this.#held.all().map((held) => held.end({ kind: "given_up", reason: "drained" })));
   });
 
   stop = once(async () => {
@@ -93,7 +96,7 @@ export class SessionService implements SessionPart {
   load(): SessionLoad {
     const { slots } = this.#around;
     const capacity = this.#capacity;
-    const held = [...this.#held.values()];
+    const held = this.#held.all();
     const perType = this.#types.map((type) => {
       const max = capacity.maxOf(type);
       return [type, { used: capacity.usedBy(type), max }] as const;
@@ -111,25 +114,20 @@ export class SessionService implements SessionPart {
   }
 
   #attached(attachment: Attachment): void {
-    this.#held.set(attachment.lease.key, attachment);
+    this.#held.add(attachment);
     // Lost between the claim's answer and now: nobody else will tell it.
     if (!this.#deps.leases.isHeld(attachment.lease)) attachment.lost("expired");
+    else if (this.#fleet.draining) void attachment.end({ kind: "given_up", reason: "drained" });
   }
 
-  #ended(attachment: Attachment, _ending: Ending, _kept: Housed | undefined): void {
-    this.#held.delete(attachment.lease.key);
+  #ended(attachment: Attachment, kept: Housed | undefined): void {
+    this.#held.remove(attachment);
     this.#warmth.left(attachment);
+    if (kept) {
+      this.#reattach.begin(attachment, kept);
+      return;
+    }
     attachment.capacity.free();
     this.#claims.roomChanged();
-  }
-
-  #work(sessionId: string, work: SessionWork): boolean {
-    const epoch = work.kind === "event" ? undefined : work.epoch;
-    let found: Attachment | undefined;
-    for (const held of this.#held.values()) {
-      if (held.claim.sessionId !== sessionId || (epoch !== undefined && held.epoch !== epoch)) continue;
-      if (!found || held.epoch > found.epoch) found = held;
-    }
-    return found?.receive(work) ?? false;
   }
 }

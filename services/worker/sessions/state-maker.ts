@@ -24,19 +24,37 @@ export interface StateRequest {
   readonly kept: Housed | undefined;
 }
 
+/** The same state in another host of its kind, by way of a checkpoint. The old one is left as it was. */
+export async function moveState(
+  around: Surroundings,
+  from: Housed,
+  request: Omit<StateRequest, "kept">,
+): Promise<Housed> {
+  const bytes = await from.state.checkpoint();
+  return makeIn(around, { ...request, kept: undefined }, bytes);
+}
+
 export async function makeState(around: Surroundings, request: StateRequest): Promise<Housed> {
-  const { claim, definition, facts, session, hooks, signal, kept } = request;
+  const { claim, definition, facts, session, kept } = request;
   if (kept) {
     await kept.state.adopt(facts, session);
     return { ...kept, warm: true, restored: false };
   }
+  const { restore } = claim;
+  const bytes = restore && definition?.restore ? await around.checkpoints.load(restore) : undefined;
+  return makeIn(around, request, bytes);
+}
+
+async function makeIn(
+  around: Surroundings,
+  { claim, definition, facts, session, hooks, signal }: StateRequest,
+  restore: Uint8Array | undefined,
+): Promise<Housed> {
   const place = await around.hosts.acquire(definition, signal);
   try {
     const state = new HostSession(place.host, facts, session);
     const { payloads } = around.deps;
     const config = claim.config === undefined ? undefined : await payloads.unwrap(claim.config);
-    const restore =
-      claim.restore && definition?.restore ? await around.checkpoints.load(claim.restore) : undefined;
     await state.init({ config, restore }, { signal, hooks });
     return { state, place, warm: false, restored: restore !== undefined };
   } catch (error) {

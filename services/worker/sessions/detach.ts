@@ -1,0 +1,112 @@
+/**
+ * The end of an attachment, in order: the code, the state, the lease, the word to the instance. Where a step takes too
+ * long the next one follows all the same; what is not told here is found out by the watcher.
+ */
+import type { SessionClaim } from "../../../schemas/index.ts";
+import type { AnySession } from "../../../shared/definitions/index.ts";
+import { toFailure } from "../../../shared/errors/index.ts";
+import type { Lease } from "../../../shared/leases/index.ts";
+import type { RunHooks } from "../hosts/index.ts";
+import type { Calls } from "./calls.ts";
+import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";
+import { letGo, letGoUnmade } from "./let-go.ts";
+import type { Saver } from "./saver.ts";
+import type { Housed } from "./state-maker.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** What there is to end. */
+export type Live =
+  | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
+  | { kind: "ready" /** Another one once the state has moved. */; housed: Housed; calls: Calls };
+
+export interface Detaching {
+  readonly around: Surroundings;
+  readonly claim: SessionClaim;
+  readonly lease: Lease;
+  readonly definition: AnySession | undefined;
+  readonly saver: Saver;
+  readonly hooks: RunHooks;
+}
+
+/** Returns a clean state that outlived its lease and may be attached again (S14). */
+export async function detach(one: Detaching, live: Live, ending: Ending): Promise<Housed | undefined> {
+  const { around, claim, lease } = one;
+  const { sessionId, type } = claim;
+  const { epoch } = lease;
+  const { workerId } = around.deps.identity;
+  const reason = abortReason(ending, { sessionId, epoch, workerId });
+  const kept = await endState(one, live, ending, reason);
+  if (await release(one, ending)) await tell(one, ending);
+  const why = describeEnding(ending);
+  around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
+  return kept;
+}
+
+async function endState(
+  { around, definition, saver, hooks }: Detaching,
+  live: Live,
+  ending: Ending,
+  reason: Error,
+): Promise<Housed | undefined> {
+  const { closeMs } = around.timing;
+  if (live.kind === "initialising") {
+    live.controller.abort(reason);
+    await letGoUnmade(live.made, { hooks, closeMs });
+    return undefined;
+  }
+  const { calls, housed } = live;
+  if (ending.kind === "fenced" && ending.why === "expired" && !calls.dirty) {
+    calls.end(reason);
+    return housed;
+  }
+  const planned = isPlanned(ending);
+  await letGo(housed, {
+    ...{ calls, reason, hooks },
+    finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
+    // Nobody waits again for what has been waited for too long.
+    closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
+    save: planned && definition?.checkpoint ? saver : undefined,
+  });
+  return undefined;
+}
+
+/** True where this act removed the lease: then it is on us to tell (A3). */
+async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
+  if (ending.kind === "fenced") return false;
+  const { leases, runtime } = around.deps;
+  try {
+    return (await leases.release(lease)) === "released";
+  } catch (error) {
+    // It runs out by itself, and the watcher tells.
+    const { code, message } = toFailure(error);
+    runtime.announce({ kind: "fault", where: `release of ${lease.key}`, code, message, error });
+    return false;
+  }
+}
+
+async function tell({ around, claim, lease, definition }: Detaching, ending: Ending): Promise<void> {
+  const { reporter, checkpoints, deps, timing } = around;
+  const { clock } = deps.runtime;
+  const giveUpAt = clock.monotonic() + timing.tellMs;
+  const mayTell = () => clock.monotonic() < giveUpAt;
+  const { epoch } = lease;
+  switch (ending.kind) {
+    case "closed":
+      if (definition?.checkpoint) await checkpoints.removeAll(claim.sessionId);
+      return;
+    case "parked":
+      await reporter.session(claim, { kind: "parked", epoch }, mayTell);
+      return;
+    case "init_failed":
+      await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
+      return;
+    case "given_up": {
+      const { reason, detail } = ending;
+      const why = detail === undefined ? { reason } : { reason, detail };
+      await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
+      return;
+    }
+    case "fenced":
+      return;
+  }
+}

@@ -1,0 +1,137 @@
+/** Session types for tests of hosts: what they do is told by their calls. */
+import { spawn } from "node:child_process";
+import { isMainThread, threadId } from "node:worker_threads";
+import { call, defineSession } from "../../../shared/definitions/index.ts";
+import { NonRetryableError } from "../../../shared/errors/index.ts";
+
+interface State {
+  id: string;
+  count: number;
+}
+
+const calls = () => ({
+  where: call({
+    run: (_state: State) => ({ pid: process.pid, threadId, isMainThread, omp: process.env.OMP_NUM_THREADS }),
+  }),
+  count: call({ run: (state: State, by: number) => (state.count += by) }),
+  crash: call({
+    run: (_state: State, code: number): Promise<never> => {
+      process.stderr.write("the model is on fire\n");
+      setTimeout(() => process.exit(code), 20);
+      return new Promise(() => undefined);
+    },
+  }),
+  throwLater: call({
+    run: (_state: State): Promise<never> => {
+      setTimeout(() => {
+        throw new Error("nobody catches this");
+      }, 10);
+      return new Promise(() => undefined);
+    },
+  }),
+  block: call({
+    run: (_state: State, ms: number) => {
+      const until = Date.now() + ms;
+      while (Date.now() < until);
+      return "done";
+    },
+  }),
+  fail: call({
+    run: (_state: State): string => {
+      throw new NonRetryableError("as asked", { code: "asked_for", details: { a: 1 } });
+    },
+  }),
+  weird: call({ run: (_state: State) => ({ fn: () => 1 }) }),
+  stream: call({
+    run: async (_state: State, n: number, ctx) => {
+      for (let i = 0; i < n; i++) await ctx.stream.write({ i });
+      ctx.heartbeat({ at: n });
+      ctx.log.info("streamed", { n });
+      return n;
+    },
+  }),
+  wait: call({
+    run: (_state: State, _input: unknown, ctx) =>
+      new Promise<string>((resolve) => ctx.signal.addEventListener("abort", () => resolve("aborted"))),
+  }),
+  next: call({
+    run: async (_state: State, _input: unknown, ctx) => {
+      for await (const event of ctx.session.events) return event;
+      return undefined;
+    },
+  }),
+  /** A process of its own that ignores SIGTERM; returns its pid. */
+  child: call({
+    run: (_state: State) => {
+      const child = spawn("/bin/sh", ["-c", "trap '' TERM; while :; do sleep 1; done"], { stdio: "ignore" });
+      return child.pid;
+    },
+  }),
+  giveUp: call({
+    run: (_state: State, reason: string, ctx) => {
+      ctx.session.abort(reason);
+      return "asked";
+    },
+  }),
+});
+
+const state = (id: string): State => ({ id, count: 0 });
+const quickPing = { pingInterval: 100, pingTimeout: 200, maxMissed: 2, killGrace: 200 } as const;
+
+export const threaded = defineSession<State, ReturnType<typeof calls>>("threaded", {
+  isolation: "thread",
+  host: { sessionsPerHost: 2 },
+  init: (ctx) => {
+    ctx.reportModel({ name: "tiny", device: "cpu", loadMs: 1 });
+    return state(ctx.session.id);
+  },
+  calls: calls(),
+});
+
+export const hangingThread = defineSession<State, ReturnType<typeof calls>>("hanging-thread", {
+  isolation: "thread",
+  host: quickPing,
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+});
+
+export const processed = defineSession<State, ReturnType<typeof calls>>("processed", {
+  isolation: "process",
+  host: { killGrace: 300 },
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+});
+
+export const hangingProcess = defineSession<State, ReturnType<typeof calls>>("hanging-process", {
+  isolation: "process",
+  host: quickPing,
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+});
+
+const encode = (value: State): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+const decode = (bytes: Uint8Array): State => JSON.parse(new TextDecoder().decode(bytes));
+
+export const recycledByMove = defineSession<State, ReturnType<typeof calls>>("recycled-by-move", {
+  isolation: "process",
+  host: { maxCalls: 3, killGrace: 300 },
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+  checkpoint: (value) => encode(value),
+  restore: (_ctx, _config, bytes) => decode(bytes),
+});
+
+export const recycledByLoss = defineSession<State, ReturnType<typeof calls>>("recycled-by-loss", {
+  isolation: "thread",
+  host: { maxCalls: 3, sessionsPerHost: 1 },
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+});
+
+export const saved = defineSession<State, ReturnType<typeof calls>>("saved", {
+  checkpointEvery: 2,
+  init: (ctx) => state(ctx.session.id),
+  calls: calls(),
+  checkpoint: (value) => encode(value),
+  restore: (_ctx, _config, bytes) => decode(bytes),
+});
