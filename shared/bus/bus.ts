@@ -175,7 +175,7 @@ export interface Bus {
     consumer: string,
     options: { expiresMs: number; signal?: AbortSignal },
   ): Promise<Delivery | undefined>;
-  /** Live view without acknowledgements: existing last-per-subject messages first if asked, then everything new. */
+  /** Live view without acknowledgements: existing last-per-subject messages first if asked, then everything new. Not of work queues. */
   tail(
     stream: string,
     filter: string,

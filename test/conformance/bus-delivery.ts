@@ -279,5 +279,11 @@ export function delivery(rig: () => BusRig): void {
         bus.tail(fresh("NONE"), ">", { existing: true, onMessage: () => undefined }),
       ).rejects.toMatchObject({ code: "no_stream" });
     });
+
+    it("has no views of a work queue", async () => {
+      const { stream } = await queue();
+      const looking = bus.tail(stream, `${stream}.>`, { existing: true, onMessage: () => undefined });
+      await expect(looking).rejects.toMatchObject({ name: "Fault", kind: "bug" });
+    });
   });
 }

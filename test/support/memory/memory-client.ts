@@ -152,7 +152,7 @@ export class MemoryBus implements Bus {
   }
 
   async *lastPerSubject(stream: string, filter: string): AsyncGenerator<StoredMessage, void, undefined> {
-    yield* await this.#state.ask(() => this.#named(stream).lastPerSubject(filter));
+    yield* await this.#state.ask(() => this.#viewable(stream).lastPerSubject(filter));
   }
 
   deleteMessage(stream: string, seq: number): Promise<boolean> {
@@ -228,7 +228,7 @@ export class MemoryBus implements Bus {
   async tail(stream: string, filter: string, options: TailOptions): Promise<Stoppable> {
     const { clock, fate, tails } = this.#broker;
     const tail = await this.#state.ask(
-      () => new MemoryTail(this.#state, clock, fate, this.#named(stream), filter, options),
+      () => new MemoryTail(this.#state, clock, fate, this.#viewable(stream), filter, options),
     );
     this.#tails.add(tail);
     tails.set(tail, stream);
@@ -345,6 +345,13 @@ export class MemoryBus implements Bus {
     const stream = this.#broker.streams.get(name);
     if (!stream) throw noStream(name);
     return stream;
+  }
+
+  /** The server has only explicit acknowledgements for work queues: there are no views of them. */
+  #viewable(name: string): MemoryStream {
+    const stream = this.#named(name);
+    if (stream.spec.retention === "limits") return stream;
+    throw new Fault("bug", { code: "nats_error", message: `${name} is a work queue: it has no views` });
   }
 
   #consumer(stream: string, name: string): MemoryConsumer {
