@@ -142,6 +142,8 @@ export class LiveInstance {
       }
       break;
     }
+    // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
+    if (this.#options.signal.aborted) return;
     for (const { delivery } of batch) {
       if (!delivery) continue;
       delivery.ack();
