@@ -12,7 +12,7 @@ import type { Client } from "../../shared/sdk/index.ts";
 import { Audit } from "./audit.ts";
 import { type GatewayConfig, requireTokens } from "./config.ts";
 import { DeadLetters } from "./dead-letters.ts";
-import { Engine } from "./engine.ts";
+import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
 import { Broadcast } from "./live/broadcast.ts";
 import { parseBody } from "./live/bucket-tail.ts";
@@ -67,7 +67,7 @@ export class Gateway implements Service {
       bus,
       names,
       client: options.client,
-      engine: new Engine(bus, names, options.history),
+      histories: new Histories(bus, names, options.history),
       live: this.#live,
       streams: this.#streams,
       dead: new DeadLetters(bus, names),

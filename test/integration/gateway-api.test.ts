@@ -178,7 +178,7 @@ describe("sessions and workers over HTTP", () => {
     await put.worker({ workerId: "w2-a" });
     await eventually(async () => (await gateway.get("/api/workers/w2-a")).ok, "w2-a");
     const silent = await gateway.post("/api/workers/w2-a/drain", {});
-    expect(silent.status).toBe(503);
+    expect(silent.status).toBe(504);
     const asked: string[] = [];
     const listening = await gateway.bus.subscribe(names.workerControl("w2-a"), {}, (message) => {
       asked.push(Buffer.from(message.body).toString());

@@ -94,7 +94,7 @@ export function gatewayApp(options: AppOptions): Hono {
     "/api/events",
     serveEvents({
       broadcast: options.broadcast,
-      engine: parts.engine,
+      histories: parts.histories,
       overview: parts.overview,
       admit,
       busConnected: server.busConnected,

@@ -3,7 +3,7 @@ import type { Context, Handler } from "hono";
 import { stream } from "hono/streaming";
 import { z } from "zod";
 import { InstanceId } from "../../../schemas/index.ts";
-import type { Engine } from "../engine.ts";
+import type { Histories } from "../histories.ts";
 import { type Broadcast, type Topic, topics } from "../live/broadcast.ts";
 import type { Overview } from "../live/overview.ts";
 import { Problem } from "./problem.ts";
@@ -20,7 +20,7 @@ const Query = z.object({
 
 export interface EventSource {
   broadcast: Broadcast;
-  engine: Engine;
+  histories: Histories;
   overview(): Promise<Overview>;
   admit(c: Context): void;
   busConnected(): boolean;
@@ -76,7 +76,7 @@ async function watchInstance(
 ): Promise<() => void> {
   if (instanceId === undefined || !source.busConnected()) return () => undefined;
   let pending: NodeJS.Timeout | undefined;
-  const stop = await source.engine.onChange(instanceId, () => {
+  const stop = await source.histories.onChange(instanceId, () => {
     pending ??= setTimeout(() => {
       pending = undefined;
       onChange();

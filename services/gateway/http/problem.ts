@@ -71,7 +71,12 @@ export const unknownOutcome = (): Problem =>
 const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   not_found: 404,
   instance_not_found: 404,
+  session_not_found: 404,
   instance_ended: 409,
+  session_unheld: 409,
+  session_unusable: 409,
+  session_lost: 409,
+  worker_not_found: 504,
   payload_too_large: 413,
   timeout: 504,
 };

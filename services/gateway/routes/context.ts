@@ -5,7 +5,7 @@ import type { Client } from "../../../shared/sdk/index.ts";
 import type { Audit } from "../audit.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { DeadLetters } from "../dead-letters.ts";
-import type { Engine } from "../engine.ts";
+import type { Histories } from "../histories.ts";
 import type { LiveView } from "../live/live-view.ts";
 import type { Overview } from "../live/overview.ts";
 import type { StreamWatch } from "../live/stream-watch.ts";
@@ -16,7 +16,7 @@ export interface GatewayParts {
   bus: Bus;
   names: Subjects;
   client: Client;
-  engine: Engine;
+  histories: Histories;
   live: LiveView;
   streams: StreamWatch;
   dead: DeadLetters;

@@ -63,7 +63,7 @@ const ListQuery = z.object({
   cursor: z.string().refine(isCursor, "is not a cursor of this list").optional(),
 });
 
-export function instanceRoutes({ client, engine, live }: GatewayParts): RouteSpec[] {
+export function instanceRoutes({ client, histories, live }: GatewayParts): RouteSpec[] {
   return [
     route({
       id: "startOrchestration",
@@ -130,7 +130,7 @@ export function instanceRoutes({ client, engine, live }: GatewayParts): RouteSpe
       }),
       answer: HistoryPage,
       async act({ params, query }) {
-        const commits = await engine.history(params.id);
+        const commits = await histories.read(params.id);
         if (query.download === "true") {
           return new Reply(downloadedHistory(params.id, commits), {
             "content-disposition": `attachment; filename="${params.id}.history.json"`,
@@ -165,7 +165,7 @@ export function instanceRoutes({ client, engine, live }: GatewayParts): RouteSpe
       params: z.object({ id: InstanceId, sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
       answer: BlobValue,
       async act({ params }) {
-        return { value: await engine.blob(params.id, params.sha256) };
+        return { value: await histories.blob(params.id, params.sha256) };
       },
     }),
     route({

@@ -1,9 +1,6 @@
 import { z } from "zod";
-import { SessionId } from "../../../schemas/index.ts";
-import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/subjects.ts";
-import { readLease } from "../../../shared/leases/index.ts";
-import { explain } from "../../../shared/sessions/explain.ts";
-import { notFound, Problem } from "../http/problem.ts";
+import { Name, SessionId } from "../../../schemas/index.ts";
+import { notFound } from "../http/problem.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import { SessionRow } from "../live/rows.ts";
 import type { GatewayParts } from "./context.ts";
@@ -15,22 +12,10 @@ export const SessionAccepted = z.strictObject({ ok: z.literal(true), sessionId: 
 
 const ofSession = z.object({ id: SessionId });
 
-export function sessionRoutes({ engine, live, runtime, bus, names }: GatewayParts): RouteSpec[] {
+export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
   const known = (id: string) => {
     const row = live.session(id);
     if (!row) throw notFound("session", id);
-    return row;
-  };
-  const held = (id: string) => {
-    const row = known(id);
-    if (row.workerId === undefined || !["claimed", "active", "rebuilding"].includes(row.phase)) {
-      throw new Problem({
-        status: 409,
-        code: "session_unheld",
-        message: `nobody holds session ${id} (it is ${row.phase})`,
-        hint: "Only a held session can be taken from its holder.",
-      });
-    }
     return row;
   };
   return [
@@ -85,13 +70,8 @@ export function sessionRoutes({ engine, live, runtime, bus, names }: GatewayPart
       params: ofSession,
       answer: SessionExplained,
       async act({ params }) {
-        const { lease: _, work: __, ...record } = known(params.id);
-        const bucket = names.bucket("leases");
-        const key = bucketSubject(bucket, leaseKeys.session(params.id, record.attachment));
-        const last = await bus.last(bucketStream(bucket), key);
-        const look = last ? readLease(last) : ({ kind: "none" } as const);
-        const sentences = explain({ v: 1, ...record }, live.workers(), look, runtime.clock.now());
-        return { sessionId: params.id, sentences };
+        const { explanation } = await client.sessions.describe(params.id);
+        return { sessionId: params.id, sentences: explanation };
       },
     }),
     route({
@@ -107,7 +87,24 @@ export function sessionRoutes({ engine, live, runtime, bus, names }: GatewayPart
       status: 202,
       audit: ({ params }) => ({ target: params.id }),
       async act({ params, body }) {
-        await engine.evict(held(params.id), body.reason);
+        await client.sessions.evict(params.id, body.reason);
+        return { ok: true as const, sessionId: params.id };
+      },
+    }),
+    route({
+      id: "sendToSession",
+      method: "post",
+      path: "/api/sessions/:id/send/:event",
+      tag,
+      summary: "Send something to the session's live state, where its code listens to ctx.session.events",
+      role: "operator",
+      params: z.object({ id: SessionId, event: Name }),
+      body: z.strictObject({ payload: z.unknown() }),
+      answer: SessionAccepted,
+      status: 202,
+      audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),
+      async act({ params, body }) {
+        await client.sessions.send(params.id, params.event, body.payload);
         return { ok: true as const, sessionId: params.id };
       },
     }),

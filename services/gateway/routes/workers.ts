@@ -12,7 +12,7 @@ export const WorkerAccepted = z.strictObject({ ok: z.literal(true), workerId: Wo
 
 const ofWorker = z.object({ id: WorkerId });
 
-export function workerRoutes({ engine, live }: GatewayParts): RouteSpec[] {
+export function workerRoutes({ client, live }: GatewayParts): RouteSpec[] {
   const known = (id: string) => {
     const info = live.worker(id);
     if (!info) throw notFound("worker", id);
@@ -54,7 +54,7 @@ export function workerRoutes({ engine, live }: GatewayParts): RouteSpec[] {
       audit: ({ params }) => ({ target: params.id }),
       async act({ params }) {
         known(params.id);
-        await engine.drain(params.id);
+        await client.workers.drain(params.id);
         return { ok: true as const, workerId: params.id };
       },
     }),
