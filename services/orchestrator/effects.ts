@@ -49,7 +49,8 @@ export async function publishEffects(
       effect.kind !== "unschedule" && !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
   );
   await Promise.all(first.map(publish));
-  // Last: while a schedule is there, its firing repairs what a crash left undone.
+  // Last, and only if all is out: while a schedule is there, its firing repairs what was left undone (T3).
+  if (target.outbox.signal.aborted) return;
   await Promise.all(effects.map((effect) => (effect.kind === "unschedule" ? publish(effect) : undefined)));
 }
 
