@@ -26,6 +26,7 @@ export interface ServiceProcess {
   /** SIGTERM, and waits for the end. */
   stop(): Promise<void>;
   readonly exited: Promise<number | string>;
+  readonly gone: boolean;
 }
 
 export interface StackOptions {
@@ -134,6 +135,10 @@ class Running implements ServiceProcess {
 
   get id(): string {
     return this.#id;
+  }
+
+  get gone(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   async ready(): Promise<void> {

@@ -1,0 +1,52 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { Journal } from "../support/journal.ts";
+import { Stack } from "../support/stack.ts";
+import { Streams } from "../support/streams.ts";
+
+const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
+
+test("F2: a worker dies during an activity; another one runs it again and knows the last heartbeat", async () => {
+  using journal = new Journal();
+  const env = { ...journal.env, WORKER_ACK_WAIT: "1s" };
+  await using stack = await Stack.start({ app, watchers: 0, env });
+  const handle = await stack.client.start("survivor", null);
+  const [beating = ""] = await journal.until("beating");
+  const [first] = stack.of("worker");
+  first?.kill("SIGKILL");
+  const second = await stack.run("worker");
+  const result = (await handle.result({ timeout: "20s" })) as {
+    before: { workerId: string };
+    workerId: string;
+  };
+  expect(`beating ${result.before.workerId}`).toBe(beating);
+  expect(result.workerId).not.toBe(result.before.workerId);
+  expect(second.pid).not.toBe(first?.pid);
+  const streams = new Streams(stack);
+  await streams.checkEnded([handle.instanceId]);
+  // A redelivery is no attempt: nobody failed.
+  expect(await streams.kinds(handle.instanceId)).not.toContain("activity.attempt_failed");
+  await streams.untilQuiet();
+});
+
+test("F1, F2: workers die one after the other under load; each result is accepted once", async () => {
+  using journal = new Journal();
+  const env = { ...journal.env, WORKER_ACK_WAIT: "1s" };
+  await using stack = await Stack.start({ app, workers: 2, watchers: 0, env });
+  const ids = Array.from({ length: 60 }, (_, i) => `w${i}`);
+  const handles = await Promise.all(ids.map((id) => stack.client.start("steps", { n: 5, ms: 30 }, { id })));
+  for (const wanted of [60, 150]) {
+    await journal.until("add", wanted);
+    const [victim] = stack.of("worker").filter((worker) => !worker.gone);
+    victim?.kill("SIGKILL");
+    await victim?.exited;
+    await stack.run("worker");
+  }
+  expect(await Promise.all(handles.map((handle) => handle.result({ timeout: "40s" })))).toEqual(
+    ids.map(() => 5),
+  );
+  const streams = new Streams(stack);
+  await streams.checkEnded(ids);
+  await streams.untilQuiet();
+  expect(journal.lines("add").length, "some ran twice, because their worker died").toBeGreaterThan(300);
+});
