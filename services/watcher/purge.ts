@@ -5,12 +5,18 @@
 import type { SessionRecord } from "../../schemas/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
-/** Owners that were still registered when their session was lost; seen to again with each reconcile. */
-const mostOwed = 10_000;
+interface Debt {
+  workerId: string;
+  sessionId: string;
+  attachment: number;
+  /** Monotonic. */
+  since: number;
+}
 
 export class Purges {
   readonly #deps: WatcherDeps;
-  readonly #owed = new Map<string, { workerId: string; sessionId: string }>();
+  /** Owners still registered when their session was lost; seen to again with each reconcile, for a while. */
+  readonly #owed = new Map<string, Debt>();
 
   constructor(deps: WatcherDeps) {
     this.#deps = deps;
@@ -19,25 +25,38 @@ export class Purges {
   async afterLoss(record: SessionRecord, attachment: number): Promise<void> {
     const { workerId, sessionId } = record;
     if (workerId === undefined || record.attachment !== attachment) return;
-    await this.#purge({ workerId, sessionId });
+    const debt = { workerId, sessionId, attachment, since: this.#deps.runtime.clock.monotonic() };
+    if ((await this.#pay(debt)) === "later") this.#owed.set(this.#subject(debt), debt);
   }
 
   async payOwed(): Promise<void> {
-    for (const owed of [...this.#owed.values()]) await this.#purge(owed);
+    for (const [subject, debt] of [...this.#owed]) {
+      if (await this.#isForgiven(debt)) this.#owed.delete(subject);
+      else if ((await this.#pay(debt)) === "paid") this.#owed.delete(subject);
+    }
   }
 
-  async #purge(work: { workerId: string; sessionId: string }): Promise<void> {
+  async #pay(debt: Debt): Promise<"paid" | "later"> {
     const { bus, names, registers, runtime, counters } = this.#deps;
-    const { workerId, sessionId } = work;
-    const subject = names.sessionWork(workerId, sessionId);
-    if (await registers.workers.bucket.get(workerId, { leader: true })) {
-      if (this.#owed.size < mostOwed) this.#owed.set(subject, work);
-      return;
+    const { workerId, sessionId } = debt;
+    if (await registers.workers.bucket.get(workerId, { leader: true })) return "later";
+    const messages = await bus.purge(names.sessionsStream, this.#subject(debt));
+    if (messages > 0) {
+      counters.purged += messages;
+      runtime.announce({ kind: "work.purged", workerId, sessionId, messages });
     }
-    const messages = await bus.purge(names.sessionsStream, subject);
-    this.#owed.delete(subject);
-    if (messages === 0) return;
-    counters.purged += messages;
-    runtime.announce({ kind: "work.purged", workerId, sessionId, messages });
+    return "paid";
+  }
+
+  /** It holds the session again; or it lives on, and what it leaves behind one day is the sweep's. */
+  async #isForgiven({ workerId, sessionId, attachment, since }: Debt): Promise<boolean> {
+    const { registers, runtime, config } = this.#deps;
+    if (runtime.clock.monotonic() - since > 2 * config.deadAfterMs) return true;
+    const record = (await registers.sessions.get(sessionId, { leader: true }))?.value;
+    return record?.workerId === workerId && record.attachment !== attachment;
+  }
+
+  #subject({ workerId, sessionId }: Debt): string {
+    return this.#deps.names.sessionWork(workerId, sessionId);
   }
 }

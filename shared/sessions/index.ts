@@ -1,0 +1,14 @@
+export { explain } from "./explain.ts";
+export { LiveWorkers } from "./live-workers.ts";
+export {
+  capable,
+  hasRoom,
+  type NoPlace,
+  nearEnough,
+  type Placement,
+  type PlacementClaim,
+  type PlacementOptions,
+  place,
+} from "./placement.ts";
+export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
+export { holderOf, recordOf } from "./records.ts";
