@@ -57,11 +57,13 @@ export async function offload(event: NewEvent, access: PayloadAccess, owner: str
     case "session.opened": {
       const { config, options } = event;
       const { rebuild } = options;
+      const away = async (payload: Payload) =>
+        "json" in payload && payload.json === undefined ? payload : await access.store(payload, owner);
       return {
         ...event,
-        config: config && (await access.store(config, owner)),
+        config: config && (await away(config)),
         options: rebuild
-          ? { ...options, rebuild: { ...rebuild, input: await access.store(rebuild.input, owner) } }
+          ? { ...options, rebuild: { ...rebuild, input: await away(rebuild.input) } }
           : options,
       };
     }

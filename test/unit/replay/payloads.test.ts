@@ -1,0 +1,131 @@
+import { expect } from "vitest";
+import {
+  call,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../../shared/definitions/index.ts";
+import { type Bench, scenario } from "../../support/instance-bench.ts";
+import { activated, completed, held, signal, start } from "../../support/instance-messages.ts";
+
+const echo = defineActivity("echo", { run: async (_ctx, input: unknown) => input });
+const store = defineSession("store", {
+  init: (_ctx, config: { big: string }) => config,
+  calls: { get: call({ run: (state: { big: string }) => state.big }) },
+});
+const big = "ü".repeat(60);
+const small = "small";
+const limit = { inlineBytes: 100 };
+
+/** A value that came in as a blob: stored by whoever sent it. */
+const asBlob = (bench: Bench, value: unknown) => {
+  const key = `in/${bench.blobs.size}`;
+  bench.blobs.set(key, value);
+  return { blob: { key, bytes: 1, sha256: "0".repeat(64) } };
+};
+
+const carries = defineOrchestration("carries", {
+  async run(ctx, input: unknown) {
+    ctx.setStatus(big);
+    const effect = ctx.sideEffect(() => ({ big }));
+    const [first, second] = await Promise.all([
+      ctx.run(echo, big),
+      ctx.run(echo, small),
+      ctx.child("kid", big),
+    ]);
+    return { input, effect: effect.big === big, first, second, big };
+  },
+});
+
+const isBlob = { blob: expect.objectContaining({ bytes: expect.any(Number) }) };
+
+scenario(
+  "what is too big for a commit lies beside it; the code never notices",
+  { echo, carries },
+  async (bench) => {
+    const { events } = await bench.turn({
+      kind: "start",
+      name: "carries",
+      input: asBlob(bench, { in: big }),
+    });
+    expect(events).toMatchObject([
+      { kind: "instance.started", input: isBlob },
+      { kind: "status.set", status: isBlob },
+      { kind: "side_effect.recorded", value: isBlob },
+      { kind: "activity.scheduled", input: isBlob },
+      { kind: "activity.scheduled", input: { json: small } },
+      { kind: "child.scheduled", input: isBlob },
+    ]);
+    const [first, second] = bench.open("echo") as [number, number];
+    const report = completed(first);
+    if (report.kind === "activity" && report.report.result.kind === "completed")
+      report.report.result.output = asBlob(bench, "big answer");
+    await bench.turn(report, completed(second, "answer"));
+    await bench.turn({
+      kind: "child",
+      report: { v: 1, execution: 1, of: 6, result: { kind: "completed", output: asBlob(bench, 1) } },
+    });
+    const { output } = bench.state;
+    expect(output).toEqual(isBlob);
+    const value = output && "blob" in output ? bench.blobs.get(output.blob.key) : undefined;
+    expect(value).toEqual({ input: { in: big }, effect: true, first: "big answer", second: "answer", big });
+  },
+  limit,
+);
+
+const opens = defineOrchestration("opens", {
+  async run(ctx) {
+    await ctx.openSession(store, { config: { big } });
+    await ctx.openSession({ id: "bare", lazy: true, recovery: { rebuild: { activity: echo, input: big } } });
+  },
+});
+
+scenario(
+  "so do the config of a session and the input of its rebuild",
+  { echo, store, opens },
+  async (bench) => {
+    const { effects } = await bench.turn(start("opens"));
+    expect(effects).toContainEqual(
+      expect.objectContaining({ kind: "claim", session: expect.objectContaining({ config: isBlob }) }),
+    );
+    const { events } = await bench.turn(activated("i1-s1", held(1)));
+    expect(events[1]).toMatchObject({ kind: "session.opened", options: { rebuild: { input: isBlob } } });
+  },
+  limit,
+);
+
+const relays = defineOrchestration("relays", {
+  async run(ctx, { again }: { again: boolean }): Promise<unknown> {
+    await ctx.waitForSignal("go");
+    if (again) return ctx.continueAsNew({ again: false, big });
+    return await ctx.waitForSignal("data");
+  },
+});
+
+scenario(
+  "a big signal stays beside the history when it is carried over",
+  { relays },
+  async (bench) => {
+    await bench.turn({ kind: "signal", name: "data", payload: asBlob(bench, { big: "signal" }) });
+    await bench.turn(start("relays", { again: true }));
+    const { events } = await bench.turn(signal("go"));
+    expect(events).toMatchObject([
+      { kind: "signal.received" },
+      { kind: "instance.continued", input: isBlob, signals: [{ name: "data", payload: isBlob }] },
+      { kind: "instance.started", input: isBlob, carried: { signals: [{ name: "data", payload: isBlob }] } },
+    ]);
+    await bench.turn(signal("go"));
+    expect(bench.output).toEqual({ big: "signal" });
+  },
+  limit,
+);
+
+scenario(
+  "size is counted in bytes",
+  { echo, flow: defineOrchestration("flow", { run: (ctx) => ctx.run(echo, "ü".repeat(50)) }) },
+  async (bench) => {
+    const { events } = await bench.turn(start("flow"));
+    expect(events[1]).toMatchObject({ input: isBlob });
+  },
+  limit,
+);
