@@ -31,6 +31,8 @@ export interface ThreadedLeaseKeeperOptions {
   /** The main loop may stand still for so long. Default: the TTL of each lease. */
   stallLimitMs?: number;
   giveUpAfterMs?: number;
+  /** For tests of what happens when the thread does not behave. */
+  spawn?: (workerData: ThreadSetup) => Worker;
 }
 
 interface Held {
@@ -136,7 +138,7 @@ export class ThreadedLeaseKeeper implements Leases {
     const { connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs } = this.#options;
     const beat = this.#beat.buffer;
     const workerData: ThreadSetup = { connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs, beat };
-    const thread = startThread(import.meta.url, "./renewal-thread", { workerData, name: "holdfast-leases" });
+    const thread = this.#options.spawn?.(workerData) ?? startRenewalThread(workerData);
     this.#thread = thread;
     return new Promise((resolve, reject) => {
       thread.on("message", (message: FromThread) => {
@@ -224,6 +226,9 @@ export class ThreadedLeaseKeeper implements Leases {
     this.#beating = processClock.after(this.#beatEveryMs, () => this.#proveLife());
   }
 }
+
+const startRenewalThread = (workerData: ThreadSetup): Worker =>
+  startThread(import.meta.url, "./renewal-thread", { workerData, name: "holdfast-leases" });
 
 const unavailable = (message: string): Fault =>
   new Fault("transient", { code: "lease_thread_unavailable", message });

@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LeaseValue } from "../../schemas/index.ts";
 import {
   type Bus,
@@ -220,9 +222,9 @@ describe("on a thread of its own (S8)", () => {
   });
 
   test("a main loop blocked for longer than the TTL, within the limit: keeps its lease", async () => {
-    const keeper = await threaded(1000, 10_000);
+    const keeper = await threaded(2000, 20_000);
     const lease = await granted(keeper);
-    block(2500);
+    block(3500);
     expect(keeper.isHeld(lease)).toBe(true);
   });
 
@@ -245,6 +247,28 @@ describe("on a thread of its own (S8)", () => {
     });
     expect(await loss).toMatchObject({ lease, why: "released" });
     expect(keeper.isHeld(lease)).toBe(false);
+  });
+
+  test("a process paused for longer than the TTL knows at its first turn after it (F10)", async () => {
+    const entry = fileURLToPath(new URL("../support/lease-holder-child.ts", import.meta.url));
+    const child = fork(entry, [nats.url, key("a"), "1000"], { execArgv: ["--import", "tsx"] });
+    const heard = new Map<string, unknown>();
+    child.on("message", (message: { kind: string }) => heard.set(message.kind, message));
+    const said = (kind: string) =>
+      vi.waitFor(() => expect(heard.get(kind)).toBeDefined(), { timeout: 10_000 });
+    try {
+      await said("granted");
+      expect(heard.get("granted")).toMatchObject({ held: true });
+      child.kill("SIGSTOP");
+      await seen("a", expired);
+      child.kill("SIGCONT");
+      await said("woke");
+      await said("lost");
+      expect(heard.get("woke")).toMatchObject({ held: false });
+      expect(heard.get("lost")).toMatchObject({ held: false, why: "expired" });
+    } finally {
+      child.kill("SIGKILL");
+    }
   });
 
   test("no server: start says so", async () => {
