@@ -1,9 +1,8 @@
 /** start, get, list, history, result, signal, cancel, terminate */
 import type { Command } from "commander";
-import { InstanceStatus } from "../../schemas/index.ts";
+import { InstanceStatus, terminalStatuses } from "../../schemas/index.ts";
 import { Fault, HoldfastError, TimeoutError } from "../../shared/errors/index.ts";
 import { type Duration, parseDuration } from "../../shared/runtime/index.ts";
-import type { InstanceView } from "../../shared/sdk/index.ts";
 import { type Cli, type ClientOptions, clientCommand, type Session, withClient } from "./client-command.ts";
 import { type ExitCode, exitCodes } from "./exit-codes.ts";
 import { historyTable, instanceTable, shownInstance } from "./instance-text.ts";
@@ -157,7 +156,7 @@ async function printResult(
       : parseDuration(options.timeout as Duration, "--timeout");
   const view = await client.waitForEnd(id, timeoutMs, undefined, known);
   if (!view) throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
-  if (view.endedAt === undefined && !isEnded(view)) {
+  if (!terminalStatuses.includes(view.status)) {
     if (out.json) out.data(view, () => "");
     throw new TimeoutError({
       code: "result_timeout",
@@ -170,9 +169,6 @@ async function printResult(
   else out.note(`${id} ${view.status}${view.error ? `: ${view.error.message} (${view.error.code})` : ""}`);
   return view.status === "completed" ? exitCodes.ok : exitCodes.failed;
 }
-
-const isEnded = (view: InstanceView): boolean =>
-  ["completed", "failed", "cancelled", "terminated"].includes(view.status);
 
 function statusOf(text: string): InstanceStatus {
   const parsed = InstanceStatus.safeParse(text);

@@ -93,7 +93,11 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
       maxBytes: 64 * 1024 * 1024,
       replicas,
     },
-    ...Array.from({ length: options.historyShards }, (_, shard) => sharedHistory(names, shard, replicas)),
+    ...Array.from({ length: options.historyShards }, (_, shard) => ({
+      ...sharedHistory(names, shard, replicas),
+      // With another number of shards histories would be looked for in the wrong one: such a service is refused.
+      metadata: { shards: String(options.historyShards) },
+    })),
     ...buckets.map((bucket) => bucketSpec(names, bucket, replicas)),
   ];
 }
@@ -130,5 +134,9 @@ function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): Stre
 }
 
 export async function ensureTopology(bus: Bus, names: Subjects, options: TopologyOptions): Promise<void> {
-  await Promise.all(topology(names, options).map((spec) => bus.ensureStream(spec)));
+  const specs = topology(names, options);
+  // These say with which settings the installation was made: whoever has others is refused before it makes anything.
+  const first = new Set([names.inboxStream, names.sharedHistoryStream(0)]);
+  await Promise.all(specs.filter((spec) => first.has(spec.name)).map((spec) => bus.ensureStream(spec)));
+  await Promise.all(specs.filter((spec) => !first.has(spec.name)).map((spec) => bus.ensureStream(spec)));
 }

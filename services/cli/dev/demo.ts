@@ -1,13 +1,20 @@
 /** What `npm start` shows: one orchestration at work, and what to try next. */
+import { connectBus, subjects } from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
+import { type Environment, readConfig } from "../../config.ts";
+import { connectionSettings } from "../../run-service.ts";
 import type { Output } from "../output.ts";
 import type { RunningDev } from "./run-dev.ts";
 
 const steps = 20;
 const stepMs = 100;
 
-export async function runDemo(dev: RunningDev, out: Output): Promise<void> {
-  const client = await Client.connect({ url: dev.natsUrl, prefix: dev.prefix });
+export async function runDemo(dev: RunningDev, env: Environment, out: Output): Promise<void> {
+  const { config } = readConfig({ ...env, NATS_URL: dev.natsUrl }, "cli");
+  const names = subjects(config.prefix);
+  const bus = await connectBus({ ...connectionSettings(config, names, "holdfast-demo"), announce: silent });
+  const client = new Client({ bus, names });
   try {
     const hello = await client.start("hello", { name: "world" });
     out.note(`\nhello {"name":"world"} → ${JSON.stringify(await hello.result())}`);

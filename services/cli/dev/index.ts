@@ -50,7 +50,7 @@ export const devCommand = (cli: Cli): Command =>
           const { natsUrl, pids, dashboard } = dev;
           if (options.json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
           else for (const line of welcome(dev, app)) out.note(line);
-          if (options.demo) await Promise.race([runDemo(dev, out), told.promise]);
+          if (options.demo) await Promise.race([runDemo(dev, cli.env, out), told.promise]);
           await told.promise;
           out.note("stopping");
         } finally {
@@ -77,7 +77,7 @@ function welcome({ natsUrl, dashboard }: RunningDev, app: string): string[] {
  * once: the services stop when they see us gone, and so does the NATS server.
  */
 function untilTold(): { promise: Promise<void>; dispose: () => void } {
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const signals = ["SIGINT", "SIGTERM"] as const;
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {
     resolve = settle;
