@@ -83,7 +83,7 @@ export class SessionRig {
     const nats = await startNats();
     const names = subjects();
     const bus = await connectBus({ url: nats.url, announce: () => undefined });
-    await ensureTopology(bus, names, { ...defaultTopology, partitions: 1, historyShards: 1 });
+    await ensureTopology(bus, names, defaultTopology);
     const rig = new SessionRig(nats, bus, names);
     await rig.#listen();
     return rig;
