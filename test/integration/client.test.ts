@@ -191,6 +191,14 @@ describe("client", () => {
     expect(await ids({ name: "hello" })).toEqual(["list-c", "list-a"]);
   });
 
+  it("refuses a service that counts shards or partitions otherwise, before it makes anything", async () => {
+    for (const wrong of [{ historyShards: 4 }, { historyShards: 1 }, { partitions: 8 }]) {
+      const options = { partitions: 4, historyShards: 2, replicas: 1, ...wrong };
+      await expect(ensureTopology(bus, names, options)).rejects.toMatchObject({ code: "stream_mismatch" });
+    }
+    expect(await bus.streamNames(names.sharedHistories)).toHaveLength(2);
+  });
+
   it("gives the history as flat events", async () => {
     const store = new HistoryStore({
       bus,
