@@ -255,7 +255,7 @@ describe("on a thread of its own (S8)", () => {
     const heard = new Map<string, unknown>();
     child.on("message", (message: { kind: string }) => heard.set(message.kind, message));
     const said = (kind: string) =>
-      vi.waitFor(() => expect(heard.get(kind)).toBeDefined(), { timeout: 10_000 });
+      vi.waitFor(() => expect(heard.get(kind)).toBeDefined(), { timeout: 20_000 });
     try {
       await said("granted");
       expect(heard.get("granted")).toMatchObject({ held: true });
