@@ -244,6 +244,7 @@ function claimMessage(
     idleTimeoutMs: options.idleTimeoutMs,
     metadata: options.metadata,
     restore: restore ? session.checkpoint : undefined,
+    onLost: options.onLost,
     openedAt: session.openedAt,
     deadlineAt,
     traceparent: state.traceparent,
