@@ -1,8 +1,7 @@
 /** `npm run bench`: every workload on the engine and on the floor, on one server, one line each. */
-import { Floor } from "./floor/floor.ts";
 import { type BenchOptions, type Layout, layouts, readOptions, usage } from "./options.ts";
 import { asJson, asText, type Line } from "./report.ts";
-import { Rig } from "./rig.ts";
+import { SharedRigs } from "./shared-rigs.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { workloads } from "./workloads/index.ts";
 
@@ -47,7 +46,7 @@ class Runner {
   }
 
   async runAll(chosen: readonly Workload[], layout: Layout): Promise<void> {
-    const shared = new Shared(this.#options, layout);
+    const shared = new SharedRigs(this.#options, layout);
     try {
       for (const workload of chosen) await this.#run(workload, layout, shared);
     } finally {
@@ -55,7 +54,7 @@ class Runner {
     }
   }
 
-  async #run(workload: Workload, layout: Layout, shared: Shared): Promise<void> {
+  async #run(workload: Workload, layout: Layout, shared: SharedRigs): Promise<void> {
     const options = this.#options;
     const emit = (figures: Omit<Line, "workload" | "layout">) =>
       this.#print({ workload: workload.name, layout, ...figures, sync: options.sync, quick: options.quick });
@@ -66,8 +65,10 @@ class Runner {
     const bench: Bench = {
       options,
       layout,
-      rig: () => shared.rig(),
-      floor: () => shared.floor(),
+      rig: shared.rig,
+      floor: shared.floor,
+      sessionRig: shared.sessionRig,
+      sessionFloor: shared.sessionFloor,
       size: (full, quick) => (options.quick ? quick : full),
       emit,
     };
@@ -84,32 +85,6 @@ class Runner {
 
   #print(line: Line): void {
     process.stdout.write(`${this.#options.json ? asJson(line) : asText(line)}\n`);
-  }
-}
-
-/** Started when the first workload asks for it. */
-class Shared {
-  readonly #options: BenchOptions;
-  readonly #layout: Layout;
-  #rig: Promise<Rig> | undefined;
-  #floor: Promise<Floor> | undefined;
-
-  constructor(options: BenchOptions, layout: Layout) {
-    this.#options = options;
-    this.#layout = layout;
-  }
-
-  rig(): Promise<Rig> {
-    return (this.#rig ??= Rig.start(this.#options, { layout: this.#layout }));
-  }
-
-  floor(): Promise<Floor> {
-    return (this.#floor ??= this.rig().then((rig) => Floor.start(rig.nats.url, this.#layout)));
-  }
-
-  async stop(): Promise<void> {
-    await (await this.#floor)?.stop();
-    await (await this.#rig)?.stop();
   }
 }
 

@@ -17,6 +17,43 @@ export function rssBytesOf(pid: number): number | undefined {
   return found ? Number(found[1]) * 1024 : undefined;
 }
 
+/** Processes by name. */
+export type Pids = Record<string, number>;
+
+/** Sums up what each process uses while something runs. */
+export class CpuMeter {
+  readonly #pids: Pids;
+  readonly #ms: Record<string, number> = {};
+
+  constructor(pids: Pids) {
+    this.#pids = pids;
+  }
+
+  async during<T>(run: () => Promise<T>): Promise<T> {
+    const before = this.#read();
+    const result = await run();
+    const after = this.#read();
+    for (const name of Object.keys(after)) {
+      this.#ms[name] = (this.#ms[name] ?? 0) + (after[name] ?? 0) - (before[name] ?? 0);
+    }
+    return result;
+  }
+
+  /** Microseconds of CPU per unit of work; empty where they cannot be read. */
+  perUnitUs(units: number): Record<string, number> {
+    return Object.fromEntries(Object.entries(this.#ms).map(([name, ms]) => [name, (ms / units) * 1000]));
+  }
+
+  #read(): Record<string, number> {
+    const found: Record<string, number> = {};
+    for (const [name, pid] of Object.entries(this.#pids)) {
+      const ms = cpuMsOf(pid);
+      if (ms !== undefined) found[name] = ms;
+    }
+    return found;
+  }
+}
+
 const read = (file: string): string | undefined => {
   try {
     return readFileSync(file, "utf8");

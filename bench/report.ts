@@ -2,8 +2,10 @@
 export interface Line {
   workload: string;
   layout: string;
-  [figure: string]: string | number | boolean | undefined;
+  [figure: string]: Figure | undefined;
 }
+
+export type Figure = string | number | boolean | Readonly<Record<string, number>>;
 
 export type Aim = { atMost: number } | { atLeast: number };
 
@@ -45,7 +47,13 @@ const isFloorOf = (name: string, figures: object): boolean => {
   return name.startsWith("floor") && `${rest.charAt(0).toLowerCase()}${rest.slice(1)}` in figures;
 };
 
-const text = (value: unknown): string => (typeof value === "number" ? String(rounded(value)) : String(value));
+function text(value: Figure | undefined): string {
+  if (typeof value === "number") return String(rounded(value));
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value)
+    .map(([name, part]) => `${name} ${text(part)}`)
+    .join(", ");
+}
 
 /** Three digits: nothing here is measured more finely than that. */
 const rounded = (value: number): number =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type EmbeddedNats, startEmbeddedNats } from "../services/cli/nats/index.ts";
 import { Client } from "../shared/sdk/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
-import { cpuMsOf } from "./process-cost.ts";
+import type { Pids } from "./process-cost.ts";
 import { ServiceProcess } from "./service.ts";
 
 export interface RigSpec {
@@ -59,9 +59,12 @@ export class Rig {
     }
   }
 
-  /** CPU time of the orchestrator. */
-  cpuMs(): number | undefined {
-    return cpuMsOf(this.orchestrator?.pid ?? 0);
+  /** The processes at work; the client's part is in this one. */
+  get pids(): Pids {
+    const pids: Pids = { client: process.pid, nats: this.nats.pid };
+    if (this.orchestrator) pids.orchestrator = this.orchestrator.pid;
+    if (this.workers[0]) pids.worker = this.workers[0].pid;
+    return pids;
   }
 
   async startOrchestrator(execArgv: string[] = []): Promise<ServiceProcess> {

@@ -51,29 +51,3 @@ export async function inFlight<T>(
   await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
   return results;
 }
-
-/** Sums up what `meter` grows by while `run` runs. */
-export class Meter {
-  readonly #read: () => number | undefined;
-  #total: number | undefined = 0;
-
-  constructor(read: () => number | undefined) {
-    this.#read = read;
-  }
-
-  async during<T>(run: () => Promise<T>): Promise<T> {
-    const before = this.#read();
-    const result = await run();
-    const after = this.#read();
-    this.#total =
-      this.#total === undefined || before === undefined || after === undefined
-        ? undefined
-        : this.#total + after - before;
-    return result;
-  }
-
-  /** Per unit, in thousandths; undefined where it cannot be read. */
-  perUnitUs(units: number): number | undefined {
-    return this.#total === undefined ? undefined : (this.#total / units) * 1000;
-  }
-}

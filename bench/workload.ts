@@ -11,6 +11,10 @@ export interface Bench {
   rig(): Promise<Rig>;
   /** The floor on that same server. */
   floor(): Promise<Floor>;
+  /** Another server, with two workers that may hold many sessions, and a watcher. */
+  sessionRig(): Promise<Rig>;
+  /** The floor there, with as many workers. */
+  sessionFloor(): Promise<Floor>;
   /** One of two sizes. */
   size(full: number, quick: number): number;
   emit(figures: Omit<Line, "workload" | "layout">): void;

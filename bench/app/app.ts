@@ -1,3 +1,4 @@
 /** The application the benchmark runs: the basics example, and what only a benchmark needs. */
 export * from "../../examples/basics/app.ts";
+export * from "./held.ts";
 export * from "./stamped.ts";

@@ -24,3 +24,14 @@ export const stampedSignal = defineOrchestration("stamped-signal", {
     return { code, activity: await ctx.run(stamp, 0) };
   },
 });
+
+/** `{n, width}` → n activities, so many at a time, then waits for `go`: a long history that is not over. */
+export const longHistory = defineOrchestration("long-history", {
+  async run(ctx, { n, width }: { n: number; width: number }): Promise<void> {
+    for (let done = 0; done < n; done += width) {
+      await Promise.all(Array.from({ length: width }, (_, index) => ctx.run(stamp, done + index)));
+    }
+    ctx.setStatus("long");
+    await ctx.waitForSignal("go");
+  },
+});

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Msg } from "@nats-io/nats-core";
 import { machineMs } from "../clock.ts";
 import type { Layout } from "../options.ts";
-import { cpuMsOf } from "../process-cost.ts";
+import type { Pids } from "../process-cost.ts";
 import { inFlight } from "../stats.ts";
 import { FloorLink } from "./link.ts";
 import type { FloorEnd, FloorSettings, FloorStart } from "./protocol.ts";
@@ -40,20 +40,23 @@ export class Floor {
   readonly #layout: Layout;
   readonly #processes: ChildProcess[];
   readonly #workers: number;
+  readonly #natsPid: number;
   readonly #awaited = new Map<string, (message: Msg) => void>();
   #runs = 0;
 
-  private constructor(link: FloorLink, layout: Layout, workers: number, processes: ChildProcess[]) {
+  private constructor(link: FloorLink, layout: Layout, processes: ChildProcess[], natsPid: number) {
     this.#link = link;
     this.#layout = layout;
-    this.#workers = workers;
+    this.#workers = processes.length - 1;
+    this.#natsPid = natsPid;
     this.#processes = processes;
     const callback = (_error: unknown, message: Msg) => this.#awaited.get(message.subject)?.(message);
     link.nc.subscribe(floorNames.notice("*"), { callback });
     link.nc.subscribe(floorNames.waiting("*"), { callback });
   }
 
-  static async start(url: string, layout: Layout, workers = 1): Promise<Floor> {
+  static async start(nats: { url: string; pid: number }, layout: Layout, workers = 1): Promise<Floor> {
+    const { url } = nats;
     const link = await FloorLink.connect(url, "floor-client");
     await createFloorStreams(link, workers);
     const settings = { url, layout };
@@ -61,12 +64,13 @@ export class Floor {
       startProcess("orchestrator", { ...settings, worker: 0 }),
       ...Array.from({ length: workers }, (_, worker) => startProcess("worker", { ...settings, worker })),
     ]);
-    return new Floor(link, layout, workers, processes);
+    return new Floor(link, layout, processes, nats.pid);
   }
 
-  /** CPU time of the process that stands for the orchestrator. */
-  cpuMs(): number | undefined {
-    return cpuMsOf(this.#processes[0]?.pid ?? 0);
+  /** The processes at work; the client's part is in this one. */
+  get pids(): Pids {
+    const [orchestrator, worker] = this.#processes.map((child) => child.pid ?? 0);
+    return { client: process.pid, orchestrator: orchestrator ?? 0, worker: worker ?? 0, nats: this.#natsPid };
   }
 
   async run({ instances, inFlight: lanes, steps, width }: FloorLoad): Promise<FloorRun> {

@@ -1,8 +1,29 @@
 import type { Workload } from "../workload.ts";
+import { claim } from "./claim.ts";
+import { growth } from "./growth.ts";
+import { loss } from "./loss.ts";
+import { memory } from "./memory.ts";
+import { renewal } from "./renewal.ts";
 import { w1 } from "./w1-sequence.ts";
 import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
+import { w4 } from "./w4-sessions.ts";
 import { w5 } from "./w5-signal.ts";
+import { w7 } from "./w7-replay.ts";
+import { warm } from "./warm.ts";
 
-/** In the order they run. */
-export const workloads: readonly Workload[] = [w1, w2, w5, w3];
+/** In the order they run. W3 comes after those who share its server: it leaves a thousand streams behind. */
+export const workloads: readonly Workload[] = [
+  w1,
+  w2,
+  w5,
+  w7,
+  w3,
+  warm,
+  claim,
+  w4,
+  loss,
+  renewal,
+  growth,
+  memory,
+];

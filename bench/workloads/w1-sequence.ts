@@ -1,5 +1,6 @@
+import { CpuMeter } from "../process-cost.ts";
 import { ratioOf } from "../report.ts";
-import { intervals, Meter, named, spread } from "../stats.ts";
+import { intervals, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 /** Engine and floor take turns, so that other work on the machine hits both alike. */
@@ -10,8 +11,8 @@ export const w1: Workload = {
   async run(bench) {
     const rig = await bench.rig();
     const floor = await bench.floor();
-    const engineCpu = new Meter(() => rig.cpuMs());
-    const floorCpu = new Meter(() => floor.cpuMs());
+    const engineCpu = new CpuMeter(rig.pids);
+    const floorCpu = new CpuMeter(floor.pids);
     const n = 1000;
     const rounds = bench.size(3, 1);
     const engineSteps = async (steps: number): Promise<number[]> => {
@@ -38,8 +39,8 @@ export const w1: Workload = {
       ...named("floor", { ...raw }),
       ...ratioOf("meanMs", engine.meanMs, raw.meanMs, { atMost: 1.4 }),
       ratioP50: engine.p50Ms / raw.p50Ms,
-      orchestratorCpuUs: engineCpu.perUnitUs(n * rounds),
-      floorOrchestratorCpuUs: floorCpu.perUnitUs(n * rounds),
+      cpuUs: engineCpu.perUnitUs(n * rounds),
+      floorCpuUs: floorCpu.perUnitUs(n * rounds),
     });
   },
 };

@@ -2,6 +2,7 @@ import type { Client } from "../../shared/sdk/index.ts";
 import { machineMs } from "../clock.ts";
 import { ratioOf } from "../report.ts";
 import { inFlight, named, percentile } from "../stats.ts";
+import { untilRunning } from "../waiting.ts";
 import type { Workload } from "../workload.ts";
 
 /**
@@ -48,11 +49,4 @@ async function engineRounds(client: Client, rounds: number): Promise<{ code: num
     samples.push({ code: stamps.code - sentAt, activity: stamps.activity - sentAt });
   }
   return samples;
-}
-
-async function untilRunning(client: Client, instanceId: string): Promise<void> {
-  for (;;) {
-    const view = await client.status(instanceId);
-    if (view.status === "running") return;
-  }
 }

@@ -1,0 +1,28 @@
+/** Waits for facts of instances, by looking. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Client, InstanceHandle, InstanceView } from "../shared/sdk/index.ts";
+
+const lookEveryMs = 5;
+
+/** Until what is known of the instance satisfies the check; its end is never waited for in vain. */
+export async function until(
+  client: Client,
+  instanceId: string,
+  check: (view: InstanceView) => boolean,
+): Promise<InstanceView> {
+  for (;;) {
+    const view = await client.status(instanceId);
+    if (check(view)) return view;
+    if (view.endedAt !== undefined) {
+      throw new Error(`${instanceId} ended (${view.status}): ${view.error?.message ?? "too soon"}`);
+    }
+    await delay(lookEveryMs);
+  }
+}
+
+export const untilRunning = (client: Client, instanceId: string): Promise<InstanceView> =>
+  until(client, instanceId, (view) => view.status === "running");
+
+/** Until its code has set this status. */
+export const untilStatus = (client: Client, handle: InstanceHandle, status: string): Promise<InstanceView> =>
+  until(client, handle.instanceId, (view) => view.customStatus === status);

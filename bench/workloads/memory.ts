@@ -1,0 +1,55 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { rssBytesOf } from "../process-cost.ts";
+import { judged } from "../report.ts";
+import { Rig } from "../rig.ts";
+import { inFlight } from "../stats.ts";
+import { untilRunning } from "../waiting.ts";
+import type { Workload } from "../workload.ts";
+import { shortInstances } from "./w3-instances.ts";
+
+const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
+const mb = 1024 * 1024;
+
+interface Memory {
+  heapUsed: number;
+  rss: number;
+}
+
+export const memory: Workload = {
+  name: "memory",
+  what: "an idle orchestrator, and what each waiting instance adds",
+  bothLayouts: false,
+  async run(bench) {
+    const instances = bench.size(10_000, 1000);
+    const rig = await Rig.start(bench.options, {
+      layout: bench.layout,
+      orchestratorArgv: ["--expose-gc", "--import", probe],
+    });
+    const { orchestrator } = rig;
+    if (!orchestrator) throw new Error("no orchestrator");
+    try {
+      await delay(1000); // idle is meant
+      const idleMb = (rssBytesOf(orchestrator.pid) ?? Number.NaN) / mb;
+      await shortInstances(rig.client, 500);
+      const before = await orchestrator.ask<Memory>("memory");
+      const handles = await inFlight(instances, 64, () => rig.client.start("wait-for-signal"));
+      await inFlight(instances, 64, (index) => untilRunning(rig.client, handles[index]?.instanceId ?? ""));
+      const after = await orchestrator.ask<Memory>("memory");
+      const rssKbPerInstance = (after.rss - before.rss) / instances / 1024;
+      bench.emit({
+        idleMb,
+        instances,
+        rssKbPerInstance,
+        heapKbPerInstance: (after.heapUsed - before.heapUsed) / instances / 1024,
+        rssMb: after.rss / mb,
+        floorIdleMb: 120,
+        ratio: idleMb / 120,
+        ratioOf: "idleMb to the limit",
+        ...judged(rssKbPerInstance, { atMost: 10 }),
+      });
+    } finally {
+      await rig.stop();
+    }
+  },
+};
