@@ -130,6 +130,8 @@ export class Partition {
 
   stop = once(async () => {
     this.#ended.abort();
+    // A consumption opened after this would be nobody's.
+    await this.#refreshing.catch(() => undefined);
     await this.#consumption?.stop();
     await this.#desk.close();
     await this.#feeding;

@@ -1,5 +1,6 @@
 /** Holds this orchestrator's fair share of partitions: takes what is free, gives up surplus, moves on when one is lost. */
 import { Bucket, leaseKeys, type Stoppable } from "../../shared/bus/index.ts";
+import { isFault } from "../../shared/errors/index.ts";
 import type { Lease, Leases } from "../../shared/leases/index.ts";
 import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
@@ -16,7 +17,7 @@ export interface PartitionsOptions {
   maxMessages: number;
 }
 
-const lookEveryMs = 1000;
+const lookEveryMs = 5000;
 
 export class Partitions implements Service {
   readonly #deps: OrchestratorDeps;
@@ -51,8 +52,8 @@ export class Partitions implements Service {
     const { bus, names } = this.#deps;
     this.#options.leases.onLost((lease) => void this.#lost(lease));
     const leases = new Bucket(bus, names.bucket("leases"));
-    await this.#watchBucket(leases, "partition.*", (key, present) => {
-      const partition = Number(key.slice("partition.".length));
+    await this.#watchBucket(leases, leaseKeys.allPartitions, (key, present) => {
+      const partition = leaseKeys.parsePartition(key);
       if (present) this.#taken.add(partition);
       else this.#taken.delete(partition);
       if (!present) this.#balance();
@@ -96,11 +97,28 @@ export class Partitions implements Service {
 
   /** The second net for a change nobody told us of. */
   #tick(): void {
-    this.#timer = this.#deps.runtime.clock.after(lookEveryMs, () => {
+    this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
       if (this.#stopped) return;
+      await this.#look();
       this.#balance();
-      this.#tick();
+      if (!this.#stopped) this.#tick();
     });
+  }
+
+  async #look(): Promise<void> {
+    const { bus, names, runtime } = this.#deps;
+    try {
+      const there = new Set<number>();
+      for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
+        there.add(leaseKeys.parsePartition(key));
+      }
+      this.#taken.clear();
+      for (const partition of there) this.#taken.add(partition);
+    } catch (error) {
+      if (!isFault(error, "transient")) throw error;
+      const { code, message } = error;
+      runtime.announce({ kind: "fault", where: "partitions", code, message });
+    }
   }
 
   #balance(): Promise<void> {
@@ -143,8 +161,9 @@ export class Partitions implements Service {
 
   async #claim(partition: number): Promise<void> {
     const { leases } = this.#options;
-    const outcome = await leases.claim(leaseKeys.partition(partition), { v: 1, holder: this.#deps.id });
+    // Before the claim, not after: if its holder's lease ends meanwhile, that news must not be covered.
     this.#taken.add(partition);
+    const outcome = await leases.claim(leaseKeys.partition(partition), { v: 1, holder: this.#deps.id });
     if (outcome.kind === "taken") return;
     const { lease } = outcome;
     if (this.#stopped) {

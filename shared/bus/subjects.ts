@@ -192,6 +192,8 @@ export const bucketSubject = (bucket: string, key: string): string => `$KV.${buc
 export const leaseKeys = {
   session: (sessionId: string, attachment: number) => `session.${sessionId}.${attachment}`,
   partition: (partition: number) => `partition.${partition}`,
+  allPartitions: "partition.*",
+  parsePartition: (key: string): number => Number(key.slice("partition.".length)),
   service: (name: string) => `service.${name}`,
   /** An orchestrator that is alive and shares in the partitions. */
   member: (id: string) => `member.${id}`,
