@@ -219,7 +219,12 @@ class NatsBus implements Bus {
         reply: reply ? (body, headers) => this.send(reply, body, headers) : undefined,
       });
     });
-    await this.#link.flush(); // ready means: the server knows
+    try {
+      await this.#link.flush(); // ready means: the server knows
+    } catch (error) {
+      subscription.unsubscribe(); // who asks again must not hear everything twice
+      throw error;
+    }
     return {
       stop: async () => {
         if (this.#link.closed || subscription.isClosed()) return;

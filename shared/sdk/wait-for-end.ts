@@ -1,6 +1,10 @@
-/** Waits for an instance to end: told by a notice, and looking by itself from time to time, since notices may be lost. */
+/**
+ * Waits for an instance to end: told by a notice, and looking by itself from time to time, since notices may be lost.
+ * A server that is away is no answer: the wait goes on until its own time is over.
+ */
 import type { InstanceSummary } from "../../schemas/index.ts";
 import type { Bus, Subjects } from "../bus/index.ts";
+import { isFault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 import { type Instances, isTerminal } from "./instances.ts";
 
@@ -39,17 +43,29 @@ export async function waitForEnd(
   let quickLooks = 0;
   const onAbort = () => wake.abort();
   signal?.addEventListener("abort", onAbort, { once: true });
-  // Subscribed before the first look: an end in between is not missed.
-  const subscription = await bus.subscribe(names.notice(instanceId, "ended"), {}, () => {
+  const patiently = async <T>(ask: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        const left = deadline - runtime.clock.monotonic();
+        if (!isFault(error, "transient") || left <= 0 || signal?.aborted) throw error;
+        await sleep(runtime.clock, Math.min(left, lookEveryMs), signal);
+      }
+    }
+  };
+  const onNotice = () => {
     quickLooks = looksAfterNotice;
     wake.abort();
-  });
+  };
+  // Subscribed before the first look: an end in between is not missed.
+  const subscription = await patiently(() => bus.subscribe(names.notice(instanceId, "ended"), {}, onNotice));
   try {
     for (let looks = 0; ; looks++) {
       wake = new AbortController();
-      const summary = await instances.summary(instanceId);
+      const summary = await patiently(() => instances.summary(instanceId));
       if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
-      if (!summary && !known && looks === 0 && !(await instances.find(instanceId)))
+      if (!summary && !known && looks === 0 && !(await patiently(() => instances.find(instanceId))))
         return { kind: "unknown" };
       const left = deadline - runtime.clock.monotonic();
       if (left <= 0 || signal?.aborted) return { kind: "running", summary };
