@@ -15,14 +15,18 @@ export interface FaultPoints {
 
 export const noFaults: FaultPoints = { reach: () => undefined };
 
-/** `HOLDFAST_FAULT=turn.after_append:3` kills this process the third time it gets there. */
+/**
+ * `HOLDFAST_ORCHESTRATOR_FAULT=turn.after_append:3` kills this process the third time it gets there;
+ * `turn.before_append:3:stop` freezes it there, until somebody wakes it.
+ */
 export function faultsFrom(setting: string | undefined): FaultPoints {
   if (!setting) return noFaults;
-  const [point, count = "1"] = setting.split(":");
+  const [point, count = "1", how] = setting.split(":");
+  const signal = how === "stop" ? "SIGSTOP" : "SIGKILL";
   let left = Number(count);
   return {
     reach(reached) {
-      if (reached === point && --left === 0) process.kill(process.pid, "SIGKILL");
+      if (reached === point && --left === 0) process.kill(process.pid, signal);
     },
   };
 }
