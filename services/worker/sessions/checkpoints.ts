@@ -1,7 +1,6 @@
 /**
  * Saved states in the blob store. One blob per checkpoint, named by epoch and number of calls, never overwritten: a
- * reference in a history means exactly these bytes. The one before the last is removed, because the instance may not
- * have read of the last one yet.
+ * reference in a history means exactly these bytes.
  */
 import type { CheckpointRef } from "../../../schemas/index.ts";
 import type { BlobStore } from "../../../shared/bus/bus.ts";
@@ -41,16 +40,5 @@ export class Checkpoints {
 
   async remove(ref: CheckpointRef): Promise<void> {
     await this.#blobs.delete(ref.key);
-  }
-
-  /** The session is over. */
-  removeAll(sessionId: string): Promise<void> {
-    return this.keepOnly(sessionId, []);
-  }
-
-  /** Removes all others of the session, those of earlier owners too. */
-  async keepOnly(sessionId: string, kept: readonly string[]): Promise<void> {
-    const keys = await this.#blobs.keys(folder(sessionId));
-    await Promise.all(keys.filter((key) => !kept.includes(key)).map((key) => this.#blobs.delete(key)));
   }
 }

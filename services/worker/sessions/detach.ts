@@ -65,7 +65,8 @@ async function endState(
     finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
     // Nobody waits again for what has been waited for too long.
     closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
-    save: planned && definition?.checkpoint ? saver : undefined,
+    // A parked session comes back as it went, also elsewhere.
+    save: (planned || ending.kind === "parked") && definition?.checkpoint ? saver : undefined,
   });
   return undefined;
 }
@@ -84,15 +85,15 @@ async function release({ around, lease }: Detaching, ending: Ending): Promise<bo
   }
 }
 
-async function tell({ around, claim, lease, definition }: Detaching, ending: Ending): Promise<void> {
-  const { reporter, checkpoints, deps, timing } = around;
+async function tell({ around, claim, lease, saver }: Detaching, ending: Ending): Promise<void> {
+  const { reporter, deps, timing } = around;
   const { clock } = deps.runtime;
   const giveUpAt = clock.monotonic() + timing.tellMs;
   const mayTell = () => clock.monotonic() < giveUpAt;
   const { epoch } = lease;
   switch (ending.kind) {
     case "closed":
-      if (definition?.checkpoint) await checkpoints.removeAll(claim.sessionId);
+      await saver.forget();
       return;
     case "parked":
       await reporter.session(claim, { kind: "parked", epoch }, mayTell);

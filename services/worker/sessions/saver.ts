@@ -4,13 +4,19 @@ import type { HostSession } from "../hosts/index.ts";
 import type { MayTell } from "./reporter.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** Checkpoints of one attachment. One that fails is announced and changes nothing: the session goes on. */
+/** The last and the one before: the instance may not have read of the last one yet. */
+const kept = 2;
+
+/**
+ * Checkpoints of one attachment. One that fails is announced and changes nothing: the session goes on. What an owner
+ * that died has left behind is swept by the watcher when the instance is over; the store cannot be searched cheaply.
+ */
 export class Saver {
   readonly #around: Surroundings;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
   readonly #mayTell: MayTell;
-  #last: CheckpointRef | undefined;
+  #refs: CheckpointRef[];
   #savedAfter = 0;
 
   constructor(around: Surroundings, claim: SessionClaim, epoch: number, mayTell: MayTell) {
@@ -18,7 +24,7 @@ export class Saver {
     this.#claim = claim;
     this.#epoch = epoch;
     this.#mayTell = mayTell;
-    this.#last = claim.restore;
+    this.#refs = claim.restore ? [claim.restore] : [];
   }
 
   /** Calls since the state was last saved. */
@@ -30,6 +36,7 @@ export class Saver {
   async save(state: HostSession, calls: number): Promise<"saved" | "failed"> {
     const { checkpoints, reporter } = this.#around;
     const { sessionId } = this.#claim;
+    if (this.#refs.length > 0 && this.since(calls) === 0) return "saved";
     // Counted even if it fails: the next try comes after as many calls again, not after each.
     this.#savedAfter = calls;
     try {
@@ -45,23 +52,35 @@ export class Saver {
         await checkpoints.remove(ref);
         return "failed";
       }
-      await this.#tidy(ref);
+      this.#refs.push(ref);
+      await this.#removeAllBut(kept);
       return "saved";
     } catch (error) {
-      const { code, message } = toFailure(error);
-      const where = `checkpoint of session ${sessionId}`;
-      this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
+      this.#complain(error);
       return "failed";
     }
   }
 
-  /** The one before stays: the instance may not have read of the new one yet. */
-  async #tidy(ref: CheckpointRef): Promise<void> {
-    const before = this.#last;
-    this.#last = ref;
-    await this.#around.checkpoints.keepOnly(
-      this.#claim.sessionId,
-      before ? [ref.key, before.key] : [ref.key],
-    );
+  /** The session is over and needs none. */
+  async forget(): Promise<void> {
+    try {
+      await this.#removeAllBut(0);
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
+  async #removeAllBut(count: number): Promise<void> {
+    const { checkpoints } = this.#around;
+    while (this.#refs.length > count) {
+      const [oldest] = this.#refs.splice(0, 1);
+      if (oldest) await checkpoints.remove(oldest);
+    }
+  }
+
+  #complain(error: unknown): void {
+    const { code, message } = toFailure(error);
+    const where = `checkpoint of session ${this.#claim.sessionId}`;
+    this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }

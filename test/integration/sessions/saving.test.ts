@@ -55,6 +55,21 @@ describe("checkpoints", () => {
     expect(await rig.output(await rig.call(next, id, { name: "count", input: 1 }))).toBe(16);
   });
 
+  it("are written on parking, once, because a parked session comes back as it went", async () => {
+    await rig.worker({ saved });
+    const id = fresh();
+    const on = await rig.open("saved", id, { idleTimeoutMs: 100 });
+    await rig.output(await rig.call(on, id, { name: "count", input: 4 }));
+    await rig.heard(id, "parked");
+    expect(rig.kinds(id)).toEqual(["claimed", "activated", "checkpointed", "parked"]);
+    const { checkpoint } = await rig.heard(id, "checkpointed");
+    await rig.open("saved", id, { attachment: 2, idleTimeoutMs: 100, restore: checkpoint });
+    await rig.heard(id, "parked", 2);
+    // Nothing was called: what was saved still holds.
+    expect(rig.kinds(id).filter((kind) => kind === "checkpointed")).toHaveLength(1);
+    expect(await blobs(id)).toEqual([checkpoint.key]);
+  });
+
   it("that fail or are too large are said, and the session goes on", async () => {
     let mode: "throw" | "large" | "text" = "throw";
     const fragile = defineSession("fragile", {
