@@ -155,7 +155,8 @@ export function longHistory(start: number, activities: number): Turn[] {
   return turns;
 }
 
-export async function demoWorld(gateway: TestGateway): Promise<void> {
+/** Nobody renews these: long enough for the tests. */
+export async function demoWorld(gateway: TestGateway, leaseMs = 600_000): Promise<void> {
   const put = hands(gateway.bus);
   const now = Date.now();
   const schema = {
@@ -283,12 +284,16 @@ export async function demoWorld(gateway: TestGateway): Promise<void> {
     deadlineAt: now + 21_000,
     requires: { tags: ["h100"], resources: { vram: 60 } },
   });
-  await put.lease("docs-7f3a-s1", 1, "worker-a-k3x9");
-  await put.lease("docs-live-s1", 2, "worker-b-p0q2");
-  await put.lease("chat-ada", 1, "worker-a-k3x9");
+  await put.lease("docs-7f3a-s1", 1, "worker-a-k3x9", leaseMs);
+  await put.lease("docs-live-s1", 2, "worker-b-p0q2", leaseMs);
+  await put.lease("chat-ada", 1, "worker-a-k3x9", leaseMs);
 
   const start = now - 12_000;
-  const events = await writeHistory(gateway.history, "docs-live", reclaimedHistory(start, "docs-live-s1"));
+  const { events } = await writeHistory(
+    gateway.history,
+    "docs-live",
+    reclaimedHistory(start, "docs-live-s1"),
+  );
   await put.instance({
     instanceId: "docs-live",
     name: "classify-docs",

@@ -134,13 +134,13 @@ export function hands(bus: Bus) {
     },
     async partition(partition: number, holder: string) {
       const key = leaseKeys.partition(partition);
-      await bucket("leases").put(key, encode({ v: 1, holder }), { ttlMs: 60_000 });
+      await bucket("leases").put(key, encode({ v: 1, holder }), { ttlMs: 600_000 });
     },
-    async worker(info: Loose<WorkerInfo> & { workerId: string }, ttlMs = 60_000) {
+    async worker(info: Loose<WorkerInfo> & { workerId: string }, ttlMs = 600_000) {
       const body = encode({ ...worker(info.workerId), ...info });
       await bucket("workers").put(info.workerId, body, { ttlMs });
     },
-    async service(info: Loose<ServiceInfo> & { service: string; id: string }, ttlMs = 60_000) {
+    async service(info: Loose<ServiceInfo> & { service: string; id: string }, ttlMs = 600_000) {
       const now = Date.now();
       const body = encode({
         v: 1,
@@ -211,31 +211,46 @@ const worker = (workerId: string): WorkerInfo =>
     sessions: [],
   }) as unknown as WorkerInfo;
 
+type Turn = { at: number; events: Record<string, unknown>[] };
+
+export interface WrittenHistory {
+  readonly events: number;
+  append(turns: Turn[]): Promise<void>;
+}
+
 /** A history made by hand: turns of events without ids, which are given here. */
 export async function writeHistory(
   history: HistoryStore,
   instanceId: string,
-  turns: { at: number; events: Record<string, unknown>[] }[],
-): Promise<number> {
+  turns: Turn[],
+): Promise<WrittenHistory> {
   let position = await history.place(instanceId);
   let id = 0;
-  let first = true;
-  for (const [index, turn] of turns.entries()) {
-    const commit = Commit.parse({
-      v: 1,
-      commitId: `${instanceId}-${index}`,
-      instanceId,
-      execution: 1,
-      at: turn.at,
-      inbox: [],
-      events: turn.events.map((event) => ({ id: ++id, ...event })),
-    });
-    const outcome = await history.append(position, commit, { startsExecution: first });
-    if (outcome.kind !== "appended") throw new Error(`history of ${instanceId} is not ours`);
-    position = outcome.position;
-    first = false;
-  }
-  return id;
+  let commits = 0;
+  const append = async (more: Turn[]) => {
+    for (const turn of more) {
+      const commit = Commit.parse({
+        v: 1,
+        commitId: `${instanceId}-${commits}`,
+        instanceId,
+        execution: 1,
+        at: turn.at,
+        inbox: [commits + 1],
+        events: turn.events.map((event) => ({ id: ++id, ...event })),
+      });
+      const outcome = await history.append(position, commit, { startsExecution: commits === 0 });
+      if (outcome.kind !== "appended") throw new Error(`history of ${instanceId} is not ours`);
+      position = outcome.position;
+      commits++;
+    }
+  };
+  await append(turns);
+  return {
+    get events() {
+      return id;
+    },
+    append,
+  };
 }
 
 export async function json(response: Response): Promise<Record<string, unknown>> {
