@@ -224,6 +224,20 @@ export const closings = (state: InstanceState): NewEvent[] =>
     .filter((session) => session.owner === state.instanceId && session.phase.kind !== "closed")
     .map(({ sessionId }) => ({ kind: "session.closed", sessionId, by: "engine" }));
 
+/** Whether this attachment is behind what is known of a granted session, or is it. */
+function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean {
+  switch (phase.kind) {
+    case "active":
+    case "rebuilding":
+      return on.epoch <= phase.on.epoch;
+    case "opening":
+    case "claimed":
+      return on.attachment < attachments;
+    default:
+      return on.attachment <= attachments;
+  }
+}
+
 /** A child hears from the owner what became of a granted session. It follows; it never asks for workers itself. */
 function acceptGranted(
   state: InstanceState,
@@ -235,7 +249,7 @@ function acceptGranted(
   const on = holder(session);
   switch (report.kind) {
     case "activated":
-      if (on && on.epoch >= report.on.epoch) return ignored("repeated");
+      if (isKnown(session, report.on)) return ignored("repeated");
       return facts({
         kind: "session.activated",
         sessionId: session.sessionId,

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { z } from "zod";
 import {
   call,
   defineActivity,
@@ -10,7 +11,8 @@ import { activated, completed, held, signal, start } from "../../support/instanc
 
 const echo = defineActivity("echo", { run: async (_ctx, input: unknown) => input });
 const store = defineSession("store", {
-  init: (_ctx, config: { big: string }) => config,
+  config: z.object({ big: z.string() }),
+  init: (_ctx, config) => config,
   calls: { get: call({ run: (state: { big: string }) => state.big }) },
 });
 const big = "ü".repeat(60);
