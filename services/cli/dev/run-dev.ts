@@ -1,17 +1,15 @@
 /** All services on one machine: a NATS server of our own unless one is named, and one process for each service. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Fault } from "../../../shared/errors/index.ts";
 import { once } from "../../../shared/runtime/index.ts";
 import { loadApp } from "../../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../../config.ts";
-import { packageDir } from "../../version.ts";
 import { removeDevFile, writeDevFile } from "../dev-file.ts";
+import { Crew } from "./crew.ts";
 import { freePortFrom } from "./free-port-from.ts";
-import { LogTail, shownLogLine } from "./log-tail.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
-import { type Death, ServiceProcess } from "./service-process.ts";
+import type { ServiceProcess } from "./service-process.ts";
 
 export interface DevOptions {
   app: string;
@@ -38,75 +36,38 @@ export interface RunningDev {
   stop(): Promise<void>;
 }
 
-const gatewayPort = 4440;
-
 /** Resolves when every service is ready. Where one cannot start, everything is stopped again and the reason thrown. */
 export async function runDev(options: DevOptions): Promise<RunningDev> {
-  const { onNote } = options;
+  const { env, onNote } = options;
   const dataDir = resolve(options.dataDir);
-  const app = resolve(options.app);
   // Checked before anything is started: most first mistakes are here.
-  const { config } = readConfig(options.env, "cli");
+  const { config } = readConfig(env, "cli");
   await loadApp(options.app);
-  mkdirSync(join(dataDir, "logs"), { recursive: true });
+  const logDir = join(dataDir, "logs");
+  mkdirSync(logDir, { recursive: true });
 
   const keeper =
     config.nats.url === undefined
       ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
       : undefined;
-  const services: ServiceProcess[] = [];
-  const tails: LogTail[] = [];
+  let crew: Crew | undefined;
   const stop = once(async () => {
     removeDevFile(dataDir);
-    await Promise.all(services.map((service) => service.stop()));
-    for (const tail of tails) tail.stop();
+    await crew?.stop();
     // Last: the others say good-bye over it.
     await keeper?.stop();
   });
-
   try {
     const nats = await keeper?.start();
     const natsUrl = nats?.url ?? config.nats.url ?? "";
     onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${natsUrl}`);
-    const hasGateway = existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url)));
-    const dashboardPort = hasGateway
-      ? await freePortFrom(Number(options.env.GATEWAY_PORT ?? gatewayPort))
-      : 0;
-    const env: Environment = {
-      ...options.env,
-      NATS_URL: natsUrl,
-      HOLDFAST_APP: app,
-      GATEWAY_PORT: String(dashboardPort),
-    };
-    const add = (name: string, service: string): ServiceProcess => {
-      const logFile = join(dataDir, "logs", `${name}.log`);
-      // Only of this run: it cannot grow for ever, and nobody reads old words as new ones.
-      writeFileSync(logFile, "");
-      const process = new ServiceProcess({
-        name,
-        entry: join(packageDir(), "bin", "holdfast.js"),
-        args: [service],
-        env,
-        logFile,
-        onDeath: (death, delayMs) => onNote(`${name} ${ending(death)}; starting it again in ${delayMs} ms`),
-      });
-      services.push(process);
-      tails.push(
-        new LogTail(logFile, (line) => {
-          const shown = shownLogLine(name, line);
-          if (shown !== undefined) onNote(shown);
-        }),
-      );
-      return process;
-    };
-    const orchestrator = add("orchestrator", "orchestrator");
-    const watcher = add("watcher", "watcher");
-    const workers = Array.from({ length: options.workers }, (_, index) =>
-      add(`worker-${index + 1}`, "worker"),
-    );
-    const gateway = hasGateway ? add("gateway", "gateway") : undefined;
-    await Promise.all(services.map((service) => started(service, dataDir)));
-    const dashboard = gateway && `http://127.0.0.1:${dashboardPort}`;
+    crew = new Crew({
+      logDir,
+      env: { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) },
+      onNote,
+    });
+    const [orchestrator, watcher, gateway, ...workers] = await startAll(crew, env, options.workers);
+    const dashboard = gateway?.url;
     const sync = nats && { sync: nats.sync };
     writeDevFile(dataDir, { pid: process.pid, natsUrl, prefix: config.prefix, dashboard, ...sync });
     return {
@@ -118,7 +79,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
         orchestrator: orchestrator.pid,
         watcher: watcher.pid,
         workers: workers.map((worker) => worker.pid),
-        ...(gateway ? { gateway: gateway.pid } : {}),
+        ...(gateway ? { gateway: gateway.process.pid } : {}),
       },
       stop,
     };
@@ -128,26 +89,37 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   }
 }
 
+interface StartedGateway {
+  process: ServiceProcess;
+  url: string;
+}
+
+const startAll = (crew: Crew, env: Environment, workers: number) =>
+  Promise.all([
+    crew.start("orchestrator", "orchestrator"),
+    crew.start("watcher", "watcher"),
+    startGateway(crew, env),
+    ...Array.from({ length: workers }, (_, index) => crew.start(`worker-${index + 1}`, "worker")),
+  ] as const);
+
+const gatewayPort = 4440;
+const gatewayAttempts = 5;
+
+/** On its usual port or a free one near it: somebody else may take a port between our look and the gateway's. */
+async function startGateway(crew: Crew, env: Environment): Promise<StartedGateway | undefined> {
+  if (!existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url))))
+    return undefined;
+  const chosen = env.GATEWAY_PORT;
+  for (let attempt = 1; ; attempt++) {
+    const port = chosen ?? String(await freePortFrom(gatewayPort));
+    try {
+      const process = await crew.start("gateway", "gateway", { GATEWAY_PORT: port });
+      return { process, url: `http://127.0.0.1:${port}` };
+    } catch (error) {
+      if (chosen !== undefined || attempt === gatewayAttempts) throw error;
+    }
+  }
+}
+
 /** We run from sources or from the build; the gateway is looked for where we are. */
 const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? ".ts" : ".js";
-
-async function started(service: ServiceProcess, dataDir: string): Promise<void> {
-  const outcome = await service.start();
-  if (outcome === "ready") return;
-  const logFile = join(dataDir, "logs", `${service.name}.log`);
-  throw new Fault("config", {
-    code: "service_failed",
-    message: `${service.name} did not start: ${lastWords(logFile) ?? ending(outcome)}`,
-    hint: `Its whole log is in ${logFile}.`,
-  });
-}
-
-/** What a service that cannot start says, see report-error.ts. */
-function lastWords(logFile: string): string | undefined {
-  const lines = readFileSync(logFile, "utf8").trimEnd().split("\n");
-  const said = lines.findLast((line) => line.startsWith("holdfast: "));
-  return (said ?? lines.at(-1))?.replace(/^holdfast: /, "") || undefined;
-}
-
-const ending = ({ code, signal }: Death): string =>
-  signal !== null ? `was ended by ${signal}` : `has ended with code ${code ?? "unknown"}`;
