@@ -1,8 +1,15 @@
 /** What user code is handed: views of its session and task whose acts are messages to the worker. */
 import type { Failure } from "../../../schemas/index.ts";
-import type { CallContext, InitContext, SessionView, WorkLog } from "../../../shared/definitions/index.ts";
+import type {
+  CallContext,
+  InitContext,
+  SessionView,
+  StreamWriter,
+  WorkLog,
+} from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import type { Hosted } from "./host-server.ts";
+import type { LazyAbort } from "./lazy-abort.ts";
 import type { FromHost, LogLevel, Post, RunFacts } from "./protocol.ts";
 
 interface Write {
@@ -20,30 +27,20 @@ export class Contexts {
     this.#post = post;
   }
 
-  init(id: number, hosted: Hosted, signal: AbortSignal): InitContext {
+  init(id: number, hosted: Hosted, abort: LazyAbort): InitContext {
     const { key } = hosted.session;
     return {
-      session: this.#view(hosted),
-      signal,
-      log: this.#log(id),
+      session: this.view(hosted),
+      get signal() {
+        return abort.signal;
+      },
+      log: this.log(id),
       reportModel: (model) => this.#post({ kind: "model", key, model: { ...model } }),
     };
   }
 
-  run(id: number, facts: RunFacts, hosted: Hosted, signal: AbortSignal): CallContext {
-    const session: SessionView = { ...this.#view(hosted), events: hosted.events.listen(signal) };
-    return {
-      instanceId: facts.instanceId,
-      name: facts.name,
-      attempt: facts.attempt,
-      workerId: hosted.session.workerId,
-      signal,
-      lastHeartbeat: facts.lastHeartbeat,
-      heartbeat: (details) => this.#post({ kind: "heartbeat", id, details }),
-      session,
-      stream: { write: (chunk) => this.#write(id, chunk) },
-      log: this.#log(id),
-    };
+  run(id: number, facts: RunFacts, hosted: Hosted, abort: LazyAbort): CallContext {
+    return new RunContext(this, id, facts, hosted, abort);
   }
 
   wrote(write: number, error: Failure | undefined): void {
@@ -55,6 +52,7 @@ export class Contexts {
 
   /** Nobody waits for the writes of a run that is over. */
   ended(id: number): void {
+    if (this.#writes.size === 0) return;
     for (const [write, { of, resolve }] of this.#writes) {
       if (of !== id) continue;
       this.#writes.delete(write);
@@ -62,13 +60,17 @@ export class Contexts {
     }
   }
 
-  #view({ session }: Hosted): Omit<SessionView, "events"> {
+  view({ session }: Hosted): Omit<SessionView, "events"> {
     const { id, type, epoch, attachment, workerId, metadata, key } = session;
     const abort = (reason: string) => this.#post({ kind: "gave-up", key, reason: String(reason) });
     return { id, type, epoch, attachment, workerId, metadata, abort };
   }
 
-  #write(id: number, chunk: unknown): Promise<void> {
+  heartbeat(id: number, details: unknown): void {
+    this.#post({ kind: "heartbeat", id, details });
+  }
+
+  write(id: number, chunk: unknown): Promise<void> {
     const write = ++this.#lastWrite;
     return new Promise((resolve, reject) => {
       this.#writes.set(write, { of: id, resolve, reject });
@@ -79,6 +81,12 @@ export class Contexts {
         reject(error);
       }
     });
+  }
+
+  log(id: number): WorkLog {
+    const at = (level: LogLevel) => (message: string, fields?: Record<string, unknown>) =>
+      this.#say({ kind: "log", id, level, message, fields });
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
   /** Fields that cannot be sent are no reason to fail the code that logs them. */
@@ -93,10 +101,68 @@ export class Contexts {
       });
     }
   }
+}
 
-  #log(id: number): WorkLog {
-    const at = (level: LogLevel) => (message: string, fields?: Record<string, unknown>) =>
-      this.#say({ kind: "log", id, level, message, fields });
-    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+// A class with getters on its prototype: one is made for every call, and most calls use little of it.
+class RunContext implements CallContext {
+  readonly #contexts: Contexts;
+  readonly #id: number;
+  readonly #facts: RunFacts;
+  readonly #hosted: Hosted;
+  readonly #abort: LazyAbort;
+  #session: SessionView | undefined;
+
+  constructor(contexts: Contexts, id: number, facts: RunFacts, hosted: Hosted, abort: LazyAbort) {
+    this.#contexts = contexts;
+    this.#id = id;
+    this.#facts = facts;
+    this.#hosted = hosted;
+    this.#abort = abort;
+  }
+
+  get instanceId(): string {
+    return this.#facts.instanceId;
+  }
+
+  get name(): string {
+    return this.#facts.name;
+  }
+
+  get attempt(): number {
+    return this.#facts.attempt;
+  }
+
+  get workerId(): string {
+    return this.#hosted.session.workerId;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get lastHeartbeat(): unknown {
+    return this.#facts.lastHeartbeat;
+  }
+
+  /** An arrow, so that `const { heartbeat } = ctx` works. */
+  readonly heartbeat = (details?: unknown): void => this.#contexts.heartbeat(this.#id, details);
+
+  get session(): SessionView {
+    const { events } = this.#hosted;
+    const abort = this.#abort;
+    return (this.#session ??= {
+      ...this.#contexts.view(this.#hosted),
+      get events() {
+        return events.listen(abort.signal);
+      },
+    });
+  }
+
+  get stream(): StreamWriter {
+    return { write: (chunk) => this.#contexts.write(this.#id, chunk) };
+  }
+
+  get log(): WorkLog {
+    return this.#contexts.log(this.#id);
   }
 }

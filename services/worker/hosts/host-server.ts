@@ -7,6 +7,7 @@ import { type AnySession, type App, validate } from "../../../shared/definitions
 import { Fault, fromFailure, toFailure } from "../../../shared/errors/index.ts";
 import { Contexts } from "./contexts.ts";
 import { EventQueue } from "./event-queue.ts";
+import { LazyAbort } from "./lazy-abort.ts";
 import {
   type FromHost,
   type HostRequest,
@@ -30,7 +31,7 @@ export class HostServer {
   readonly #post: Post<FromHost>;
   readonly #contexts: Contexts;
   readonly #hosted = new Map<string, Hosted>();
-  readonly #running = new Map<number, AbortController>();
+  readonly #running = new Map<number, LazyAbort>();
 
   constructor(app: App, post: Post<FromHost>) {
     this.#app = app;
@@ -58,10 +59,10 @@ export class HostServer {
   }
 
   async #answer(id: number, request: HostRequest): Promise<void> {
-    const controller = new AbortController();
-    this.#running.set(id, controller);
+    const abort = new LazyAbort();
+    this.#running.set(id, abort);
     try {
-      this.#done(id, request, await this.#run(id, request, controller.signal));
+      this.#done(id, request, await this.#run(id, request, abort));
     } catch (error) {
       this.#post({ kind: "failed", id, error: failureOf(error) });
     } finally {
@@ -83,14 +84,14 @@ export class HostServer {
     }
   }
 
-  async #run(id: number, request: HostRequest, signal: AbortSignal): Promise<unknown> {
+  async #run(id: number, request: HostRequest, abort: LazyAbort): Promise<unknown> {
     switch (request.kind) {
       case "init":
-        return this.#init(id, request, signal);
+        return this.#init(id, request, abort);
       case "call":
-        return this.#call(id, request, signal);
+        return this.#call(id, request, abort);
       case "activity":
-        return this.#activity(id, request, signal);
+        return this.#activity(id, request, abort);
       case "adopt":
         return this.#adopt(request.key, request.session);
       case "snapshot": {
@@ -107,22 +108,18 @@ export class HostServer {
         });
       }
       case "shutdown":
-        return this.#shutdown(id, request.key, signal);
+        return this.#shutdown(id, request.key, abort);
     }
   }
 
-  async #init(
-    id: number,
-    request: Extract<HostRequest, { kind: "init" }>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #init(id: number, request: Extract<HostRequest, { kind: "init" }>, abort: LazyAbort): Promise<void> {
     const { session, restore } = request;
     const definition = this.#definitionOf(session.type);
     const hosted: Hosted = { session, definition, events: new EventQueue(), state: undefined };
     if (definition) {
       const what = `config of session type ${definition.name}`;
       const config = validate(definition.config, request.config, "invalid_config", what);
-      const ctx = this.#contexts.init(id, hosted, signal);
+      const ctx = this.#contexts.init(id, hosted, abort);
       hosted.state =
         restore && definition.restore
           ? await definition.restore(ctx, config, restore)
@@ -134,7 +131,7 @@ export class HostServer {
   async #call(
     id: number,
     request: Extract<HostRequest, { kind: "call" }>,
-    signal: AbortSignal,
+    abort: LazyAbort,
   ): Promise<Item[]> {
     const hosted = this.#find(request.key);
     const { name } = request;
@@ -143,7 +140,7 @@ export class HostServer {
       : undefined;
     if (!call) throw unknownCode("call", name, `session type ${hosted.session.type}`);
     const what = `${hosted.session.type}.${name}`;
-    const ctx = this.#contexts.run(id, request.run, hosted, signal);
+    const ctx = this.#contexts.run(id, request.run, hosted, abort);
     const parse = (input: unknown) => validate(call.input, input, "invalid_input", `input of ${what}`);
     const check = (value: unknown) => validate(call.output, value, "invalid_output", `output of ${what}`);
     if (!call.batch) {
@@ -171,13 +168,13 @@ export class HostServer {
   async #activity(
     id: number,
     request: Extract<HostRequest, { kind: "activity" }>,
-    signal: AbortSignal,
+    abort: LazyAbort,
   ): Promise<unknown> {
     const hosted = this.#find(request.key);
     const { name } = request;
     const activity = this.#app.activities.get(name);
     if (!activity) throw unknownCode("activity", name, "this worker");
-    const ctx = this.#contexts.run(id, request.run, hosted, signal);
+    const ctx = this.#contexts.run(id, request.run, hosted, abort);
     const input = validate(activity.input, request.input, "invalid_input", `input of ${name}`);
     return validate(activity.output, await activity.run(ctx, input), "invalid_output", `output of ${name}`);
   }
@@ -189,12 +186,12 @@ export class HostServer {
   }
 
   /** Forgotten before the user's code runs, so it runs once however often it is asked for. */
-  async #shutdown(id: number, key: string, signal: AbortSignal): Promise<void> {
+  async #shutdown(id: number, key: string, abort: LazyAbort): Promise<void> {
     const hosted = this.#hosted.get(key);
     if (!hosted) return;
     this.#hosted.delete(key);
     hosted.events.close();
-    await hosted.definition?.shutdown?.(hosted.state, this.#contexts.init(id, hosted, signal));
+    await hosted.definition?.shutdown?.(hosted.state, this.#contexts.init(id, hosted, abort));
   }
 
   #find(key: string): Hosted {
