@@ -21,7 +21,7 @@ import { SimulatedClock } from "../support/simulated-clock.ts";
 const names = subjects();
 const instanceId = "contested";
 const wanted = 12;
-const seeds = 300;
+const seeds = 150;
 
 class World {
   readonly clock = new SimulatedClock();
