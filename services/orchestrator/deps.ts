@@ -1,4 +1,5 @@
-import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
+import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
+import type { Bus, Payloads, Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
@@ -19,6 +20,10 @@ export interface OrchestratorDeps {
   readonly payloads: Payloads;
   readonly workers: Pick<LiveWorkers, "workers">;
   readonly host: InstanceHost;
+  readonly registers: {
+    readonly instances: TypedBucket<InstanceSummary>;
+    readonly sessions: TypedBucket<SessionRecord>;
+  };
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly faultPoints: FaultPoints;

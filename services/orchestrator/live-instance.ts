@@ -5,7 +5,7 @@
  * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none.
  * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
-import { type Commit, InstanceId } from "../../schemas/index.ts";
+import type { Commit, InstanceId } from "../../schemas/index.ts";
 import { bury, type Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import type { Position } from "../../shared/history/index.ts";
@@ -262,7 +262,7 @@ export class LiveInstance {
     const commit: Commit = {
       v: 1,
       commitId: token(runtime.random),
-      instanceId: InstanceId.parse(this.instanceId),
+      instanceId: this.instanceId as InstanceId,
       execution: state.execution,
       at: now,
       inbox: instance.takeInbox(),

@@ -1,7 +1,7 @@
 /** Runs the orchestrations of its partitions. */
 import { z } from "zod";
-import type { ServiceInfo } from "../../schemas/index.ts";
-import { type Bus, Payloads, type Subjects } from "../../shared/bus/index.ts";
+import { InstanceSummary, type ServiceInfo, SessionRecord } from "../../schemas/index.ts";
+import { Bucket, type Bus, Payloads, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
@@ -74,6 +74,14 @@ export class Orchestrator implements Service {
       history: new HistoryStore({ ...options.history, bus, names, replicas: options.replicas, runtime }),
       workers: this.#workers,
       host: this.#host(payloads, inlineBytes),
+      registers: {
+        instances: new TypedBucket(
+          new Bucket(bus, names.bucket("instances")),
+          InstanceSummary,
+          runtime.announce,
+        ),
+        sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
+      },
       parked: this.#parked,
       runaways: this.#runaways,
       faultPoints: options.faultPoints ?? noFaults,

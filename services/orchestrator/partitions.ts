@@ -186,15 +186,14 @@ export class Partitions implements Service {
   }
 
   async #lost(lease: Lease): Promise<void> {
-    if (lease === this.#membership && !this.#stopped) await this.#join();
-    for (const [partition, held] of this.#held) {
-      if (held.lease !== lease && held.lease.key !== lease.key) continue;
-      this.#held.delete(partition);
-      this.#taken.delete(partition);
-      this.#deps.runtime.announce({ kind: "partition.lost", partition, why: "expired" });
-      await held.stop();
-      this.#balance();
-    }
+    if (lease === this.#membership && !this.#stopped) return this.#join();
+    const lost = [...this.#held.values()].find((held) => held.lease === lease);
+    if (!lost) return;
+    this.#held.delete(lost.number);
+    this.#taken.delete(lost.number);
+    this.#deps.runtime.announce({ kind: "partition.lost", partition: lost.number, why: "expired" });
+    this.#balance();
+    await lost.stop();
   }
 
   async #refresh(partition: Partition): Promise<void> {

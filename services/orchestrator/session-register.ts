@@ -1,6 +1,5 @@
 /** The register of sessions: who owns an id, who holds it. The watcher's second net and the views read it (S5). */
-import { type Failure, SessionRecord, type SessionState } from "../../schemas/index.ts";
-import { Bucket, TypedBucket } from "../../shared/bus/index.ts";
+import type { Failure, SessionRecord, SessionState } from "../../schemas/index.ts";
 import type { InstanceState } from "../../shared/replay/index.ts";
 import { place } from "../../shared/sessions/placement.ts";
 import { recordOf } from "../../shared/sessions/records.ts";
@@ -15,18 +14,11 @@ interface Known {
 export class SessionRegister {
   readonly #deps: OrchestratorDeps;
   readonly #outbox: Outbox;
-  readonly #bucket: TypedBucket<SessionRecord>;
   readonly #known = new Map<string, Known>();
 
   constructor(deps: OrchestratorDeps, outbox: Outbox) {
     this.#deps = deps;
     this.#outbox = outbox;
-    const { bus, names, runtime } = deps;
-    this.#bucket = new TypedBucket(
-      new Bucket(bus, names.bucket("sessions")),
-      SessionRecord,
-      runtime.announce,
-    );
   }
 
   /** Returns the sessions that may not be claimed: their instance is told why by a report. */
@@ -56,8 +48,8 @@ export class SessionRegister {
       const previous = known?.record.instanceId === session.owner ? known.record : undefined;
       const record = recordOf(session, previous, clock.now());
       const outcome = known
-        ? await this.#bucket.update(sessionId, record, known.revision)
-        : await this.#bucket.create(sessionId, record);
+        ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
+        : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
         this.#known.set(sessionId, { record, revision: outcome.revision });
         return this.#refuseGoneResource(session);
@@ -68,7 +60,7 @@ export class SessionRegister {
   }
 
   async #look(sessionId: string): Promise<Known | undefined> {
-    const entry = await this.#bucket.get(sessionId, { leader: true });
+    const entry = await this.#deps.registers.sessions.get(sessionId, { leader: true });
     return entry && { record: entry.value, revision: entry.revision };
   }
 

@@ -1,31 +1,20 @@
 /** The read model of one instance. Written behind the commit, never behind a newer summary. */
-import {
-  InstanceId,
-  type InstanceStatus,
-  InstanceSummary,
-  Name,
-  type SessionId,
-} from "../../schemas/index.ts";
-import { Bucket, encode, TypedBucket } from "../../shared/bus/index.ts";
+import type { InstanceId, InstanceStatus, InstanceSummary, Name, SessionId } from "../../schemas/index.ts";
+import { encode } from "../../shared/bus/index.ts";
 import type { Fault } from "../../shared/errors/index.ts";
 import { type InstanceState, isEnded } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 
+const maxNoticeBytes = 32 * 1024;
+
 export class Summaries {
   readonly #deps: OrchestratorDeps;
-  readonly #bucket: TypedBucket<InstanceSummary>;
   /** Revision of our last write; undefined before the first. */
   #revision: number | undefined;
   #parked: Fault | undefined;
 
   constructor(deps: OrchestratorDeps, { fresh }: { fresh: boolean }) {
     this.#deps = deps;
-    const { bus, names, runtime } = deps;
-    this.#bucket = new TypedBucket(
-      new Bucket(bus, names.bucket("instances")),
-      InstanceSummary,
-      runtime.announce,
-    );
     // A new instance has no summary yet: the first write needs no look.
     this.#revision = fresh ? 0 : undefined;
   }
@@ -45,10 +34,11 @@ export class Summaries {
       runtime.announce({ kind: "fault", where: "summaries", code: "summary_failed", message, error });
       throw error;
     }
-    bus.send(
-      names.notice(state.instanceId, isEnded(state) ? "ended" : "changed"),
-      encode({ status: summary.status }),
-    );
+    // Who waits for the end finds it in the notice itself, if it is small enough to be sent to everybody.
+    const ended = isEnded(state);
+    const body = encode(summary);
+    const notice = ended && body.length <= maxNoticeBytes ? body : encode({ status: summary.status });
+    bus.send(names.notice(state.instanceId, ended ? "ended" : "changed"), notice);
   }
 
   async #store(summary: InstanceSummary): Promise<void> {
@@ -56,7 +46,7 @@ export class Summaries {
     for (let attempt = 0; attempt < 5; attempt++) {
       const revision = this.#revision ?? (await this.#look(summary));
       if (revision === "newer") return;
-      const outcome = await this.#bucket.update(key, summary, revision);
+      const outcome = await this.#deps.registers.instances.update(key, summary, revision);
       if (outcome.kind === "written") {
         this.#revision = outcome.revision;
         return;
@@ -68,7 +58,7 @@ export class Summaries {
 
   /** A stale owner that wakes up late must not cover what happened since. */
   async #look(summary: InstanceSummary): Promise<number | "newer"> {
-    const there = await this.#bucket.get(summary.instanceId, { leader: true });
+    const there = await this.#deps.registers.instances.get(summary.instanceId, { leader: true });
     if (!there) return 0;
     const { value } = there;
     const newer =
@@ -86,8 +76,8 @@ export class Summaries {
     const parked = this.#parked;
     return {
       v: 1,
-      instanceId: InstanceId.parse(state.instanceId),
-      name: state.name === undefined ? undefined : Name.parse(state.name),
+      instanceId: state.instanceId as InstanceId,
+      name: state.name as Name | undefined,
       status,
       execution: state.execution,
       events: state.lastEventId,

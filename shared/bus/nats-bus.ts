@@ -174,7 +174,7 @@ class NatsBus implements Bus {
     if (!this.#link.connected) return; // a hint that may be lost
     const wire = headers === undefined ? undefined : { headers: new WireHeaders().addAll(headers) };
     try {
-      this.#link.nc.publish(subject, body, wire);
+      this.#link.publish(subject, body, wire);
     } catch (error) {
       throw refusedByClient(error, `send to ${subject}`);
     }

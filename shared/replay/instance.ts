@@ -10,7 +10,7 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { EventId, Name } from "../../schemas/index.ts";
+import { Name } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
@@ -128,7 +128,7 @@ export class Instance {
   #record(events: readonly NewEvent[], at: number, turn: HistoryEvent[], effects: Effect[]): void {
     for (const event of events) {
       if (event.kind === "instance.started" && this.#state.execution === 0) this.#state.execution = 1;
-      const recorded = { ...event, id: EventId.parse(this.#state.lastEventId + 1) } as HistoryEvent;
+      const recorded = { ...event, id: this.#state.lastEventId + 1 } as HistoryEvent;
       effects.push(...apply(this.#state, recorded, at));
       turn.push(recorded);
     }

@@ -4,10 +4,26 @@
  * L1 Nothing is sent while disconnected: the client library would drop it without a word.
  * L2 A disconnect ends every call in flight at once; nobody waits for an answer that cannot come.
  */
-import type { Msg, NatsConnection, ServerInfo, Subscription } from "@nats-io/nats-core";
+import type { Msg, NatsConnection, PublishOptions, ServerInfo, Subscription } from "@nats-io/nats-core";
 import type { Announce } from "../../runtime/index.ts";
 import type { BusState } from "../bus.ts";
 import { isPermissionError, unavailable } from "./nats-errors.ts";
+
+const realImmediate = setImmediate;
+
+interface Corkable {
+  cork(): void;
+  uncork(): void;
+}
+
+/** The library does not show its socket; without it everything works, only slower. */
+function socketOf(nc: NatsConnection): Corkable | undefined {
+  const { protocol } = nc as unknown as { protocol?: { transport?: { socket?: Partial<Corkable> } } };
+  const socket = protocol?.transport?.socket;
+  return typeof socket?.cork === "function" && typeof socket.uncork === "function"
+    ? (socket as Corkable)
+    : undefined;
+}
 
 type Listener = (state: BusState) => void;
 type Denied = (subject: string, error: Error) => void;
@@ -27,6 +43,7 @@ export class Link {
     kind: "up",
   };
   #info: ServerInfo;
+  #corked = false;
 
   constructor(nc: NatsConnection, info: ServerInfo, announce: Announce) {
     this.nc = nc;
@@ -70,9 +87,29 @@ export class Link {
     });
   }
 
+  /**
+   * What is written in one round of the event loop leaves in one system call: a call for each message would cost more
+   * than the message, here and at the server it wakes.
+   */
+  publish(subject: string, body: Uint8Array, options?: PublishOptions): void {
+    if (!this.#corked) this.#cork();
+    this.nc.publish(subject, body, options);
+  }
+
+  #cork(): void {
+    const socket = socketOf(this.nc);
+    if (!socket) return;
+    this.#corked = true;
+    socket.cork();
+    realImmediate(() => {
+      this.#corked = false;
+      socket.uncork();
+    });
+  }
+
   /** Acknowledgements: sent after the reconnect if there is no connection now, so that done work is not done again. */
   sendSoon(subject: string, body: Uint8Array): void {
-    if (this.#state.kind === "up") this.nc.publish(subject, body);
+    if (this.#state.kind === "up") this.publish(subject, body);
     else if (this.#state.kind === "down" && this.#state.held.length < maxHeldBack) {
       this.#state.held.push([subject, body]);
     }
@@ -147,7 +184,7 @@ export class Link {
     const { since, held } = this.#state;
     this.#state = { kind: "up" };
     this.#info = this.nc.info ?? this.#info;
-    for (const [subject, body] of held) this.nc.publish(subject, body);
+    for (const [subject, body] of held) this.publish(subject, body);
     const awayMs = Math.round(performance.now() - since);
     this.announce({ kind: "bus.reconnected", awayMs });
     for (const settle of [...this.#waiting]) settle(true);

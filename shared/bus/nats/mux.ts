@@ -129,7 +129,7 @@ export class Mux {
     }
     try {
       const reply = this.#prefix + token;
-      this.#link.nc.publish(subject, body, headers === undefined ? { reply } : { reply, headers });
+      this.#link.publish(subject, body, headers === undefined ? { reply } : { reply, headers });
     } catch (error) {
       this.#end(token);
       reject(this.#link.closed ? busClosed(subject) : refusedByClient(error, subject));

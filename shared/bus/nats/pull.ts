@@ -132,7 +132,7 @@ export class Pull {
     if (this.#requests.size === 0) this.#heardAt = performance.now();
     this.#requests.set(token, { remaining: batch, deadline: performance.now() + expiresMs + silenceMs });
     const body = bytes({ batch, expires: nanos(expiresMs), idle_heartbeat: nanos(heartbeatMs) });
-    this.#link.nc.publish(this.#subject, body, { reply: this.#inbox + token });
+    this.#link.publish(this.#subject, body, { reply: this.#inbox + token });
   }
 
   #receive(message: Msg): void {

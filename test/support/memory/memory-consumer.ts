@@ -46,6 +46,8 @@ export class MemoryConsumer {
   }
 
   join(taker: Taker): void {
+    // Deleted while the answer that it is there was on its way.
+    if (this.#ended) return taker.gone();
     this.#takers.push(taker);
     this.#idle?.cancel();
     this.#idle = undefined;
