@@ -48,6 +48,9 @@ export const commonSettings = {
   HISTORY_LAYOUT: oneOf("per-instance", "shared").default("per-instance"),
   HISTORY_MAX_STREAMS: wholeNumber(0, 100_000).default(2000),
   HISTORY_SHARDS: wholeNumber(1, 256).default(16),
+  /** Serves /metrics, /livez, /readyz and /version of the process; 0 takes a free port. Unset: not served. */
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  METRICS_HOST: z.string().min(1).default("127.0.0.1"),
   LOG_LEVEL: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
 };
 
@@ -69,6 +72,7 @@ export interface EngineConfig {
     readonly maxOwnStreams: number;
     readonly shards: number;
   };
+  readonly metrics: { readonly host: string; readonly port: number | undefined };
   readonly logLevel: string;
   readonly appPath: string | undefined;
 }
@@ -129,6 +133,7 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
       maxOwnStreams: values.HISTORY_MAX_STREAMS,
       shards: values.HISTORY_SHARDS,
     }),
+    metrics: Object.freeze({ host: values.METRICS_HOST, port: values.METRICS_PORT }),
     logLevel: values.LOG_LEVEL,
     appPath: values.HOLDFAST_APP,
   };

@@ -20,6 +20,8 @@ import {
 } from "./config.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
+import { Telemetry } from "./telemetry/index.ts";
+import { packageVersion } from "./version.ts";
 
 export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   /** This process's own id, a token: name and incarnation. */
@@ -33,6 +35,7 @@ export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   /** The service's own settings, as `options.settings` parsed them. */
   settings: SettingsOf<S>;
   logger: Logger;
+  telemetry: Telemetry;
 }
 
 export interface RunnableService extends Service {
@@ -57,7 +60,18 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   const { config, settings } = readConfig(env, name, options.settings);
   const id = `${name}-${token(systemRandom, 10)}`;
   const logger = createLogger(name, id, config.logLevel);
-  const runtime = systemRuntime(logHappenings(logger));
+  const telemetry = new Telemetry({
+    service: name,
+    id,
+    version: packageVersion(),
+    metricsPort: config.metrics.port,
+    metricsHost: config.metrics.host,
+  });
+  const log = logHappenings(logger);
+  const runtime = systemRuntime((happening) => {
+    log(happening);
+    telemetry.listen(happening);
+  });
   const names = subjects(config.prefix);
   const stopSignal = untilToldToStop(runtime.announce, { runsForeignCode: options.runsForeignCode ?? false });
   const connection = connectionSettings(config, names, id);
@@ -68,7 +82,8 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       historyShards: config.history.shards,
       replicas: config.replicas,
     });
-    const service = await build({ id, bus, connection, names, runtime, config, settings, logger });
+    await telemetry.start(bus, names, runtime.clock);
+    const service = await build({ id, bus, connection, names, runtime, config, settings, logger, telemetry });
     const beacon = new ServiceBeacon({
       bus,
       names,
@@ -91,6 +106,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     }
   } finally {
     stopSignal.dispose();
+    await telemetry.stop();
     await bus.close();
   }
   logger.info("stopped");
