@@ -1,5 +1,5 @@
 import type { ActivityTask, ActivityTimeouts } from "../../../schemas/index.ts";
-import type { AnyCall, AnySession, App } from "../../../shared/definitions/index.ts";
+import type { AnyCall, AnySession } from "../../../shared/definitions/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { BatchRule } from "./call-queue.ts";
 
@@ -16,12 +16,9 @@ export function batchRuleOf(definition: AnySession | undefined, name: string): B
   };
 }
 
-/** The stricter of what the task and the definition say. */
-export function withLimits(
-  task: ActivityTask,
-  what: { call: boolean; definition: AnySession | undefined; app: App },
-): ActivityTask {
-  const call = what.call ? callOf(what.definition, task.name) : undefined;
+/** The stricter of what the task and the definition say. Without a definition the task's own. */
+export function withLimits(task: ActivityTask, definition: AnySession | undefined): ActivityTask {
+  const call = callOf(definition, task.name);
   if (call?.timeout === undefined && call?.heartbeatTimeout === undefined) return task;
   const timeouts: ActivityTimeouts = { ...task.timeouts };
   const tighten = (field: "startToCloseMs" | "heartbeatMs", own: AnyCall["timeout"], option: string) => {
