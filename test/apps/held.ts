@@ -22,7 +22,7 @@ export const counter = defineSession("counter", {
   },
   calls: {
     count: call({
-      async run(state: { n: number }, ms: number, ctx) {
+      async run(state, ms: number, ctx) {
         note("count", ctx.session.id, ctx.session.workerId, ctx.session.epoch);
         if (ms > 0) await pause(ms, ctx.signal);
         state.n++;

@@ -1,0 +1,59 @@
+/** Values far larger than a message: in, through an activity, out, and refused where they are too large. */
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Stack } from "../support/stack.ts";
+import { Streams } from "../support/streams.ts";
+
+const app = fileURLToPath(new URL("../apps/lifecycle.ts", import.meta.url));
+const megabyte = 1024 * 1024;
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await Stack.start({ app, watchers: 0 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+it.each([
+  ["just under the inline limit", 200 * 1024],
+  ["just over it", 300 * 1024],
+  ["1 MB", megabyte],
+  ["64 MB", 64 * megabyte],
+])(
+  "%s there and back: client, activity, result",
+  async (_what, bytes) => {
+    const value = { text: "ü".repeat(bytes / 2) };
+    const handle = await stack.client.start("mirror", value, { id: `mirror-${bytes}` });
+    const back = (await handle.result({ timeout: "100s" })) as typeof value;
+    // Not toEqual: nobody wants to read the difference.
+    expect(back.text === value.text).toBe(true);
+    await new Streams(stack).checkEnded([handle.instanceId]);
+  },
+  120_000,
+);
+
+it("through a signal", async () => {
+  const handle = await stack.client.start("listener", { n: 2 });
+  await handle.signal("word", "x".repeat(2 * megabyte));
+  await handle.signal("word", "small");
+  const [big, small] = (await handle.result({ timeout: "40s" })) as string[];
+  expect([big?.length, small]).toEqual([2 * megabyte, "small"]);
+});
+
+it("hundreds of kilobytes many times over fit into one history", async () => {
+  const inputs = Array.from({ length: 20 }, (_, i) => stack.client.start("mirror", `${i}`.repeat(200_000)));
+  const results = await Promise.all((await Promise.all(inputs)).map((one) => one.result({ timeout: "60s" })));
+  expect(results.every((value, i) => value === `${i}`.repeat(200_000))).toBe(true);
+});
+
+it("above the limit: refused by the client in words; made by an activity, it fails that activity", async () => {
+  const limit = 128 * megabyte;
+  await expect(stack.client.start("mirror", "x".repeat(limit), { id: "too-big" })).rejects.toMatchObject({
+    code: "payload_too_large",
+    message: expect.stringMatching(/134217728/),
+  });
+  await expect(stack.client.status("too-big")).rejects.toMatchObject({ code: "instance_not_found" });
+  const grown = await stack.client.start("grown", limit, { id: "grown" });
+  await expect(grown.result({ timeout: "100s" })).rejects.toMatchObject({ code: "payload_too_large" });
+  const healthy = await stack.client.start("grown", 10, {});
+  expect(await healthy.result({ timeout: "20s" })).toBe(10);
+}, 120_000);
