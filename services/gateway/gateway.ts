@@ -1,6 +1,7 @@
 /** HTTP, live view and dashboard as one service. Once started it stays up, whatever NATS does. */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import type { Registry } from "prom-client";
 import { Pulse } from "../../schemas/index.ts";
 import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
 import type { TopologyOptions } from "../../shared/bus/topology.ts";
@@ -12,6 +13,7 @@ import type { Client } from "../../shared/sdk/index.ts";
 import { Audit } from "./audit.ts";
 import { type GatewayConfig, requireTokens } from "./config.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
 import { Broadcast } from "./live/broadcast.ts";
@@ -34,8 +36,8 @@ export interface GatewayOptions {
   version: string;
   /** Where the built dashboard lies. */
   dashboardDir: string;
-  /** Of this process. */
-  metrics?: () => Promise<string>;
+  /** Where this process's own metrics are; the installation's are added. */
+  registry: Registry;
 }
 
 const overviewEveryMs = 1_000;
@@ -48,6 +50,7 @@ export class Gateway implements Service {
   readonly #latencies: Latencies;
   readonly #broadcast = new Broadcast();
   readonly #parts: GatewayParts;
+  readonly #gauges: GatewayGauges;
   readonly #timers = new Set<Timer>();
   #server: Server | undefined;
   #endpoints: Stoppable | undefined;
@@ -78,6 +81,12 @@ export class Gateway implements Service {
       version: options.version,
       overview: () => this.#overview(),
     };
+    this.#gauges = new GatewayGauges(options.registry, {
+      live: this.#live,
+      broadcast: this.#broadcast,
+      streams: () => this.#streams.latest,
+      overview: () => this.#overview(),
+    });
   }
 
   /** Where it listens, with the port that was really taken. */
@@ -128,12 +137,16 @@ export class Gateway implements Service {
   });
 
   async #listen(): Promise<void> {
-    const { config, dashboardDir, metrics } = this.#options;
+    const { config, dashboardDir, registry } = this.#options;
     const app = gatewayApp({
       parts: this.#parts,
       broadcast: this.#broadcast,
       dashboardDir,
-      metrics: metrics ?? (async () => ""),
+      http: this.#gauges,
+      metrics: async () => {
+        await this.#gauges.fill();
+        return registry.metrics();
+      },
       ready: () => this.#ready(),
     });
     const server = createServer(getRequestListener(app.fetch));

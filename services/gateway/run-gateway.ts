@@ -12,7 +12,7 @@ export function runGateway(env: Environment): Promise<void> {
   return runService(
     env,
     "gateway",
-    ({ bus, names, runtime, config, settings, logger }) => {
+    ({ bus, names, runtime, config, settings, logger, telemetry }) => {
       const own = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
       const gateway = new Gateway({
         bus,
@@ -35,6 +35,7 @@ export function runGateway(env: Environment): Promise<void> {
         },
         config: own,
         version: packageVersion(),
+        registry: telemetry.registry,
         dashboardDir: join(packageDir(), "dist", "dashboard"),
       });
       return {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Commit } from "../../schemas/index.ts";
 import { defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
+import { Telemetry } from "../../services/telemetry/index.ts";
 import { packageDir } from "../../services/version.ts";
 import {
   Bucket,
@@ -37,7 +38,11 @@ export async function startGateway(
   config: Partial<GatewayConfig> = {},
 ): Promise<TestGateway> {
   const happenings: Happening[] = [];
-  const runtime = systemRuntime((happening) => happenings.push(happening));
+  const telemetry = new Telemetry({ service: "gateway", id: "gateway-test", version: "0.0.0-test" });
+  const runtime = systemRuntime((happening) => {
+    happenings.push(happening);
+    telemetry.listen(happening);
+  });
   const bus = await connectBus({ url: natsUrl, name: "gateway-test", announce: runtime.announce });
   await ensureTopology(bus, names, topology);
   const history = new HistoryStore({
@@ -58,6 +63,7 @@ export async function startGateway(
     topology,
     config: { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config },
     version: "0.0.0-test",
+    registry: telemetry.registry,
     dashboardDir: join(packageDir(), "dist", "dashboard"),
   });
   await gateway.start();

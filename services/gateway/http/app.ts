@@ -1,7 +1,9 @@
 /** The HTTP side in one function: guards, health, metrics, routes, live events, dashboard. */
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { routePath } from "hono/route";
 import type { Runtime } from "../../../shared/runtime/index.ts";
+import type { HttpMetrics } from "../gauges.ts";
 import type { Broadcast } from "../live/broadcast.ts";
 import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
 import { cookieName } from "../routes/system.ts";
@@ -17,6 +19,7 @@ export interface AppOptions {
   parts: GatewayParts;
   broadcast: Broadcast;
   dashboardDir: string;
+  http: HttpMetrics;
   /** Prometheus text. */
   metrics(): Promise<string>;
   ready(): { ready: boolean; why?: string };
@@ -48,6 +51,13 @@ export function gatewayApp(options: AppOptions): Hono {
     return c.json(problem.body(), status);
   });
   app.use(securityHeaders);
+  app.use(async (c, next) => {
+    const began = runtime.clock.monotonic();
+    await next();
+    // The route's pattern, never the address: that has ids in it.
+    const route = c.req.path.startsWith("/api/") ? routePath(c) : "page";
+    options.http.observe(route, c.req.method, c.res.status, (runtime.clock.monotonic() - began) / 1000);
+  });
 
   // Probes come by address from the machine itself: no token, no host check, and never a secret in the answer.
   app.get("/livez", (c) => c.json({ ok: true }));

@@ -77,5 +77,5 @@ export function quantiles(times: readonly PulseTimes[]): Quantiles | undefined {
 
 const perDoubling = 4;
 
-export const pulseBucket = (ms: number): number => Math.round(Math.log2(Math.max(ms, 0.0625)) * perDoubling);
+/** The middle of a bucket (schemas/telemetry.ts). */
 export const pulseMs = (bucket: number): number => Number((2 ** (bucket / perDoubling)).toPrecision(3));

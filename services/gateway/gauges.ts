@@ -1,0 +1,122 @@
+/** The installation as numbers, from the read models and the streams, filled in when somebody scrapes. */
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Broadcast } from "./live/broadcast.ts";
+import type { LiveView } from "./live/live-view.ts";
+import type { Overview } from "./live/overview.ts";
+import type { StreamsView } from "./live/stream-watch.ts";
+
+export interface GaugeSources {
+  live: LiveView;
+  broadcast: Broadcast;
+  streams(): StreamsView | undefined;
+  overview(): Promise<Overview>;
+}
+
+export interface HttpMetrics {
+  observe(route: string, method: string, status: number, seconds: number): void;
+}
+
+export class GatewayGauges implements HttpMetrics {
+  readonly #sources: GaugeSources;
+  readonly #gauges: ReturnType<typeof gauges>;
+  readonly #requests: Histogram;
+  readonly #refused: Counter;
+
+  constructor(registry: Registry, sources: GaugeSources) {
+    this.#sources = sources;
+    this.#gauges = gauges(registry);
+    this.#requests = new Histogram({
+      name: "holdfast_http_request_seconds",
+      help: "Requests to the gateway, by route",
+      labelNames: ["route", "method", "status"],
+      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+      registers: [registry],
+    });
+    this.#refused = new Counter({
+      name: "holdfast_http_refused_total",
+      help: "Requests refused at the door: 401, 403, 421, 429",
+      labelNames: ["status"],
+      registers: [registry],
+    });
+  }
+
+  observe(route: string, method: string, status: number, seconds: number): void {
+    this.#requests.observe({ route, method, status: String(status) }, seconds);
+    if ([401, 403, 421, 429].includes(status)) this.#refused.inc({ status: String(status) });
+  }
+
+  /** Before a scrape. Values of things that are gone go with them. */
+  async fill(): Promise<void> {
+    const overview = await this.#sources.overview();
+    const set = this.#gauges;
+    for (const gauge of Object.values(set)) gauge.reset();
+    for (const [status, n] of Object.entries(overview.counts)) set.instances.set({ status }, n);
+    for (const session of this.#sources.live.sessions()) {
+      set.sessions.inc({ type: session.type, phase: session.phase });
+    }
+    const { workers, services } = overview;
+    set.workers.set({ state: "serving" }, workers.alive - workers.draining);
+    set.workers.set({ state: "draining" }, workers.draining);
+    for (const kind of ["activities", "calls", "sessions"] as const) {
+      for (const worker of this.#sources.live.workers()) {
+        set.slotsUsed.inc({ kind }, worker.slots[kind].used);
+        set.slotsMax.inc({ kind }, worker.slots[kind].max);
+      }
+    }
+    const delays = this.#sources.live.workers().map((worker) => worker.eventLoopDelayMs / 1000);
+    set.workerDelay.set(Math.max(0, ...delays));
+    set.services.set({ service: "orchestrator" }, services.orchestrators);
+    set.services.set({ service: "watcher" }, services.watchers);
+    set.services.set({ service: "gateway" }, services.gateways);
+    for (const level of ["error", "warning"] as const) {
+      set.troubles.set({ level }, overview.troubles.filter((trouble) => trouble.level === level).length);
+    }
+    set.pages.set(this.#sources.broadcast.size);
+    this.#fillStreams(this.#sources.streams());
+  }
+
+  #fillStreams(streams: StreamsView | undefined): void {
+    const set = this.#gauges;
+    for (const stream of streams?.streams ?? []) {
+      set.streamBytes.set({ stream: stream.name }, stream.bytes);
+      set.streamMessages.set({ stream: stream.name }, stream.messages);
+      if (stream.role === "dead") set.dead.set(stream.messages);
+      for (const consumer of stream.consumers) {
+        const labels = { stream: stream.name, consumer: withoutIds(consumer.name) };
+        set.pending.inc(labels, consumer.pending);
+        set.ackPending.inc(labels, consumer.ackPending);
+        set.redelivered.inc(labels, consumer.redelivered);
+      }
+    }
+    set.ownHistories.set(streams?.ownHistories ?? 0);
+  }
+}
+
+/** One series for all workers and one for all partitions: a worker's id is no label. */
+export function withoutIds(consumer: string): string {
+  if (consumer.startsWith("w_")) return "worker";
+  return /^p\d+$/.test(consumer) ? "partition" : consumer;
+}
+
+function gauges(registry: Registry) {
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `holdfast_${name}`, help, labelNames, registers: [registry] });
+  return {
+    instances: gauge("instances", "Instances by status", ["status"]),
+    sessions: gauge("sessions", "Sessions by type and phase", ["type", "phase"]),
+    workers: gauge("workers", "Workers that are alive", ["state"]),
+    slotsUsed: gauge("worker_slots_used", "Slots in use over all workers", ["kind"]),
+    slotsMax: gauge("worker_slots_max", "Slots over all workers", ["kind"]),
+    workerDelay: gauge("worker_event_loop_lag_seconds", "The worst event loop delay of all workers"),
+    services: gauge("services", "Orchestrators, watchers and gateways that are alive", ["service"]),
+    troubles: gauge("troubles", "What the overview says is wrong", ["level"]),
+    pages: gauge("live_pages", "Pages with a live connection to this gateway"),
+    streamBytes: gauge("stream_bytes", "Bytes stored in a stream", ["stream"]),
+    streamMessages: gauge("stream_messages", "Messages stored in a stream", ["stream"]),
+    ownHistories: gauge("history_own_streams", "Instances whose history has a stream of its own"),
+    dead: gauge("dlq_messages", "Dead letters waiting for a decision"),
+    pending: gauge("consumer_pending", "Messages not yet delivered", ["stream", "consumer"]),
+    ackPending: gauge("consumer_ack_pending", "Messages delivered and not settled", ["stream", "consumer"]),
+    redelivered: gauge("consumer_redelivered", "Messages being delivered again", ["stream", "consumer"]),
+  };
+}
