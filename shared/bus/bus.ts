@@ -189,9 +189,10 @@ export interface Bus {
     body: Uint8Array,
     options: { timeoutMs: number; headers?: Headers },
   ): Promise<Reply>;
+  /** Resolves when the server knows; `unconfirmed` saves that round trip where a later request will show it. */
   subscribe(
     subject: string,
-    options: { queue?: string },
+    options: { queue?: string; unconfirmed?: boolean },
     onMessage: (message: CoreMessage) => void,
   ): Promise<Stoppable>;
 

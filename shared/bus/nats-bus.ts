@@ -207,7 +207,7 @@ class NatsBus implements Bus {
 
   async subscribe(
     subject: string,
-    options: { queue?: string },
+    options: { queue?: string; unconfirmed?: boolean },
     onMessage: (message: CoreMessage) => void,
   ): Promise<Stoppable> {
     const subscription = this.#link.subscribe(subject, options.queue, (message) => {
@@ -220,7 +220,7 @@ class NatsBus implements Bus {
       });
     });
     try {
-      await this.#link.flush(); // ready means: the server knows
+      if (!options.unconfirmed) await this.#link.flush(); // ready means: the server knows
     } catch (error) {
       subscription.unsubscribe(); // who asks again must not hear everything twice
       throw error;
@@ -228,6 +228,7 @@ class NatsBus implements Bus {
     return {
       stop: async () => {
         if (this.#link.closed || subscription.isClosed()) return;
+        if (options.unconfirmed) return subscription.unsubscribe();
         await subscription.drain().catch(() => undefined); // disconnected: it is gone already
       },
     };

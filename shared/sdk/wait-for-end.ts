@@ -2,8 +2,8 @@
  * Waits for an instance to end: told by a notice, and looking by itself from time to time, since notices may be lost.
  * A server that is away is no answer: the wait goes on until its own time is over.
  */
-import type { InstanceSummary } from "../../schemas/index.ts";
-import type { Bus, Subjects } from "../bus/index.ts";
+import { InstanceSummary } from "../../schemas/index.ts";
+import { type Bus, type CoreMessage, decode, type Subjects } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 import { type Instances, isTerminal } from "./instances.ts";
@@ -54,16 +54,22 @@ export async function waitForEnd(
       }
     }
   };
-  const onNotice = () => {
-    quickLooks = looksAfterNotice;
+  let told: InstanceSummary | undefined;
+  const onNotice = ({ body }: CoreMessage) => {
+    // Small ends are in the notice itself; for the others it says where to look.
+    const summary = decode(InstanceSummary, body);
+    if (summary.kind === "ok") told = summary.value;
+    else quickLooks = looksAfterNotice;
     wake.abort();
   };
-  // Subscribed before the first look: an end in between is not missed.
-  const subscription = await patiently(() => bus.subscribe(names.notice(instanceId, "ended"), {}, onNotice));
+  // Asked for before the first look, on the same connection: an end in between is not missed.
+  const subscription = await patiently(() =>
+    bus.subscribe(names.notice(instanceId, "ended"), { unconfirmed: true }, onNotice),
+  );
   try {
     for (let looks = 0; ; looks++) {
       wake = new AbortController();
-      const summary = await patiently(() => instances.summary(instanceId));
+      const summary = told ?? (await patiently(() => instances.summary(instanceId)));
       if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
       if (!summary && !known && looks === 0 && !(await patiently(() => instances.find(instanceId))))
         return { kind: "unknown" };

@@ -37,7 +37,7 @@ async function live(day: Day): Promise<World> {
   for (const name of programs) {
     handles.set(name, await world.run(world.client.start(name, size, { id: `${name}-x` })));
     if (name !== "signals") continue;
-    for (let i = 0; i < size; i++) await world.run(world.client.signal(`${name}-x`, "tick", i));
+    for (let i = 0; i < size; i++) await world.signal(`${name}-x`, "tick", i);
   }
   if (day.nemesis) {
     const strike = async (victims: Member[], replace: () => Promise<Member>) => {

@@ -14,7 +14,7 @@ import { createIdentity } from "../../services/worker/identity.ts";
 import { SessionService } from "../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../services/worker/settings.ts";
 import { Worker } from "../../services/worker/worker.ts";
-import { ensureTopology, Payloads, subjects } from "../../shared/bus/index.ts";
+import { encode, ensureTopology, Payloads, subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
@@ -144,6 +144,14 @@ export class World {
     });
     await this.run(watcher.start());
     return { id, bus, kill: () => bus.kill() };
+  }
+
+  /** Until it is stored, under one message id: what a careful sender does. */
+  async signal(instanceId: string, name: string, payload: unknown): Promise<void> {
+    const msgId = `signal-${instanceId}-${name}-${String(payload)}`;
+    const subject = this.names.signal(instanceId, name);
+    const send = () => this.outside.publish(subject, encode(payload), { msgId, timeoutMs: 500 });
+    while ((await this.run(send())).kind !== "stored");
   }
 
   #histories(bus: MemoryBus): HistoryStore {
