@@ -17,11 +17,10 @@ import type { Place } from "./capacity.ts";
 import { detach, type Live } from "./detach.ts";
 import type { Ending } from "./ending.ts";
 import { EventDelivery } from "./event-delivery.ts";
-import { shutDown } from "./let-go.ts";
 import { Saver } from "./saver.ts";
 import { idleTimeoutOf } from "./session-options.ts";
-import { Snapshots } from "./snapshots.ts";
-import { type Housed, makeState, moveState, type StateRequest } from "./state-maker.ts";
+import { type CaredFor, StateCare } from "./state-care.ts";
+import { type Housed, makeState, type StateRequest } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 export interface AttachmentInit {
@@ -52,7 +51,7 @@ export class Attachment {
   readonly #on: Holder;
   readonly #view: SessionView;
   readonly #saver: Saver;
-  readonly #snapshots: Snapshots;
+  readonly #care: StateCare;
   readonly #events: EventDelivery;
   readonly #idleMs: number;
   /** Aborts when the right is over. */
@@ -77,7 +76,7 @@ export class Attachment {
     const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
     this.#view = { id, type, epoch, attachment, workerId, metadata, abort, events: noEvents };
     this.#saver = new Saver(around, claim, epoch, this.#mayTell);
-    this.#snapshots = new Snapshots(runtime.clock, around.timing.snapshotEveryMs);
+    this.#care = new StateCare(around, this.#cared(), this.#saver);
     this.#events = new EventDelivery(around, id);
     this.#idleMs = idleTimeoutOf(claim, definition, config);
     this.#phase = this.#begin();
@@ -90,7 +89,7 @@ export class Attachment {
   info(): WorkerInfo["sessions"][number] {
     const { sessionId, type } = this.claim;
     const calls = this.#phase.kind === "ready" ? this.#phase.calls : undefined;
-    const snapshot = this.#snapshots.latest;
+    const { snapshot } = this.#care;
     return {
       sessionId,
       type,
@@ -213,13 +212,13 @@ export class Attachment {
       fenced: this.#fence.signal,
       onQuiet: () => this.#armIdle(),
       onBusy: () => this.#disarmIdle(),
-      onRan: () => this.#ran(),
+      onRan: () => this.#care.ran(),
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
     this.#phase = { kind: "ready", housed, calls, idle: undefined };
     this.#live(housed);
     this.#armIdle();
-    this.#snapshots.take(definition, housed.state);
+    this.#care.look();
     const { warm, restored } = housed;
     const { type, sessionId } = claim;
     const openedMs = Math.max(0, deps.runtime.clock.now() - claim.openedAt);
@@ -230,77 +229,32 @@ export class Attachment {
     void reporter.session(claim, { kind: "activated", on: this.#on, initMs, warm, restored }, this.#mayTell);
   }
 
+  #cared(): CaredFor {
+    return {
+      claim: this.claim,
+      definition: this.definition,
+      ready: () => (this.#phase.kind === "ready" ? this.#phase : undefined),
+      moved: (housed) => {
+        if (this.#phase.kind === "ready") this.#phase.housed = housed;
+        this.#live(housed);
+      },
+      giveUp: (why) => void this.end({ kind: "given_up", reason: "recycled", detail: why }),
+      request: () => this.#request(this.#fence.signal),
+      hooks: (name) => this.#hooks(name),
+    };
+  }
+
   /** Follows the host the state lives in. */
   #live({ place }: Housed): void {
     this.#unlisten();
     const stopHearing = place.host.onLost(({ reason, detail }) => {
       void this.end({ kind: "given_up", reason, detail });
     });
-    const stopRetiring = place.onRetire((why) => void this.#recycle(why));
+    const stopRetiring = place.onRetire((why) => void this.#care.recycle(why));
     this.#unlisten = () => {
       stopHearing();
       stopRetiring();
     };
-  }
-
-  /** After each run, before the next: the only moment to save the state or to look at it. */
-  #ran(): void {
-    if (this.#phase.kind !== "ready") return;
-    const { calls, housed } = this.#phase;
-    const { definition } = this;
-    this.#snapshots.take(definition, housed.state);
-    const every = definition?.checkpoint ? definition.options.checkpointEvery : undefined;
-    if (every !== undefined && this.#saver.since(calls.done) >= every) void this.#checkpoint();
-    housed.place.ran();
-  }
-
-  async #checkpoint(): Promise<void> {
-    await this.#between((housed, calls) => this.#saver.save(housed.state, calls.done));
-  }
-
-  /**
-   * The host is to go. A state that can be saved moves to another one under the same right, and nobody notices;
-   * another one is given up where its instance can have it made anew; the rest stay until they are closed.
-   */
-  async #recycle(why: string): Promise<void> {
-    const { definition, claim } = this;
-    if (definition?.checkpoint) {
-      await this.#between((housed, calls) => this.#move(housed, calls));
-    } else if (claim.onLost !== undefined && claim.onLost !== "fail") {
-      await this.end({ kind: "given_up", reason: "recycled", detail: why });
-    }
-  }
-
-  async #move(from: Housed, calls: Calls): Promise<void> {
-    const { timing, deps } = this.#around;
-    try {
-      const housed = await moveState(this.#around, from, this.#request(this.#fence.signal));
-      if (this.#phase.kind === "ready") {
-        this.#phase.housed = housed;
-        calls.moveTo(housed.state);
-        this.#live(housed);
-      } else {
-        housed.place.leave({ suspect: true }); // ended meanwhile: it goes with its host
-        return;
-      }
-      await shutDown(from, { hooks: this.#hooks("shutdown"), closeMs: timing.closeMs });
-      from.place.leave();
-    } catch (error) {
-      const { code, message } = toFailure(error);
-      const where = `moving session ${this.claim.sessionId} to another host`;
-      deps.runtime.announce({ kind: "fault", where, code, message, error });
-    }
-  }
-
-  /** Runs something on the state while no code of the session does. */
-  async #between(act: (housed: Housed, calls: Calls) => Promise<unknown>): Promise<void> {
-    if (this.#phase.kind !== "ready") return;
-    const goOn = await this.#phase.calls.hold();
-    try {
-      if (this.#phase.kind === "ready") await act(this.#phase.housed, this.#phase.calls);
-    } finally {
-      goOn();
-    }
   }
 
   #armIdle(): void {
