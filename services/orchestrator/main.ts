@@ -26,12 +26,12 @@ const settings = {
   HOLDFAST_ORCHESTRATOR_FAULT: z.string().optional(),
 };
 
-export async function runOrchestrator(options: { appPath?: string; env: Environment }): Promise<void> {
+export async function runOrchestrator(env: Environment): Promise<void> {
   await runService(
-    options.env,
+    env,
     "orchestrator",
     async ({ id, bus, connection, names, runtime, config, settings: own }): Promise<RunnableService> => {
-      const appPath = options.appPath ?? config.appPath;
+      const { appPath } = config;
       const app = await loadApp(appPath);
       const orchestrator = new Orchestrator({
         id,

@@ -50,7 +50,9 @@ export class Partitions implements Service {
 
   async start(): Promise<void> {
     const { bus, names } = this.#deps;
-    this.#options.leases.onLost((lease) => void this.#lost(lease));
+    this.#options.leases.onLost((lease) => {
+      this.#lost(lease).catch((error: unknown) => this.#complain(`after losing ${lease.key}`, error));
+    });
     const leases = new Bucket(bus, names.bucket("leases"));
     await this.#watchBucket(leases, leaseKeys.allPartitions, (key, present) => {
       const partition = leaseKeys.parsePartition(key);
@@ -100,6 +102,7 @@ export class Partitions implements Service {
     this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
       if (this.#stopped) return;
       await this.#look();
+      if (!this.#membership) await this.#join().catch((error: unknown) => this.#complain("joining", error));
       this.#balance();
       if (!this.#stopped) this.#tick();
     });
@@ -147,14 +150,7 @@ export class Partitions implements Service {
           ...decision.release.map((partition) => this.#release(partition)),
         ]);
       } catch (error) {
-        const message = `partitions could not be balanced: ${String(error)}`;
-        this.#deps.runtime.announce({
-          kind: "fault",
-          where: "partitions",
-          code: "balance_failed",
-          message,
-          error,
-        });
+        this.#complain("partitions could not be balanced", error);
       }
     }
   }
@@ -173,7 +169,13 @@ export class Partitions implements Service {
     const held = new Partition(this.#deps, { ...this.#options, partition, lease });
     this.#held.set(partition, held);
     this.#deps.runtime.announce({ kind: "partition.gained", partition, epoch: lease.epoch });
-    await held.start();
+    try {
+      await held.start();
+    } catch (error) {
+      // Held and not served would be worse than not held.
+      await this.#release(partition);
+      throw error;
+    }
   }
 
   async #release(partition: number): Promise<void> {
@@ -186,7 +188,10 @@ export class Partitions implements Service {
   }
 
   async #lost(lease: Lease): Promise<void> {
-    if (lease === this.#membership && !this.#stopped) return this.#join();
+    if (lease === this.#membership) {
+      this.#membership = undefined;
+      return this.#stopped ? undefined : this.#join();
+    }
     const lost = [...this.#held.values()].find((held) => held.lease === lease);
     if (!lost) return;
     this.#held.delete(lost.number);
@@ -196,18 +201,24 @@ export class Partitions implements Service {
     await lost.stop();
   }
 
+  /** The next look tries again. */
+  #complain(what: string, error: unknown): void {
+    const message = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#deps.runtime.announce({
+      kind: "fault",
+      where: "partitions",
+      code: "partitions_failed",
+      message,
+      error,
+    });
+  }
+
   async #refresh(partition: Partition): Promise<void> {
     try {
       await partition.refresh();
     } catch (error) {
-      const message = `partition ${partition.number} could not be resumed: ${String(error)}`;
-      this.#deps.runtime.announce({
-        kind: "fault",
-        where: "partitions",
-        code: "refresh_failed",
-        message,
-        error,
-      });
+      this.#complain(`partition ${partition.number} could not be resumed`, error);
+      if (this.#held.get(partition.number) === partition) await this.#release(partition.number);
     }
   }
 
