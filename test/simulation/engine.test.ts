@@ -35,7 +35,7 @@ async function live(day: Day): Promise<World> {
   const programs = day.programs ?? Object.keys(expected);
   const handles = new Map<string, InstanceHandle>();
   for (const name of programs) {
-    handles.set(name, await world.run(world.client.start(name, size, { id: `${name}-x` })));
+    handles.set(name, await world.start(name, size, `${name}-x`));
     if (name !== "signals") continue;
     for (let i = 0; i < size; i++) await world.signal(`${name}-x`, "tick", i);
   }

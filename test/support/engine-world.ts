@@ -19,7 +19,7 @@ import type { App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
-import { Client } from "../../shared/sdk/index.ts";
+import { Client, HoldfastError, type InstanceHandle } from "../../shared/sdk/index.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
@@ -144,6 +144,17 @@ export class World {
     });
     await this.run(watcher.start());
     return { id, bus, kill: () => bus.kill() };
+  }
+
+  /** Until it is accepted; the same id again changes nothing. */
+  async start(name: string, input: unknown, id: string): Promise<InstanceHandle> {
+    for (;;) {
+      try {
+        return await this.run(this.client.start(name, input, { id }));
+      } catch (error) {
+        if (!(error instanceof HoldfastError) || error.code !== "outcome_unknown") throw error;
+      }
+    }
   }
 
   /** Until it is stored, under one message id: what a careful sender does. */
