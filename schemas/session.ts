@@ -99,6 +99,8 @@ export const SessionState = z.strictObject({
   attachments: z.int().nonnegative(),
   initFailures: z.int().nonnegative(),
   phase: SessionPhase,
+  /** How long the latest `init` took. */
+  initMs: z.number().optional(),
   checkpoint: CheckpointRef.optional(),
 });
 export type SessionState = z.infer<typeof SessionState>;

@@ -98,11 +98,13 @@ function requested(
 function activated(
   state: InstanceState,
   session: SessionState,
-  { on, warm }: EventOf<"session.activated">,
+  { on, warm, initMs }: EventOf<"session.activated">,
 ): Effect[] {
   const before = session.phase;
   session.attachments = on.attachment;
   session.initFailures = 0;
+  // A state that was kept did not run its init again.
+  if (!warm) session.initMs = initMs;
   const effects = unschedule(state, session.sessionId, "creation");
   const rebuild = before.kind === "rebuilding" && warm ? state.tasks.get(before.of) : undefined;
   if (rebuild) {

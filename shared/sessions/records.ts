@@ -16,12 +16,12 @@ export function recordOf(
   state: SessionState,
   previous: SessionRecord | undefined,
   now: number,
-  facts: { initMs?: number | undefined } = {},
 ): SessionRecord {
   const { phase, options } = state;
   const on = holderOf(phase);
   const sameHolder = on !== undefined && previous?.epoch === on.epoch;
-  const initMs = facts.initMs ?? (sameHolder ? previous?.initMs : undefined);
+  // While it is claimed the latest init known is the one of the holder before.
+  const initMs = phase.kind === "active" || phase.kind === "rebuilding" ? state.initMs : undefined;
   const lost = phase.kind === "lost" ? lossOf(phase, previous, now) : previous?.lost;
   const deadlineAt = phase.kind === "opening" || phase.kind === "claimed" ? phase.deadlineAt : undefined;
   return {

@@ -76,6 +76,15 @@ describe("the record of a session", () => {
     expect(record.owners).toEqual([{ workerId: "w1", epoch: 7, from: 2000 }]);
   });
 
+  test("says how long init took, of the holder it is about", () => {
+    const inited = (phase: SessionPhase, initMs?: number): State => ({ ...state(phase), initMs });
+    expect(written(inited(claimed), inited(active, 1200)).initMs).toBe(1200);
+    const rebuilding: SessionPhase = { kind: "rebuilding", on: on(2, 9), of: 5 };
+    expect(written(inited(rebuilding, 800)).initMs).toBe(800);
+    const next: SessionPhase = { kind: "claimed", on: on(2, 9), deadlineAt: 31_000 };
+    expect(written(inited(active, 1200), inited(next, 1200)).initMs).toBeUndefined();
+  });
+
   test("keeps the last loss and its past holders", () => {
     const next: SessionPhase = { kind: "active", on: on(2, 19, "w2") };
     const reopened: SessionPhase = { kind: "opening", attachment: 2, deadlineAt: 40_000 };
