@@ -1,11 +1,11 @@
 /** A worker: plain activities and sessions side by side, registered while it lives, drained before it goes (S13). */
 import { bareSessionType, Name, type WorkerInfo } from "../../schemas/index.ts";
 import { once, type Service } from "../../shared/runtime/index.ts";
+import { LiveWorkers } from "../../shared/sessions/index.ts";
 import { ActivityService } from "./activities/index.ts";
 import { Control } from "./control.ts";
 import type { SessionLoad, SessionPart, WorkerDeps } from "./deps.ts";
 import { Registration } from "./registration.ts";
-import { LiveWorkers } from "./view.ts";
 import { ProcessVitals } from "./vitals.ts";
 
 export interface WorkerParts {

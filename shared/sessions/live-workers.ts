@@ -10,6 +10,7 @@ export class LiveWorkers implements Service {
   #watch: Stoppable | undefined;
 
   constructor({ bus, names, runtime }: { bus: Bus; names: Subjects; runtime: Pick<Runtime, "announce"> }) {
+    // What does not parse, of another version perhaps, is not to be placed on and not to be stumbled over.
     this.#bucket = new TypedBucket(new Bucket(bus, names.bucket("workers")), WorkerInfo, runtime.announce);
   }
 
@@ -19,19 +20,19 @@ export class LiveWorkers implements Service {
 
   /** Resolves when everything registered so far is known. */
   async start(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const listener = {
-        onEntry: (event: { kind: string; key: string; value?: WorkerInfo }) => {
-          this.#list = undefined;
-          if (event.kind === "put" && event.value) this.#byKey.set(event.key, event.value);
-          else this.#byKey.delete(event.key);
-        },
-        onCaughtUp: resolve,
-      };
-      this.#bucket.watch(">", listener).then((watch) => {
-        this.#watch = watch;
-      }, reject);
+    let caughtUp: () => void = () => undefined;
+    const known = new Promise<void>((resolve) => {
+      caughtUp = resolve;
     });
+    this.#watch = await this.#bucket.watch(">", {
+      onEntry: (event) => {
+        this.#list = undefined;
+        if (event.kind === "put") this.#byKey.set(event.key, event.value);
+        else this.#byKey.delete(event.key);
+      },
+      onCaughtUp: caughtUp,
+    });
+    await known;
   }
 
   stop = once(async () => {

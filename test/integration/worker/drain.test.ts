@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { WorkerInfo } from "../../../schemas/index.ts";
-import { LiveWorkers } from "../../../services/worker/view.ts";
 import { Bucket, decode } from "../../../shared/bus/index.ts";
 import { defineActivity } from "../../../shared/definitions/index.ts";
 import { systemRuntime } from "../../../shared/runtime/index.ts";
+import { LiveWorkers } from "../../../shared/sessions/index.ts";
 import { ActivityRig } from "../../support/activity-rig.ts";
 
 let rig: ActivityRig;
