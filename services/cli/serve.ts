@@ -15,10 +15,7 @@ type Run = (env: Environment) => Promise<void>;
 const services: Record<string, { what: string; load: () => Promise<Run> }> = {
   orchestrator: {
     what: "run turns of orchestrations",
-    load: async () => {
-      const { runOrchestrator } = await import("../orchestrator/main.ts");
-      return (env) => runOrchestrator({ env });
-    },
+    load: async () => (await import("../orchestrator/main.ts")).runOrchestrator,
   },
   worker: {
     what: "run activities and hold sessions",
