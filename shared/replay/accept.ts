@@ -11,7 +11,7 @@ import {
   type RetryPolicy,
 } from "../../schemas/index.ts";
 import { backoffMs } from "../runtime/index.ts";
-import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
+import { acceptSession, closings, holder, type PlacementFacts } from "./accept-session.ts";
 import { dueFacts } from "./deadlines.ts";
 import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
 import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
@@ -72,7 +72,8 @@ const named = ({ name, payload }: InstanceState["earlySignals"][number]) => ({
 /** T5: the first completion of the current attempt wins; S6: only under the current epoch. */
 function acceptActivity(state: InstanceState, report: ActivityReport, now: number): Accepted {
   const task = report.execution === state.execution ? state.tasks.get(report.of) : undefined;
-  if (!task || report.attempt !== task.attempt) return ignored("late");
+  if (!task || report.attempt !== task.attempt)
+    return ignored(report.epoch === undefined || isCurrent(state, report.epoch) ? "late" : "fenced");
   if (task.target.kind === "session" && (task.sentEpoch === undefined || report.epoch !== task.sentEpoch))
     return ignored("fenced");
   const { result } = report;
@@ -102,6 +103,10 @@ function acceptActivity(state: InstanceState, report: ActivityReport, now: numbe
       return stateMissing(state, task, result.message, now);
   }
 }
+
+/** Epochs are positions in one stream: no two sessions share one. */
+const isCurrent = (state: InstanceState, epoch: number): boolean =>
+  [...state.sessions.values()].some((session) => holder(session)?.epoch === epoch);
 
 /** One attempt failed: try again, or give the failure to the code. */
 export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {

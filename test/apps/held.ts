@@ -1,5 +1,7 @@
-/** Everything of `durable.ts`, and sessions. */
-import { call, defineOrchestration, defineSession } from "holdfast";
+/** Everything of `durable.ts`, and sessions to be lost, moved, parked and fought for. */
+import { call, defineActivity, defineOrchestration, defineSession, SessionLostError } from "holdfast";
+import { z } from "zod";
+import { add } from "./durable.ts";
 import { note } from "./journal.ts";
 
 export * from "./durable.ts";
@@ -7,15 +9,16 @@ export * from "./durable.ts";
 const pause = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => {
+    const stop = () => {
       clearTimeout(timer);
-      reject(signal.reason);
-    });
+      reject(signal?.reason);
+    };
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
   });
 
 /** Counts in memory: what it returns tells whether the state is still the one that `init` made. */
 export const counter = defineSession("counter", {
-  leaseTtl: "2s",
   init: (ctx) => {
     note("init", ctx.session.id, ctx.session.workerId, ctx.session.epoch);
     return { n: 0 };
@@ -24,13 +27,51 @@ export const counter = defineSession("counter", {
     count: call({
       async run(state, ms: number, ctx) {
         note("count", ctx.session.id, ctx.session.workerId, ctx.session.epoch);
-        if (ms > 0) await pause(ms, ctx.signal);
+        try {
+          if (ms > 0) await pause(ms, ctx.signal);
+        } catch (error) {
+          note("aborted", ctx.session.id, ctx.session.epoch);
+          throw error;
+        }
         state.n++;
         return state.n;
       },
     }),
+    /** Does not listen: it ends when it ends. */
+    stubborn: call({
+      async run(_state, ms: number, ctx) {
+        note("stubborn", ctx.session.id, ctx.session.epoch);
+        await pause(ms);
+        note("stubborn ended", ctx.session.id, ctx.session.epoch);
+        return "too late";
+      },
+    }),
+    block: call({
+      async run(_state, ms: number, ctx) {
+        note("block", ctx.session.id, ctx.session.epoch);
+        const until = Date.now() + ms;
+        while (Date.now() < until);
+        return "awake";
+      },
+    }),
   },
   shutdown: (_state, ctx) => note("shutdown", ctx.session.id, ctx.session.epoch),
+});
+
+/** Another model beside it. */
+export const speaker = defineSession("speaker", {
+  config: z.object({ greeting: z.string() }),
+  init: (_ctx, config) => ({ greeting: config.greeting, said: 0 }),
+  calls: {
+    say: call({
+      input: z.string(),
+      output: z.string(),
+      async run(state, name) {
+        state.said++;
+        return `${state.greeting}, ${name} (${state.said})`;
+      },
+    }),
+  },
 });
 
 export const counted = defineOrchestration("counted", {
@@ -39,5 +80,182 @@ export const counted = defineOrchestration("counted", {
     let value = 0;
     for (let i = 0; i < n; i++) value = await session.count(ms);
     return value;
+  },
+});
+
+export const twoModels = defineOrchestration("two-models", {
+  async run(ctx, { n }: { n: number }) {
+    await using one = await ctx.openSession(counter);
+    await using other = await ctx.openSession(speaker, { config: { greeting: "hello" } });
+    const counts: number[] = [];
+    const words: string[] = [];
+    for (let i = 0; i < n; i++) {
+      const [count, said] = await Promise.all([one.count(5), other.say(`n${i}`)]);
+      counts.push(count);
+      words.push(said);
+    }
+    return { counts, words, sessions: [one.info.state, other.info.state] };
+  },
+});
+
+/** The session is opened anew in each execution, and is always the same one. */
+export const carried = defineOrchestration("carried", {
+  async run(ctx, { left }: { left: number }) {
+    const session = await ctx.openSession(counter);
+    const value = await session.count(0);
+    if (left > 1) return ctx.continueAsNew({ left: left - 1 });
+    return { value, id: session.id, execution: ctx.execution };
+  },
+});
+
+interface Policy {
+  onLost?: "fail" | "reclaim";
+  ttl?: "1s" | "2s" | "3s" | "15s";
+  /** Of the first call, which something interrupts. */
+  ms: number;
+  maxAutoRetries?: number;
+}
+
+/** A long call, then a short one; what the loss of a session does to them depends on the policy. */
+export const interrupted = defineOrchestration("interrupted", {
+  async run(ctx, { onLost = "fail", ttl = "2s", ms, maxAutoRetries = 3 }: Policy) {
+    const session = await ctx.openSession(counter, { onLost, leaseTtl: ttl, recovery: { maxAutoRetries } });
+    const first = session.info;
+    await session.count(0);
+    const outcome = await session.count(ms).catch((error) => ({
+      name: error.name,
+      code: error.code,
+      reason: error.reason,
+      epoch: error.epoch,
+      workerId: error.workerId,
+      sessionId: error.sessionId,
+    }));
+    const next = await session.count(0).catch((error) => error.code);
+    return { first, outcome, next, last: session.info };
+  },
+});
+
+/** Waits between its calls until it is told to go on. */
+export const stepwise = defineOrchestration("stepwise", {
+  async run(ctx, { calls, ttl = "2s", onLost = "reclaim" }: { calls: number } & Partial<Policy>) {
+    const session = await ctx.openSession(counter, { onLost, leaseTtl: ttl });
+    const seen: unknown[] = [];
+    for (let i = 0; i < calls; i++) {
+      const value = await session.count(0).catch((error) => `${error.code} ${error.reason}`);
+      seen.push(value);
+      ctx.setStatus(seen.length);
+      await ctx.waitForSignal("next");
+    }
+    return { seen, info: session.info };
+  },
+});
+
+const memories = new Map<string, string>();
+
+export const learn = defineActivity("learn", {
+  async run(ctx, what: string) {
+    note("learn", ctx.session?.id ?? "nowhere", ctx.session?.epoch ?? 0);
+    memories.set(ctx.session?.id ?? "", what);
+    return what;
+  },
+});
+
+export const forget = defineActivity("forget", {
+  run: async (ctx) => memories.delete(ctx.session?.id ?? ""),
+});
+
+export const recall = defineActivity("recall", {
+  async run(ctx, ms: number) {
+    note("recall", ctx.session?.id ?? "nowhere", ctx.session?.epoch ?? 0);
+    if (ms > 0) await pause(ms, ctx.signal);
+    const known = memories.get(ctx.session?.id ?? "");
+    if (known === undefined) throw new SessionLostError("nothing is known here");
+    return known;
+  },
+});
+
+/** Cannot give the state back: it does not find any itself. */
+export const amnesia = defineActivity("amnesia", {
+  async run(ctx) {
+    note("amnesia", ctx.session?.id ?? "nowhere");
+    throw new SessionLostError("nothing to rebuild from");
+  },
+});
+
+/** A bare session whose state the application keeps by itself. */
+export const remembering = defineOrchestration("remembering", {
+  async run(ctx, { ms, cold = false }: { ms: number; cold?: boolean }) {
+    await using session = await ctx.openSession({
+      leaseTtl: "2s",
+      onLost: "rebuild",
+      recovery: { rebuild: { activity: learn, input: "the same again" } },
+    });
+    await session.run(learn, "at first");
+    if (cold) await session.run(forget, null);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => session.run(recall, ms)));
+    return { answers, epoch: session.info.epoch };
+  },
+});
+
+export const hopelessSession = defineOrchestration("hopeless-session", {
+  async run(ctx) {
+    const session = await ctx.openSession({ recovery: { rebuild: { activity: amnesia } } });
+    const outcome = await session
+      .run(recall, 0)
+      .catch((error) => ({ code: error.code, text: error.message }));
+    const later = await session.run(recall, 0).catch((error) => error.code);
+    return { outcome, later };
+  },
+});
+
+/** Closes under a running call, as `how` says what kind of call. */
+export const closer = defineOrchestration("closer", {
+  async run(ctx, { how, ms }: { how: "count" | "stubborn"; ms: number }) {
+    const session = await ctx.openSession(counter);
+    const running = session[how](ms).catch((error) => error.code);
+    await ctx.waitForSignal("close");
+    await session.close();
+    await session.close();
+    const after = await session.count(0).catch((error) => error.code);
+    const outcome = await running;
+    await ctx.waitForSignal("end");
+    return { outcome, after, state: session.info.state };
+  },
+});
+
+/** Holds a session until it is told to let go. */
+export const keeper = defineOrchestration("keeper", {
+  async run(ctx, options: { creationTimeout?: "1s" | "2s" | "60s"; id?: string; executionTimeout?: "3s" }) {
+    const { creationTimeout = "60s", executionTimeout, id } = options;
+    const session = await ctx.openSession(counter, {
+      creationTimeout,
+      ...(id === undefined ? {} : { id }),
+      ...(executionTimeout === undefined ? {} : { executionTimeout }),
+    });
+    ctx.setStatus("open");
+    await session.count(0);
+    const word = await ctx.waitForSignal<string>("end");
+    const last = await session.count(0).catch((error) => ({ code: error.code, reason: error.reason }));
+    return { word, last, workerId: session.info.workerId };
+  },
+});
+
+/** Timers, signals, joins, activities and calls woven together; the result depends on the order of all of them. */
+export const woven = defineOrchestration("woven", {
+  async run(ctx, { rounds }: { rounds: number }) {
+    const trace: string[] = [];
+    await using one = await ctx.openSession(counter);
+    await using two = await ctx.openSession(speaker, { config: { greeting: "hey" } });
+    for (let i = 0; i < rounds; i++) {
+      const winner = await Promise.race([
+        ctx.sleep(5_000).then(() => "timer"),
+        one.count(5).then((n) => `count ${n}`),
+      ]);
+      trace.push(winner);
+      const [said, sum] = await Promise.all([two.say(`r${i}`), ctx.run(add, { a: i, b: 1 }), ctx.sleep(10)]);
+      trace.push(said, String(sum), ctx.uuid().slice(0, 4));
+      trace.push(await ctx.waitForSignal<string>("word"));
+    }
+    return trace;
   },
 });
