@@ -60,6 +60,35 @@ export const Attachment = z.strictObject({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
+/** What makes two pools the same pool, and how big it may get. */
+export const PoolSpec = z.strictObject({
+  type: Name,
+  config: Payload.optional(),
+  min: z.int().nonnegative(),
+  max: z.int().positive(),
+});
+export type PoolSpec = z.infer<typeof PoolSpec>;
+
+/** Metadata key that makes a session a member of the pool it names: it takes the pool's calls from the pool's queue. */
+export const poolMetadataKey = "holdfast-pool";
+
+/** The queue a pool's calls wait in; whichever member is free takes the next. */
+export const poolQueue = (poolId: string): string => `pool-${poolId}`;
+
+/** The instance that keeps a pool, and the orchestration it runs. */
+export const poolInstance = (poolId: string): string => `pool-${poolId}`;
+export const poolOrchestration = "holdfast-pool";
+/** What a pool's keeper is told. */
+export const poolSignal = "pool";
+
+export const PoolSignal = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("join"), user: z.string() }),
+  z.strictObject({ kind: z.literal("leave"), user: z.string() }),
+  /** Calls waited too long: one more member, if it may. */
+  z.strictObject({ kind: z.literal("grow"), waitedMs: z.number() }),
+]);
+export type PoolSignal = z.infer<typeof PoolSignal>;
+
 export const CheckpointRef = z.strictObject({
   key: z.string(),
   bytes: z.int().nonnegative(),
@@ -101,6 +130,15 @@ export const SessionState = z.strictObject({
   phase: SessionPhase,
   /** How long the latest `init` took. */
   initMs: z.number().optional(),
+  /** The latest loss, also after somebody else took it: one turn may lose and ask again. */
+  lastLost: z
+    .strictObject({
+      reason: LossReason,
+      detail: z.string().optional(),
+      at: z.number(),
+      epoch: Epoch.optional(),
+    })
+    .optional(),
   checkpoint: CheckpointRef.optional(),
 });
 export type SessionState = z.infer<typeof SessionState>;

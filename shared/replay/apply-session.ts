@@ -45,7 +45,7 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
       ];
     }
     case "session.lost":
-      return lost(state, session, event);
+      return lost(state, session, event, at);
     case "session.parked":
       return parked(state, session, event);
     case "session.checkpointed":
@@ -127,7 +127,12 @@ function activated(
 export const rebuildsOn = (session: SessionState, on: Attachment, warm: boolean): boolean =>
   session.options.onLost === "rebuild" && session.options.rebuild !== undefined && on.attachment > 1 && !warm;
 
-function lost(state: InstanceState, session: SessionState, event: EventOf<"session.lost">): Effect[] {
+function lost(
+  state: InstanceState,
+  session: SessionState,
+  event: EventOf<"session.lost">,
+  at: number,
+): Effect[] {
   // Before init was done: counted, so that an init that kills its workers comes to an end.
   if (session.phase.kind === "claimed" || session.phase.kind === "opening") session.initFailures++;
   for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
@@ -135,6 +140,7 @@ function lost(state: InstanceState, session: SessionState, event: EventOf<"sessi
   const over = event.reason === "execution_timeout";
   const effects = over ? letSessionGo(state, session, event.reason) : [];
   session.phase = { kind: "lost", on: event.on, reason: event.reason, detail: event.detail };
+  session.lastLost = { reason: event.reason, detail: event.detail, at, epoch: event.on?.epoch };
   return [
     ...effects,
     ...register(state, session),

@@ -22,7 +22,7 @@ export function recordOf(
   const sameHolder = on !== undefined && previous?.epoch === on.epoch;
   // While it is claimed the latest init known is the one of the holder before.
   const initMs = phase.kind === "active" || phase.kind === "rebuilding" ? state.initMs : undefined;
-  const lost = phase.kind === "lost" ? lossOf(phase, previous, now) : previous?.lost;
+  const lost = lossOf(state, previous, now);
   const deadlineAt = phase.kind === "opening" || phase.kind === "claimed" ? phase.deadlineAt : undefined;
   return {
     v: 1,
@@ -42,28 +42,39 @@ export function recordOf(
     ...(lost && { lost }),
     ...(phase.kind === "failed" && { error: phase.error }),
     ...(options.leaseTtlMs !== undefined && { leaseTtlMs: options.leaseTtlMs }),
-    owners: ownersAfter(previous?.owners ?? [], phase, now),
+    owners: ownersAfter(previous?.owners ?? [], state, now),
   };
 }
 
 export const holderOf = (phase: SessionPhase): Attachment | undefined =>
   phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
 
+/** Also of a loss that one turn recorded together with the next request: the state remembers it. */
 function lossOf(
-  phase: Extract<SessionPhase, { kind: "lost" }>,
+  { phase, lastLost }: SessionState,
   previous: SessionRecord | undefined,
   now: number,
 ): SessionRecord["lost"] {
+  if (lastLost) {
+    const { reason, detail, at } = lastLost;
+    return { reason, ...(detail !== undefined && { detail }), at };
+  }
+  if (phase.kind !== "lost") return previous?.lost;
   const at = previous?.phase === "lost" ? (previous.lost?.at ?? now) : now;
   return { reason: phase.reason, ...(phase.detail !== undefined && { detail: phase.detail }), at };
 }
 
-function ownersAfter(owners: readonly Owner[], phase: SessionPhase, now: number): Owner[] {
+function ownersAfter(owners: readonly Owner[], state: SessionState, now: number): Owner[] {
+  const { phase, lastLost } = state;
   const on = holderOf(phase);
   const last = owners.at(-1);
   if (on && last?.epoch === on.epoch) return [...owners];
   const ended = owners.map((owner) =>
-    owner.to === undefined ? { ...owner, to: now, end: endOf(phase) } : owner,
+    owner.to !== undefined
+      ? owner
+      : lastLost?.epoch === owner.epoch
+        ? { ...owner, to: lastLost.at, end: lastLost.reason }
+        : { ...owner, to: now, end: endOf(phase) },
   );
   const joined = on ? [...ended, { workerId: on.workerId, epoch: on.epoch, from: now }] : ended;
   return joined.slice(-maxOwners);
