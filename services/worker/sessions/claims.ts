@@ -155,6 +155,7 @@ export class Claims implements Service {
         (best && !except.has(self.workerId) && nearEnough(self, best, claim, this.#judging))
       ) {
         const take = await taker.take(claim);
+        if (take === "unfit") return { kind: "stale", why: "nobody can hold it as it is" };
         if (take !== "full") return { kind: take };
         except.add(self.workerId);
         continue;
@@ -173,7 +174,7 @@ export class Claims implements Service {
     try {
       const take = await taker.take(claim);
       if (take === "full") return "refused";
-      this.#announce(claim, { kind: take });
+      if (take !== "unfit") this.#announce(claim, { kind: take });
       return "taken";
     } catch (error) {
       this.#complain(`claim of ${claim.sessionId}`, error);

@@ -6,6 +6,9 @@ import type { SessionClaim, WorkerInfo } from "../../../schemas/index.ts";
 import type { SessionLoad } from "../deps.ts";
 import type { SessionDeps } from "./session-deps.ts";
 
+/** What placement wants to know of us. */
+export type LoadFigures = Omit<SessionLoad, "models" | "sessions">;
+
 /** What was sent to another worker, and answered by it, since it registered last. */
 interface Since {
   seenAt: number;
@@ -18,11 +21,11 @@ interface Since {
 export class Fleet {
   readonly #deps: SessionDeps;
   readonly #types: readonly string[];
-  readonly #load: () => SessionLoad;
+  readonly #load: () => LoadFigures;
   readonly #since = new Map<string, Since>();
   draining = false;
 
-  constructor(deps: SessionDeps, types: readonly string[], load: () => SessionLoad) {
+  constructor(deps: SessionDeps, types: readonly string[], load: () => LoadFigures) {
     this.#deps = deps;
     this.#types = types;
     this.#load = load;

@@ -6,9 +6,10 @@ import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
 import type { Attachment, AttachmentInit } from "./attachment.ts";
 import { Capacity } from "./capacity.ts";
+import { checkTypes } from "./check-types.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Claims } from "./claims.ts";
-import { Fleet } from "./fleet.ts";
+import { Fleet, type LoadFigures } from "./fleet.ts";
 import { HeldSessions } from "./held-sessions.ts";
 import { Reattach } from "./reattach.ts";
 import { Reporter } from "./reporter.ts";
@@ -38,6 +39,7 @@ export class SessionService implements SessionPart {
     const timing = timingOf(deps);
     const { config, app, runtime } = deps;
     this.#types = config.sessions.types ?? [...app.sessions.keys(), bareSessionType];
+    checkTypes(this.#types.flatMap((type) => app.sessions.get(type) ?? []));
     this.#warmth = new Warmth(runtime.clock);
     this.#capacity = new Capacity(
       {
@@ -58,7 +60,7 @@ export class SessionService implements SessionPart {
       reporter: new Reporter(deps),
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
     };
-    this.#fleet = new Fleet(deps, this.#types, () => this.load());
+    this.#fleet = new Fleet(deps, this.#types, () => this.#figures());
     const onAttached = (attachment: Attachment) => this.#attached(attachment);
     const callbacks: Pick<AttachmentInit, "onModel" | "onEnded"> = {
       onModel: (model) => this.#warmth.loaded(model),
@@ -94,27 +96,30 @@ export class SessionService implements SessionPart {
   });
 
   load(): SessionLoad {
+    const sessions = this.#held.all().map((attachment) => attachment.info());
+    return { ...this.#figures(), models: this.#warmth.models(), sessions };
+  }
+
+  /** Without a look at every session: asked for each claim. */
+  #figures(): LoadFigures {
     const { slots } = this.#around;
     const capacity = this.#capacity;
-    const held = this.#held.all();
     const perType = this.#types.map((type) => {
-      const max = capacity.maxOf(type);
-      return [type, { used: capacity.usedBy(type), max }] as const;
+      return [type, { used: capacity.usedBy(type), max: capacity.maxOf(type) }] as const;
     });
     return {
       used: capacity.used,
       max: capacity.max,
       calls: { used: slots.used, max: slots.max },
       perType: Object.fromEntries(perType),
-      warm: this.#warmth.keys(held),
+      warm: this.#warmth.keys(),
       resourcesUsed: capacity.resourcesUsed(),
-      models: this.#warmth.models(),
-      sessions: held.map((attachment) => attachment.info()),
     };
   }
 
   #attached(attachment: Attachment): void {
     this.#held.add(attachment);
+    this.#warmth.entered(attachment);
     // Lost between the claim's answer and now: nobody else will tell it.
     if (!this.#deps.leases.isHeld(attachment.lease)) attachment.lost("expired");
     else if (this.#fleet.draining) void attachment.end({ kind: "given_up", reason: "drained" });

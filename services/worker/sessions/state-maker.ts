@@ -1,8 +1,10 @@
 /** From a won claim to a state that answers calls: find a host, get the config, run `init` or `restore` there. */
 import type { SessionClaim } from "../../../schemas/index.ts";
 import type { AnySession } from "../../../shared/definitions/index.ts";
+import { within } from "../../../shared/runtime/index.ts";
 import type { HostPlace, RunHooks, SessionFacts, SessionHooks } from "../hosts/index.ts";
 import { HostSession } from "../hosts/index.ts";
+import { shutDown } from "./let-go.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** A state and where it lives. */
@@ -55,10 +57,35 @@ async function makeIn(
     const state = new HostSession(place.host, facts, session);
     const { payloads } = around.deps;
     const config = claim.config === undefined ? undefined : await payloads.unwrap(claim.config);
-    await state.init({ config, restore }, { signal, hooks });
-    return { state, place, warm: false, restored: restore !== undefined };
+    const housed = { state, place, warm: false, restored: restore !== undefined };
+    await bounded(state.init({ config, restore }, { signal, hooks }), signal, around.timing.closeMs, () =>
+      // What comes of it after all has no owner.
+      shutDown(housed, { hooks, closeMs: around.timing.closeMs }),
+    );
+    return housed;
   } catch (error) {
     place.leave({ suspect: signal.aborted });
     throw error;
   }
+}
+
+/** An `init` that was told to stop and does not is left to itself after a while. */
+function bounded(
+  init: Promise<void>,
+  signal: AbortSignal,
+  graceMs: number,
+  onLate: () => Promise<void>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      void within(graceMs, init).then((how) => {
+        if (how !== "late") return;
+        reject(signal.reason);
+        init.then(onLate, () => undefined);
+      });
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    init.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }

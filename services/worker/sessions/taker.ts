@@ -1,13 +1,14 @@
 /** Taking one claim: room, then the lease, then an attachment. */
 import type { SessionClaim } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
-import type { AttachmentInit } from "./attachment.ts";
-import { Attachment } from "./attachment.ts";
+import { type Fault, isFault } from "../../../shared/errors/index.ts";
+import { Attachment, type AttachmentInit } from "./attachment.ts";
 import type { Capacity } from "./capacity.ts";
 import { leaseTtlOf } from "./session-options.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-export type Take = "taken" | "raced" | "full";
+/** `unfit`: it can be held by nobody as it is; its instance was told. */
+export type Take = "taken" | "raced" | "full" | "unfit";
 
 export class Taker {
   readonly #around: Surroundings;
@@ -65,7 +66,18 @@ export class Taker {
       return "taken";
     } catch (error) {
       capacity.free();
+      if (isFault(error, "config") || isFault(error, "contract")) return this.#unfit(claim, error);
       throw error;
     }
+  }
+
+  async #unfit(claim: SessionClaim, fault: Fault): Promise<"unfit"> {
+    const { code, message } = fault;
+    const error = { code, message, retryable: false };
+    const { reporter, deps, timing } = this.#around;
+    const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
+    const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
+    await reporter.session(claim, { kind: "init_failed", error }, mayTell);
+    return "unfit";
   }
 }

@@ -4,6 +4,8 @@ import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 /** How soon a change of the fleet is noticed. */
 const lookEveryMs = 50;
 const most = 1000;
+/** Looked at again for one change; the others come by their next delivery. */
+const atOnce = 32;
 
 /**
  * Claims nobody could take. They rest in the queue; when the fleet or our own room changes they are looked at again
@@ -39,7 +41,7 @@ export class Waiting {
 
   /** Our own room changed. */
   changed(): void {
-    for (const [key, { claim }] of [...this.#claims]) {
+    for (const [key, { claim }] of [...this.#claims].slice(0, atOnce)) {
       this.#claims.delete(key);
       this.#again(claim);
     }

@@ -1,5 +1,6 @@
 /** What this worker has warm, and which models it loaded: hints for placement and facts for people. */
-import type { WorkerInfo } from "../../../schemas/index.ts";
+import type { SessionClaim, WorkerInfo } from "../../../schemas/index.ts";
+import type { AnySession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 import type { ModelFacts } from "../hosts/index.ts";
 import type { Attachment } from "./attachment.ts";
@@ -11,6 +12,8 @@ const mostModels = 50;
 
 export class Warmth {
   readonly #clock: Clock;
+  /** How many sessions with the key are held. */
+  readonly #held = new Map<string, number>();
   readonly #left = new Map<string, number>();
   readonly #models = new Map<string, ModelFacts>();
 
@@ -24,19 +27,26 @@ export class Warmth {
     if (this.#models.size > mostModels) this.#models.delete([...this.#models.keys()][0] ?? "");
   }
 
-  left(attachment: Attachment): void {
-    const { affinityKey } = attachment.claim;
-    if (!isChosen(attachment)) return;
+  entered({ claim, definition }: Attachment): void {
+    if (!isChosen(claim, definition)) return;
+    this.#held.set(claim.affinityKey, (this.#held.get(claim.affinityKey) ?? 0) + 1);
+  }
+
+  left({ claim, definition }: Attachment): void {
+    if (!isChosen(claim, definition)) return;
+    const { affinityKey } = claim;
+    const still = (this.#held.get(affinityKey) ?? 1) - 1;
+    if (still > 0) this.#held.set(affinityKey, still);
+    else this.#held.delete(affinityKey);
     this.#left.delete(affinityKey);
     this.#left.set(affinityKey, this.#clock.monotonic());
     if (this.#left.size > mostKeys) this.#left.delete([...this.#left.keys()][0] ?? "");
   }
 
-  keys(held: readonly Attachment[]): string[] {
+  keys(): string[] {
     const now = this.#clock.monotonic();
     for (const [key, leftAt] of this.#left) if (now - leftAt > cooledAfterMs) this.#left.delete(key);
-    const chosen = held.filter(isChosen).map((attachment) => attachment.claim.affinityKey);
-    return [...new Set([...chosen, ...this.#left.keys()])];
+    return [...new Set([...this.#held.keys(), ...this.#left.keys()])];
   }
 
   models(): WorkerInfo["models"] {
@@ -48,8 +58,9 @@ export class Warmth {
  * Only keys somebody chose attract. The key made from type and config is the same for every session of a plain type:
  * if it counted, the first worker to hold one would be filled up while the others stand idle.
  */
-function isChosen({ claim, definition }: Attachment): boolean {
-  if (definition?.options.affinityKey === claim.affinityKey) return true;
-  const made = claim.affinityKey.startsWith(`${claim.type}-`) && /-[0-9a-z]{1,7}$/.test(claim.affinityKey);
+function isChosen({ affinityKey, type }: SessionClaim, definition: AnySession | undefined): boolean {
+  if (definition?.options.affinityKey === affinityKey) return true;
+  const made =
+    affinityKey === type || (affinityKey.startsWith(`${type}-`) && /-[0-9a-z]{1,7}$/.test(affinityKey));
   return !made;
 }

@@ -3,17 +3,22 @@
  *
  * W1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
  *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
- * W2 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
+ * W2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
+ * W3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
 import { SessionWork } from "../../../schemas/index.ts";
 import { type Consumption, type Delivery, decode } from "../../../shared/bus/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../shared/runtime/index.ts";
 import { deadLetter } from "./dead-letter.ts";
+import { Seen } from "./seen.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 
-const ackWaitMs = 30_000;
+/** Acknowledged on arrival, so whatever is not for so long got lost on its way. */
+const ackWaitMs = 5_000;
 const atATime = 500;
+/** Messages delivered again are recognised by their sequence; events have no other name. */
+const remembered = 4096;
 
 export type OnWork = (sessionId: string, work: SessionWork) => boolean;
 
@@ -23,6 +28,8 @@ export class WorkFeed implements Service {
   readonly #onWork: OnWork;
   readonly #consumer: string;
   readonly #stopping = new AbortController();
+  readonly #seen = new Seen(remembered);
+  #unlisten: () => void = () => undefined;
   #consumption: Consumption | undefined;
   #following: Promise<void> | undefined;
 
@@ -36,18 +43,28 @@ export class WorkFeed implements Service {
   async start(): Promise<void> {
     this.#consumption = await this.#consume();
     this.#following = this.#follow(this.#consumption);
+    this.#unlisten = this.#deps.bus.onState((state) => {
+      if (state.kind === "reconnected") void this.#remove(); // W2: `#follow` makes it again
+    });
   }
 
   stop = once(async () => {
-    const { bus, names } = this.#deps;
+    this.#unlisten();
     this.#stopping.abort();
     await this.#consumption?.stop();
     await this.#following;
     // This incarnation never comes back; without this the server would keep the consumer until it is found idle.
-    await bus.deleteConsumer(names.sessionsStream, this.#consumer).catch((error: unknown) => {
-      this.#complain("removal of the work consumer", error);
-    });
+    await this.#remove();
   });
+
+  async #remove(): Promise<void> {
+    const { bus, names } = this.#deps;
+    try {
+      await bus.deleteConsumer(names.sessionsStream, this.#consumer);
+    } catch (error) {
+      this.#complain("removal of the work consumer", error);
+    }
+  }
 
   async #follow(first: Consumption): Promise<void> {
     let consumption = first;
@@ -95,10 +112,11 @@ export class WorkFeed implements Service {
       return;
     }
     delivery.ack(); // W1
+    if (!this.#seen.add(String(delivery.seq))) return;
     const work = decoded.value;
     if (this.#onWork(sessionId, work) || work.kind !== "call") return;
     const { instanceId, of } = work.task;
-    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // W2
+    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // W3
   }
 
   #complain(where: string, error: unknown): void {

@@ -175,6 +175,17 @@ describe("a session held by a worker", () => {
     expect((await rig.heard(id, "init_failed")).error.code).toBe("timeout");
   });
 
+  it("refuses a lease time nobody can hold, and tells", async () => {
+    await rig.worker({ counter });
+    const id = fresh();
+    await rig.claim("counter", id, { config: { from: 0 }, leaseTtlMs: 1500 });
+    expect((await rig.heard(id, "init_failed")).error).toMatchObject({
+      code: "invalid_lease_ttl",
+      retryable: false,
+    });
+    await rig.untilNoClaims();
+  });
+
   it("closes: aborts what runs, shuts down once, tells nothing, holds nothing", async () => {
     let aborted: unknown;
     const gone: string[] = [];
@@ -285,7 +296,7 @@ describe("a session held by a worker", () => {
         mute: call({ heartbeatTimeout: "150ms", run: () => new Promise(() => undefined) }),
       },
     });
-    const { workerId } = await rig.worker({ counter, slow });
+    const { workerId } = await rig.worker({ counter, slow }, { timing: { closeMs: 200 } });
     const aborted = fresh();
     const on = await rig.open("counter", aborted, { config: { from: 0 } });
     await rig.call(on, aborted, { name: "giveUp", input: "GPU on fire" });
