@@ -33,6 +33,7 @@ export {
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";
+export type { DemoStage, RunDemo } from "./demo-stage.ts";
 export type { InstanceHandle } from "./handle.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions } from "./instances.ts";

@@ -17,9 +17,7 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
       hint: "Name its module with --app <module> or HOLDFAST_APP.",
     });
   }
-  const file = findEntry(path, resolve(cwd, path));
-  await prepareLoader(file);
-  const app = collectApp(await importModule(path, file), path);
+  const app = collectApp(await importUserModule(path, cwd), path);
   if (app.orchestrations.size + app.activities.size + app.sessions.size === 0) {
     throw new Fault("config", {
       code: "app_empty",
@@ -28,6 +26,13 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
     });
   }
   return app;
+}
+
+/** A module of the user's, with the same copy of this package as everything else. */
+export async function importUserModule(path: string, cwd = "."): Promise<Record<string, unknown>> {
+  const file = findEntry(path, resolve(cwd, path));
+  await prepareLoader(file);
+  return importModule(path, file);
 }
 
 function findEntry(path: string, full: string): string {
@@ -74,7 +79,11 @@ async function prepareLoader(file: string): Promise<void> {
     prepared = { own: false, typescript: true };
   }
   if (!prepared.own) {
-    const own = { holdfast: ownModule("index"), "holdfast/schemas": ownModule("../../schemas/index") };
+    const own = {
+      holdfast: ownModule("index"),
+      "holdfast/inference": ownModule("../inference/index"),
+      "holdfast/schemas": ownModule("../../schemas/index"),
+    };
     const data = { own, home: import.meta.url };
     register(`data:text/javascript,${encodeURIComponent(resolveHook)}`, { data });
     prepared = { ...prepared, own: true };

@@ -1,56 +1,52 @@
-/** What `npm start` shows: one orchestration at work, and what to try next. */
+/** `dev --demo <module>`: runs what the module exports as `runDemo`, on a client and on workers it may kill. */
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
+import { Fault } from "../../../shared/errors/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
-import { Client } from "../../../shared/sdk/index.ts";
+import { Client, type DemoStage, type RunDemo } from "../../../shared/sdk/index.ts";
+import { importUserModule } from "../../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
-import type { Output } from "../output.ts";
 import type { RunningDev } from "./run-dev.ts";
 
-const steps = 20;
-const stepMs = 100;
+export type DemoShow = Pick<DemoStage, "input" | "staysUp" | "say" | "progress">;
 
-export async function runDemo(dev: RunningDev, env: Environment, out: Output): Promise<void> {
+/** Before anything is started: a wrong path is the first mistake. */
+export async function loadDemo(path: string): Promise<RunDemo> {
+  const { runDemo } = await importUserModule(path);
+  if (typeof runDemo === "function") return runDemo as RunDemo;
+  throw new Fault("config", {
+    code: "invalid_option",
+    message: `--demo ${path}: the module exports no function runDemo`,
+  });
+}
+
+export async function showDemo(
+  runDemo: RunDemo,
+  dev: RunningDev,
+  env: Environment,
+  show: DemoShow,
+): Promise<unknown> {
   const { config } = readConfig({ ...env, NATS_URL: dev.natsUrl }, "cli");
   const names = subjects(config.prefix);
   const bus = await connectBus({ ...connectionSettings(config, names, "holdfast-demo"), announce: silent });
   const client = new Client({ bus, names });
   try {
-    const hello = await client.start("hello", { name: "world" });
-    out.note(`\nhello {"name":"world"} → ${JSON.stringify(await hello.result())}`);
-    const handle = await client.start("steps", { n: steps, ms: stepMs });
-    out.note(`steps {"n":${steps}}: ${steps} activities, each remembered before the next is run`);
-    await showProgress(client, handle.instanceId, out);
-    out.note(`steps → ${JSON.stringify(await handle.result())}`);
-    for (const line of next(handle.instanceId)) out.note(line);
+    const killWorker = (workerId: string) => kill(client, dev, workerId);
+    return await runDemo({ client, dashboard: dev.dashboard, killWorker, ...show });
   } finally {
     await client.close();
   }
 }
 
-async function showProgress(client: Client, instanceId: string, out: Output): Promise<void> {
-  let shown = 0;
-  for (let ended = false; !ended; ) {
-    const view = await client.waitForEnd(instanceId, 3 * stepMs, undefined, true);
-    ended = view?.endedAt !== undefined;
-    const done = ended ? steps : await doneSteps(client, instanceId);
-    if (done > shown) out.note(`  ${"#".repeat(done)}${".".repeat(steps - done)} ${done}/${steps}`);
-    shown = done;
+/** Only workers of this `dev`: others may live on the same server, and their pids mean nothing here. */
+async function kill(client: Client, dev: RunningDev, workerId: string): Promise<number> {
+  const worker = (await client.workers.list()).find((one) => one.workerId === workerId);
+  if (worker === undefined || !dev.workerPids().includes(worker.pid)) {
+    throw new Fault("application", {
+      code: "worker_not_found",
+      message: `worker ${workerId} is none of this dev`,
+    });
   }
+  process.kill(worker.pid, "SIGKILL");
+  return Date.now();
 }
-
-async function doneSteps(client: Client, instanceId: string): Promise<number> {
-  const events = await client.history(instanceId).catch(() => []); // not begun yet
-  return events.filter((event) => event.kind === "activity.completed").length;
-}
-
-const next = (instanceId: string): string[] => [
-  "\nTry in another terminal:",
-  `  npx holdfast history ${instanceId}`,
-  "  npx holdfast start fan-out --input '{\"n\":100}' --wait",
-  "  npx holdfast start wait-for-signal --id waiting",
-  "  npx holdfast signal waiting go '\"now\"' && npx holdfast result waiting",
-  "  npx holdfast list",
-  "  npx holdfast doctor",
-  "Your own application: npx holdfast dev --app your-app.ts",
-];

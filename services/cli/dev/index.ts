@@ -1,11 +1,15 @@
 /** `holdfast dev`: everything at once, for trying out and for developing. */
 import { Command } from "commander";
-import { Fault } from "../../../shared/errors/index.ts";
+import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
+import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../client-command.ts";
 import { defaultDataDir } from "../dev-file.ts";
 import { Output } from "../output.ts";
-import { runDemo } from "./demo.ts";
+import { readInput } from "../read-input.ts";
+import { errorLine } from "../report-error.ts";
+import { loadDemo, showDemo } from "./demo.ts";
 import { type RunningDev, runDev } from "./run-dev.ts";
+import { Screen } from "./screen.ts";
 
 interface Options {
   app?: string;
@@ -13,7 +17,9 @@ interface Options {
   workers: string;
   port?: string;
   json?: boolean;
-  demo?: boolean;
+  demo?: string;
+  demoInput?: string;
+  once?: boolean;
 }
 
 export const devCommand = (cli: Cli): Command =>
@@ -24,19 +30,20 @@ export const devCommand = (cli: Cli): Command =>
     .option("--workers <n>", "worker processes", "2")
     .option("--port <port>", "port of the NATS server; a free one if not given")
     .option("--json", "one line of JSON when ready, then quiet")
-    .option("--demo", "run an example when ready")
+    .option("--demo <module>", "when ready, run what the module exports as runDemo")
+    .option("--demo-input <json>", "for runDemo: JSON, @file, or - for stdin")
+    .option("--once", "stop after the demo; the exit code says how it went")
     .action(async (options: Options) => {
-      const out = new Output(cli, options.json === true);
+      const json = options.json === true;
+      const out = new Output(cli, json);
+      const screen = new Screen(cli.stderr);
+      const say = (text: string) => {
+        if (!json) screen.note(text);
+      };
       const told = untilTold();
       try {
-        const app = options.app ?? cli.env.HOLDFAST_APP;
-        if (!app) {
-          throw new Fault("config", {
-            code: "app_missing",
-            message: "no application given",
-            hint: "Name its module with --app <module> or HOLDFAST_APP, for example --app examples/basics/app.ts.",
-          });
-        }
+        const app = appOf(options, cli.env);
+        const demo = await demoOf(options);
         const dev = await runDev({
           app,
           dataDir: options.dataDir,
@@ -44,23 +51,66 @@ export const devCommand = (cli: Cli): Command =>
           port: options.port === undefined ? undefined : wholeNumber(options.port, "--port", 1, 65_535),
           env: cli.env,
           // Quiet on stdout; what goes wrong is still said.
-          onNote: (text) => cli.stderr.write(`${text}\n`),
+          onNote: (text) => screen.note(text),
         });
         try {
           const { natsUrl, pids, dashboard } = dev;
-          if (options.json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
-          else for (const line of welcome(dev, app)) out.note(line);
-          if (options.demo) await Promise.race([runDemo(dev, cli.env, out), told.promise]);
-          await told.promise;
-          out.note("stopping");
+          if (json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
+          else for (const line of welcome(dev, app)) say(line);
+          if (demo) {
+            const shown = showDemo(demo.run, dev, cli.env, {
+              input: demo.input,
+              staysUp: options.once !== true,
+              say,
+              progress: (...bar) => {
+                if (!json) screen.progress(...bar);
+              },
+            });
+            if (options.once) {
+              const result = await Promise.race([shown, told.promise.then(interrupted)]);
+              if (json) out.data(result, () => "");
+            } else {
+              // However it went: what it left can be looked at.
+              await Promise.race([shown, told.promise]).catch((error) => say(errorLine(error, false)));
+            }
+          }
+          if (options.once !== true) await told.promise;
+          say("stopping");
         } finally {
           await dev.stop();
         }
-        out.note("stopped, nothing left running");
+        say("stopped, nothing left running");
       } finally {
         told.dispose();
       }
     });
+
+function appOf({ app }: Options, env: Cli["env"]): string {
+  const named = app ?? env.HOLDFAST_APP;
+  if (named) return named;
+  throw new Fault("config", {
+    code: "app_missing",
+    message: "no application given",
+    hint: "Name its module with --app <module> or HOLDFAST_APP, for example --app examples/basics/app.ts.",
+  });
+}
+
+async function demoOf({
+  demo,
+  demoInput,
+  once,
+}: Options): Promise<{ run: RunDemo; input: unknown } | undefined> {
+  if (demo !== undefined) return { run: await loadDemo(demo), input: readInput(demoInput, "--demo-input") };
+  if (demoInput === undefined && !once) return undefined;
+  throw new Fault("config", {
+    code: "invalid_option",
+    message: `${once ? "--once" : "--demo-input"} needs --demo <module>`,
+  });
+}
+
+function interrupted(): never {
+  throw new HoldfastError({ code: "interrupted", message: "told to stop before the demo was over" });
+}
 
 function welcome({ natsUrl, dashboard }: RunningDev, app: string): string[] {
   return [

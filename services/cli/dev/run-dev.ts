@@ -33,6 +33,8 @@ export interface RunningDev {
     workers: (number | undefined)[];
     gateway?: number | undefined;
   };
+  /** Those of now: a worker that died has another one in its place. */
+  workerPids(): (number | undefined)[];
   stop(): Promise<void>;
 }
 
@@ -69,6 +71,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     const [orchestrator, watcher, gateway, ...workers] = await startAll(crew, env, options.workers);
     const dashboard = gateway?.url;
     const sync = nats && { sync: nats.sync };
+    const workerPids = () => workers.map((worker) => worker.pid);
     writeDevFile(dataDir, { pid: process.pid, natsUrl, prefix: config.prefix, dashboard, ...sync });
     return {
       natsUrl,
@@ -78,9 +81,10 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
         ...(keeper ? { nats: keeper.pid } : {}),
         orchestrator: orchestrator.pid,
         watcher: watcher.pid,
-        workers: workers.map((worker) => worker.pid),
+        workers: workerPids(),
         ...(gateway ? { gateway: gateway.process.pid } : {}),
       },
+      workerPids,
       stop,
     };
   } catch (error) {
