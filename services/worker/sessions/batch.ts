@@ -3,8 +3,7 @@
  * singly, so that one poisoned item does not fail its neighbours.
  */
 
-import type { Item } from "../hosts/index.ts";
-import { HostedFailure } from "../hosts/index.ts";
+import { HostedFailure, type Item } from "../hosts/index.ts";
 
 export type RunItems = (inputs: unknown[], signal: AbortSignal) => Promise<Item[]>;
 

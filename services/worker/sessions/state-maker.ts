@@ -2,8 +2,13 @@
 import type { SessionClaim } from "../../../schemas/index.ts";
 import type { AnySession } from "../../../shared/definitions/index.ts";
 import { within } from "../../../shared/runtime/index.ts";
-import type { HostPlace, RunHooks, SessionFacts, SessionHooks } from "../hosts/index.ts";
-import { HostSession } from "../hosts/index.ts";
+import {
+  type HostPlace,
+  HostSession,
+  type RunHooks,
+  type SessionFacts,
+  type SessionHooks,
+} from "../hosts/index.ts";
 import { shutDown } from "./let-go.ts";
 import type { Surroundings } from "./surroundings.ts";
 
