@@ -76,6 +76,8 @@ describe("the owner is killed during a call", () => {
     });
     expect(next).toBe("session_lost");
     expect(last.state).toBe("lost");
+    // On a busy machine; the benchmark holds it to TTL + 1 s.
+    expect(took).toBeLessThan(6000);
     console.info(`loss noticed ${took} ms after the kill, TTL 2000 ms`);
     await check("fail");
     const kinds = await streams.kinds("fail");
@@ -127,6 +129,11 @@ it("F10: an owner that slept for longer than its TTL is fenced; its completion i
   await new Promise((resolve) => setTimeout(resolve, 3000));
   owner.resume();
   await until("it knows", () => /"kind":"session.detached".*"why":"fenced"/.test(owner.log()));
+  // Its code was told to stop, or had come to its end before that: then the result is counted and goes nowhere.
+  await until(
+    "what it had came to nothing",
+    () => /"kind":"completion.fenced"/.test(owner.log()) || journal.lines("aborted zombie").length > 0,
+  );
   await check("zombie");
   const completed = (await streams.events("zombie")).filter((event) => event.kind === "activity.completed");
   expect(completed).toHaveLength(3);
