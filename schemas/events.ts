@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
-import { Attachment, CheckpointRef, LossReason, SessionOptions, SessionState } from "./session.ts";
+import { Attachment, CheckpointRef, LossReason, PoolSpec, SessionOptions, SessionState } from "./session.ts";
 
 export const RetryPolicy = z.strictObject({
   maxAttempts: z.int().positive(),
@@ -112,6 +112,9 @@ const otherEvents = [
   event("side_effect.recorded", { value: Payload }),
   event("patch.marked", { patch: z.string().min(1) }),
   event("status.set", { status: Payload }),
+  /** The instance uses a pool of sessions until it leaves it, or ends. */
+  event("pool.joined", { poolId: Name, pool: PoolSpec }),
+  event("pool.left", { poolId: Name }),
 ] as const;
 
 const sessionEvents = [

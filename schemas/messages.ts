@@ -136,6 +136,13 @@ export const SessionWork = z.discriminatedUnion("kind", [
     epoch: Epoch.optional(),
     reason: z.string().optional(),
   }),
+  /** Given up gently: what runs may finish, the state is saved where the type can (S13). */
+  z.strictObject({
+    v: SchemaVersion,
+    kind: z.literal("drain"),
+    epoch: Epoch.optional(),
+    reason: z.string().optional(),
+  }),
   z.strictObject({ v: SchemaVersion, kind: z.literal("event"), name: Name, payload: Payload }),
 ]);
 export type SessionWork = z.infer<typeof SessionWork>;

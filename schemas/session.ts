@@ -82,7 +82,7 @@ export const poolOrchestration = "holdfast-pool";
 export const poolSignal = "pool";
 
 export const PoolSignal = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("join"), user: z.string() }),
+  z.strictObject({ kind: z.literal("join"), user: z.string(), min: z.int(), max: z.int() }),
   z.strictObject({ kind: z.literal("leave"), user: z.string() }),
   /** Calls waited too long: one more member, if it may. */
   z.strictObject({ kind: z.literal("grow"), waitedMs: z.number() }),

@@ -9,6 +9,10 @@ import {
   EventId,
   InstanceId,
   Name,
+  type PoolSignal,
+  poolInstance,
+  poolOrchestration,
+  poolSignal,
   type SessionClaim,
   SessionId,
   type SessionWork,
@@ -199,6 +203,23 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
         return publishSurely(outbox, names.verb(parent.instanceId, "child"), report, {
           msgId: `done-${about}`,
         });
+      }
+      case "join-pool": {
+        const { poolId, pool } = effect;
+        const keeper = poolInstance(poolId);
+        const signal: PoolSignal = { kind: "join", user: about, min: pool.min, max: pool.max };
+        const start = { poolId, pool };
+        await publishSurely(outbox, names.start(keeper, poolOrchestration), start, {
+          msgId: `pool-${about}-${poolId}`,
+        });
+        return publishSurely(outbox, names.signal(keeper, poolSignal), signal, {
+          msgId: `join-${about}-${poolId}`,
+        });
+      }
+      case "leave-pool": {
+        const signal: PoolSignal = { kind: "leave", user: about };
+        const subject = names.signal(poolInstance(effect.poolId), poolSignal);
+        return publishSurely(outbox, subject, signal, { msgId: `leave-${about}-${effect.poolId}` });
       }
       case "summary":
         return target.summaries.write(state);

@@ -14,6 +14,7 @@ import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { ParkedList } from "./parked.ts";
 import { Partitions } from "./partitions.ts";
+import { poolKeeper } from "./pool-keeper.ts";
 import { Runaways, type RunawaysOptions } from "./runaways.ts";
 import { claimFacts } from "./session-register.ts";
 
@@ -49,7 +50,8 @@ export class Orchestrator implements Service {
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
-    const { bus, names, runtime, app, id } = options;
+    const { bus, names, runtime, id } = options;
+    const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
     this.#leases = new LeaseKeeper({
       bus,
@@ -73,7 +75,7 @@ export class Orchestrator implements Service {
       payloads,
       history: new HistoryStore({ ...options.history, bus, names, replicas: options.replicas, runtime }),
       workers: this.#workers,
-      host: this.#host(payloads, inlineBytes),
+      host: this.#host(app, payloads, inlineBytes),
       registers: {
         instances: new TypedBucket(
           new Bucket(bus, names.bucket("instances")),
@@ -95,8 +97,8 @@ export class Orchestrator implements Service {
     });
   }
 
-  #host(payloads: Payloads, inlineBytes: number): InstanceHost {
-    const { runtime, app } = this.#options;
+  #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
+    const { runtime } = this.#options;
     return {
       app,
       payloads: {
@@ -158,4 +160,10 @@ function inputSchema(definition: AnyOrchestration): unknown {
   } catch {
     return null; // a form without fields is better than no orchestrator
   }
+}
+
+/** What the engine itself runs beside the user's application. */
+function withKeepers(app: App): App {
+  const keeper = poolKeeper(app);
+  return { ...app, orchestrations: new Map([...app.orchestrations, [keeper.name, keeper]]) };
 }

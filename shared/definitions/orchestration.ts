@@ -60,8 +60,13 @@ export type SessionHandle<D extends AnySession> = BareSessionHandle & {
 };
 
 export interface PoolOptions<Config = unknown> {
+  /** Pools of the same type and config are one pool, whoever uses it; a name of your own keeps two apart. */
+  id?: string;
+  /** Kept warm while anybody uses the pool. Default 1. */
   min?: number;
+  /** It grows up to this while calls wait, and shrinks when members idle. Default 4. */
   max?: number;
+  /** `exclusive`: a session of your own instead, on a worker that has the state warm if there is one. */
   sharing?: "exclusive" | "shared";
   config?: Config;
 }

@@ -105,6 +105,13 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       state.customStatus = event.status;
       return [{ kind: "summary" }];
 
+    case "pool.joined":
+      state.pools.set(event.poolId, event.pool);
+      return [{ kind: "join-pool", poolId: event.poolId, pool: event.pool }];
+    case "pool.left":
+      state.pools.delete(event.poolId);
+      return [{ kind: "leave-pool", poolId: event.poolId }];
+
     case "session.opened":
     case "session.requested":
     case "session.claimed":
@@ -146,6 +153,8 @@ function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }
         effects.push(...closeSession(state, session));
     }
   }
+  for (const poolId of state.pools.keys()) effects.push({ kind: "leave-pool", poolId });
+  state.pools.clear();
   state.tasks.clear();
   state.timers.clear();
   state.children.clear();

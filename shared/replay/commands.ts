@@ -28,6 +28,9 @@ export function describeCommand(command: Command): string {
       return `patch "${command.patch}"`;
     case "status.set":
       return "a status";
+    case "pool.joined":
+    case "pool.left":
+      return `${command.kind} "${command.poolId}"`;
     case "session.opened":
       return `session "${command.sessionId}" of type "${command.type}"`;
     case "session.closed":

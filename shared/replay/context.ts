@@ -24,6 +24,7 @@ import { type Duration, parseDuration } from "../runtime/index.ts";
 import { deriveId } from "./derive-id.ts";
 import { cancellable, shielded } from "./losers.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
+import { usePool } from "./pool-handle.ts";
 import { ContinueAsNew, type Operation, type Runner, toPayload } from "./runner.ts";
 import { Scope } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
@@ -243,10 +244,8 @@ export class Context implements OrchestrationContext {
     return grantedSession(this, id, type) as SessionHandle<D>;
   }
 
-  usePool<D extends AnySession>(type: D, _options: PoolOptions = {}): Promise<SessionHandle<D>> {
-    return Promise.reject(
-      new HoldfastError({ code: "not_supported", message: `pools of "${type.name}" are not supported yet` }),
-    );
+  usePool<D extends AnySession>(type: D, options: PoolOptions = {}): Promise<SessionHandle<D>> {
+    return usePool(this, type, options) as Promise<SessionHandle<D>>;
   }
 
   continueAsNew(input: unknown): never {

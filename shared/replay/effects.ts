@@ -1,5 +1,5 @@
 /** What must leave the process after a commit (T2), as data. Each is safe to publish twice. */
-import type { Attachment, Failure, Parent, Payload, SessionState } from "../../schemas/index.ts";
+import type { Attachment, Failure, Parent, Payload, PoolSpec, SessionState } from "../../schemas/index.ts";
 import type { OpenChild, OpenTask } from "./state.ts";
 
 export type Effect =
@@ -34,4 +34,7 @@ export type Effect =
       parent: Parent;
       result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure };
     }
+  /** The keeper of a pool learns of a user, and is started if it is the first. */
+  | { kind: "join-pool"; poolId: string; pool: PoolSpec }
+  | { kind: "leave-pool"; poolId: string }
   | { kind: "summary" };

@@ -84,13 +84,16 @@ export class Instance {
     return this.#lastEffects;
   }
 
-  /** Builds state and code from one execution's commits. A disagreement parks (T6), it does not throw. */
-  async load(commits: readonly Commit[]): Promise<void> {
+  /**
+   * Builds state and code from one execution's commits. A disagreement parks (T6), it does not throw. `check`: the code
+   * is run to see whether it agrees, also where it is over.
+   */
+  async load(commits: readonly Commit[], { check = false } = {}): Promise<void> {
     // What is over needs no code any more, only its state.
     const over = commits
       .at(-1)
       ?.events.some(({ kind }) => endings.has(kind) || kind === "instance.continued");
-    for (const commit of commits) await this.#replay(commit, over ?? false);
+    for (const commit of commits) await this.#replay(commit, !check && over === true);
   }
 
   async #replay(commit: Commit, foldOnly: boolean): Promise<void> {

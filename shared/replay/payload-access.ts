@@ -10,7 +10,7 @@ export interface PayloadAccess {
 }
 
 /** Payloads an event carries for the code to see. */
-function payloadsOf(event: HistoryEvent): Payload[] {
+export function payloadsOf(event: HistoryEvent): Payload[] {
   switch (event.kind) {
     case "instance.started":
       return [event.input, ...(event.carried?.signals.map((signal) => signal.payload) ?? [])];

@@ -12,6 +12,7 @@ import type {
   InstanceStatus,
   Parent,
   Payload,
+  PoolSpec,
   RetryPolicy,
   SessionState,
   TaskTarget,
@@ -64,6 +65,7 @@ export interface InstanceState {
   readonly timers: Map<number, { fireAt: number }>;
   readonly children: Map<number, OpenChild>;
   readonly sessions: Map<string, SessionState>;
+  readonly pools: Map<string, PoolSpec>;
   /** Event ids under which deadlines of sessions were scheduled. */
   readonly sessionSchedules: Map<string, { creation?: number | undefined; life?: number | undefined }>;
   /** Id of the event that ended the last rebuild of a session. */
@@ -96,6 +98,7 @@ export function initialState(instanceId: string): InstanceState {
     timers: new Map(),
     children: new Map(),
     sessions: new Map(),
+    pools: new Map(),
     sessionSchedules: new Map(),
     rebuilt: new Map(),
     earlySignals: [],
@@ -128,6 +131,8 @@ export function isCommand(event: HistoryEvent): boolean {
     case "side_effect.recorded":
     case "patch.marked":
     case "status.set":
+    case "pool.joined":
+    case "pool.left":
     case "session.opened":
     case "instance.completed":
     case "instance.failed":
