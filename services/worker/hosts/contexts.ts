@@ -153,7 +153,8 @@ class RunContext implements CallContext {
     return (this.#session ??= {
       ...this.#contexts.view(this.#hosted),
       get events() {
-        return events.listen(abort.signal);
+        // Beyond its run it would take what the next call is waiting for.
+        return events.listen(abort.over);
       },
     });
   }

@@ -67,6 +67,7 @@ export class HostServer {
       this.#post({ kind: "failed", id, error: failureOf(error) });
     } finally {
       this.#running.delete(id);
+      abort.end();
       this.#contexts.ended(id);
     }
   }

@@ -2,6 +2,8 @@
 export class LazyAbort {
   #controller: AbortController | undefined;
   #aborted: { reason: unknown } | undefined;
+  #over: AbortController | undefined;
+  #ended = false;
 
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -14,5 +16,17 @@ export class LazyAbort {
   abort(reason: unknown): void {
     this.#aborted ??= { reason };
     this.#controller?.abort(reason);
+  }
+
+  /** Aborts when the run is over too, however it ended: what it started by listening must not outlive it. */
+  get over(): AbortSignal {
+    this.#over ??= new AbortController();
+    if (this.#ended) this.#over.abort();
+    return AbortSignal.any([this.signal, this.#over.signal]);
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#over?.abort();
   }
 }
