@@ -145,7 +145,7 @@ describe("hosts", () => {
     const id = fresh();
     const on = await rig.open("recycled-by-move", id);
     const pids = new Set<number>();
-    for (let i = 1; i <= 8; i++) {
+    for (let i = 1; i <= 5; i++) {
       expect(await rig.output(await rig.call(on, id, { name: "count", input: 1 }))).toBe(i);
       const where = await rig.output(await rig.call(on, id, { name: "where" }));
       pids.add((where as { pid: number }).pid);
