@@ -12,7 +12,6 @@ import { once, type Runtime, type Service, type Timer } from "../../shared/runti
 import type { Client } from "../../shared/sdk/index.ts";
 import { Audit } from "./audit.ts";
 import { type GatewayConfig, requireTokens } from "./config.ts";
-import { DeadLetters } from "./dead-letters.ts";
 import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
@@ -73,7 +72,6 @@ export class Gateway implements Service {
       histories: new Histories(bus, names, options.history),
       live: this.#live,
       streams: this.#streams,
-      dead: new DeadLetters(bus, names),
       audit: new Audit(bus, names, runtime.clock),
       tokens: new Tokens(config.tokens),
       config,

@@ -1,5 +1,5 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { HistoryEvent } from "../../schemas/index.ts";
+import type { Commit } from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -20,7 +20,9 @@ import {
   systemRuntime,
   token,
 } from "../runtime/index.ts";
+import { DeadLetters } from "./dead-letters.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
+import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";
 import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
 import { Instances, type InstanceView, isTerminal, type ListOptions } from "./instances.ts";
 import { outputOf, tooLate } from "./outcome.ts";
@@ -52,9 +54,6 @@ export interface ResultOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** One event, with the time of its turn and the execution it belongs to. Values are as recorded. */
-export type HistoryEntry = { execution: number; at: number } & HistoryEvent;
-
 const blobHeader = "Holdfast-Blob";
 
 export class Client {
@@ -65,6 +64,7 @@ export class Client {
   readonly #instances: Instances;
   readonly sessions: SessionClient;
   readonly workers: WorkerClient;
+  readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
 
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
@@ -76,6 +76,7 @@ export class Client {
     const parts = { bus, names, runtime, payloads: this.#payloads };
     this.sessions = new SessionClient(parts);
     this.workers = new WorkerClient(parts);
+    this.dead = new DeadLetters(parts);
   }
 
   static connect(options: ClientConnectOptions): Promise<Client> {
@@ -185,15 +186,16 @@ export class Client {
     return userFacing(() => this.#instances.list(options));
   }
 
-  /** All events of all executions. */
+  /** All events of all executions still stored. */
   history(instanceId: string): Promise<HistoryEntry[]> {
+    return userFacing(async () => entriesOf(await this.#commits(instanceId)));
+  }
+
+  /** The same as a file that can be kept and replayed, with the values that are too big for a message. */
+  historyFile(instanceId: string): Promise<HistoryFile> {
     return userFacing(async () => {
-      requireToken("instance id", instanceId);
-      const commits = await (await this.#historyStore()).readAll(instanceId);
-      if (!commits) throw notFound(instanceId);
-      return commits.flatMap((commit) =>
-        commit.events.map((event) => ({ execution: commit.execution, at: commit.at, ...event })),
-      );
+      const commits = await this.#commits(instanceId);
+      return historyFile(instanceId, commits, await storedValues(commits, this.#payloads));
     });
   }
 
@@ -215,6 +217,13 @@ export class Client {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #commits(instanceId: string): Promise<Commit[]> {
+    requireToken("instance id", instanceId);
+    const commits = await (await this.#historyStore()).readAll(instanceId);
+    if (!commits) throw notFound(instanceId);
+    return commits;
   }
 
   #control(instanceId: string, verb: "cancel" | "terminate", reason: string | undefined): Promise<void> {

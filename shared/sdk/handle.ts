@@ -1,4 +1,5 @@
-import type { Client, HistoryEntry, ResultOptions } from "./client.ts";
+import type { Client, ResultOptions } from "./client.ts";
+import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
 
 /** One instance, as seen by whoever started it or knows its id. */

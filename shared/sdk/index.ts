@@ -29,14 +29,16 @@ export {
   type ClientConnectOptions,
   type ClientOptions,
   connect,
-  type HistoryEntry,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";
+export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
 export type { DemoStage, RunDemo } from "./demo-stage.ts";
 export type { InstanceHandle } from "./handle.ts";
+export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions } from "./instances.ts";
+export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
 export type {
   SessionAccess,
   SessionClient,

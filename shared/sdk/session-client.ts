@@ -39,6 +39,8 @@ export interface SessionAccess {
   describe(): Promise<SessionDescription>;
   /** Takes it from its holder at once; its instance hears `session_lost` with reason `evicted`. */
   evict(reason?: string): Promise<void>;
+  /** Lets it go gently: its calls finish, its state is saved where the type can, the next holder goes on. */
+  drain(reason?: string): Promise<void>;
 }
 
 export interface ClientParts {
@@ -97,15 +99,12 @@ export class SessionClient {
   }
 
   evict(sessionId: string, reason?: string): Promise<void> {
-    return userFacing(async () => {
-      const { workerId, epoch } = await this.#held(sessionId);
-      await this.#post(workerId, sessionId, {
-        v: 1,
-        kind: "evict",
-        ...(epoch === undefined ? {} : { epoch }),
-        ...(reason === undefined ? {} : { reason }),
-      });
-    });
+    return this.#giveUp("evict", sessionId, reason);
+  }
+
+  /** As its worker would when it drains: what runs may finish, the state is saved where the type can (S13). */
+  drain(sessionId: string, reason?: string): Promise<void> {
+    return this.#giveUp("drain", sessionId, reason);
   }
 
   send(sessionId: string, name: string, payload?: unknown): Promise<void> {
@@ -123,7 +122,20 @@ export class SessionClient {
       send: (name, payload) => this.send(sessionId, name, payload),
       describe: () => this.describe(sessionId),
       evict: (reason) => this.evict(sessionId, reason),
+      drain: (reason) => this.drain(sessionId, reason),
     };
+  }
+
+  #giveUp(kind: "evict" | "drain", sessionId: string, reason: string | undefined): Promise<void> {
+    return userFacing(async () => {
+      const { workerId, epoch } = await this.#held(sessionId);
+      await this.#post(workerId, sessionId, {
+        v: 1,
+        kind,
+        ...(epoch === undefined ? {} : { epoch }),
+        ...(reason === undefined ? {} : { reason }),
+      });
+    });
   }
 
   async #record(sessionId: string): Promise<SessionRecord> {

@@ -26,6 +26,14 @@ export class WorkerClient {
     });
   }
 
+  describe(workerId: string): Promise<WorkerInfo> {
+    return userFacing(async () => {
+      const entry = await this.#workers.get(requireToken("worker id", workerId));
+      if (entry) return entry.value;
+      throw new HoldfastError({ code: "worker_not_found", message: `there is no worker ${workerId}` });
+    });
+  }
+
   /** It takes nothing new, finishes what it has, and goes. */
   drain(workerId: string): Promise<void> {
     return userFacing(async () => {

@@ -4,7 +4,6 @@ import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import type { Audit } from "../audit.ts";
 import type { GatewayConfig } from "../config.ts";
-import type { DeadLetters } from "../dead-letters.ts";
 import type { Histories } from "../histories.ts";
 import type { LiveView } from "../live/live-view.ts";
 import type { Overview } from "../live/overview.ts";
@@ -19,7 +18,6 @@ export interface GatewayParts {
   histories: Histories;
   live: LiveView;
   streams: StreamWatch;
-  dead: DeadLetters;
   audit: Audit;
   tokens: Tokens;
   config: GatewayConfig;

@@ -1,6 +1,6 @@
-/** Commits as a flat list of dated events, and as the file people download and replay. */
+/** Commits as a flat list of dated events. */
 import { z } from "zod";
-import { Commit, HistoryEvent } from "../../../schemas/index.ts";
+import { type Commit, HistoryEvent } from "../../../schemas/index.ts";
 
 /** An event with the time of its turn; `event` is as recorded. */
 export const DatedEvent = z.strictObject({ at: z.number(), event: HistoryEvent });
@@ -15,14 +15,6 @@ export const HistoryPage = z.strictObject({
   events: z.array(DatedEvent),
 });
 export type HistoryPage = z.infer<typeof HistoryPage>;
-
-export const HistoryFile = z.strictObject({
-  format: z.literal("holdfast-history"),
-  v: z.literal(1),
-  instanceId: z.string(),
-  commits: z.array(Commit),
-});
-export type HistoryFile = z.infer<typeof HistoryFile>;
 
 export function historyPage(
   commits: readonly Commit[],
@@ -40,10 +32,3 @@ export function historyPage(
     events: events.filter(({ event }) => event.id > want.after).slice(0, want.limit),
   };
 }
-
-export const downloadedHistory = (instanceId: string, commits: readonly Commit[]): HistoryFile => ({
-  format: "holdfast-history",
-  v: 1,
-  instanceId,
-  commits: [...commits],
-});

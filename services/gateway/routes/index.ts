@@ -18,7 +18,7 @@ import {
   SessionState,
   TaskTarget,
 } from "../../../schemas/index.ts";
-import { DeadLetterView } from "../dead-letters.ts";
+import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
 import { openApi } from "../http/openapi.ts";
 import { ProblemBody } from "../http/problem.ts";
 import type { RouteSpec } from "../http/route.ts";

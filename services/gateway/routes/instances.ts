@@ -11,7 +11,7 @@ import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { isCursor } from "../live/instance-index.ts";
 import { InstanceRow } from "../live/rows.ts";
 import type { GatewayParts } from "./context.ts";
-import { downloadedHistory, HistoryPage, historyPage } from "./history.ts";
+import { HistoryPage, historyPage } from "./history.ts";
 
 const tag = "orchestrations";
 export const Accepted = z.strictObject({ ok: z.literal(true), instanceId: InstanceId });
@@ -130,13 +130,12 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       }),
       answer: HistoryPage,
       async act({ params, query }) {
-        const commits = await histories.read(params.id);
         if (query.download === "true") {
-          return new Reply(downloadedHistory(params.id, commits), {
+          return new Reply(await client.historyFile(params.id), {
             "content-disposition": `attachment; filename="${params.id}.history.json"`,
           });
         }
-        return historyPage(commits, query);
+        return historyPage(await histories.read(params.id), query);
       },
     }),
     route({

@@ -1,6 +1,6 @@
 /** Queues and dead letters. */
 import { z } from "zod";
-import { DeadLetterView } from "../dead-letters.ts";
+import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import { StreamsView } from "../live/stream-watch.ts";
 import type { GatewayParts } from "./context.ts";
@@ -16,7 +16,7 @@ export const Done = z.strictObject({ ok: z.literal(true) });
 
 const ofLetter = z.object({ seq: z.coerce.number().int().positive() });
 
-export function queueRoutes({ streams, dead }: GatewayParts): RouteSpec[] {
+export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteSpec[] {
   return [
     route({
       id: "listQueues",
@@ -40,7 +40,7 @@ export function queueRoutes({ streams, dead }: GatewayParts): RouteSpec[] {
         before: z.coerce.number().int().positive().optional(),
       }),
       answer: DeadList,
-      act: ({ query }) => dead.list(query.limit, query.before),
+      act: ({ query }) => dead.list(query),
     }),
     route({
       id: "getDeadLetter",

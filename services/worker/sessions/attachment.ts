@@ -116,6 +116,9 @@ export class Attachment {
       case "evict":
         void this.end({ kind: "given_up", reason: "evicted", detail: work.reason });
         return true;
+      case "drain":
+        void this.end({ kind: "given_up", reason: "drained", detail: work.reason });
+        return true;
       case "event":
         if (this.#phase.kind !== "ready") return false;
         this.#events.deliver(this.#phase.housed.state, work);

@@ -309,6 +309,11 @@ describe("a session held by a worker", () => {
     await rig.open("counter", evicted, { config: { from: 0 } });
     await rig.work(workerId, evicted, { kind: "evict", reason: "maintenance" } as never);
     expect(await rig.heard(evicted, "lost")).toMatchObject({ reason: "evicted", detail: "maintenance" });
+    const drained = fresh();
+    const onDrained = await rig.open("counter", drained, { config: { from: 0 } });
+    await rig.work(workerId, drained, { kind: "drain", epoch: onDrained.epoch + 1 } as never);
+    await rig.work(workerId, drained, { kind: "drain", epoch: onDrained.epoch } as never);
+    expect(await rig.heard(drained, "lost")).toMatchObject({ reason: "drained", epoch: onDrained.epoch });
     for (const name of ["hang", "mute"]) {
       const hung = fresh();
       const onHung = await rig.open("overstay", hung);

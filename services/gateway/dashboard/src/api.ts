@@ -1,6 +1,6 @@
 /** The gateway's API, typed by the gateway's own schemas. */
 import { signal } from "@preact/signals";
-import type { DeadLetterView } from "../../dead-letters.ts";
+import type { DeadLetterView } from "../../../../shared/sdk/dead-letters.ts";
 import type { ProblemBody } from "../../http/problem.ts";
 import type { Overview } from "../../live/overview.ts";
 import type { InstanceRow, SessionRow, WorkerRow } from "../../live/rows.ts";

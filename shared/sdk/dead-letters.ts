@@ -1,0 +1,150 @@
+/** Dead letters: look, send again as it came, or drop. */
+import { z } from "zod";
+import { DeadLetter } from "../../schemas/index.ts";
+import { type Bus, decode, type StoredMessage, type Subjects } from "../bus/index.ts";
+import { HoldfastError } from "../errors/index.ts";
+import { publishSurely } from "./publish-surely.ts";
+import { userFacing } from "./user-facing.ts";
+
+export const DeadLetterView = DeadLetter.omit({ v: true, body: true }).extend({
+  /** Its number: what `show`, `retry` and `discard` take. */
+  seq: z.int(),
+  bytes: z.int(),
+  /** The original body, where it is text; cut in lists. */
+  text: z.string().optional(),
+});
+export type DeadLetterView = z.infer<typeof DeadLetterView>;
+
+export interface DeadLetterPage {
+  letters: DeadLetterView[];
+  /** How many there are in all. */
+  total: number;
+  /** Hand it back as `before` to get the next page; absent on the last. */
+  next?: number;
+}
+
+export interface DeadListOptions {
+  /** At most so many. Default 50. */
+  limit?: number | undefined;
+  /** Goes on behind an earlier page. */
+  before?: number | undefined;
+}
+
+const shownInList = 400;
+const shownAlone = 256 * 1024;
+
+export class DeadLetters {
+  readonly #bus: Bus;
+  readonly #names: Subjects;
+
+  constructor({ bus, names }: { bus: Bus; names: Subjects }) {
+    this.#bus = bus;
+    this.#names = names;
+  }
+
+  /** Latest first. */
+  list({ limit = 50, before }: DeadListOptions = {}): Promise<DeadLetterPage> {
+    return userFacing(async () => {
+      const stream = this.#names.deadStream;
+      const info = await this.#bus.streamInfo(stream);
+      if (!info || info.messages === 0) return { letters: [], total: 0 };
+      const letters: DeadLetterView[] = [];
+      let below = Math.min(before ?? info.lastSeq + 1, info.lastSeq + 1);
+      // Discarded letters leave gaps, so step back in widening windows until the page is full.
+      for (let width = limit; letters.length < limit && below > info.firstSeq; width *= 2) {
+        const from = Math.max(info.firstSeq, below - width);
+        const found = await this.#bus.read(stream, this.#filter(), from, below - from);
+        const views = (found ?? [])
+          .filter((message) => message.seq < below)
+          .flatMap((message) => view(message, shownInList) ?? [])
+          .reverse();
+        letters.push(...views.slice(0, limit - letters.length));
+        below = from;
+      }
+      const last = letters.at(-1);
+      const more = last !== undefined && last.seq > info.firstSeq && letters.length === limit;
+      return { letters, total: info.messages, ...(more ? { next: last.seq } : {}) };
+    });
+  }
+
+  show(seq: number): Promise<DeadLetterView> {
+    return userFacing(async () => {
+      const shown = view(await this.#message(seq), shownAlone);
+      if (!shown) throw notFound(seq);
+      return shown;
+    });
+  }
+
+  /**
+   * Published again as it came, then deleted. Not the other way round: a letter sent twice is applied once (message
+   * id), a letter deleted and not sent is lost.
+   */
+  retry(seq: number): Promise<{ subject: string }> {
+    return userFacing(async () => {
+      const letter = decode(DeadLetter, (await this.#message(seq)).body);
+      if (letter.kind === "invalid") throw notFound(seq);
+      const subject = this.#destination(letter.value);
+      await publishSurely(this.#bus, {
+        subject,
+        body: Buffer.from(letter.value.body, "base64"),
+        headers: withoutServerHeaders(letter.value.headers),
+        msgId: `retry-${this.#names.deadStream}-${seq}`,
+      });
+      await this.#bus.deleteMessage(this.#names.deadStream, seq);
+      return { subject };
+    });
+  }
+
+  /** Removed for good. */
+  discard(seq: number): Promise<void> {
+    return userFacing(async () => {
+      if (!(await this.#bus.deleteMessage(this.#names.deadStream, seq))) throw notFound(seq);
+    });
+  }
+
+  /** The inbox stores under `inbox.<partition>.…`; what senders use is `orchestrations.…`. */
+  #destination(letter: DeadLetter): string {
+    const prefix = this.#names.prefix === "" ? "" : `${this.#names.prefix}.`;
+    const rest = letter.subject.startsWith(prefix) ? letter.subject.slice(prefix.length) : letter.subject;
+    const inbox = /^inbox\.\d+\.(.+)$/.exec(rest);
+    const subject = inbox ? `orchestrations.${inbox[1]}` : rest;
+    if (/^(orchestrations|activities|claims|sessions)(\.[A-Za-z0-9_-]{1,128})+$/.test(subject)) {
+      return `${prefix}${subject}`;
+    }
+    throw new HoldfastError({
+      code: "not_retryable",
+      message: `${letter.subject} is not a subject a letter can be sent to again`,
+    });
+  }
+
+  async #message(seq: number): Promise<StoredMessage> {
+    const [message] = (await this.#bus.read(this.#names.deadStream, this.#filter(), seq, 1)) ?? [];
+    if (message?.seq !== seq) throw notFound(seq);
+    return message;
+  }
+
+  #filter(): string {
+    return this.#names.deadSubjects[0] ?? "";
+  }
+}
+
+const notFound = (seq: number): HoldfastError =>
+  new HoldfastError({ code: "dead_letter_not_found", message: `there is no dead letter ${seq}` });
+
+function view(message: StoredMessage, longest: number): DeadLetterView | undefined {
+  const letter = decode(DeadLetter, message.body);
+  if (letter.kind === "invalid") return undefined;
+  const { v: _, body, ...rest } = letter.value;
+  const bytes = Buffer.from(body, "base64");
+  const text = asText(bytes.subarray(0, longest));
+  return { ...rest, seq: message.seq, bytes: bytes.length, ...(text === undefined ? {} : { text }) };
+}
+
+function asText(bytes: Uint8Array): string | undefined {
+  const text = new TextDecoder("utf-8").decode(bytes);
+  return text.includes("\u0000") ? undefined : text;
+}
+
+/** What the server or a delivery added is not part of the message; expectations of then are wrong now. */
+const withoutServerHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("Nats-")));
