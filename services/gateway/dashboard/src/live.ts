@@ -72,8 +72,6 @@ function connect(): void {
   const opened = source;
   let before: boolean | undefined;
   opened.onopen = () => {
-    // What was missed while the line was broken is asked for again.
-    if (line.value === "broken") tell("resync", {});
     line.value = "open";
   };
   opened.onerror = () => {
@@ -84,6 +82,8 @@ function connect(): void {
   opened.addEventListener("hello", (event) => {
     const hello = JSON.parse(event.data) as { overview?: Overview };
     if (hello.overview) overview.value = hello.overview;
+    // What changed between the page's first question and now was told to nobody.
+    tell("resync", {});
   });
   for (const kind of kinds) {
     opened.addEventListener(kind, (event: MessageEvent<string>) => {

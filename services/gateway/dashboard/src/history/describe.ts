@@ -51,6 +51,10 @@ export function describe(event: HistoryEvent): string {
       return event.patch;
     case "status.set":
       return inline(event.status);
+    case "pool.joined":
+      return `${event.poolId} of ${event.pool.type}`;
+    case "pool.left":
+      return event.poolId;
     case "session.opened":
       return `${event.sessionId} (${event.type}) on loss: ${event.options.onLost}`;
     case "session.requested":

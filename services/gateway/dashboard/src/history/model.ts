@@ -171,6 +171,8 @@ function foldEvent(
     case "side_effect.recorded":
     case "patch.marked":
     case "status.set":
+    case "pool.joined":
+    case "pool.left":
       return;
     default:
       return foldSession(model, sessions, event, at);

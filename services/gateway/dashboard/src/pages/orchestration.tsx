@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, type HistoryPage, type InstanceView, me, type SessionRow, type WorkerRow } from "../api.ts";
 import { plural } from "../format.ts";
 import { foldHistory } from "../history/model.ts";
@@ -25,11 +25,11 @@ export function OrchestrationPage({ id }: { id: string }) {
     {
       changed: () => {
         instance.reload();
-        if (live) history.more();
+        if (live) void history.more();
       },
       resync: () => {
         instance.reload();
-        history.reload();
+        if (live) void history.more();
       },
     },
     [id, live, instance.reload, history.more],
@@ -37,6 +37,15 @@ export function OrchestrationPage({ id }: { id: string }) {
   );
   const summary = instance.data;
   const open = summary !== undefined && !terminal.includes(summary.status);
+  // A notice is a hint and may be lost: whoever is still running is looked at now and then all the same.
+  useEffect(() => {
+    if (!open) return;
+    const timer = setInterval(() => {
+      instance.reload();
+      if (live) void history.more();
+    }, 5000);
+    return () => clearInterval(timer);
+  });
   return (
     <>
       <div class="page-head">
@@ -96,8 +105,14 @@ function useHistory(id: string, execution: number | undefined) {
     (signal) => get<HistoryPage>(`${address}${execution ? `?execution=${execution}` : ""}`, signal),
     [id, execution],
   );
+  /** Asked for more while the first answer was on its way. */
+  const again = useRef(false);
   const more = async () => {
     const known = loaded.data;
+    if (!known && loaded.loading) {
+      again.current = true;
+      return;
+    }
     const last = known?.events.at(-1)?.event.id ?? 0;
     if (!known || last === 0) return loaded.reload();
     const next = await get<HistoryPage>(`${address}?after=${last}`).catch(() => undefined);
@@ -107,10 +122,15 @@ function useHistory(id: string, execution: number | undefined) {
     loaded.set((page) => {
       const at = page?.events.at(-1)?.event.id ?? 0;
       const fresh = next.events.filter(({ event }) => event.id > at);
-      return page && { ...next, events: fresh.length > 0 ? [...page.events, ...fresh] : page.events };
+      return page && fresh.length > 0 ? { ...next, events: [...page.events, ...fresh] } : page;
     });
   };
-  return { page: loaded.data, error: loaded.error, reload: loaded.reload, more };
+  useEffect(() => {
+    if (loaded.loading || !again.current) return;
+    again.current = false;
+    void more();
+  }, [loaded.loading]);
+  return { page: loaded.data, error: loaded.error, more };
 }
 
 function Header({ summary }: { summary: InstanceView }) {

@@ -1,0 +1,128 @@
+/** The dashboard before a whole installation of real processes: what is clicked is done, what happens is seen. */
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { browserPath, launchBrowser } from "../support/browser.ts";
+import { Stack, until } from "../support/stack.ts";
+
+const app = fileURLToPath(new URL("../support/apps/dashboard-app.ts", import.meta.url));
+
+describe.skipIf(browserPath() === undefined)("the dashboard before a running engine", () => {
+  let stack: Stack;
+  let browser: Browser;
+  let page: Page;
+  let url: string;
+
+  beforeAll(async () => {
+    stack = await Stack.start({
+      app,
+      workers: 2,
+      env: { WORKER_REGISTER_EVERY: "500ms", WORKER_LEASE_TTL: "2s" },
+    });
+    const gateway = await stack.run("gateway", { GATEWAY_PORT: "0" });
+    url = await until("the gateway's address", () => /"url":"(http[^"]+)"/.exec(gateway.log())?.[1]);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await stack?.[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    page = await browser.newPage();
+    page.setDefaultTimeout(30_000);
+  });
+
+  const owners = () =>
+    page.evaluate<string[]>(
+      "[...document.querySelectorAll('.segment.held')].map((one) => one.dataset.owner)",
+    );
+
+  it("starts one from the form and watches it finish", async () => {
+    await page.goto(`${url}/start?name=hello`);
+    await page.getByRole("textbox", { name: "name" }).fill("Ada");
+    await page.getByRole("button", { name: "Start hello" }).click();
+    await page.waitForURL(/\/orchestrations\/hello-/);
+    await page.getByText("completed").first().waitFor();
+    await page.getByText('"Hello, Ada!"').first().waitFor();
+    await page.getByText("instance.completed").waitFor();
+  });
+
+  it("sends a signal somebody waits for", async () => {
+    await stack.client.start("approval", undefined, { id: "ask-1" });
+    await page.goto(`${url}/orchestrations/ask-1`);
+    await page.getByRole("button", { name: "Signal…" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("approve");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("completed").first().waitFor();
+    expect(await stack.client.result("ask-1")).toEqual({ approved: {} });
+  });
+
+  it("shows the session's bar change its owner after a SIGKILL", async () => {
+    await stack.client.start("diary", { pages: 60 }, { id: "diary-1" });
+    await page.goto(`${url}/orchestrations/diary-1`);
+    await page.locator(".segment.held").first().waitFor();
+    const [first] = await owners();
+    const victim = await until("the holder's process", async () => {
+      const worker = (await stack.client.workers.list()).find(({ workerId }) => workerId === first);
+      return worker && stack.of("worker").find(({ pid }) => pid === worker.pid);
+    });
+    victim.kill("SIGKILL");
+    await page.locator(".mark-lost").waitFor();
+    await page.locator(".mark-reclaimed").waitFor();
+    const after = await until("two owners", async () => {
+      const found = await owners();
+      return found.length >= 2 && found;
+    });
+    expect(after[0]).toBe(first);
+    expect(after.at(-1)).not.toBe(first);
+    expect(await stack.client.result("diary-1", { timeout: "60s" })).toBe(60);
+    await page.getByText("completed").first().waitFor();
+    await stack.run("worker");
+  });
+
+  it("shows a lease that renews by itself, and evicts its session", async () => {
+    await stack.client.start("diary", { pages: 400 }, { id: "diary-2" });
+    await page.goto(`${url}/sessions`);
+    const row = page.locator("tr", { hasText: "diary-2" });
+    const lease = row.locator(".lease");
+    await lease.waitFor();
+    const renewed = await lease.getAttribute("data-renewed");
+    await until("a renewal", async () => (await lease.getAttribute("data-renewed")) !== renewed);
+    const epoch = await row.locator("td").nth(3).textContent();
+    await row.getByRole("button", { name: "Evict…" }).click();
+    await page.getByRole("button", { name: "Evict it" }).click();
+    await until("a new epoch", async () => (await row.locator("td").nth(3).textContent()) !== epoch);
+    await row.getByRole("link", { name: /diary-2/ }).click();
+    await page.getByText("evicted").first().waitFor();
+    await stack.client.terminate("diary-2");
+  });
+
+  it("retries a dead letter, and the engine takes it", async () => {
+    await stack.bus.publish("orchestrations.dead-1.start.hello", Buffer.from("{not json"));
+    await page.goto(`${url}/queues`);
+    const letter = page.locator(".letter", { hasText: "dead-1" });
+    await letter.waitFor();
+    await letter.getByText("Body and headers").click();
+    await page.getByText("{not json").waitFor();
+    await letter.getByRole("button", { name: "Retry" }).click();
+    await page.getByText("Sent again to orchestrations.dead-1.start.hello").waitFor();
+  });
+
+  it("names a session type nobody serves, and why on the orchestration's own page", async () => {
+    await stack.client.start("wants-rare", undefined, { id: "rare-1" });
+    await page.goto(url);
+    await page.getByText(/1 session of type rare waits: no worker with tag h100/).waitFor();
+    await page.goto(`${url}/orchestrations/rare-1`);
+    await page.getByText(/waits for a worker of type rare/).waitFor();
+    await page.getByRole("button", { name: "Terminate…" }).click();
+    await page.getByRole("button", { name: "Terminate it" }).click();
+    await page.getByText("terminated").first().waitFor();
+  });
+
+  it("shows latencies measured in other processes", async () => {
+    await stack.client.start("hello", { name: "pulse" });
+    await page.goto(url);
+    const row = page.locator("tr", { hasText: "Schedule to start" });
+    await until("a latency", async () => /\d ms/.test((await row.textContent()) ?? ""));
+  });
+});
