@@ -109,6 +109,8 @@ function activated(
   const rebuild = before.kind === "rebuilding" && warm ? state.tasks.get(before.of) : undefined;
   if (rebuild) {
     session.phase = { kind: "rebuilding", on, of: rebuild.id };
+    // The others are sent when it is done; what they say under the old epoch counts no more (S6).
+    for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
     return [...register(state, session), sendCall(state, rebuild, on), ...effects];
   }
   session.phase = { kind: "active", on };

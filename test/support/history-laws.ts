@@ -29,6 +29,7 @@ function checkExecution(events: readonly HistoryEvent[]): void {
   const end = kinds.findIndex((kind) => terminal.has(kind));
   expect(kinds.slice(end < 0 ? kinds.length : end + 1), "after the terminal event").toEqual([]);
   checkAnswers(events);
+  checkEpochs(events);
 }
 
 const answers: Partial<Record<HistoryEvent["kind"], string>> = {
@@ -52,5 +53,39 @@ function checkAnswers(events: readonly HistoryEvent[]): void {
     expect(event.of, "asked before").toBeLessThan(event.id);
     expect(answered.has(event.of), `second answer to ${event.of}`).toBe(false);
     answered.add(event.of);
+  }
+}
+
+/** Work of a session is accepted from whoever holds it at that point, and from nobody else; epochs only grow. */
+function checkEpochs(events: readonly HistoryEvent[]): void {
+  const current = new Map<string, number | undefined>();
+  const highest = new Map<string, number>();
+  const begin = events.find((event) => event.kind === "instance.started");
+  for (const session of [...(begin?.carried?.sessions ?? []), ...(begin?.granted ?? [])])
+    if ("on" in session.phase) current.set(session.sessionId, session.phase.on?.epoch);
+  for (const event of events) {
+    switch (event.kind) {
+      case "session.activated": {
+        const { sessionId, on } = event;
+        expect(on.epoch, "epochs grow").toBeGreaterThan(highest.get(sessionId) ?? 0);
+        highest.set(sessionId, on.epoch);
+        current.set(sessionId, on.epoch);
+        break;
+      }
+      case "session.lost":
+      case "session.parked":
+      case "session.failed":
+      case "session.closed":
+        current.set(event.sessionId, undefined);
+        break;
+      case "activity.completed": {
+        const task = events[event.of - 1];
+        if (task?.kind !== "activity.scheduled" || task.target.kind !== "session") break;
+        const epoch = current.get(task.target.sessionId);
+        expect(epoch, `somebody held the session when event ${event.id} happened`).toBeDefined();
+        expect(event.epoch, `event ${event.id} is the holder's`).toBe(epoch);
+        break;
+      }
+    }
   }
 }

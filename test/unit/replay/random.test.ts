@@ -12,7 +12,7 @@ import { appOf, programs, type Step } from "../../support/random-program.ts";
 import { type Happened, RandomWorld } from "../../support/random-world.ts";
 
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);
-const numRuns = Number(process.env.HOLDFAST_RUNS ?? 150);
+const numRuns = Number(process.env.HOLDFAST_RUNS ?? 100);
 const patience = 60;
 
 class WatchedBench extends Bench {
@@ -54,7 +54,7 @@ async function again(program: Step[], log: readonly Happened[]): Promise<Bench> 
   return bench;
 }
 
-test("any program in any world", { timeout: 120_000 }, async () => {
+test("any program in any world", { timeout: 600_000 }, async () => {
   console.log(`HOLDFAST_SEED=${seed} HOLDFAST_RUNS=${numRuns}`);
   const seen = new Map<string, number>();
   await fc.assert(
@@ -69,7 +69,8 @@ test("any program in any world", { timeout: 120_000 }, async () => {
         for (const kind of bench.kinds) seen.set(kind, (seen.get(kind) ?? 0) + 1);
       },
     ),
-    { seed, numRuns, endOnFailure: false },
+    // Shrinking goes on for long; a failure is worth some minutes, not hours.
+    { seed, numRuns, interruptAfterTimeLimit: 300_000 },
   );
   console.log([...seen].map(([kind, count]) => `${kind} ${count}`).join(", "));
 });

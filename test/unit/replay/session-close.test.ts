@@ -56,7 +56,7 @@ scenario("closing cancels what runs, ignores what comes late, and is done once",
     lost("s", held(1)),
     activated("s", held(2), { warm: true }),
   );
-  expect(verdicts).toEqual(["late", "late", "repeated", "fenced"]);
+  expect(verdicts).toEqual(["fenced", "fenced", "repeated", "fenced"]);
   await bench.turn(signal("end"));
   expect(bench.output).toEqual({
     ended: [true, true],

@@ -140,7 +140,7 @@ scenario(
       failed(b, {}, { epoch: 10, attempt: 2 }),
       completed(b, 1, { attempt: 2 }),
     );
-    expect(waiting.verdicts).toEqual(["late", "fenced", "fenced", "fenced"]);
+    expect(waiting.verdicts).toEqual(["fenced", "fenced", "fenced", "fenced"]);
     await bench.turn(activated("s", held(2)));
     const after = await bench.turn(
       completed(a, 1, { epoch: 10, attempt: 2 }),

@@ -144,7 +144,7 @@ scenario("a loss during the rebuild begins another one on the next holder", app,
   await bench.turn(lost("i1-s1", held(2)));
   expect(bench.phase("i1-s1")).toBe("opening");
   const { verdicts } = await bench.turn(completed(first, "late", { epoch: 20 }));
-  expect(verdicts).toEqual(["late"]);
+  expect(verdicts).toEqual(["fenced"]);
   await bench.turn(activated("i1-s1", held(3)));
   expect(bench.task("load")).not.toBe(first);
   await bench.turn(completed(bench.task("load"), "ok", { epoch: 30 }));
@@ -165,6 +165,18 @@ scenario("an owner that kept its state goes on with the rebuild under its new ep
   await bench.turn(completed(bench.task("load"), "ok", { epoch: 31 }));
   await bench.turn(completed(bench.task("work"), 5, { epoch: 31, attempt: 2 }));
   expect(bench.output).toEqual([5]);
+});
+
+scenario("calls that ran beside the rebuild are the new epoch's too", app, async (bench) => {
+  await opened(bench, 2);
+  const [a, b] = bench.open("work") as [number, number];
+  await bench.turn(stateMissing(a, { epoch: 10 }));
+  const again = held(2, 21, "w1");
+  await bench.turn(activated("i1-s1", again, { warm: true }));
+  expect((await bench.turn(completed(b, "old epoch", { epoch: 10 }))).verdicts).toEqual(["fenced"]);
+  const { effects } = await bench.turn(completed(bench.task("load"), "ok", { epoch: 21 }));
+  const sent = effects.flatMap((effect) => (effect.kind === "call" ? [effect.task.id] : []));
+  expect(sent).toEqual([a, b]);
 });
 
 scenario("a parked session is rebuilt when it is wanted again", app, async (bench) => {
