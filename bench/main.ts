@@ -1,12 +1,15 @@
 /** `npm run bench`: every workload on the engine and on the floor, on one server, one line each. */
 import { type BenchOptions, type Layout, layouts, readOptions, usage } from "./options.ts";
 import { asJson, asText, type Line } from "./report.ts";
+import { Rig } from "./rig.ts";
 import { SharedRigs } from "./shared-rigs.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { workloads } from "./workloads/index.ts";
 
 /** In quick mode nothing new is begun after this long. */
 const quickBudgetMs = 50_000;
+/** A workload that is not over by then has failed. */
+const patienceMs = { quick: 90_000, full: 20 * 60_000 };
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
@@ -74,7 +77,7 @@ class Runner {
     };
     const startedAt = performance.now();
     try {
-      await workload.run(bench);
+      await this.#inTime(workload.run(bench), shared);
     } catch (error) {
       this.failed = true;
       emit({ failed: error instanceof Error ? error.message : String(error) });
@@ -83,10 +86,31 @@ class Runner {
     if (!options.json) process.stderr.write(`         ${workload.what} (${seconds.toFixed(1)} s)\n`);
   }
 
+  async #inTime(run: Promise<void>, shared: SharedRigs): Promise<void> {
+    const limitMs = this.#options.quick ? patienceMs.quick : patienceMs.full;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`not over after ${limitMs / 1000} s`)), limitMs);
+    });
+    try {
+      await Promise.race([run, late]);
+    } catch (error) {
+      run.catch(() => undefined); // once its server is gone it fails too; that was said already
+      await shared.stop();
+      await Rig.stopAll();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   #print(line: Line): void {
     process.stdout.write(`${this.#options.json ? asJson(line) : asText(line)}\n`);
   }
 }
+
+// A second Ctrl-C ends it at once.
+process.once("SIGINT", () => void Rig.stopAll().finally(() => process.exit(130)));
 
 main().then(
   (code) => process.exit(code),

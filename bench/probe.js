@@ -1,9 +1,27 @@
-// Loaded into a service before it starts (node --expose-gc --import): says what is really in use.
+// Loaded into a service before it starts (node --expose-gc --import): says what only the process itself can know.
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+const loop = monitorEventLoopDelay({ resolution: 1 });
+loop.enable();
+
+const answers = {
+  memory: () => {
+    globalThis.gc?.();
+    const { heapUsed, rss } = process.memoryUsage();
+    return { heapUsed, rss };
+  },
+  /** Of the main thread, since the last time it was asked. */
+  loop: () => {
+    const p99Ms = loop.percentile(99) / 1e6;
+    const maxMs = loop.max / 1e6;
+    loop.reset();
+    return { p99Ms, maxMs };
+  },
+};
+
 process.on("message", (message) => {
-  if (message?.probe !== "memory") return;
-  globalThis.gc?.();
-  const { heapUsed, rss } = process.memoryUsage();
-  process.send?.({ heapUsed, rss });
+  const answer = answers[message?.probe];
+  if (answer) process.send?.(answer());
 });
 // Listening alone must not keep the process alive.
 process.channel?.unref();

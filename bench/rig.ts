@@ -1,7 +1,8 @@
 /** One server on a temporary folder and the services a workload needs, each a process of its own. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type EmbeddedNats, startEmbeddedNats } from "../services/cli/nats/index.ts";
 import { Client } from "../shared/sdk/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
@@ -10,12 +11,18 @@ import { ServiceProcess } from "./service.ts";
 
 export interface RigSpec {
   layout: Layout;
+  /** Module in the folder `app`. */
+  app?: "app" | "inference";
   workers?: number;
   watcher?: boolean;
+  /** Arguments of node itself. */
   orchestratorArgv?: string[];
+  workerArgv?: string[];
   /** For all services. */
   env?: Record<string, string>;
 }
+
+const appFile = (name = "app"): string => fileURLToPath(new URL(`./app/${name}.ts`, import.meta.url));
 
 export class Rig {
   readonly layout: Layout;
@@ -26,13 +33,25 @@ export class Rig {
   readonly #folder: string;
   readonly #env: Record<string, string>;
   readonly #services: ServiceProcess[] = [];
+  static readonly #open = new Set<Rig>();
 
   private constructor(folder: string, nats: EmbeddedNats, client: Client, spec: RigSpec) {
     this.layout = spec.layout;
     this.nats = nats;
     this.client = client;
     this.#folder = folder;
-    this.#env = { NATS_URL: nats.url, HISTORY_LAYOUT: spec.layout, ...spec.env };
+    this.#env = {
+      NATS_URL: nats.url,
+      HISTORY_LAYOUT: spec.layout,
+      HOLDFAST_APP: appFile(spec.app),
+      ...spec.env,
+    };
+    Rig.#open.add(this);
+  }
+
+  /** Whatever a workload that did not end has left running. */
+  static async stopAll(): Promise<void> {
+    await Promise.all([...Rig.#open].map((rig) => rig.stop()));
   }
 
   /** A server and a client; no service yet. */
@@ -48,7 +67,7 @@ export class Rig {
       const profiled = options.cpuProf ? ["--cpu-prof", `--cpu-prof-dir=${options.cpuProf}`] : [];
       const starting: Promise<unknown>[] = [
         rig.startOrchestrator([...profiled, ...(spec.orchestratorArgv ?? [])]),
-        ...Array.from({ length: spec.workers ?? 1 }, () => rig.startWorker()),
+        ...Array.from({ length: spec.workers ?? 1 }, () => rig.startWorker({}, spec.workerArgv)),
       ];
       if (spec.watcher) starting.push(rig.startService("watcher"));
       await Promise.all(starting);
@@ -72,8 +91,8 @@ export class Rig {
     return this.orchestrator;
   }
 
-  async startWorker(env: Record<string, string> = {}): Promise<ServiceProcess> {
-    const worker = await this.startService("worker", env);
+  async startWorker(env: Record<string, string> = {}, execArgv: string[] = []): Promise<ServiceProcess> {
+    const worker = await this.startService("worker", env, execArgv);
     this.workers.push(worker);
     return worker;
   }
@@ -94,12 +113,8 @@ export class Rig {
     return started;
   }
 
-  async log(service: string): Promise<string> {
-    return readFile(join(this.#folder, `${service}.log`), "utf8");
-  }
-
   async stop(): Promise<void> {
-    // The log is a process's last word; what it wrote is of interest only when something went wrong.
+    if (!Rig.#open.delete(this)) return;
     await Promise.all(this.#services.map((service) => service.end("SIGTERM")));
     await this.client.close();
     await this.nats.stop();

@@ -5,7 +5,8 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const entry = fileURLToPath(new URL("../bin/holdfast.js", import.meta.url));
-const app = fileURLToPath(new URL("./app/app.ts", import.meta.url));
+
+const stopGraceMs = 10_000;
 
 export interface ServiceOptions {
   service: "orchestrator" | "worker" | "watcher";
@@ -25,7 +26,7 @@ export class ServiceProcess {
   /** Resolves when it has said that it is ready. */
   static async start({ service, env, logFile, execArgv = [] }: ServiceOptions): Promise<ServiceProcess> {
     const log = openSync(logFile, "a");
-    const child = fork(entry, [service, "--app", app], {
+    const child = fork(entry, [service], {
       env: { ...process.env, LOG_LEVEL: "warn", ...env },
       execArgv,
       stdio: ["ignore", log, log, "ipc"],
@@ -55,6 +56,8 @@ export class ServiceProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, "exit");
     this.#child.kill(signal);
+    const patience = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
     await gone;
+    clearTimeout(patience);
   }
 }

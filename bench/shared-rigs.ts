@@ -36,8 +36,10 @@ export class SharedRigs {
       Floor.start(rig.nats, this.#layout, sessionWorkers),
     ));
 
+  /** Whoever asks after this gets new ones. */
   async stop(): Promise<void> {
     const started = [this.#floor, this.#sessionFloor, this.#rig, this.#sessionRig];
+    this.#floor = this.#sessionFloor = this.#rig = this.#sessionRig = undefined;
     for (const thing of started) {
       // What never started has said so to the workload that asked for it.
       const stoppable = await thing?.catch(() => undefined);

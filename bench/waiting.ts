@@ -2,7 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client, InstanceHandle, InstanceView } from "../shared/sdk/index.ts";
 
-const lookEveryMs = 5;
+const firstLookMs = 2;
+const longestPauseMs = 50;
 
 /** Until what is known of the instance satisfies the check; its end is never waited for in vain. */
 export async function until(
@@ -10,13 +11,13 @@ export async function until(
   instanceId: string,
   check: (view: InstanceView) => boolean,
 ): Promise<InstanceView> {
-  for (;;) {
+  for (let pauseMs = firstLookMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 1.5)) {
     const view = await client.status(instanceId);
     if (check(view)) return view;
     if (view.endedAt !== undefined) {
       throw new Error(`${instanceId} ended (${view.status}): ${view.error?.message ?? "too soon"}`);
     }
-    await delay(lookEveryMs);
+    await delay(pauseMs);
   }
 }
 

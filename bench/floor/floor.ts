@@ -9,7 +9,7 @@ import type { Pids } from "../process-cost.ts";
 import { inFlight } from "../stats.ts";
 import { FloorLink } from "./link.ts";
 import type { FloorEnd, FloorSettings, FloorStart } from "./protocol.ts";
-import { createFloorStreams, deleteFloorStreams, deleteOwnStream, floorNames } from "./topology.ts";
+import { createFloorStreams, deleteOwnStream, floorNames } from "./topology.ts";
 
 export interface FloorLoad {
   instances: number;
@@ -131,6 +131,7 @@ export class Floor {
     await inFlight(instances, 32, (index) => deleteOwnStream(this.#link, `r${run}i${index}`));
   }
 
+  /** Its streams go with the server. */
   async stop(): Promise<void> {
     await Promise.all(
       this.#processes.map((child) => {
@@ -138,7 +139,6 @@ export class Floor {
         return child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
       }),
     );
-    await deleteFloorStreams(this.#link);
     await this.#link.nc.close();
   }
 }

@@ -46,12 +46,6 @@ export async function createFloorStreams(link: FloorLink, workers: number): Prom
   }
 }
 
-export async function deleteFloorStreams(link: FloorLink): Promise<void> {
-  const { inbox, work, sharedStream } = floorNames;
-  const sharedStreams = Array.from({ length: shards }, (_, shard) => sharedStream(shard));
-  for (const stream of [inbox, work, ...sharedStreams]) await link.api(`STREAM.DELETE.${stream}`);
-}
-
 export const createOwnStream = (link: FloorLink, id: string): Promise<void> =>
   link.api(`STREAM.CREATE.${floorNames.ownStream(id)}`, {
     name: floorNames.ownStream(id),

@@ -9,6 +9,7 @@ import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
 import { w4 } from "./w4-sessions.ts";
 import { w5 } from "./w5-signal.ts";
+import { w6 } from "./w6-inference.ts";
 import { w7 } from "./w7-replay.ts";
 import { warm } from "./warm.ts";
 
@@ -23,6 +24,7 @@ export const workloads: readonly Workload[] = [
   claim,
   w4,
   loss,
+  w6,
   renewal,
   growth,
   memory,

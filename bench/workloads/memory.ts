@@ -34,7 +34,7 @@ export const memory: Workload = {
       await shortInstances(rig.client, 500);
       const before = await orchestrator.ask<Memory>("memory");
       const handles = await inFlight(instances, 64, () => rig.client.start("wait-for-signal"));
-      await inFlight(instances, 64, (index) => untilRunning(rig.client, handles[index]?.instanceId ?? ""));
+      for (const handle of handles) await untilRunning(rig.client, handle.instanceId);
       const after = await orchestrator.ask<Memory>("memory");
       const rssKbPerInstance = (after.rss - before.rss) / instances / 1024;
       bench.emit({

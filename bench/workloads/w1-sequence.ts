@@ -23,8 +23,8 @@ export const w1: Workload = {
       const run = await floor.run({ instances: 1, inFlight: 1, steps, width: 1 });
       return intervals(run.stamps[0] ?? []);
     };
-    await floorSteps(300);
-    await engineSteps(300);
+    await floorSteps(n);
+    await engineSteps(n);
     const engineMs: number[] = [];
     const floorMs: number[] = [];
     for (let round = 0; round < rounds; round++) {
