@@ -110,6 +110,20 @@ export interface StreamInfo {
   lastSeq: number;
   consumers: number;
   replicas: number;
+  /** What its creator noted on it. */
+  metadata: Readonly<Record<string, string>>;
+  /** Server time of this answer, epoch ms. */
+  seenAt: number;
+}
+
+/** What the account uses of JetStream; a limit is absent where there is none. */
+export interface AccountInfo {
+  streams: number;
+  consumers: number;
+  bytes: number;
+  maxStreams?: number;
+  maxConsumers?: number;
+  maxBytes?: number;
 }
 
 export interface ConsumerInfo {
@@ -139,6 +153,7 @@ export interface Bus {
   streamNames(subjectFilter: string): Promise<string[]>;
   /** All streams of the account; cheap. */
   streamCount(): Promise<number>;
+  account(): Promise<AccountInfo>;
   publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome>;
   /** Last message of a subject. `leader` reads one's own writes, the default may lag by a replica. */
   last(stream: string, subject: string, options?: { leader?: boolean }): Promise<StoredMessage | undefined>;

@@ -2,6 +2,7 @@
 
 import { ObjectBlobs } from "./blobs.ts";
 import type {
+  AccountInfo,
   BlobStore,
   Bus,
   BusState,
@@ -105,6 +106,10 @@ class NatsBus implements Bus {
 
   streamCount(): Promise<number> {
     return this.#streams.count();
+  }
+
+  account(): Promise<AccountInfo> {
+    return this.#streams.account();
   }
 
   publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome> {

@@ -25,6 +25,7 @@ export function storage(rig: () => BusRig): void {
       expect(await bus.streamInfo(name)).toMatchObject({ name, messages: 0, lastSeq: 0, consumers: 0 });
       expect(await bus.streamNames(`${name}.x`)).toEqual([name]);
       expect(await bus.streamCount()).toBeGreaterThan(0);
+      expect((await bus.account()).streams).toBeGreaterThan(0);
       expect(await bus.deleteStream(name)).toBe(true);
       expect(await bus.deleteStream(name)).toBe(false);
       expect(await bus.streamInfo(name)).toBeUndefined();

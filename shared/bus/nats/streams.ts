@@ -1,6 +1,6 @@
 /** Streams: create once and for all, look, purge, delete. */
 import { Fault } from "../../errors/index.ts";
-import type { StreamInfo, StreamSpec } from "../bus.ts";
+import type { AccountInfo, StreamInfo, StreamSpec } from "../bus.ts";
 import type { Api } from "./api.ts";
 import { codes, faultFrom, noStream } from "./nats-errors.ts";
 
@@ -26,6 +26,13 @@ interface StreamInfoAnswer {
   created: string;
   ts: string;
   state: { messages: number; bytes: number; first_seq: number; last_seq: number; consumer_count: number };
+}
+
+interface AccountAnswer {
+  streams: number;
+  consumers: number;
+  storage: number;
+  limits?: { max_streams?: number; max_consumers?: number; max_storage?: number };
 }
 
 /** Buckets and object stores follow the conventions of their own clients, so `nats kv` and `nats object` work on them. */
@@ -135,7 +142,7 @@ export class Streams {
       codes.streamNotFound,
     ]);
     if (!found) return undefined;
-    const { state, config } = found;
+    const { state, config, ts } = found;
     return {
       name,
       messages: state.messages,
@@ -144,6 +151,8 @@ export class Streams {
       lastSeq: state.last_seq,
       consumers: state.consumer_count,
       replicas: Number(config.num_replicas ?? 1),
+      metadata: config.metadata ?? {},
+      seenAt: Date.parse(ts),
     };
   }
 
@@ -161,6 +170,21 @@ export class Streams {
 
   async count(): Promise<number> {
     return (await this.#api.get<{ streams: number }>("INFO")).streams;
+  }
+
+  async account(): Promise<AccountInfo> {
+    const { streams, consumers, storage, limits } = await this.#api.get<AccountAnswer>("INFO");
+    // Without a limit the server says -1, with limits per tier 0.
+    const limit = (name: string, value: number | undefined) =>
+      value !== undefined && value > 0 ? { [name]: value } : {};
+    return {
+      streams,
+      consumers,
+      bytes: storage,
+      ...limit("maxStreams", limits?.max_streams),
+      ...limit("maxConsumers", limits?.max_consumers),
+      ...limit("maxBytes", limits?.max_storage),
+    };
   }
 
   async deleteMessage(stream: string, seq: number): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** The bus as one client of the broker sees it. It can be cut off and killed. */
 import { ObjectBlobs } from "../../../shared/bus/blobs.ts";
 import type {
+  AccountInfo,
   BlobStore,
   Bus,
   BusState,
@@ -105,6 +106,8 @@ export class MemoryBus implements Bus {
           lastSeq: stream.lastSeq,
           consumers: stream.consumers.size,
           replicas: stream.spec.replicas ?? 1,
+          metadata: stream.spec.metadata ?? {},
+          seenAt: this.#broker.clock.now(),
         }
       );
     });
@@ -116,6 +119,19 @@ export class MemoryBus implements Bus {
 
   streamCount(): Promise<number> {
     return this.#state.ask(() => this.#broker.streams.size);
+  }
+
+  account(): Promise<AccountInfo> {
+    return this.#state.ask(() => {
+      const streams = [...this.#broker.streams.values()];
+      const sum = (of: (stream: MemoryStream) => number) =>
+        streams.reduce((total, stream) => total + of(stream), 0);
+      return {
+        streams: streams.length,
+        consumers: sum((stream) => stream.consumers.size),
+        bytes: sum((stream) => stream.bytes),
+      };
+    });
   }
 
   async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
