@@ -25,6 +25,7 @@ import { deriveId } from "./derive-id.ts";
 import { cancellable, shielded } from "./losers.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
 import { usePool } from "./pool-handle.ts";
+import { requireId } from "./require.ts";
 import { ContinueAsNew, type Operation, type Runner, toPayload } from "./runner.ts";
 import { Scope } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
@@ -65,7 +66,7 @@ export class Context implements OrchestrationContext {
   run(activity: AnyActivity | string, input: unknown, options: ActivityOptions = {}): Promise<unknown> {
     const definition = typeof activity === "string" ? undefined : activity;
     const merged = { ...definition?.options, ...options };
-    const queue = Name.parse(merged.queue ?? defaultQueue);
+    const queue = requireId(Name, "queue", merged.queue ?? defaultQueue);
     return this.task(activity, input, merged, { kind: "queue", queue }, 3);
   }
 
@@ -84,7 +85,7 @@ export class Context implements OrchestrationContext {
       const { payload, bytes } = snapshot(input, `input of "${name}"`);
       const event: NewEvent = {
         kind: "activity.scheduled",
-        name: Name.parse(name),
+        name: requireId(Name, "activity name", name),
         input: payload,
         target,
         retry: retryPolicy(options.retry, maxAttempts),
@@ -119,7 +120,7 @@ export class Context implements OrchestrationContext {
 
   waitForSignal<T = unknown>(name: string): Promise<T> {
     const { runner, scopeOf: scope } = this;
-    Name.parse(name);
+    requireId(Name, "signal name", name);
     let cancel: () => void = handled;
     let giveBack: () => void = handled;
     const promise = new Promise<T>((resolve, reject) => {
@@ -210,10 +211,17 @@ export class Context implements OrchestrationContext {
     if (typeof orchestration !== "string")
       validate(orchestration.input, input, "invalid_input", `input of "${name}"`);
     const { payload, bytes } = snapshot(input, `input of "${name}"`);
-    const childId = InstanceId.parse(options.id ?? this.#childId());
+    const childId = requireId(InstanceId, "instance id", options.id ?? this.#childId());
     const grants = (options.grant ?? []).map((session) => session.id as never);
     return this.runner.issue(
-      { kind: "child.scheduled", name: Name.parse(name), childId, input: payload, mode, grants },
+      {
+        kind: "child.scheduled",
+        name: requireId(Name, "orchestration name", name),
+        childId,
+        input: payload,
+        mode,
+        grants,
+      },
       bytes,
     );
   }

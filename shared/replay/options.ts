@@ -1,27 +1,30 @@
 /** User options with defaults, as they are recorded in history. */
 import {
   type ActivityTimeouts,
-  Name,
+  bareSessionType,
   type Payload,
-  type RetryPolicy,
-  type SessionOptions,
+  RetryPolicy,
+  SessionOptions,
 } from "../../schemas/index.ts";
 import type { ActivityOptions, AnySession, OpenSessionOptions, RetryOptions } from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
 import { type Duration, hash32, parseDuration } from "../runtime/index.ts";
+import { requireOptions } from "./require.ts";
 
 export const defaultQueue = "default";
 const defaultCreationTimeoutMs = 30_000;
 
 /** An activity is tried three times; a session's call once, because its state may not be what it was. */
 export function retryPolicy(options: RetryOptions | undefined, maxAttempts: number): RetryPolicy {
-  return {
+  const { initialDelay = 200, maxDelay = "30s", factor = 2, nonRetryable = [] } = options ?? {};
+  const policy = {
     maxAttempts: positive(options?.maxAttempts ?? maxAttempts, "retry.maxAttempts"),
-    initialDelayMs: parseDuration(options?.initialDelay ?? 200, "retry.initialDelay"),
-    maxDelayMs: parseDuration(options?.maxDelay ?? "30s", "retry.maxDelay"),
-    factor: options?.factor ?? 2,
-    nonRetryable: options?.nonRetryable ?? [],
+    initialDelayMs: parseDuration(initialDelay, "retry.initialDelay"),
+    maxDelayMs: parseDuration(maxDelay, "retry.maxDelay"),
+    factor,
+    nonRetryable,
   };
+  return options ? requireOptions(RetryPolicy, "retry", policy) : policy;
 }
 
 const positive = (value: number, what: string): number => {
@@ -68,7 +71,7 @@ export function sessionOptions(
     type,
     rebuild !== undefined,
   );
-  return {
+  return requireOptions(SessionOptions, `session "${type?.name ?? bareSessionType}"`, {
     creationTimeoutMs,
     executionTimeoutMs,
     idleTimeoutMs,
@@ -78,9 +81,7 @@ export function sessionOptions(
     maxInitAttempts: own.maxInitAttempts ?? 3,
     rebuild: rebuild
       ? {
-          activity: Name.parse(
-            typeof rebuild.activity === "string" ? rebuild.activity : rebuild.activity.name,
-          ),
+          activity: typeof rebuild.activity === "string" ? rebuild.activity : rebuild.activity.name,
           input: rebuildInput,
         }
       : undefined,
@@ -96,7 +97,7 @@ export function sessionOptions(
       `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
     lazy: own.lazy ?? false,
     metadata: own.metadata ?? {},
-  };
+  });
 }
 
 interface Clocks {

@@ -14,6 +14,7 @@ import { type Context, handled, snapshot } from "./context.ts";
 import { deriveId, isDerivedId } from "./derive-id.ts";
 import { cancellable } from "./losers.ts";
 import { sessionOptions } from "./options.ts";
+import { requireId } from "./require.ts";
 
 const isOpen = (session: SessionState): boolean =>
   session.phase.kind !== "closed" && session.phase.kind !== "lost" && session.phase.kind !== "failed";
@@ -45,7 +46,7 @@ async function open(
   const { runner, scopeOf: scope } = ctx;
   if (scope.cancelled) throw new CancelledError(scope.reason);
   const typeName = Name.parse(type?.name ?? bareSessionType);
-  const id = own.id === undefined ? nextSessionId(ctx, typeName) : SessionId.parse(own.id);
+  const id = own.id === undefined ? nextSessionId(ctx, typeName) : requireId(SessionId, "session id", own.id);
   const known = openType(ctx, id);
   if (known !== undefined && known !== typeName) {
     throw new SessionUnusable({
