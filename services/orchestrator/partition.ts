@@ -13,6 +13,8 @@ export interface PartitionOptions {
   cache: InstanceCache;
   alwaysReplay: boolean;
   maxMessages: number;
+  /** It could not be fed any more: held and not served would be worse than not held. */
+  onBroken(partition: Partition, error: unknown): void;
 }
 
 /** Messages wait in memory while a turn runs; redelivery is for lost deliveries only, take-over does not wait for it. */
@@ -44,7 +46,7 @@ export class Partition {
   /** Resolves when the first messages may arrive. */
   async start(): Promise<void> {
     await this.#open();
-    this.#feeding = this.#keepFeeding();
+    this.#feeding = this.#keepFeeding().catch((error: unknown) => this.#options.onBroken(this, error));
   }
 
   /**
@@ -86,16 +88,7 @@ export class Partition {
         this.#receive(delivery);
       } else if (next > 0) {
         next = -1;
-        this.refresh().catch((error: unknown) => {
-          const message = `partition ${this.number} could not be resumed: ${String(error)}`;
-          this.#deps.runtime.announce({
-            kind: "fault",
-            where: "partition",
-            code: "refresh_failed",
-            message,
-            error,
-          });
-        });
+        this.refresh().catch((error: unknown) => this.#options.onBroken(this, error));
       }
     };
   }
@@ -125,7 +118,7 @@ export class Partition {
     await this.#consumption?.stop();
     if (this.#ended.signal.aborted) return;
     await this.#open();
-    this.#feeding = this.#keepFeeding();
+    this.#feeding = this.#keepFeeding().catch((error: unknown) => this.#options.onBroken(this, error));
   }
 
   stop = once(async () => {

@@ -1,6 +1,5 @@
 /** Holds this orchestrator's fair share of partitions: takes what is free, gives up surplus, moves on when one is lost. */
 import { Bucket, leaseKeys, type Stoppable } from "../../shared/bus/index.ts";
-import { isFault } from "../../shared/errors/index.ts";
 import type { Lease, Leases } from "../../shared/leases/index.ts";
 import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
@@ -71,7 +70,9 @@ export class Partitions implements Service {
     await this.#join();
     bus.onState((state) => {
       if (state.kind === "reconnected")
-        for (const partition of this.#held.values()) void this.#refresh(partition);
+        for (const partition of this.#held.values()) {
+          partition.refresh().catch((error: unknown) => this.#broken(partition, error));
+        }
     });
     await this.#balance();
     this.#tick();
@@ -101,27 +102,25 @@ export class Partitions implements Service {
   #tick(): void {
     this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
       if (this.#stopped) return;
-      await this.#look();
-      if (!this.#membership) await this.#join().catch((error: unknown) => this.#complain("joining", error));
+      try {
+        await this.#look();
+        if (!this.#membership) await this.#join();
+      } catch (error) {
+        this.#complain("looking for free partitions", error);
+      }
       this.#balance();
       if (!this.#stopped) this.#tick();
     });
   }
 
   async #look(): Promise<void> {
-    const { bus, names, runtime } = this.#deps;
-    try {
-      const there = new Set<number>();
-      for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
-        there.add(leaseKeys.parsePartition(key));
-      }
-      this.#taken.clear();
-      for (const partition of there) this.#taken.add(partition);
-    } catch (error) {
-      if (!isFault(error, "transient")) throw error;
-      const { code, message } = error;
-      runtime.announce({ kind: "fault", where: "partitions", code, message });
+    const { bus, names } = this.#deps;
+    const there = new Set<number>();
+    for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
+      there.add(leaseKeys.parsePartition(key));
     }
+    this.#taken.clear();
+    for (const partition of there) this.#taken.add(partition);
   }
 
   #balance(): Promise<void> {
@@ -166,7 +165,12 @@ export class Partitions implements Service {
       await leases.release(lease);
       return;
     }
-    const held = new Partition(this.#deps, { ...this.#options, partition, lease });
+    const held = new Partition(this.#deps, {
+      ...this.#options,
+      partition,
+      lease,
+      onBroken: (broken, error) => void this.#broken(broken, error),
+    });
     this.#held.set(partition, held);
     this.#deps.runtime.announce({ kind: "partition.gained", partition, epoch: lease.epoch });
     try {
@@ -213,12 +217,12 @@ export class Partitions implements Service {
     });
   }
 
-  async #refresh(partition: Partition): Promise<void> {
+  async #broken(partition: Partition, error: unknown): Promise<void> {
+    this.#complain(`partition ${partition.number} could not be served`, error);
     try {
-      await partition.refresh();
-    } catch (error) {
-      this.#complain(`partition ${partition.number} could not be resumed`, error);
       if (this.#held.get(partition.number) === partition) await this.#release(partition.number);
+    } catch (failure) {
+      this.#complain(`partition ${partition.number} could not be released`, failure);
     }
   }
 

@@ -73,7 +73,11 @@ export class Runaways implements Service {
     const mark = new TurnMark(buffer);
     const bucket = this.#deps.names.bucket("settings");
     const workerData: WatchdogSetup = { connection, bucket, mark: buffer, limitMs, build };
-    const thread = startThread(import.meta.url, "watchdog-thread", { workerData });
+    const thread = startThread(import.meta.url, "watchdog-thread", {
+      workerData,
+      // It holds one connection and one number: no reason to take more memory than that needs.
+      resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
+    });
     thread.unref();
     watchWindows((instanceId) => mark.set(instanceId, performance.timeOrigin + performance.now()));
     this.#endThread = () => {

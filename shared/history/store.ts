@@ -81,8 +81,8 @@ export class HistoryStore {
     if (layout === "shared" || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
     await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
-    // H2: only now, and from the leader.
-    if (await this.#bus.last(shared.stream, shared.subject, { leader: true })) {
+    // H2: only now, and not from a replica that may lag.
+    if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#options.replicas > 1 })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
       throw new Fault("transient", {
         code: "history_exists",
@@ -182,7 +182,10 @@ export class HistoryStore {
   /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
   async #ownerElsewhere(position: Position, instanceId: string): Promise<boolean> {
     const own = this.#own(instanceId);
-    return position.stream !== own.stream && (await this.#bus.streamInfo(own.stream)) !== undefined;
+    if (position.stream === own.stream) return false;
+    // One server answers a direct read from the same store it creates streams in, and much cheaper; a replica may lag.
+    if (this.#options.replicas === 1) return (await this.#bus.read(own.stream, own.subject)) !== undefined;
+    return (await this.#bus.streamInfo(own.stream)) !== undefined;
   }
 
   /** Replicas may lag behind the last message we were shown. */

@@ -10,6 +10,8 @@ import type { BusState } from "../bus.ts";
 import { isPermissionError, unavailable } from "./nats-errors.ts";
 
 const realImmediate = setImmediate;
+const realTimeout = setTimeout;
+const ackDelayMs = 2;
 
 interface Corkable {
   cork(): void;
@@ -44,6 +46,7 @@ export class Link {
   };
   #info: ServerInfo;
   #corked = false;
+  #acks: [string, Uint8Array][] = [];
 
   constructor(nc: NatsConnection, info: ServerInfo, announce: Announce) {
     this.nc = nc;
@@ -93,7 +96,14 @@ export class Link {
    */
   publish(subject: string, body: Uint8Array, options?: PublishOptions): void {
     if (!this.#corked) this.#cork();
+    if (this.#acks.length > 0) this.#sendAcks();
     this.nc.publish(subject, body, options);
+  }
+
+  #sendAcks(): void {
+    const acks = this.#acks;
+    this.#acks = [];
+    for (const [subject, body] of acks) this.nc.publish(subject, body);
   }
 
   #cork(): void {
@@ -107,12 +117,23 @@ export class Link {
     });
   }
 
-  /** Acknowledgements: sent after the reconnect if there is no connection now, so that done work is not done again. */
+  /**
+   * Acknowledgements: they ride with the next message, or leave by themselves a moment later. Sent after the reconnect
+   * if there is no connection now, so that done work is not done again.
+   */
   sendSoon(subject: string, body: Uint8Array): void {
-    if (this.#state.kind === "up") this.publish(subject, body);
-    else if (this.#state.kind === "down" && this.#state.held.length < maxHeldBack) {
+    if (this.#state.kind === "up") {
+      this.#acks.push([subject, body]);
+      if (this.#acks.length === 1) realTimeout(() => this.#leave(), ackDelayMs);
+    } else if (this.#state.kind === "down" && this.#state.held.length < maxHeldBack) {
       this.#state.held.push([subject, body]);
     }
+  }
+
+  #leave(): void {
+    if (this.#acks.length === 0 || this.#state.kind !== "up") return;
+    if (!this.#corked) this.#cork();
+    this.#sendAcks();
   }
 
   /** A callback that throws would end the reader of the whole connection: it never does. */
@@ -138,6 +159,7 @@ export class Link {
 
   async flush(): Promise<void> {
     if (!(await this.ready(5_000))) throw unavailable("flush");
+    this.#leave();
     try {
       await this.nc.flush();
     } catch {
@@ -148,6 +170,7 @@ export class Link {
   async close(): Promise<void> {
     if (this.#state.kind === "closed") return;
     const wasUp = this.#state.kind === "up";
+    this.#leave();
     if (wasUp) await this.nc.flush().catch(() => undefined); // best effort: what was sent should leave
     this.#closed();
     await this.nc.close();
@@ -174,7 +197,8 @@ export class Link {
 
   #down(): void {
     if (this.#state.kind !== "up") return;
-    this.#state = { kind: "down", since: performance.now(), held: [] };
+    this.#state = { kind: "down", since: performance.now(), held: this.#acks };
+    this.#acks = [];
     this.announce({ kind: "bus.disconnected" });
     this.#tell({ kind: "disconnected" });
   }

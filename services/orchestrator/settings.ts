@@ -1,0 +1,25 @@
+/** The variables an orchestrator understands beside those of every service. */
+import { z } from "zod";
+import { setting } from "../config.ts";
+
+export const orchestratorSettings = {
+  HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: setting
+    .wholeNumber(1000, 600_000)
+    .default(5000)
+    .describe("A dead orchestrator's partitions move after this long. Whole seconds."),
+  HOLDFAST_ORCHESTRATOR_CACHE: setting
+    .wholeNumber(0, 10_000_000)
+    .default(20_000)
+    .describe("Idle instances kept in memory; what is not there is replayed when it is needed."),
+  HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: setting.flag
+    .default(false)
+    .describe("Replays before every turn: slow, for finding nondeterministic code."),
+  HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS: setting
+    .wholeNumber(100, 600_000)
+    .default(10_000)
+    .describe("A turn that runs longer is stopped with its process, and its instance is set aside."),
+  HOLDFAST_ORCHESTRATOR_FAULT: z
+    .string()
+    .optional()
+    .describe("For fault tests: `point:count` kills the process there."),
+};
