@@ -179,7 +179,7 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
             <rect x={x} y={3} width={width} height={rowHeight - 6} rx={width > 6 ? 3 : 0} />
             {width > 40 && (
               <text x={x + 6} y={rowHeight / 2 + 4}>
-                {clipped(segmentLabel(segment), (width - 10) / 6.6)}
+                {clipped(segmentLabel(segment), (width - (segment.to === undefined ? 10 : 24)) / 6.6)}
               </text>
             )}
           </g>
