@@ -71,7 +71,8 @@ function opened(state: InstanceState, event: EventOf<"session.opened">, at: numb
   };
   state.sessions.set(event.sessionId, session);
   const { executionTimeoutMs } = event.options;
-  const effects: Effect[] = [...register(state, session), { kind: "summary" }];
+  const before = unschedule(state, event.sessionId, "creation", "life");
+  const effects: Effect[] = [...register(state, session), { kind: "summary" }, ...before];
   if (executionTimeoutMs === undefined) return effects;
   remember(state, event.sessionId, "life", event.id);
   return [{ kind: "schedule", of: event.id, at: at + executionTimeoutMs }, ...effects];

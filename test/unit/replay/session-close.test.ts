@@ -128,6 +128,21 @@ scenario("after a loss too, and lease keys are never used twice", reopensLost, a
   expect(bench.output).toBe(2);
 });
 
+const livesAgain = flow(async (ctx) => {
+  const options = { id: "s", executionTimeout: "1m" } as const;
+  const first = await ctx.openSession(options);
+  await first.run(work, 1).catch(() => undefined);
+  await ctx.openSession(options);
+});
+
+scenario("the clock of a life that was lost does not run on into the next", livesAgain, async (bench) => {
+  await bench.turn(start("flow"));
+  await bench.turn(activated("s", held(1)));
+  const { effects } = await bench.turn(lost("s", held(1)));
+  expect(effects).toContainEqual({ kind: "unschedule", of: 2 });
+  expect(effects).toContainEqual(expect.objectContaining({ kind: "schedule", at: bench.now + 60_000 }));
+});
+
 const rebuilding = flow(async (ctx) => {
   const session = await ctx.openSession({ id: "s", recovery: { rebuild: { activity: work } } });
   const running = session.run(work, 1).catch((error) => error.code);
