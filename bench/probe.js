@@ -1,8 +1,8 @@
 // Loaded into a service before it starts (node --expose-gc --import): says what only the process itself can know.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
-const loop = monitorEventLoopDelay({ resolution: 1 });
-loop.enable();
+/** Begun by the first question. */
+let loop;
 
 const answers = {
   memory: () => {
@@ -12,10 +12,11 @@ const answers = {
   },
   /** Of the main thread, since the last time it was asked. */
   loop: () => {
-    const p99Ms = loop.percentile(99) / 1e6;
-    const maxMs = loop.max / 1e6;
-    loop.reset();
-    return { p99Ms, maxMs };
+    const p99Ms = loop ? loop.percentile(99) / 1e6 : 0;
+    loop?.disable();
+    loop = monitorEventLoopDelay({ resolution: 1 });
+    loop.enable();
+    return { p99Ms };
   },
 };
 

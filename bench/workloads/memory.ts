@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { Floor } from "../floor/floor.ts";
 import { rssBytesOf } from "../process-cost.ts";
-import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import { inFlight } from "../stats.ts";
 import { untilRunning } from "../waiting.ts";
@@ -30,26 +30,32 @@ export const memory: Workload = {
     if (!orchestrator) throw new Error("no orchestrator");
     try {
       await delay(1000); // idle is meant
-      const idleMb = (rssBytesOf(orchestrator.pid) ?? Number.NaN) / mb;
+      const idleMb = rssMb(orchestrator.pid);
       await shortInstances(rig.client, 500);
       const before = await orchestrator.ask<Memory>("memory");
       const handles = await inFlight(instances, 64, () => rig.client.start("wait-for-signal"));
       for (const handle of handles) await untilRunning(rig.client, handle.instanceId);
       const after = await orchestrator.ask<Memory>("memory");
+      const floor = await Floor.start(rig.nats, bench.layout);
+      const floorIdleMb = rssMb(floor.pids.orchestrator ?? 0);
+      await floor.stop();
       const rssKbPerInstance = (after.rss - before.rss) / instances / 1024;
       bench.emit({
         idleMb,
+        floorIdleMb,
         instances,
         rssKbPerInstance,
         heapKbPerInstance: (after.heapUsed - before.heapUsed) / instances / 1024,
         rssMb: after.rss / mb,
-        floorIdleMb: 120,
-        ratio: idleMb / 120,
-        ratioOf: "idleMb to the limit",
-        ...judged(rssKbPerInstance, { atMost: 10 }),
+        ratio: idleMb / floorIdleMb,
+        ratioOf: "idleMb",
+        aim: "idleMb < 120, rssKbPerInstance < 10",
+        met: idleMb < 120 && rssKbPerInstance < 10,
       });
     } finally {
       await rig.stop();
     }
   },
 };
+
+const rssMb = (pid: number): number => (rssBytesOf(pid) ?? Number.NaN) / mb;

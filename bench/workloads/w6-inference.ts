@@ -30,7 +30,9 @@ export const w6: Workload = {
     try {
       const warmCallMs = await warmCall(rig);
       for (const way of waysOf(bench.size(2000, 150), bench.size(60, 6))) {
-        await measure(bench, rig, way, bare, warmCallMs);
+        await measure(bench, rig, way, bare, warmCallMs).catch((error: unknown) => {
+          throw new Error(`${way.variant}, ${way.what}: ${String(error)}`);
+        });
       }
     } finally {
       await bare.stop();
@@ -59,7 +61,7 @@ async function measure(
   const bareMs = await bare.perTextMs(bench.size(500, 80), width > 1);
   for (const worker of rig.workers) await worker.ask("loop");
   const handle = await rig.client.start("infer", { way, texts, width });
-  const perTextMs = ((await handle.result()) as number) / texts;
+  const perTextMs = ((await handle.result({ timeout: bench.size(600_000, 40_000) })) as number) / texts;
   const loops = await Promise.all(rig.workers.map((worker) => worker.ask<{ p99Ms: number }>("loop")));
   bench.emit({
     variant,
