@@ -1,6 +1,12 @@
 /** What the screenshots show: documents labelled in a session, a report, and somebody who is asked. */
 import { z } from "zod";
-import { call, defineActivity, defineOrchestration, defineSession } from "../../../shared/sdk/index.ts";
+import {
+  call,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+  type InitContext,
+} from "../../../shared/sdk/index.ts";
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -12,7 +18,7 @@ export const classifier = defineSession("ml-classifier", {
   config: z.object({ model: z.string() }),
   requires: { tags: ["gpu"], resources: { vram: 2 } },
   leaseTtl: "3s",
-  init: async (ctx, { model }): Promise<Labeller> => {
+  init: async (ctx: InitContext, { model }: { model: string }): Promise<Labeller> => {
     await pause(900);
     ctx.reportModel({ name: model, device: "cuda:0", loadMs: 900, bytes: 268_000_000 });
     return { labelled: 0 };
