@@ -1,0 +1,240 @@
+/**
+ * An instance in memory with what it needs to take turns: its place in history, and where its effects go.
+ *
+ * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
+ *    `take` resolves when both are done.
+ */
+import type { Commit, InstanceId } from "../../schemas/index.ts";
+import { bury, type Delivery } from "../../shared/bus/index.ts";
+import type { Position } from "../../shared/history/index.ts";
+import {
+  type Accepted,
+  type Effect,
+  type InboxMessage,
+  Instance,
+  isEnded,
+  type Turn,
+} from "../../shared/replay/index.ts";
+import { token } from "../../shared/runtime/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { type EffectTarget, publishEffects } from "./effects.ts";
+import { SessionRegister } from "./session-register.ts";
+import { answerStray } from "./strays.ts";
+import { Summaries } from "./summaries.ts";
+
+export interface Mail {
+  message: InboxMessage;
+  /** Absent for what this process tells itself: a local timer. */
+  delivery: Delivery | undefined;
+}
+
+interface Loaded {
+  instance: Instance;
+  position: Position | undefined;
+  target: EffectTarget;
+  /** Time of the last commit. */
+  lastAt: number;
+}
+
+export class LoadedInstance {
+  readonly instance: Instance;
+  readonly #deps: OrchestratorDeps;
+  readonly #target: EffectTarget;
+  #position: Position | undefined;
+  #lastAt: number;
+
+  private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt }: Loaded) {
+    this.instance = instance;
+    this.#deps = deps;
+    this.#target = target;
+    this.#position = position;
+    this.#lastAt = lastAt;
+  }
+
+  /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
+  static async load(
+    deps: OrchestratorDeps,
+    instanceId: string,
+    signal: AbortSignal,
+    assumeNew: boolean,
+  ): Promise<LoadedInstance> {
+    const { clock, announce } = deps.runtime;
+    const startedAt = clock.monotonic();
+    const history = assumeNew ? undefined : await deps.history.load(instanceId);
+    const instance = new Instance(instanceId, deps.host, deps.runaways.whyNot(instanceId));
+    const outbox = { bus: deps.bus, runtime: deps.runtime, signal };
+    const target: EffectTarget = {
+      outbox,
+      register: new SessionRegister(deps, outbox),
+      summaries: new Summaries(deps, { fresh: history === undefined }),
+      schedules: new Map(),
+    };
+    if (history) {
+      await instance.load(history.commits);
+      const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
+      announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
+    }
+    const lastAt = history?.commits.at(-1)?.at ?? 0;
+    return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt });
+  }
+
+  get instanceId(): string {
+    return this.instance.state.instanceId;
+  }
+
+  /** One turn over all that waits. Fenced: this copy is stale, nothing of it may be used again (T4). */
+  async take(batch: readonly Mail[]): Promise<"done" | "fenced"> {
+    const { clock, announce } = this.#deps.runtime;
+    const { instance } = this;
+    const startedAt = clock.monotonic();
+    // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
+    const now = Math.max(clock.now(), this.#lastAt);
+    if (instance.state.next) {
+      // An owner died between two executions: the next one begins before anything else happens to the instance.
+      await publishEffects(this.#deps, instance.state, instance.lastEffects, this.#target);
+      if ((await this.#commitTurn([], [], now, startedAt)) === "fenced") return "fenced";
+    }
+    const facts: Turn["events"] = [];
+    const effects: Effect[] = [];
+    let again = false;
+    for (const { message, delivery } of batch) {
+      if (delivery && instance.state.applied.has(delivery.seq)) {
+        announce({
+          kind: "message.duplicate",
+          instanceId: this.instanceId,
+          verb: message.kind,
+          seq: delivery.seq,
+        });
+        again ||= instance.isBehindLastCommit(delivery.seq);
+        continue;
+      }
+      const accepted = instance.take(message, now, facts, effects);
+      if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
+      else if (delivery) instance.applied(delivery.seq);
+    }
+    // The commit before may not have got all its effects out (T3).
+    if (again) await publishEffects(this.#deps, instance.state, instance.lastEffects, this.#target);
+    if (facts.length > 0 || instance.hasUnseen) {
+      const verdict = await this.#commitTurn(facts, effects, now, startedAt);
+      if (verdict === "fenced") return verdict;
+    }
+    return "done";
+  }
+
+  async #commitTurn(
+    facts: Turn["events"],
+    effects: Effect[],
+    now: number,
+    startedAt: number,
+  ): Promise<"done" | "fenced"> {
+    const { instance } = this;
+    if (facts.length > 0 || instance.hasUnseen) {
+      const turn = await instance.finish(facts, effects, now);
+      if ((await this.#commit(turn, now, startedAt)) === "fenced") return "fenced";
+    }
+    // Continue-as-new: the next execution begins with a commit of its own.
+    while (instance.state.next) {
+      this.#deps.faultPoints.reach("continue.between_executions");
+      const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
+      instance.continueAsNew(now, next.facts, next.effects);
+      const turn = await instance.finish(next.facts, next.effects, now);
+      if ((await this.#commit(turn, now, startedAt)) === "fenced") return "fenced";
+    }
+    return "done";
+  }
+
+  async #commit(turn: Turn, now: number, startedAt: number): Promise<"done" | "fenced"> {
+    const { history, runtime, faultPoints } = this.#deps;
+    const { instance } = this;
+    const { state } = instance;
+    await this.#parkedOrNot();
+    if (turn.events.length === 0) return "done";
+    const commit: Commit = {
+      v: 1,
+      commitId: token(runtime.random),
+      instanceId: this.instanceId as InstanceId,
+      execution: state.execution,
+      at: now,
+      inbox: instance.takeInbox(),
+      ...(turn.deferred ? { deferred: true as const } : {}),
+      events: turn.events,
+    };
+    this.#position ??= await history.place(this.instanceId);
+    faultPoints.reach("turn.before_append");
+    const appendAt = runtime.clock.monotonic();
+    const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
+    if (outcome.kind === "fenced") {
+      runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
+      return "fenced";
+    }
+    this.#position = outcome.position;
+    this.#lastAt = now;
+    faultPoints.reach("turn.after_append");
+    const done = runtime.clock.monotonic();
+    runtime.announce({
+      kind: "turn.committed",
+      instanceId: this.instanceId,
+      execution: state.execution,
+      events: turn.events.length,
+      turnMs: done - startedAt,
+      appendMs: done - appendAt,
+      replayed: false,
+    });
+    const { name = "", status, execution } = state;
+    if (turn.events.some((event) => event.kind === "instance.started")) {
+      runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
+    }
+    await publishEffects(this.#deps, state, turn.effects, this.#target);
+    faultPoints.reach("turn.after_effects");
+    if (isEnded(state)) {
+      const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);
+      runtime.announce({ kind: "instance.closed", instanceId: this.instanceId, name, status, durationMs });
+    }
+    return "done";
+  }
+
+  /** Set aside with its reason, or back at work: people see it, and a new deployment finds it (T6, T9). */
+  async #parkedOrNot(): Promise<void> {
+    const { instance } = this;
+    const fault = instance.parked;
+    if (!fault && !instance.takeResumed()) return;
+    const { announce } = this.#deps.runtime;
+    this.#target.summaries.parked = fault;
+    if (fault)
+      announce({
+        kind: "instance.parked",
+        instanceId: this.instanceId,
+        code: fault.code,
+        message: fault.message,
+      });
+    else announce({ kind: "instance.resumed", instanceId: this.instanceId });
+    await this.#deps.parked.set(this.instanceId, fault);
+    await this.#target.summaries.write(instance.state);
+  }
+
+  async #ignored(
+    message: InboxMessage,
+    delivery: Delivery | undefined,
+    accepted: Extract<Accepted, { kind: "ignored" }>,
+  ): Promise<boolean> {
+    const { runtime } = this.#deps;
+    const { state } = this.instance;
+    await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
+    if (message.kind === "signal" && delivery) {
+      const why = `instance ${this.instanceId} has ended (${state.status})`;
+      runtime.announce({ kind: "signal.unheard", instanceId: this.instanceId, name: message.name, why });
+      await bury(this.#deps, delivery, {
+        what: "signal",
+        id: this.instanceId,
+        code: "instance_ended",
+        message: why,
+      });
+    }
+    // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
+    // out (T3).
+    const of = message.kind === "wake" ? message.wake?.of : undefined;
+    return this.instance.lastEffects.some(
+      (effect) => (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of,
+    );
+  }
+}
