@@ -10,6 +10,7 @@ export class AskedFor {
   readonly #tasks = new Set<string>();
   readonly #calls = new Set<string>();
   readonly #claims = new Set<string>();
+  readonly #wanted = new Set<string>();
   readonly #schedules = new Map<string, number>();
 
   add(execution: number, effects: readonly Effect[]): void {
@@ -18,6 +19,8 @@ export class AskedFor {
       if (effect.kind === "call")
         this.#calls.add(`${execution}:${effect.task.id}:${effect.task.attempt}:${effect.on.epoch}`);
       if (effect.kind === "claim") this.#claims.add(`${effect.session.sessionId}:${effect.attachment}`);
+      if (effect.kind === "want-session")
+        this.#wanted.add(`${effect.session.sessionId}:${effect.session.attachments}`);
       if (effect.kind === "schedule") this.#schedules.set(`${execution}:${effect.of}`, effect.at);
     }
     for (const effect of effects)
@@ -43,18 +46,27 @@ export class AskedFor {
       expect(this.#tasks.has(key), `task ${key} was handed out`).toBe(true);
       return;
     }
-    const phase = state.sessions.get(task.target.sessionId)?.phase;
+    const session = state.sessions.get(task.target.sessionId);
+    const phase = session?.phase;
     if (task.sentEpoch !== undefined)
       expect(this.#calls.has(`${key}:${task.sentEpoch}`), `call ${key}:${task.sentEpoch} was sent`).toBe(
         true,
       );
+    if (phase?.kind === "parked" && session?.owner !== state.instanceId) {
+      const asked = `${session?.sessionId}:${session?.attachments}`;
+      expect(this.#wanted.has(asked), `${asked} was wanted of its owner`).toBe(true);
+      return;
+    }
     expect(phase?.kind, `call ${key} waits for somebody`).toMatch(/^(opening|claimed|active|rebuilding)$/);
     if (phase?.kind === "active")
       expect(task.sentEpoch, `call ${key} is with the holder`).toBe(phase.on.epoch);
   }
 
-  #checkSession(state: Readonly<InstanceState>, { sessionId, phase, attachments }: SessionState): void {
-    if (phase.kind === "opening")
+  #checkSession(
+    state: Readonly<InstanceState>,
+    { sessionId, phase, attachments, owner }: SessionState,
+  ): void {
+    if (phase.kind === "opening" && owner === state.instanceId)
       expect(this.#claims.has(`${sessionId}:${attachments}`), `${sessionId} was asked for`).toBe(true);
     if (phase.kind === "rebuilding") {
       const rebuild = state.tasks.get(phase.of);

@@ -24,7 +24,10 @@ export type Step =
   | { op: "scope"; of: Op[]; beside: Op }
   | { op: "tidy"; of: Op[] };
 
-const session = fc.nat({ max: 2 });
+/** The last one belongs to another instance. */
+const session = fc.nat({ max: 3 });
+const own = fc.nat({ max: 2 });
+export const lentSession = "lent";
 const attempts = fc.integer({ min: 1, max: 3 });
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -42,7 +45,7 @@ const ops = fc.array(op, { minLength: 1, maxLength: 3 });
 
 const opening = fc.record({
   op: fc.constant("open" as const),
-  session,
+  session: own,
   onLost: fc.constantFrom("fail" as const, "reclaim" as const, "rebuild" as const),
   lazy: fc.boolean(),
   limited: fc.boolean(),
@@ -77,6 +80,10 @@ class Run {
   readonly #sessions = new Map<number, BareSessionHandle>();
   readonly trace: unknown[] = [];
 
+  #session(ctx: OrchestrationContext, index: number): BareSessionHandle | undefined {
+    return index === 3 ? ctx.grantedSession(lentSession) : this.#sessions.get(index);
+  }
+
   one(ctx: OrchestrationContext, what: Op): Promise<unknown> {
     switch (what.op) {
       case "run":
@@ -86,11 +93,11 @@ class Run {
       case "signal":
         return ctx.waitForSignal(what.name);
       case "child": {
-        const grant = this.#sessions.get(what.session);
+        const grant = this.#session(ctx, what.session);
         return ctx.child("kid", 0, grant ? { grant: [grant] } : {});
       }
       case "call": {
-        const handle = this.#sessions.get(what.session);
+        const handle = this.#session(ctx, what.session);
         if (!handle) return Promise.resolve("no session");
         return handle.run(work, 1, { retry: { maxAttempts: what.attempts, initialDelay: 500 } });
       }
@@ -110,7 +117,7 @@ class Run {
       case "open":
         return await this.#open(ctx, what);
       case "close":
-        return await this.#sessions.get(what.session)?.close();
+        return await this.#session(ctx, what.session)?.close();
       case "effect":
         return ctx.sideEffect(() => [Math.random() < 2, ctx.random() < 2]);
       case "status":

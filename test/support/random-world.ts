@@ -2,7 +2,7 @@
  * Everything around an instance, out of its mind: workers, watchers, children, people and clocks that answer in any
  * order, twice, late, for others, under old epochs. Choices come from a list of numbers, so that a failure shrinks.
  */
-import type { SessionState } from "../../schemas/index.ts";
+import { SessionState } from "../../schemas/index.ts";
 import type { InboxMessage, OpenTask } from "../../shared/replay/index.ts";
 import type { Bench } from "./instance-bench.ts";
 import {
@@ -13,6 +13,7 @@ import {
   childDone,
   childFailed,
   claimed,
+  closedByOwner,
   completed,
   failed,
   held,
@@ -27,25 +28,55 @@ import {
   wake,
   wanted,
 } from "./instance-messages.ts";
+import { lentSession } from "./random-program.ts";
 
-export interface Happened {
-  advanceMs: number;
-  messages: InboxMessage[];
-}
+export type Happened =
+  | { kind: "turn"; advanceMs: number; messages: InboxMessage[] }
+  /** A deployment without the program's code, and one that has it again. */
+  | { kind: "deployed"; code: "gone" | "back" };
 
 type Move = () => InboxMessage;
 
+export const live = (bench: Bench, happened: Happened, app: Record<string, unknown>): Promise<unknown> => {
+  if (happened.kind === "deployed") return bench.deploy(happened.code === "back" ? app : {});
+  bench.advance(happened.advanceMs);
+  return bench.turn(...happened.messages);
+};
+
+const lent = (onLost: "fail" | "reclaim", isParked: boolean): SessionState =>
+  SessionState.parse({
+    sessionId: lentSession,
+    owner: "boss",
+    type: "bare",
+    options: {
+      creationTimeoutMs: 30_000,
+      onLost,
+      maxAutoRetries: 1,
+      maxInitAttempts: 3,
+      requires: {},
+      lazy: false,
+      metadata: {},
+    },
+    openedAt: 1,
+    attachments: 1,
+    initFailures: 0,
+    phase: isParked ? { kind: "parked" } : { kind: "active", on: held(1, 1) },
+  });
+
 export class RandomWorld {
   readonly #bench: Bench;
+  readonly #app: Record<string, unknown>;
   readonly #choices: readonly number[];
   #next = 0;
-  #epoch = 0;
+  #epoch = 1;
+  #code: "gone" | "back" = "back";
   readonly #said: InboxMessage[] = [];
   /** Everything that happened, to be lived again. */
   readonly log: Happened[] = [];
 
-  constructor(bench: Bench, choices: readonly number[]) {
+  constructor(bench: Bench, app: Record<string, unknown>, choices: readonly number[]) {
     this.#bench = bench;
+    this.#app = app;
     this.#choices = choices;
   }
 
@@ -59,10 +90,12 @@ export class RandomWorld {
 
   async begin(): Promise<void> {
     const early = this.#choose(4) === 0 ? [signal("a", "early")] : [];
-    await this.#happen(0, [...early, start("program")]);
+    const granted = [lent(this.#choose(2) === 0 ? "fail" : "reclaim", this.#choose(2) === 0)];
+    await this.#happen(0, [...early, start("program", undefined, { granted })]);
   }
 
   async step(): Promise<void> {
+    if (this.#choose(12) === 0) await this.#deploy(this.#code === "gone" ? "back" : "gone");
     const moves = this.#moves();
     const messages: InboxMessage[] = [];
     for (let count = 1 + this.#choose(3); count > 0; count--) {
@@ -74,11 +107,16 @@ export class RandomWorld {
 
   /** Everybody behaves from now on: what can go on goes on. */
   async settle(): Promise<void> {
+    if (this.#code === "gone") await this.#deploy("back");
     const { state } = this.#bench;
     const messages: InboxMessage[] = [signal("a", 0), signal("b", 0)];
-    for (const session of state.sessions.values())
-      if (session.phase.kind === "opening" || session.phase.kind === "claimed")
+    for (const session of state.sessions.values()) {
+      const { kind } = session.phase;
+      if (kind === "opening" || kind === "claimed")
         messages.push(activated(session.sessionId, this.#holderOf(session)));
+      else if (kind === "parked" && session.owner !== state.instanceId)
+        messages.push(activated(session.sessionId, held(session.attachments + 1, ++this.#epoch)));
+    }
     for (const task of state.tasks.values())
       if (task.target.kind === "queue" || task.sentEpoch !== undefined) messages.push(this.#done(task));
     for (const of of state.children.keys()) messages.push(childDone(of, 0, state.execution));
@@ -86,10 +124,18 @@ export class RandomWorld {
   }
 
   async #happen(advanceMs: number, messages: InboxMessage[]): Promise<void> {
-    this.log.push({ advanceMs, messages });
     this.#said.push(...messages);
-    this.#bench.advance(advanceMs);
-    await this.#bench.turn(...messages);
+    await this.#live({ kind: "turn", advanceMs, messages });
+  }
+
+  async #deploy(code: "gone" | "back"): Promise<void> {
+    this.#code = code;
+    await this.#live({ kind: "deployed", code });
+  }
+
+  async #live(happened: Happened): Promise<void> {
+    this.log.push(happened);
+    await live(this.#bench, happened, this.#app);
   }
 
   #moves(): Move[] {
@@ -107,7 +153,10 @@ export class RandomWorld {
         () => childDone(of, 1, state.execution),
         () => childFailed(of),
       );
-    for (const session of state.sessions.values()) moves.push(...this.#sessionMoves(session));
+    for (const session of state.sessions.values())
+      moves.push(
+        ...(session.owner === state.instanceId ? this.#sessionMoves(session) : this.#lentMoves(session)),
+      );
     return moves;
   }
 
@@ -140,6 +189,27 @@ export class RandomWorld {
 
   #holderOf({ phase, attachments }: SessionState) {
     return phase.kind === "claimed" ? phase.on : held(Math.max(1, attachments), ++this.#epoch);
+  }
+
+  /** What the owner of a granted session tells. */
+  #lentMoves({ sessionId, phase, attachments }: SessionState): Move[] {
+    const rarely = (move: Move) => () => (this.#choose(5) === 0 ? move() : wake());
+    switch (phase.kind) {
+      case "active":
+        return [
+          () => lost(sessionId, phase.on),
+          () => parked(sessionId, phase.on),
+          rarely(() => closedByOwner(sessionId)),
+          () => activated(sessionId, held(attachments + 1, ++this.#epoch)),
+        ];
+      case "opening":
+        return [
+          () => activated(sessionId, held(attachments, ++this.#epoch)),
+          rarely(() => refused(sessionId, attachments)),
+        ];
+      default:
+        return [() => activated(sessionId, held(attachments + 1, ++this.#epoch))];
+    }
   }
 
   #sessionMoves(session: SessionState): Move[] {
