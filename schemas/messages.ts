@@ -126,6 +126,8 @@ export const SessionWork = z.discriminatedUnion("kind", [
     v: SchemaVersion,
     kind: z.literal("cancel"),
     epoch: Epoch,
+    /** Whose task: a session that was granted serves several instances. Absent: whoever has that event. */
+    instanceId: InstanceId.optional(),
     execution: z.int().positive(),
     of: EventId,
   }),

@@ -100,6 +100,8 @@ export const WorkerInfo = z.strictObject({
   }),
   /** Per type: sessions held, and the most this worker takes. */
   perType: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
+  /** Members of each pool held here: the next one is better off elsewhere. */
+  pools: z.record(z.string(), z.int()).optional(),
   /** Affinity keys whose state is warm here. */
   warm: z.array(z.string()),
   device: z.string().optional(),

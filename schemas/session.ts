@@ -66,6 +66,8 @@ export const PoolSpec = z.strictObject({
   config: Payload.optional(),
   min: z.int().nonnegative(),
   max: z.int().positive(),
+  /** How long members stay after the last user has left. */
+  lingerMs: z.int().nonnegative().optional(),
 });
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
@@ -82,7 +84,14 @@ export const poolOrchestration = "holdfast-pool";
 export const poolSignal = "pool";
 
 export const PoolSignal = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("join"), user: z.string(), min: z.int(), max: z.int() }),
+  z.strictObject({
+    kind: z.literal("join"),
+    /** One use of the pool: it joins once and leaves once. */
+    user: z.string(),
+    min: z.int(),
+    max: z.int(),
+    lingerMs: z.int().optional(),
+  }),
   z.strictObject({ kind: z.literal("leave"), user: z.string() }),
   /** Calls waited too long: one more member, if it may. */
   z.strictObject({ kind: z.literal("grow"), waitedMs: z.number() }),

@@ -1,5 +1,5 @@
 /** The only place that builds or parses a subject, a stream name or a bucket name. */
-import { tokenPattern, tokenRule } from "../../schemas/index.ts";
+import { poolQueue, tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { Fault } from "../errors/index.ts";
 
 /** Refuses anything that is not one safe token, before it can touch a subject. */
@@ -106,6 +106,9 @@ export function subjects(prefix = "") {
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
     /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
+    /** All calls of a pool, whichever call it is: its members take them from one consumer. */
+    poolTasks: (poolId: string) => `${dot}activities.${requireToken("pool", poolQueue(poolId))}.*`,
+    poolConsumer: (poolId: string) => `p_${poolId}`,
     claimsStream: `${bar}CLAIMS`,
     claimsSubjects: [`${dot}claims.*.*`],
     claim: (type: string, sessionId: string) =>
