@@ -2,56 +2,92 @@
 import { z } from "zod";
 import { tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
+import { misspelt } from "./misspelt.ts";
 
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
+    .meta({ rule: `whole number, ${min} to ${max}` });
 
 const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) =>
-  z.enum(values, `must be one of ${values.join(", ")}`);
+  z.enum(values, `must be one of ${values.join(", ")}`).meta({ rule: values.join(", ") });
 
-/** Building blocks for the settings of a single service. Every value arrives as text. */
+/**
+ * Building blocks for the settings of a single service. Every value arrives as text. `rule` and what a setting's
+ * `describe` says are what docs/configuration.md shows of it.
+ */
 export const setting = {
   wholeNumber,
   oneOf,
   text: z.string(),
   flag: z
     .enum(["true", "false", "1", "0"], "must be true or false")
-    .transform((value) => value === "true" || value === "1"),
+    .transform((value) => value === "true" || value === "1")
+    .meta({ rule: "true or false" }),
   /** `a,b,c` */
-  list: z.string().transform((value) =>
-    value
-      .split(",")
-      .map((part) => part.trim())
-      .filter((part) => part !== ""),
-  ),
+  list: z
+    .string()
+    .transform((value) =>
+      value
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== ""),
+    )
+    .meta({ rule: "names, separated by commas" }),
 };
 
 /** What all services understand. The keys are the variables' names. */
 export const commonSettings = {
-  NATS_URL: z.string().min(1).optional(),
-  NATS_USER: z.string().optional(),
-  NATS_PASSWORD: z.string().optional(),
-  NATS_TOKEN: z.string().optional(),
-  /** Path of a credentials file. */
-  NATS_CREDS: z.string().optional(),
-  NATS_REPLICAS: wholeNumber(1, 5).default(1),
+  NATS_URL: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Address of the NATS server; several, separated by commas, of a cluster."),
+  NATS_USER: z.string().optional().describe("Log in with a name and `NATS_PASSWORD`."),
+  NATS_PASSWORD: z.string().optional().describe("Belongs to `NATS_USER`."),
+  NATS_TOKEN: z.string().optional().describe("Log in with a token instead."),
+  NATS_CREDS: z.string().optional().describe("Log in with a credentials file instead: its path."),
+  NATS_REPLICAS: wholeNumber(1, 5)
+    .default(1)
+    .describe("Copies of every stream and bucket. More than 1 needs a cluster of at least as many servers."),
   HOLDFAST_PREFIX: z
     .string()
     .refine((value) => value === "" || tokenPattern.test(value), `must be empty or ${tokenRule}`)
-    .default(""),
-  HOLDFAST_PARTITIONS: wholeNumber(1, 1024).default(16),
-  HOLDFAST_APP: z.string().optional(),
-  HISTORY_LAYOUT: oneOf("per-instance", "shared").default("per-instance"),
-  HISTORY_MAX_STREAMS: wholeNumber(0, 100_000).default(2000),
-  HISTORY_SHARDS: wholeNumber(1, 256).default(16),
-  /** Serves /metrics, /livez, /readyz and /version of the process; 0 takes a free port. Unset: not served. */
-  METRICS_PORT: wholeNumber(0, 65_535).optional(),
-  METRICS_HOST: z.string().min(1).default("127.0.0.1"),
-  LOG_LEVEL: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
+    .meta({ rule: `empty, or ${tokenRule}` })
+    .default("")
+    .describe(
+      "Stands before every subject, stream and bucket, so that several installations share an account.",
+    ),
+  HOLDFAST_PARTITIONS: wholeNumber(1, 1024)
+    .default(16)
+    .describe(
+      "Shares of all instances that orchestrators divide among themselves. The same everywhere, for ever.",
+    ),
+  HOLDFAST_APP: z
+    .string()
+    .optional()
+    .describe("Your application: a module, or a folder with `app.ts` in it."),
+  HISTORY_LAYOUT: oneOf("per-instance", "shared")
+    .default("per-instance")
+    .describe("Whether a new instance gets a stream of its own for its history."),
+  HISTORY_MAX_STREAMS: wholeNumber(0, 100_000)
+    .default(2000)
+    .describe("Own streams at a time; beyond it new instances share."),
+  HISTORY_SHARDS: wholeNumber(1, 256)
+    .default(16)
+    .describe("Shared history streams. The same everywhere, for ever."),
+  METRICS_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe(
+      "Serves `/metrics`, `/livez`, `/readyz` and `/version` of the process, and is what `holdfast health` asks; 0 takes a free port. Unset: not served.",
+    ),
+  METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address `METRICS_PORT` is opened on."),
+  LOG_LEVEL: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")
+    .default("info")
+    .describe("What reaches the log, JSON lines on stderr."),
 };
 
 export interface NatsSettings {
@@ -161,17 +197,27 @@ function refuseContradiction(nats: NatsSettings): void {
 
 function refuseUnknown(env: Environment, service: string, shape: SettingsShape): void {
   const mine = `HOLDFAST_${service.toUpperCase()}_`;
-  const unknown = Object.keys(env).filter(
-    (name) =>
-      name.startsWith("HOLDFAST_") &&
-      !(name in shape) &&
-      !ownPrefixes.some((prefix) => prefix !== mine && name.startsWith(prefix)),
+  const given = Object.keys(env);
+  const known = Object.keys(shape);
+  // A family of names is ours where a setting of the service that asks belongs to it.
+  const families = ["HISTORY_", `${service.toUpperCase()}_`].filter((family) =>
+    known.some((name) => name.startsWith(family)),
   );
-  if (unknown.length === 0) return;
-  const known = Object.keys(shape).filter((name) => name.startsWith("HOLDFAST_"));
+  const unknown = given.filter(
+    (name) =>
+      !(name in shape) &&
+      (families.some((family) => name.startsWith(family)) ||
+        (name.startsWith("HOLDFAST_") &&
+          !ownPrefixes.some((prefix) => prefix !== mine && name.startsWith(prefix)))),
+  );
+  const refused = [...unknown, ...misspelt(given, known).filter(notAmong(unknown))];
+  if (refused.length === 0) return;
   throw new Fault("config", {
     code: "unknown_setting",
-    message: `unknown setting${unknown.length > 1 ? "s" : ""} ${unknown.join(", ")}`,
+    message: `unknown setting${refused.length > 1 ? "s" : ""} ${refused.join(", ")}`,
     hint: `Known here: ${known.join(", ")}.`,
   });
 }
+
+const notAmong = (names: readonly string[]) => (line: string) =>
+  !names.some((name) => line.startsWith(`${name} `));

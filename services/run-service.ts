@@ -97,8 +97,10 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
       if (first === "started") {
         await beacon.start();
+        telemetry.serving = true;
         tellReady(name, id, logger);
         logger.info({ why: await stopSignal.told }, "stopping");
+        telemetry.serving = false;
       }
     } finally {
       await beacon.stop();

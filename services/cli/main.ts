@@ -6,6 +6,7 @@ import type { Cli } from "./client-command.ts";
 import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor.ts";
 import { exitCodeOf, exitCodes, exitCodesHelp } from "./exit-codes.ts";
+import { healthCommand } from "./health.ts";
 import { instanceCommands } from "./instances.ts";
 import type { Streams } from "./output.ts";
 import { errorLine } from "./report-error.ts";
@@ -42,6 +43,7 @@ function program(cli: Cli): Command {
     sessionCommands(cli),
     workerCommands(cli),
     doctorCommand(cli),
+    healthCommand(cli),
   ];
   for (const command of commands) root.addCommand(command);
   for (const command of [root, ...commands, ...commands.flatMap((group) => group.commands)]) {

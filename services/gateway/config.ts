@@ -6,18 +6,34 @@ import { type SettingsOf, setting } from "../config.ts";
 import { type Identity, isLoopback, parseTokens } from "./security/index.ts";
 
 export const gatewaySettings = {
-  GATEWAY_HOST: z.string().min(1).default("127.0.0.1"),
-  GATEWAY_PORT: setting.wholeNumber(0, 65_535).default(4440),
-  /** `admin:secret,viewer/alice:secret`, or `generate` for one admin token, printed at start. */
-  GATEWAY_TOKENS: z.string().optional(),
-  /** The same, one a line. */
-  GATEWAY_TOKENS_FILE: z.string().optional(),
-  /** Names a browser may use beside localhost and plain addresses. */
-  GATEWAY_ALLOWED_HOSTS: setting.list.default([]),
-  GATEWAY_READ_ONLY: setting.flag.default(false),
-  /** Requests a second one caller may make; bursts of four times that pass. */
-  GATEWAY_RATE_LIMIT: setting.wholeNumber(1, 1_000_000).default(100),
-  GATEWAY_MAX_BODY_BYTES: setting.wholeNumber(1024, 64 * 1024 * 1024).default(4 * 1024 * 1024),
+  GATEWAY_HOST: z
+    .string()
+    .min(1)
+    .default("127.0.0.1")
+    .describe("Address to open the port on. Any but this machine's own needs tokens."),
+  GATEWAY_PORT: setting
+    .wholeNumber(0, 65_535)
+    .default(4440)
+    .describe("HTTP, dashboard, `/metrics`, `/readyz`; 0 takes a free port."),
+  GATEWAY_TOKENS: z
+    .string()
+    .optional()
+    .describe(
+      "`admin:secret,viewer/alice:secret`, or `generate` for one admin token, printed in the log at start.",
+    ),
+  GATEWAY_TOKENS_FILE: z.string().optional().describe("The same, one a line, in a file."),
+  GATEWAY_ALLOWED_HOSTS: setting.list
+    .default([])
+    .describe("Names a browser may use beside localhost and plain addresses."),
+  GATEWAY_READ_ONLY: setting.flag.default(false).describe("Nobody may change anything through it."),
+  GATEWAY_RATE_LIMIT: setting
+    .wholeNumber(1, 1_000_000)
+    .default(100)
+    .describe("Requests a second one caller may make; bursts of four times that pass."),
+  GATEWAY_MAX_BODY_BYTES: setting
+    .wholeNumber(1024, 64 * 1024 * 1024)
+    .default(4 * 1024 * 1024)
+    .describe("Largest request body."),
 };
 
 export interface GatewayConfig {

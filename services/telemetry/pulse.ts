@@ -4,6 +4,7 @@ import { type Bus, encode, type Subjects } from "../../shared/bus/index.ts";
 import type { Announce, Clock, Service, Timer } from "../../shared/runtime/index.ts";
 
 type Kind = keyof Pulse["times"];
+type Start = NonNullable<Pulse["starts"]>[number];
 
 const everyMs = 2_000;
 const perDoubling = 4;
@@ -13,6 +14,7 @@ export const pulseBucket = (ms: number): number => Math.round(Math.log2(Math.max
 
 export class PulseSender implements Service {
   readonly #counts = new Map<Kind, Map<number, number>>();
+  readonly #starts = new Map<string, Start>();
   readonly #who: { service: string; id: string };
   #target: { bus: Bus; names: Subjects; clock: Clock } | undefined;
   #timer: Timer | undefined;
@@ -30,6 +32,11 @@ export class PulseSender implements Service {
         return this.#add("step", happening.turnMs);
       case "call.ended":
         return this.#add("call", happening.ms);
+      case "session.attached":
+        return this.#addStart(
+          happening.type,
+          happening.warm ? "warm" : happening.restored ? "restored" : "cold",
+        );
       default:
         return; // only what has a place in a pulse
     }
@@ -54,13 +61,16 @@ export class PulseSender implements Service {
   }
 
   #send(bus: Bus, names: Subjects): void {
-    if (this.#counts.size === 0) return;
+    if (this.#counts.size === 0 && this.#starts.size === 0) return;
     const times: Pulse["times"] = {};
     for (const [kind, counts] of this.#counts) {
       times[kind] = [...counts].map(([at, n]): PulseTimes => ({ at, n }));
     }
+    const starts = [...this.#starts.values()];
     this.#counts.clear();
-    bus.send(names.pulse, encode({ v: 1, ...this.#who, times } satisfies Pulse));
+    this.#starts.clear();
+    const pulse: Pulse = { v: 1, ...this.#who, times, ...(starts.length > 0 ? { starts } : {}) };
+    bus.send(names.pulse, encode(pulse));
   }
 
   #add(kind: Kind, ms: number): void {
@@ -68,5 +78,10 @@ export class PulseSender implements Service {
     const counts = this.#counts.get(kind) ?? new Map<number, number>();
     counts.set(at, (counts.get(at) ?? 0) + 1);
     this.#counts.set(kind, counts);
+  }
+
+  #addStart(type: string, start: Start["start"]): void {
+    const key = `${start} ${type}`;
+    this.#starts.set(key, { type, start, n: (this.#starts.get(key)?.n ?? 0) + 1 });
   }
 }

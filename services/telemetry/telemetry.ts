@@ -24,6 +24,8 @@ export class Telemetry {
   readonly #pulse: PulseSender;
   readonly #delay: IntervalHistogram;
   #server: MetricsServer | undefined;
+  /** Whether the service does its work: started, and not told to stop. What `/readyz` says. */
+  serving = false;
 
   constructor(options: TelemetryOptions) {
     this.#options = options;
@@ -60,7 +62,7 @@ export class Telemetry {
       port: metricsPort,
       version,
       text: () => this.text(),
-      ready: () => bus.connected(),
+      ready: () => this.serving && bus.connected(),
     });
     await this.#server.start();
   }

@@ -11,34 +11,51 @@ const day = 24 * 60 * minute;
 
 /** `5s`, `30d`; checked by parsing, so that the complaint names the variable. */
 const duration = (minMs: number, maxMs: number) =>
-  z.string().transform((text, context) => {
-    try {
-      const ms = parseDuration(text, "value");
-      if (ms >= minMs && ms <= maxMs) return ms;
-    } catch (error) {
-      if (!isFault(error)) throw error;
-    }
-    context.addIssue({
-      code: "custom",
-      message: `must be a duration like 5s, from ${minMs} to ${maxMs} ms`,
-    });
-    return z.NEVER;
-  });
+  z
+    .string()
+    .transform((text, context) => {
+      try {
+        const ms = parseDuration(text, "value");
+        if (ms >= minMs && ms <= maxMs) return ms;
+      } catch (error) {
+        if (!isFault(error)) throw error;
+      }
+      context.addIssue({
+        code: "custom",
+        message: `must be a duration like 5s, from ${minMs} to ${maxMs} ms`,
+      });
+      return z.NEVER;
+    })
+    .meta({ durationMs: [minMs, maxMs] });
 
 export const watcherSettings = {
-  /** How long the acting watcher may be silent before the other one acts. Whole seconds. */
-  WATCHER_LEASE_TTL: duration(second, minute).default(3 * second),
-  /** TTL of sessions that do not say one themselves: as long are expiries held back after an outage (S14). */
-  WATCHER_GRACE: duration(second, 10 * minute).default(15 * second),
-  WATCHER_RECONCILE_EVERY: duration(100, minute).default(5 * second),
-  WATCHER_SWEEP_EVERY: duration(100, 60 * minute).default(30 * second),
-  /** A worker not heard of for so long, that holds no lease, is cleaned up after. */
-  WATCHER_DEAD_AFTER: duration(second, 60 * minute).default(minute),
-  /** The history of an ended instance leaves its own stream after this. */
-  ARCHIVE_AFTER: duration(0, 365 * day).default(minute),
-  /** Ended instances are forgotten after this. 0: never. */
-  RETAIN_FOR: duration(0, 3650 * day).default(30 * day),
-  WATCHER_SWEEP_LIMIT: setting.wholeNumber(1, 100_000).default(500),
+  WATCHER_LEASE_TTL: duration(second, minute)
+    .default(3 * second)
+    .describe("How long the acting watcher may be silent before the other one acts. Whole seconds."),
+  WATCHER_GRACE: duration(second, 10 * minute)
+    .default(15 * second)
+    .describe(
+      "Lease TTL of sessions that do not say one themselves: as long are expiries held back after an outage of NATS.",
+    ),
+  WATCHER_RECONCILE_EVERY: duration(100, minute)
+    .default(5 * second)
+    .describe("How often registered sessions are compared with leases, the second net."),
+  WATCHER_SWEEP_EVERY: duration(100, 60 * minute)
+    .default(30 * second)
+    .describe("How often ended instances and dead workers are tidied up."),
+  WATCHER_DEAD_AFTER: duration(second, 60 * minute)
+    .default(minute)
+    .describe("A worker not heard of for so long, that holds no lease, is cleaned up after."),
+  ARCHIVE_AFTER: duration(0, 365 * day)
+    .default(minute)
+    .describe("The history of an ended instance leaves its own stream after this."),
+  RETAIN_FOR: duration(0, 3650 * day)
+    .default(30 * day)
+    .describe("Ended instances are forgotten after this. 0: never."),
+  WATCHER_SWEEP_LIMIT: setting
+    .wholeNumber(1, 100_000)
+    .default(500)
+    .describe("Most things one step of a sweep does."),
 };
 
 export interface WatcherConfig {

@@ -9,13 +9,15 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-const token = z.string().regex(tokenPattern, `must be ${tokenRule}`);
+const token = z.string().regex(tokenPattern, `must be ${tokenRule}`).meta({ rule: tokenRule });
 
 /** `a,b,c`, each a token. */
-const tokens = setting.list.refine(
-  (parts) => parts.length > 0 && parts.every((part) => tokenPattern.test(part)),
-  `must be names separated by commas, each ${tokenRule}`,
-);
+const tokens = setting.list
+  .refine(
+    (parts) => parts.length > 0 && parts.every((part) => tokenPattern.test(part)),
+    `must be names separated by commas, each ${tokenRule}`,
+  )
+  .meta({ rule: "names, separated by commas" });
 
 /** `vram=24,slots=2` */
 const amounts = setting.list
@@ -26,24 +28,28 @@ const amounts = setting.list
   .transform((parts): Record<string, number> => {
     const pairs = parts.map((part) => part.split("="));
     return Object.fromEntries(pairs.map(([name = "", amount]) => [name, Number(amount)]));
-  });
+  })
+  .meta({ rule: "name=number, separated by commas" });
 
 /** `250ms 5s 2m 1h`, or milliseconds. */
 const duration = (minMs: number, maxMs: number, { wholeSeconds = false } = {}) =>
-  z.string().transform((text, context) => {
-    const ms = milliseconds(text);
-    const rule =
-      ms === undefined
-        ? 'must be a duration such as "250ms", "5s" or "2m"'
-        : ms < minMs || ms > maxMs
-          ? `must be a duration from ${minMs} ms to ${maxMs} ms`
-          : wholeSeconds && ms % second !== 0
-            ? "must be whole seconds"
-            : undefined;
-    if (ms !== undefined && rule === undefined) return ms;
-    context.addIssue({ code: "custom", message: rule ?? "is not a duration" });
-    return z.NEVER;
-  });
+  z
+    .string()
+    .transform((text, context) => {
+      const ms = milliseconds(text);
+      const rule =
+        ms === undefined
+          ? 'must be a duration such as "250ms", "5s" or "2m"'
+          : ms < minMs || ms > maxMs
+            ? `must be a duration from ${minMs} ms to ${maxMs} ms`
+            : wholeSeconds && ms % second !== 0
+              ? "must be whole seconds"
+              : undefined;
+      if (ms !== undefined && rule === undefined) return ms;
+      context.addIssue({ code: "custom", message: rule ?? "is not a duration" });
+      return z.NEVER;
+    })
+    .meta({ durationMs: [minMs, maxMs] });
 
 function milliseconds(text: string): number | undefined {
   try {
@@ -55,30 +61,68 @@ function milliseconds(text: string): number | undefined {
 }
 
 export const workerSettings = {
-  WORKER_NODE_ID: token.optional(),
-  WORKER_RESOURCE_ID: token.optional(),
-  WORKER_BUILD_ID: z.string().max(128).default("dev"),
-  WORKER_TAGS: tokens.optional(),
-  WORKER_RESOURCES: amounts.optional(),
+  WORKER_NODE_ID: token
+    .optional()
+    .describe("Name of this worker; each start of it is still another worker. Made up when not set."),
+  WORKER_RESOURCE_ID: token
+    .optional()
+    .describe("What sessions come back to with a token: machine, GPU, disk. Default: the host's name."),
+  WORKER_BUILD_ID: z.string().max(128).default("dev").describe("Which build of your application this is."),
+  WORKER_TAGS: tokens.optional().describe("What sessions may require, such as `gpu`."),
+  WORKER_RESOURCES: amounts
+    .optional()
+    .describe("Amounts sessions may require, such as `vram=24`. `gpu=2` also divides two GPUs among hosts."),
 
-  WORKER_ACTIVITY_SLOTS: setting.wholeNumber(0, 100_000).default(100),
-  WORKER_QUEUES: tokens.optional(),
-  WORKER_ACTIVITIES: tokens.optional(),
-  WORKER_ACK_WAIT: duration(second, 10 * minute).default(10 * second),
-  WORKER_MAX_DELIVERIES: setting.wholeNumber(1, 1000).default(5),
-  WORKER_SURPLUS_WAIT: duration(10, 10 * second).default(500),
+  WORKER_ACTIVITY_SLOTS: setting
+    .wholeNumber(0, 100_000)
+    .default(100)
+    .describe("Plain activities running at a time. 0: none, a worker for sessions only."),
+  WORKER_QUEUES: tokens
+    .optional()
+    .describe("Queues to take activities from. Default: every queue the application names."),
+  WORKER_ACTIVITIES: tokens.optional().describe("Activities to run. Default: all of the application."),
+  WORKER_ACK_WAIT: duration(second, 10 * minute)
+    .default(10 * second)
+    .describe("A task not heard of for so long goes to another worker."),
+  WORKER_MAX_DELIVERIES: setting
+    .wholeNumber(1, 1000)
+    .default(5)
+    .describe("A task delivered more often is poison: it fails and is put away."),
+  WORKER_SURPLUS_WAIT: duration(10, 10 * second)
+    .default(500)
+    .describe("What was pulled and found no slot for so long is given back."),
 
-  WORKER_MAX_SESSIONS: setting.wholeNumber(0, 100_000).default(32),
-  WORKER_CALL_SLOTS: setting.wholeNumber(1, 100_000).default(100),
-  WORKER_SESSION_TYPES: tokens.optional(),
-  WORKER_MAX_PER_TYPE: amounts.optional(),
-  WORKER_LEASE_TTL: duration(second, hour, { wholeSeconds: true }).default(15 * second),
-  WORKER_IDLE_TIMEOUT: duration(0, 30 * 24 * hour).default(5 * minute),
-  WORKER_MAX_INIT: duration(second, 24 * hour).default(10 * minute),
+  WORKER_MAX_SESSIONS: setting
+    .wholeNumber(0, 100_000)
+    .default(32)
+    .describe("Sessions held at a time. 0: none, a worker for activities only."),
+  WORKER_CALL_SLOTS: setting
+    .wholeNumber(1, 100_000)
+    .default(100)
+    .describe("Calls running at a time, over all sessions held."),
+  WORKER_SESSION_TYPES: tokens
+    .optional()
+    .describe("Session types to hold. Default: all of the application, and bare sessions."),
+  WORKER_MAX_PER_TYPE: amounts.optional().describe("Most sessions per type, such as `classifier=2`."),
+  WORKER_LEASE_TTL: duration(second, hour, { wholeSeconds: true })
+    .default(15 * second)
+    .describe("A holder silent for so long has lost its sessions. For types that do not say it themselves."),
+  WORKER_IDLE_TIMEOUT: duration(0, 30 * 24 * hour)
+    .default(5 * minute)
+    .describe("A session without calls for so long is parked. 0: never. For types that do not say it."),
+  WORKER_MAX_INIT: duration(second, 24 * hour)
+    .default(10 * minute)
+    .describe("Longest `init` of a session."),
 
-  WORKER_DRAIN_TIMEOUT: duration(0, hour).default(30 * second),
-  WORKER_REGISTER_EVERY: duration(200, minute).default(4 * second),
-  WORKER_REGISTER_TTL: duration(2 * second, 10 * minute, { wholeSeconds: true }).default(15 * second),
+  WORKER_DRAIN_TIMEOUT: duration(0, hour)
+    .default(30 * second)
+    .describe("Told to stop, what runs may finish for so long. The container's grace must be longer."),
+  WORKER_REGISTER_EVERY: duration(200, minute)
+    .default(4 * second)
+    .describe("How often the worker says that it is there."),
+  WORKER_REGISTER_TTL: duration(2 * second, 10 * minute, { wholeSeconds: true })
+    .default(15 * second)
+    .describe("How long it is remembered without saying so."),
 };
 
 export type WorkerSettings = z.infer<z.ZodObject<typeof workerSettings>>;

@@ -118,7 +118,10 @@ describe("the gateway's /metrics", () => {
       expect(latency.p50).toBeLessThan(12);
       const own = await fetch(`http://127.0.0.1:${telemetry.port}/metrics`);
       expect(await own.text()).toContain('holdfast_activity_schedule_to_start_seconds_count{name="a"} 100');
-      expect((await fetch(`http://127.0.0.1:${telemetry.port}/readyz`)).status).toBe(200);
+      const ready = async () => (await fetch(`http://127.0.0.1:${telemetry.port}/readyz`)).status;
+      expect(await ready()).toBe(503);
+      telemetry.serving = true;
+      expect(await ready()).toBe(200);
     } finally {
       await telemetry.stop();
     }

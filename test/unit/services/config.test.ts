@@ -44,12 +44,33 @@ describe("readConfig", () => {
     [{ HOLDFAST_ORCHESTRATOR_SPEED: "9" }, /unknown setting HOLDFAST_ORCHESTRATOR_SPEED/],
     [{ NATS_TOKEN: "t", NATS_CREDS: "/c" }, /NATS_TOKEN and NATS_CREDS are set together/],
     [{ NATS_USER: "me" }, /NATS_USER and NATS_PASSWORD belong together/],
+    [{ HISTORY_LAYOT: "shared" }, /unknown setting HISTORY_LAYOT$/],
+    [{ NATS_REPLICA: "3" }, /unknown setting NATS_REPLICA \(NATS_REPLICAS\?\)/],
+    [{ LOG_LEEVL: "info" }, /LOG_LEEVL \(LOG_LEVEL\?\)/],
   ])("refuses %o by name", (env, message) => {
     expect(() => read(env)).toThrow(message);
   });
 
   it("names every fault at once", () => {
     expect(() => read({ NATS_REPLICAS: "9", HISTORY_SHARDS: "no" })).toThrow(/NATS_REPLICAS.*HISTORY_SHARDS/);
+  });
+
+  it("refuses what begins like the asking service's own and is none of them", () => {
+    const own = { WATCHER_GRACE: setting.text.optional() };
+    expect(() => readConfig({ WATCHER_GRACES: "1s" }, "watcher", own)).toThrow(
+      /unknown setting WATCHER_GRACES$/,
+    );
+    expect(() => readConfig({ GATEWAY_PROT: "1", WORKER_X: "1" }, "watcher", own)).not.toThrow();
+  });
+
+  it("lets names of others be that are near a setting that is set, or far from any", () => {
+    const env = {
+      NATS_URL: "nats://a",
+      NATS_URI: "nats://b",
+      NATS_SERVICE_HOST: "10.0.0.1",
+      NATS_HOME: "/n",
+    };
+    expect(read(env).nats.url).toBe("nats://a");
   });
 
   it("lets the settings of other services pass and parses the service's own", () => {
