@@ -18,6 +18,16 @@ export const Pulse = z.strictObject({
     /** A call on a session. */
     call: z.array(PulseTimes).optional(),
   }),
+  /** Sessions taken since the last pulse, by how their state came about. */
+  starts: z
+    .array(
+      z.strictObject({
+        type: z.string(),
+        start: z.enum(["cold", "warm", "restored"]),
+        n: z.int().positive(),
+      }),
+    )
+    .optional(),
 });
 export type Pulse = z.infer<typeof Pulse>;
 

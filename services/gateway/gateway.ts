@@ -187,6 +187,7 @@ export class Gateway implements Service {
       live: this.#live,
       streams,
       latency: this.#latencies.view(),
+      starts: this.#latencies.starts(),
       partitions: topology.partitions,
     });
   }

@@ -23,8 +23,18 @@ export interface LatencyView {
 type Kind = keyof LatencyView;
 const windowMs = 60_000;
 
+/** How sessions of a type came to their state since this gateway began. */
+export const Starts = z.strictObject({
+  type: z.string(),
+  cold: z.int(),
+  warm: z.int(),
+  restored: z.int(),
+});
+export type Starts = z.infer<typeof Starts>;
+
 export class Latencies {
   readonly #clock: Clock;
+  readonly #starts = new Map<string, Starts>();
   #pulses: { at: number; times: Pulse["times"] }[] = [];
 
   constructor(clock: Clock) {
@@ -33,7 +43,15 @@ export class Latencies {
 
   add(pulse: Pulse): void {
     this.#pulses.push({ at: this.#clock.monotonic(), times: pulse.times });
+    for (const { type, start, n } of pulse.starts ?? []) {
+      const known = this.#starts.get(type) ?? { type, cold: 0, warm: 0, restored: 0 };
+      this.#starts.set(type, { ...known, [start]: known[start] + n });
+    }
     this.#forget();
+  }
+
+  starts(): Starts[] {
+    return [...this.#starts.values()];
   }
 
   view(): LatencyView {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { InstanceStatus } from "../../../schemas/index.ts";
 import type { LatencyView } from "./latency.ts";
-import { Quantiles } from "./latency.ts";
+import { Quantiles, Starts } from "./latency.ts";
 import type { LiveView } from "./live-view.ts";
 import type { StreamsView } from "./stream-watch.ts";
 import { findTroubles, Trouble } from "./troubles.ts";
@@ -34,7 +34,13 @@ export const Overview = z.strictObject({
     step: Quantiles.optional(),
     call: Quantiles.optional(),
   }),
-  sessions: z.strictObject({ active: z.int(), waiting: z.int(), lost: z.int(), total: z.int() }),
+  sessions: z.strictObject({
+    active: z.int(),
+    waiting: z.int(),
+    lost: z.int(),
+    total: z.int(),
+    starts: z.array(Starts),
+  }),
   workers: z.strictObject({
     alive: z.int(),
     draining: z.int(),
@@ -53,6 +59,7 @@ export interface OverviewInput {
   live: LiveView;
   streams: StreamsView | undefined;
   latency: LatencyView;
+  starts: Starts[];
   partitions: number;
 }
 
@@ -84,6 +91,7 @@ export function overview(input: OverviewInput): Overview {
       waiting: phase("opening", "claimed"),
       lost: phase("lost"),
       total: sessions.length,
+      starts: input.starts,
     },
     workers: {
       alive: workers.length,

@@ -35,6 +35,7 @@ import {
   InstanceResult,
   InstanceView,
   instanceRoutes,
+  StreamPage,
 } from "./instances.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
@@ -97,6 +98,7 @@ const named: Record<string, z.ZodType> = {
   SessionOptions,
   SessionPhase,
   SessionState,
+  StreamPage,
   Streams: StreamsView,
   TaskTarget,
   Trouble,

@@ -37,6 +37,23 @@ export const InstanceResult = z.strictObject({
   ended: z.boolean(),
   instance: InstanceView,
 });
+export const StreamPage = z.strictObject({
+  items: z.array(
+    z.strictObject({
+      offset: z.int(),
+      execution: z.int(),
+      of: z.int(),
+      attempt: z.int(),
+      run: z.int(),
+      index: z.int(),
+      at: z.number(),
+      chunk: z.unknown(),
+    }),
+  ),
+  /** Hand it back as `after` to go on behind the last item. */
+  offset: z.int(),
+});
+export type StreamPage = z.infer<typeof StreamPage>;
 export const BlobValue = z.strictObject({ value: z.unknown() });
 
 const ofInstance = z.object({ id: InstanceId });
@@ -165,6 +182,28 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       answer: BlobValue,
       async act({ params }) {
         return { value: await histories.blob(params.id, params.sha256) };
+      },
+    }),
+    route({
+      id: "getStream",
+      method: "get",
+      path: "/api/instances/:id/stream",
+      tag,
+      summary: "What its work has written with ctx.stream.write so far, from an offset on",
+      role: "viewer",
+      params: ofInstance,
+      query: z.object({
+        after: z.coerce.number().int().nonnegative().default(0),
+        limit: whole(1, 5_000, 1_000),
+      }),
+      answer: StreamPage,
+      async act({ params, query, signal }) {
+        const items: StreamPage["items"] = [];
+        for await (const item of client.stream(params.id, { after: query.after, follow: false, signal })) {
+          items.push(item);
+          if (items.length >= query.limit) break;
+        }
+        return { items, offset: items.at(-1)?.offset ?? query.after };
       },
     }),
     route({

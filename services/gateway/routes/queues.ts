@@ -16,7 +16,7 @@ export const Done = z.strictObject({ ok: z.literal(true) });
 
 const ofLetter = z.object({ seq: z.coerce.number().int().positive() });
 
-export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteSpec[] {
+export function queueRoutes({ streams, client }: GatewayParts): RouteSpec[] {
   return [
     route({
       id: "listQueues",
@@ -40,7 +40,7 @@ export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteS
         before: z.coerce.number().int().positive().optional(),
       }),
       answer: DeadList,
-      act: ({ query }) => dead.list(query),
+      act: ({ query }) => client.dead.list(query),
     }),
     route({
       id: "getDeadLetter",
@@ -51,7 +51,7 @@ export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteS
       role: "viewer",
       params: ofLetter,
       answer: DeadLetterView,
-      act: ({ params }) => dead.show(params.seq),
+      act: ({ params }) => client.dead.show(params.seq),
     }),
     route({
       id: "retryDeadLetter",
@@ -65,7 +65,7 @@ export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteS
       answer: DeadRetried,
       audit: ({ params }) => ({ target: String(params.seq) }),
       async act({ params }) {
-        return { ok: true as const, ...(await dead.retry(params.seq)) };
+        return { ok: true as const, ...(await client.dead.retry(params.seq)) };
       },
     }),
     route({
@@ -80,7 +80,7 @@ export function queueRoutes({ streams, client: { dead } }: GatewayParts): RouteS
       answer: Done,
       audit: ({ params }) => ({ target: String(params.seq) }),
       async act({ params }) {
-        await dead.discard(params.seq);
+        await client.dead.discard(params.seq);
         return { ok: true as const };
       },
     }),

@@ -74,23 +74,28 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
         return { sessionId: params.id, sentences: explanation };
       },
     }),
-    route({
-      id: "evictSession",
-      method: "post",
-      path: "/api/sessions/:id/evict",
-      tag,
-      summary: "Take the session from its holder at once. Its instance hears session_lost (evicted).",
-      role: "operator",
-      params: ofSession,
-      body: z.strictObject({ reason: z.string().max(500).optional() }),
-      answer: SessionAccepted,
-      status: 202,
-      audit: ({ params }) => ({ target: params.id }),
-      async act({ params, body }) {
-        await client.sessions.evict(params.id, body.reason);
-        return { ok: true as const, sessionId: params.id };
-      },
-    }),
+    ...(["evict", "drain"] as const).map((verb) =>
+      route({
+        id: `${verb}Session`,
+        method: "post",
+        path: `/api/sessions/:id/${verb}`,
+        tag,
+        summary:
+          verb === "evict"
+            ? "Take the session from its holder at once. Its instance hears session_lost (evicted)."
+            : "Let its holder finish what runs, save the state where the type can, and hand the session on (S13).",
+        role: "operator",
+        params: ofSession,
+        body: z.strictObject({ reason: z.string().max(500).optional() }),
+        answer: SessionAccepted,
+        status: 202,
+        audit: ({ params }) => ({ target: params.id }),
+        async act({ params, body }) {
+          await client.sessions[verb](params.id, body.reason);
+          return { ok: true as const, sessionId: params.id };
+        },
+      }),
+    ),
     route({
       id: "sendToSession",
       method: "post",

@@ -6,7 +6,7 @@ import type { Overview } from "../../live/overview.ts";
 import type { InstanceRow, SessionRow, WorkerRow } from "../../live/rows.ts";
 import type { StreamsView } from "../../live/stream-watch.ts";
 import type { DatedEvent, HistoryPage } from "../../routes/history.ts";
-import type { InstanceView } from "../../routes/instances.ts";
+import type { InstanceView, StreamPage } from "../../routes/instances.ts";
 
 export type {
   DatedEvent,
@@ -16,6 +16,7 @@ export type {
   InstanceView,
   Overview,
   SessionRow,
+  StreamPage,
   StreamsView,
   WorkerRow,
 };

@@ -12,6 +12,7 @@ import { query, setQuery } from "../router.ts";
 import { Timeline } from "../timeline/timeline.tsx";
 import { HistoryViews } from "./history-views.tsx";
 import { InstanceActions } from "./instance-actions.tsx";
+import { StreamPanel } from "./stream-panel.tsx";
 
 const terminal = ["completed", "failed", "cancelled", "terminated"];
 
@@ -74,6 +75,7 @@ export function OrchestrationPage({ id }: { id: string }) {
         </>
       )}
       {history.error !== undefined && summary?.status !== "pending" && <Problem error={history.error} />}
+      {summary && <StreamPanel instanceId={id} live={open} />}
       {summary && <Values summary={summary} />}
       <Commands id={id} open={open} />
     </>

@@ -5,7 +5,7 @@ import { Badge, Card, Command, Facts, Id, Problem, Took, When } from "../parts/b
 import { Json } from "../parts/json.tsx";
 import { LeaseBar } from "../parts/lease-bar.tsx";
 import { useLoad } from "../parts/use-load.ts";
-import { evict, isHeld } from "./sessions.tsx";
+import { drain, evict, isHeld } from "./sessions.tsx";
 
 export function SessionPage({ id }: { id: string }) {
   const session = useLoad((signal) => get<SessionRow>(`/api/sessions/${id}`, signal), [id]);
@@ -37,6 +37,9 @@ export function SessionPage({ id }: { id: string }) {
         </div>
         {row && mayAct() && isHeld(row) && (
           <div class="actions">
+            <button type="button" class="button" onClick={() => drain(row)}>
+              Drain…
+            </button>
             <button type="button" class="button danger" onClick={() => evict(row)}>
               Evict…
             </button>
@@ -76,6 +79,7 @@ export function SessionPage({ id }: { id: string }) {
           )}
           <Card title="The same from a terminal">
             <Command label="Explain" text={`holdfast sessions explain ${id}`} />
+            <Command label="Drain" text={`holdfast sessions drain ${id}`} />
             <Command label="Evict" text={`holdfast sessions evict ${id}`} />
           </Card>
         </>

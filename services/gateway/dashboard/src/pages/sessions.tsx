@@ -1,6 +1,6 @@
 import { get, mayAct, post, type SessionRow } from "../api.ts";
 import { count, duration } from "../format.ts";
-import { useLive } from "../live.ts";
+import { overview, useLive } from "../live.ts";
 import { Badge, Empty, Id, Problem, When } from "../parts/basics.tsx";
 import { ask, Field } from "../parts/dialog.tsx";
 import { LeaseBar } from "../parts/lease-bar.tsx";
@@ -45,6 +45,7 @@ export function SessionsPage() {
   return (
     <>
       <h1>Sessions</h1>
+      <Types rows={all} />
       <search class="filters" aria-label="Filter sessions">
         <fieldset class="chips">
           <legend class="hidden">State</legend>
@@ -87,6 +88,65 @@ export function SessionsPage() {
       )}
       {rows.length > 0 && <SessionTable rows={rows} />}
     </>
+  );
+}
+
+/** One line a type: how many, and how often the expensive state was built, found warm or restored. */
+function Types({ rows }: { rows: readonly SessionRow[] }) {
+  const starts = overview.value?.sessions.starts ?? [];
+  const types = [
+    ...new Set([...rows.map((row) => row.type as string), ...starts.map((one) => one.type)]),
+  ].sort();
+  if (types.length === 0) return null;
+  return (
+    <div class="table-wrap">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Type</th>
+            <th scope="col" class="right">
+              Active
+            </th>
+            <th scope="col" class="right">
+              Waiting
+            </th>
+            <th scope="col" class="right">
+              Init (mean)
+            </th>
+            <th scope="col" class="right">
+              Cold
+            </th>
+            <th scope="col" class="right">
+              Warm
+            </th>
+            <th scope="col" class="right">
+              Restored
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {types.map((type) => {
+            const mine = rows.filter((row) => row.type === type);
+            const inits = mine.flatMap((row) => row.initMs ?? []);
+            const began = starts.find((one) => one.type === type);
+            const n = (...phases: string[]) => mine.filter((row) => phases.includes(row.phase)).length;
+            return (
+              <tr key={type}>
+                <th scope="row">{type}</th>
+                <td class="right number">{n("active", "rebuilding")}</td>
+                <td class="right number">{n("opening", "claimed")}</td>
+                <td class="right number">
+                  {inits.length === 0 ? "–" : duration(inits.reduce((sum, ms) => sum + ms, 0) / inits.length)}
+                </td>
+                <td class="right number">{began?.cold ?? "–"}</td>
+                <td class="right number">{began?.warm ?? "–"}</td>
+                <td class="right number">{began?.restored ?? "–"}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -168,15 +228,32 @@ export const isHeld = (row: SessionRow): boolean =>
   row.workerId !== undefined && ["claimed", "active", "rebuilding"].includes(row.phase);
 
 export function evict(row: SessionRow): void {
+  giveUp(
+    row,
+    "evict",
+    `${row.workerId} gives it up at once and its state is gone. The orchestration hears session_lost (evicted) and does what it has declared for a loss.`,
+  );
+}
+
+export function drain(row: SessionRow): void {
+  giveUp(
+    row,
+    "drain",
+    `${row.workerId} finishes what runs, saves the state where the type can, and hands the session to another worker.`,
+  );
+}
+
+function giveUp(row: SessionRow, verb: "evict" | "drain", text: string): void {
+  const name = verb === "evict" ? "Evict" : "Drain";
   ask({
-    title: `Evict session ${row.sessionId}?`,
-    text: `${row.workerId} gives it up at once and its state is gone. The orchestration hears session_lost (evicted) and does what it has declared for a loss.`,
-    button: "Evict it",
-    danger: true,
+    title: `${name} session ${row.sessionId}?`,
+    text,
+    button: `${name} it`,
+    danger: verb === "evict",
     fields: [{ name: "reason", label: "Reason (optional)" }],
-    commands: () => [{ label: "CLI", text: `holdfast sessions evict ${row.sessionId}` }],
+    commands: () => [{ label: "CLI", text: `holdfast sessions ${verb} ${row.sessionId}` }],
     done: "Told its holder to give it up",
-    act: ({ reason = "" }) => post(`/api/sessions/${row.sessionId}/evict`, reason ? { reason } : {}),
+    act: ({ reason = "" }) => post(`/api/sessions/${row.sessionId}/${verb}`, reason ? { reason } : {}),
   });
 }
 
