@@ -234,6 +234,12 @@ function whyUnusable({ runner }: Context, id: string): Error | undefined {
   return undefined;
 }
 
+/** What the code did to it in this round. */
+const stateNow = (now: ReturnType<Context["runner"]["sessions"]["now"]>): SessionInfo["state"] => {
+  if (now?.kind === "closed") return "closed";
+  return now?.lazy ? "parked" : "opening";
+};
+
 function infoOf({ runner }: Context, id: string, type: AnySession | undefined): SessionInfo {
   const now = runner.sessions.now(id);
   const session = now ? undefined : runner.state.sessions.get(id);
@@ -241,7 +247,7 @@ function infoOf({ runner }: Context, id: string, type: AnySession | undefined): 
   return {
     id,
     type: session?.type ?? type?.name ?? bareSessionType,
-    state: session?.phase.kind ?? (now?.kind === "closed" ? "closed" : "opening"),
+    state: session?.phase.kind ?? stateNow(now),
     epoch: on?.epoch,
     attachment: on?.attachment,
     workerId: on?.workerId,
