@@ -259,3 +259,122 @@ export const woven = defineOrchestration("woven", {
     return trace;
   },
 });
+
+const outcomeOf = (error: { name: string; code: string; message: string; reason?: string }) => ({
+  name: error.name,
+  code: error.code,
+  message: error.message,
+  reason: error.reason,
+});
+
+/** Known to orchestrations, served by no worker of this application (see `held-others.ts`). */
+const unserved = defineSession("unserved", {
+  init: () => ({}),
+  calls: { ping: call({ run: () => "pong" }) },
+});
+
+/** Opens what it is told to, and tells what came of it. */
+export const opens = defineOrchestration("opens", {
+  async run(
+    ctx,
+    { what, ...options }: { what: "counter" | "speaker" | "unserved" | "bare" } & Record<string, unknown>,
+  ) {
+    const types = { counter, speaker, unserved, bare: undefined };
+    const type = types[what];
+    try {
+      const session = await (type
+        ? ctx.openSession(type, options as never)
+        : ctx.openSession(options as never));
+      return { opened: session.id, info: session.info, token: session.token() };
+    } catch (error) {
+      return outcomeOf(error as never);
+    }
+  },
+});
+
+export const idles = defineOrchestration("idles", {
+  async run(ctx) {
+    const session = await ctx.openSession(counter, { idleTimeout: "1s" });
+    const before = [await session.count(0), await session.count(1500)];
+    const first = session.info.epoch;
+    await ctx.waitForSignal("again");
+    const parked = session.info.state;
+    const after = await session.count(0);
+    return { before, parked, after, newEpoch: (session.info.epoch ?? 0) > (first ?? 0) };
+  },
+});
+
+export const lazy = defineOrchestration("lazy", {
+  async run(ctx) {
+    const session = await ctx.openSession(counter, { lazy: true });
+    const before = session.info.state;
+    await ctx.waitForSignal("go");
+    const value = await session.count(0);
+    return { before, value, after: session.info.state };
+  },
+});
+
+/** Two openings of one id are one session. */
+export const twice = defineOrchestration("twice", {
+  async run(ctx, id: string) {
+    const [one, other] = await Promise.all([
+      ctx.openSession(counter, { id }),
+      ctx.openSession(counter, { id }),
+    ]);
+    return [
+      await one.count(0),
+      await other.count(0),
+      await (await ctx.openSession(counter, { id })).count(0),
+    ];
+  },
+});
+
+/** Goes back to the same resource with a token. */
+export const returns = defineOrchestration("returns", {
+  async run(ctx, tags: string[]) {
+    const first = await ctx.openSession(counter, { placement: { tags } });
+    const token = first.token();
+    const { resourceId } = first.info;
+    await first.close();
+    await ctx.waitForSignal("return");
+    try {
+      const again = await ctx.recreateSession(token, counter, { creationTimeout: "20s" });
+      return { resourceId, again: again.info.resourceId, value: await again.count(0) };
+    } catch (error) {
+      return { resourceId, ...outcomeOf(error as never) };
+    }
+  },
+});
+
+export const guest = defineOrchestration("guest", {
+  async run(ctx, id: string) {
+    const session = ctx.grantedSession(id, counter);
+    const value = await session.count(0);
+    await session.close(); // not its own: nothing happens
+    return { value, next: await session.count(0) };
+  },
+});
+
+export const host = defineOrchestration("host", {
+  async run(ctx, { grant }: { grant: boolean }) {
+    await using session = await ctx.openSession(counter);
+    const mine = await session.count(0);
+    const options = grant ? { grant: [session] } : {};
+    const theirs = await ctx.child(guest, session.id, options).catch(outcomeOf);
+    return { mine, theirs, after: await session.count(0) };
+  },
+});
+
+/** Calls one after the other; with `waits` the second and later ones begin when it is told to go on. */
+export const working = defineOrchestration("working", {
+  async run(ctx, options: { calls: number; ms: number; onLost?: "fail" | "reclaim"; waits?: boolean }) {
+    const { calls, ms, onLost = "fail", waits = false } = options;
+    await using session = await ctx.openSession(counter, { onLost, creationTimeout: "2m" });
+    const seen: unknown[] = [];
+    for (let i = 0; i < calls; i++) {
+      if (waits && i === 1) await ctx.waitForSignal("go");
+      seen.push(await session.count(ms).catch(outcomeOf));
+    }
+    return { seen, info: session.info };
+  },
+});

@@ -34,6 +34,18 @@ export class Streams {
     return (await this.events(instanceId)).map((event) => event.kind);
   }
 
+  /** Waits until such an event is in the history of an instance, which may have none yet. */
+  async untilKind(instanceId: string, kind: HistoryEvent["kind"], timeoutMs?: number): Promise<void> {
+    await until(
+      `${kind} in the history of ${instanceId}`,
+      async () => {
+        const commits = (await this.#store.readAll(instanceId)) ?? [];
+        return commits.some((commit) => commit.events.some((event) => event.kind === kind));
+      },
+      timeoutMs,
+    );
+  }
+
   /** I1–I4 for each of these instances, and that it has come to its end exactly once. */
   async checkEnded(instanceIds: readonly string[], end = "instance.completed"): Promise<void> {
     for (const id of instanceIds) {

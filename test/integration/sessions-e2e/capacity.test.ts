@@ -1,0 +1,49 @@
+/** At the cap: what is held is served, plain activities do not notice, and everybody's turn comes. */
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { Journal } from "../../support/journal.ts";
+import { LeaseLog } from "../../support/lease-log.ts";
+import { Stack } from "../../support/stack.ts";
+import { Streams } from "../../support/streams.ts";
+
+const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
+
+test("I14, S10: thirty sessions share six places; nobody has more than its cap and nobody starves", async () => {
+  using journal = new Journal();
+  const env = { ...journal.env, WORKER_MAX_SESSIONS: "3", WORKER_ACTIVITY_SLOTS: "5" };
+  await using stack = await Stack.start({ app, workers: 2, env });
+  await using leases = await LeaseLog.start(stack);
+  const streams = new Streams(stack);
+  const ids = Array.from({ length: 30 }, (_, i) => `cap-${i}`);
+  await Promise.all(ids.map((id) => stack.client.start("working", { calls: 3, ms: 50 }, { id })));
+  await journal.until("count", 10);
+  // While all places are taken.
+  const plain = await stack.client.start("steps", { n: 10, ms: 5 }, { id: "plain" });
+  expect(await plain.result({ timeout: "20s" })).toBe(10);
+  const done = journal.lines("shutdown").length;
+  const results = ids.map((id) => stack.client.result(id, { timeout: "50s" }));
+  for (const value of await Promise.all(results)) expect(value).toMatchObject({ seen: [1, 2, 3] });
+  console.info(`plain activities were done when ${done} of ${ids.length} sessions were`);
+  await streams.checkEnded(ids);
+  leases.checkOwners();
+  for (const [holder, most] of mostAtOnce(leases)) expect(most, holder).toBeLessThanOrEqual(3);
+  await streams.untilQuiet();
+});
+
+/** Leases each worker held at the same time, from the order of the lease stream. */
+function mostAtOnce({ holdings }: LeaseLog): Map<string, number> {
+  const most = new Map<string, number>();
+  for (const holder of new Set(holdings.map((one) => one.holder))) {
+    const own = holdings.filter((one) => one.holder === holder);
+    const changes = own.flatMap(({ fromSeq, end }) => [
+      { seq: fromSeq, by: 1 },
+      { seq: end?.seq ?? Number.POSITIVE_INFINITY, by: -1 },
+    ]);
+    let now = 0;
+    for (const { by } of changes.sort((a, b) => a.seq - b.seq)) {
+      now += by;
+      most.set(holder, Math.max(most.get(holder) ?? 0, now));
+    }
+  }
+  return most;
+}

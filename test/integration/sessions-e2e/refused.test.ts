@@ -1,0 +1,125 @@
+/** What cannot be had is refused in words: at once where it is wrong, after its time where nobody came. */
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Journal } from "../../support/journal.ts";
+import { Stack } from "../../support/stack.ts";
+import { Streams } from "../../support/streams.ts";
+
+const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
+const others = fileURLToPath(new URL("../../apps/held-others.ts", import.meta.url));
+
+const journal = new Journal();
+let stack: Stack;
+let streams: Streams;
+beforeAll(async () => {
+  stack = await Stack.start({
+    app,
+    env: { ...journal.env, WORKER_MAX_SESSIONS: "2", WORKER_RESOURCES: "vram=8" },
+  });
+  streams = new Streams(stack);
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  journal[Symbol.dispose]();
+});
+
+let serial = 0;
+const opens = async (input: Record<string, unknown>) => {
+  const handle = await stack.client.start("opens", input, { id: `opens-${++serial}` });
+  const outcome = await handle.result({ timeout: "30s" });
+  await streams.checkEnded([handle.instanceId]);
+  return outcome as { opened?: string; code: string; message: string; name: string };
+};
+
+describe("wrong where it is written", () => {
+  it.each([
+    ["config", { what: "speaker", config: { greeting: 7 } }, "invalid_config", /greeting/],
+    ["no config", { what: "speaker" }, "invalid_config", /speaker/],
+    ["id too long", { what: "counter", id: "x".repeat(129) }, "invalid_id", /1 to 128/],
+    ["id with a dot", { what: "counter", id: "a.b" }, "invalid_id", /1 to 128/],
+    ["lease of 1.5 s", { what: "counter", leaseTtl: "1500ms" }, "invalid_option", /leaseTtl/],
+    [
+      "contradicting clocks",
+      { what: "counter", creationTimeout: "30s", executionTimeout: "10s" },
+      "invalid_option",
+      /executionTimeout.*creationTimeout/,
+    ],
+    ["no attempt at all", { what: "counter", maxInitAttempts: 0 }, "invalid_option", /maxInitAttempts/],
+    ["half a retry", { what: "bare", recovery: { maxAutoRetries: 0.5 } }, "invalid_option", /maxAutoRetries/],
+    ["restore without it", { what: "counter", onLost: "restore" }, "invalid_option", /restore/],
+  ])("%s", async (_what, input, code, message) => {
+    expect(await opens(input)).toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  it("an id that belongs to another instance", async () => {
+    await stack.client.start("keeper", { id: "theirs" }, { id: "owner" });
+    await journal.until("count theirs");
+    expect(await opens({ what: "counter", id: "theirs" })).toMatchObject({
+      code: "session_id_taken",
+      message: expect.stringContaining("theirs"),
+    });
+    await stack.client.signal("owner", "end", "bye");
+    expect(await stack.client.result("owner", { timeout: "20s" })).toMatchObject({ word: "bye", last: 2 });
+  });
+});
+
+describe("nobody came in time, and why", () => {
+  const timeout = { name: "SessionCreationTimeout", code: "session_creation_timeout" };
+
+  it("no worker has the type; one that has it gets the next claim, and never one it does not know", async () => {
+    expect(await opens({ what: "unserved", creationTimeout: "1s" })).toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("no worker serves session type unserved"),
+    });
+    const newer = await stack.run("worker", { HOLDFAST_APP: others, LOG_LEVEL: "debug" });
+    expect(await opens({ what: "unserved" })).toHaveProperty("opened");
+    for (let i = 0; i < 6; i++) expect(await opens({ what: "counter" })).toHaveProperty("opened");
+    expect(newer.log()).toContain('"type":"unserved"');
+    expect(newer.log()).not.toContain('"type":"counter"');
+    expect(stack.of("worker")[0]?.log()).not.toContain('"type":"unserved"');
+    await newer.stop();
+  });
+
+  it("no worker has the tag", async () => {
+    expect(
+      await opens({ what: "counter", creationTimeout: "1s", placement: { tags: ["gpu"] } }),
+    ).toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("no worker with tag gpu"),
+    });
+  });
+
+  it("no worker has the resources", async () => {
+    const placement = { resources: { vram: 24 } };
+    expect(await opens({ what: "counter", creationTimeout: "1s", placement })).toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("no worker has 24 vram (8 at most)"),
+    });
+    expect(await opens({ what: "counter", placement: { resources: { vram: 8 } } })).toHaveProperty("opened");
+  });
+
+  it("no worker runs the build", async () => {
+    expect(
+      await opens({ what: "counter", creationTimeout: "1s", placement: { buildId: "v9" } }),
+    ).toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("v9"),
+    });
+  });
+
+  it("all workers are full", async () => {
+    for (const id of ["full-1", "full-2"]) {
+      await stack.client.start("keeper", {}, { id });
+      await journal.until(`count ${id}`);
+    }
+    expect(await opens({ what: "counter", creationTimeout: "1s" })).toMatchObject({
+      ...timeout,
+      message: expect.stringContaining("at capacity (2 of 2)"),
+    });
+    for (const id of ["full-1", "full-2"]) {
+      await stack.client.signal(id, "end", "room");
+      expect(await stack.client.result(id, { timeout: "20s" })).toMatchObject({ last: 2 });
+    }
+    await streams.untilQuiet();
+  });
+});
