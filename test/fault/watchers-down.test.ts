@@ -1,0 +1,94 @@
+/** F7, F12: the watchers die, sleep and come back; a loss is told once, however late. */
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Journal } from "../support/journal.ts";
+import { checkSessionEvents, LeaseLog } from "../support/lease-log.ts";
+import { Stack, until } from "../support/stack.ts";
+import { Streams } from "../support/streams.ts";
+
+const app = fileURLToPath(new URL("../apps/held.ts", import.meta.url));
+
+const journal = new Journal();
+let stack: Stack;
+let streams: Streams;
+let leases: LeaseLog;
+beforeAll(async () => {
+  const env = { ...journal.env, WATCHER_LEASE_TTL: "2s" };
+  stack = await Stack.start({ app, workers: 0, watchers: 0, env });
+  streams = new Streams(stack);
+  leases = await LeaseLog.start(stack);
+});
+afterAll(async () => {
+  await leases?.[Symbol.asyncDispose]();
+  await stack?.[Symbol.asyncDispose]();
+  journal[Symbol.dispose]();
+});
+
+/** Several instances with a call under way on one worker, which is killed. */
+async function loseAll(prefix: string): Promise<string[]> {
+  const ids = Array.from({ length: 5 }, (_, i) => `${prefix}${i}`);
+  const worker = await stack.run("worker");
+  for (const id of ids) await stack.client.start("interrupted", { ms: 60_000 }, { id });
+  for (const id of ids) await journal.until(`count ${id}`, 2);
+  worker.kill("SIGKILL");
+  return ids;
+}
+
+async function checkLost(ids: string[]): Promise<void> {
+  for (const id of ids) {
+    const { outcome } = await stack.client.result<{ outcome: unknown }>(id, { timeout: "30s" });
+    expect(outcome).toMatchObject({ code: "session_lost", reason: "expired" });
+    const kinds = await streams.kinds(id);
+    expect(kinds.filter((kind) => kind === "session.lost")).toHaveLength(1);
+    checkSessionEvents(await streams.history(id));
+  }
+  await streams.checkEnded(ids);
+  leases.checkOwners();
+}
+
+const toldBy = (log: string): number => log.split('"kind":"session.lost"').length - 1;
+
+it("both down during an expiry, then one returns: each loss is told once", async () => {
+  const before = await Promise.all([stack.run("watcher"), stack.run("watcher")]);
+  const ids = await (async () => {
+    const losing = loseAll("both");
+    for (const watcher of before) watcher.kill("SIGKILL");
+    return losing;
+  })();
+  await until("every lease has expired", () => {
+    const own = leases.holdings.filter(({ sessionId }) => sessionId.startsWith("both"));
+    return own.length === ids.length && own.every(({ end }) => end?.kind === "expired");
+  });
+  for (const id of ids) expect(await streams.kinds(id)).not.toContain("session.lost");
+  const returned = await stack.run("watcher");
+  await checkLost(ids);
+  expect(toldBy(returned.log())).toBe(ids.length);
+  await returned.stop();
+});
+
+it("the acting one sleeps, the other takes over, the first wakes: told once", async () => {
+  const first = await stack.run("watcher");
+  await until("the first acts", () => first.log().includes('"kind":"watcher.acting"'));
+  const second = await stack.run("watcher");
+  first.pause();
+  const ids = await loseAll("sleep");
+  await checkLost(ids);
+  expect(second.log()).toContain('"kind":"watcher.acting"');
+  first.resume();
+  await until("the first knows", () => /"kind":"lease.lost".*"key":"service.watcher"/.test(first.log()));
+  // The next loss is told by whoever acts now, and the sleeper's memory of the last ones does no harm.
+  await checkLost(await loseAll("after"));
+  await checkLost(ids);
+  expect(toldBy(first.log()) + toldBy(second.log())).toBe(2 * ids.length);
+});
+
+it("the acting one is killed while the other waits: it takes over", async () => {
+  const watchers = stack.of("watcher").filter((watcher) => !watcher.gone);
+  expect(watchers).toHaveLength(2);
+  const acting = watchers.find((watcher) => {
+    const log = watcher.log();
+    return log.lastIndexOf("watcher.acting") > log.lastIndexOf("watcher.standby");
+  });
+  acting?.kill("SIGKILL");
+  await checkLost(await loseAll("killed"));
+});
