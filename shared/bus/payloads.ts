@@ -86,8 +86,8 @@ export class Payloads {
   }
 
   #serialise(value: unknown): Serialised {
-    if (value === undefined || value === null) return { kind: "plain", json: null };
-    if (typeof value === "boolean") return { kind: "plain", json: value };
+    if (value === undefined || value === null || typeof value === "boolean")
+      return { kind: "plain", json: value };
     if (typeof value === "number") return { kind: "plain", json: Number.isFinite(value) ? value : null };
     const text = toText(value);
     // A character is at least one byte of UTF-8 and at most three: most need no counting.

@@ -79,7 +79,7 @@ export class ActivityRig {
     const nats = await startNats();
     const names = subjects();
     const bus = await connectBus({ url: nats.url, announce: () => undefined });
-    await ensureTopology(bus, names, { ...defaultTopology, historyShards: 1 });
+    await ensureTopology(bus, names, defaultTopology);
     const rig = new ActivityRig(nats, bus, names);
     await rig.#listen();
     return rig;

@@ -117,7 +117,10 @@ describe("what an activity returns and throws", () => {
       const failure = failureOf(await rig.report(`i-odd-${which}`));
       expect(failure).toMatchObject({ code: "not_serialisable", retryable: false });
     }
-    expect((await rig.report("i-odd-nothing")).result).toEqual({ kind: "completed", output: { json: null } });
+    expect((await rig.report("i-odd-nothing")).result).toEqual({
+      kind: "completed",
+      output: { json: undefined },
+    });
     const big = (await rig.report("i-odd-big")).result;
     expect(big).toMatchObject({ kind: "completed", output: { blob: { bytes: 400_002 } } });
   });

@@ -37,7 +37,9 @@ describe("payloads", () => {
     ]) {
       const wire = decode(Payload, encode(await payloads.wrap(value, "i1")));
       if (wire.kind !== "ok") throw new Error(wire.message);
-      expect(await payloads.unwrap(wire.value)).toEqual(JSON.parse(JSON.stringify(value) ?? "null"));
+      expect(await payloads.unwrap(wire.value)).toEqual(
+        value === undefined ? undefined : JSON.parse(JSON.stringify(value)),
+      );
     }
   });
 
