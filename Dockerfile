@@ -9,19 +9,22 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 ARG BASE_IMAGE=debian:bookworm-slim
 ARG CUDA_IMAGE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
 
+# `npm install --no-save` takes the versions and checksums of the lockfile as `npm ci` does, but does not insist on it
+# naming the build tools of platforms that are not ours.
 FROM ${NODE_IMAGE} AS lockfile
 WORKDIR /holdfast
+ENV NPM_CONFIG_UPDATE_NOTIFIER=false
 COPY package.json package-lock.json .npmrc ./
 
 # What runs: compiled services and the dashboard.
 FROM lockfile AS build
-RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
+RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts
 COPY . .
 RUN npm run build && find dist \( -name '*.d.ts' -o -name '*.map' \) -delete
 
 # What it needs, at the versions of the lockfile, without declarations, maps and texts.
 FROM lockfile AS dependencies
-RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --omit=dev \
+RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
   && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -delete
 
 # The optional peer becomes a dependency; the lockfile still says which version. Of its native code stays what this
@@ -31,7 +34,7 @@ RUN node -e 'const fs = require("fs"), p = JSON.parse(fs.readFileSync("package.j
     p.dependencies["@huggingface/transformers"] = p.devDependencies["@huggingface/transformers"]; \
     p.devDependencies = {}; delete p.peerDependencies; delete p.peerDependenciesMeta; \
     fs.writeFileSync("package.json", JSON.stringify(p));'
-RUN --mount=type=cache,target=/root/.npm npm install --ignore-scripts --omit=dev \
+RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
   && cd node_modules \
   && rm -rf onnxruntime-web/dist \
   && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -delete \
