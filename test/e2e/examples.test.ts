@@ -1,0 +1,255 @@
+/** Every example as its users run it: real services, a real model, and workers that are killed. */
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, createConnection } from "node:net";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LittleServer } from "../../examples/connection-pool/little-server.ts";
+import { loadMails } from "../../examples/mails/mails.ts";
+import type { HistoryEntry, StreamItem } from "../../shared/sdk/index.ts";
+import { Stack, until } from "../support/stack.ts";
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await Stack.start({
+    app: fileURLToPath(new URL("../../examples/app.ts", import.meta.url)),
+    workers: 2,
+  });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const kinds = async (id: string, kind: HistoryEntry["kind"]) =>
+  (await stack.client.history(id)).filter((event) => event.kind === kind);
+
+/** SIGKILL to whoever holds the session; another worker takes the place of the dead one. */
+async function killHolder(sessionId: string): Promise<void> {
+  const { record } = await stack.client.session(sessionId).describe();
+  const worker = (await stack.client.workers.list()).find(({ workerId }) => workerId === record.workerId);
+  const holder = stack.of("worker").find(({ pid }) => pid === worker?.pid);
+  if (!holder) throw new Error(`${record.workerId} is not one of ours`);
+  holder.kill("SIGKILL");
+  await holder.exited;
+  await stack.run("worker");
+}
+
+const result = <O>(id: string) => stack.client.get<O>(id).result({ timeout: "50s" });
+
+it("the basics are served beside the others", async () => {
+  const handle = await stack.client.start("hello", { name: "Ada" });
+  expect(await handle.result({ timeout: "30s" })).toBe("Hello, Ada!");
+});
+
+describe("classify", () => {
+  const mails = loadMails().slice(0, 60);
+  const documents = mails.map(({ text }) => text);
+  type Labelled = { labels: { label: string; score: number }[]; ms: number };
+
+  it("sorts documents through one session and says how far it is", async () => {
+    const { instanceId } = await stack.client.start("classify-documents", { documents });
+    const { labels, ms } = await result<Labelled>(instanceId);
+    expect(labels).toHaveLength(documents.length);
+    expect(ms).toBeGreaterThan(0);
+    const right = mails.filter(({ label }, i) => label === labels[i]?.label).length;
+    expect(right / mails.length).toBeGreaterThan(0.9);
+    expect((await stack.client.status(instanceId)).customStatus).toEqual({ done: 60, of: 60 });
+    expect(await kinds(instanceId, "session.activated")).toHaveLength(1);
+  });
+
+  it("gives the same answers with the model loaded each time", async () => {
+    const some = documents.slice(0, 3);
+    const { instanceId: cold } = await stack.client.start("classify-cold", { documents: some });
+    const { instanceId: warm } = await stack.client.start("classify-documents", { documents: some });
+    const [{ labels: each }, { labels: held }] = [await result<Labelled>(cold), await result<Labelled>(warm)];
+    expect(each.map(({ label }) => label)).toEqual(held.map(({ label }) => label));
+  });
+});
+
+describe("agent", () => {
+  const id = "chat";
+  const items: StreamItem[] = [];
+  const abort = new AbortController();
+  afterAll(() => abort.abort());
+  const told = (turns: number) =>
+    until(`turn ${turns} is over`, async () => {
+      const status = (await stack.client.status(id)).customStatus as Status | undefined;
+      return status?.turns === turns ? status : undefined;
+    });
+  const say = (text: string) => stack.client.signal(id, "say", text);
+  interface Status {
+    turns: number;
+    sessionId: string;
+    last: string;
+  }
+
+  it("streams what it says while it says it", async () => {
+    await stack.client.start("agent-conversation", { paceMs: 10 }, { id });
+    void (async () => {
+      for await (const item of stack.client.stream(id, { signal: abort.signal })) items.push(item);
+    })();
+    await say("Hello, my name is Ada");
+    const { last } = await told(1);
+    expect(last).toBe("Nice to meet you, Ada. I will keep that in mind.");
+    await until("all was read", () => items.length >= last.split(" ").length);
+    expect(items.map(({ chunk }) => chunk).join(" ")).toBe(last);
+    const [, second] = items;
+    const replayed: unknown[] = [];
+    for await (const { chunk } of stack.client.stream(id, { after: second?.offset, follow: false }))
+      replayed.push(chunk);
+    expect(replayed).toEqual(items.slice(2).map(({ chunk }) => chunk));
+  });
+
+  it("asks a real model what a text wants", async () => {
+    await say(
+      "CONGRATULATIONS!!! You have WON $1,000,000. Click here now for FREE money, limited offer, buy now!!!",
+    );
+    expect((await told(2)).last).toContain("advertisement");
+  });
+
+  it("remembers after its worker was killed", async () => {
+    const { sessionId } = await told(2);
+    await killHolder(sessionId);
+    await say("What is my name?");
+    expect((await told(3)).last).toBe("Your name is Ada.");
+    expect(await kinds(id, "session.lost")).toHaveLength(1);
+    expect((await kinds(id, "session.activated")).at(-1)).toMatchObject({ restored: true });
+  });
+
+  it("repeats a turn that was cut off, once and on the memory before it", async () => {
+    const { sessionId } = await told(3);
+    const before = items.at(-1)?.offset ?? 0;
+    await say(`Tell me ${"a lot ".repeat(100)}`);
+    await until("it has begun to speak", () => items.some(({ offset }) => offset > before));
+    await killHolder(sessionId);
+    await told(4);
+    const runs = new Set(items.filter(({ offset }) => offset > before).map(({ run }) => run));
+    expect(runs.size).toBe(2);
+  });
+
+  it("is stopped by an event to its session", async () => {
+    const { sessionId } = await told(4);
+    const before = items.at(-1)?.offset ?? 0;
+    await say(`Tell me ${"a lot ".repeat(1_500)}`);
+    await until("it has begun to speak", () => items.some(({ offset }) => offset > before));
+    await stack.client.session(sessionId).send("stop");
+    expect((await told(5)).last.split(" ").length).toBeLessThan(3_000);
+    await stack.client.signal(id, "say", { not: "a text" });
+    await say("bye");
+    const turns = await result<{ who: string; text: string }[]>(id);
+    expect(turns.map(({ who }) => who)).toEqual(Array.from({ length: 5 }, () => ["user", "agent"]).flat());
+    await expect(stack.client.session(sessionId).send("stop")).rejects.toMatchObject({
+      code: "session_unusable",
+    });
+  });
+});
+
+describe("file cache", () => {
+  const text = "all work and no play\n".repeat(20_000);
+  const gets: string[] = [];
+  const puts: { path: string; body: Buffer }[] = [];
+  /** Asked before a PUT is answered. */
+  let beforeAnswer: () => Promise<void> = async () => undefined;
+  let server: Server;
+  let at = "";
+  beforeAll(async () => {
+    server = createServer(async (request, response) => {
+      const path = request.url ?? "";
+      if (request.method === "GET") {
+        gets.push(path);
+        if (path !== "/missing") return response.end(text);
+        response.statusCode = 404;
+        return response.end();
+      }
+      const body = Buffer.concat(await request.toArray());
+      await beforeAnswer();
+      puts.push({ path, body });
+      return response.end();
+    }).listen(0, "127.0.0.1");
+    await until("it listens", () => server.listening);
+    at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const start = async (name: string) =>
+    (await stack.client.start("process-file", { source: `${at}/${name}`, target: `${at}/${name}.gz` }))
+      .instanceId;
+
+  it("downloads, compresses and uploads on one worker", async () => {
+    const id = await start("plain");
+    const { downloaded, uploaded } = await result<{ downloaded: number; uploaded: number }>(id);
+    expect(downloaded).toBe(text.length);
+    const delivered = puts.find(({ path }) => path === "/plain.gz")?.body ?? Buffer.of();
+    expect(delivered.byteLength).toBe(uploaded);
+    expect(gunzipSync(delivered).toString()).toBe(text);
+    expect(gets).toEqual(["/plain"]);
+  });
+
+  it("fetches the file again when the worker that had it is killed, and repeats only what was open", async () => {
+    let killed = false;
+    let sessionId = "";
+    beforeAnswer = async () => {
+      if (killed) return;
+      killed = true;
+      await killHolder(sessionId);
+    };
+    const id = "killed-upload";
+    sessionId = `${id}-s1`;
+    await stack.client.start("process-file", { source: `${at}/again`, target: `${at}/again.gz` }, { id });
+    await result(id);
+    beforeAnswer = async () => undefined;
+    expect(gets.filter((path) => path === "/again")).toHaveLength(2);
+    const delivered = puts.findLast(({ path }) => path === "/again.gz")?.body ?? Buffer.of();
+    expect(gunzipSync(delivered).toString()).toBe(text);
+    expect(await kinds(id, "session.lost")).toHaveLength(1);
+  });
+
+  it("fails with the reason where there is no such file", async () => {
+    await expect(result(await start("missing"))).rejects.toThrow(/missing answered 404/);
+  });
+});
+
+describe("connection pool", () => {
+  it("asks many questions over few connections, to a server of its own", async () => {
+    const { instanceId } = await stack.client.start("ask-many", { questions: 100, connections: 3 });
+    const { answers, connections } = await result<{ answers: string[]; connections: number }>(instanceId);
+    expect(answers).toHaveLength(100);
+    expect(answers[7]).toBe("QUESTION 7");
+    expect(connections).toBe(3);
+  });
+
+  it("opens its connections anew on another worker, and leaves none behind", async () => {
+    const little = await LittleServer.listen();
+    const { port } = little.facts;
+    try {
+      const id = "pool-killed";
+      const input = { questions: 3_000, connections: 4, server: { port } };
+      await stack.client.start("ask-many", input, { id });
+      await until("it asks", () => little.facts.questions > 0);
+      await killHolder(`${id}-s1`);
+      const { answers } = await result<{ answers: string[] }>(id);
+      expect(new Set(answers).size).toBe(3_000);
+      expect(little.facts.connections).toBe(8);
+      await until("all connections are closed", () => little.open === 0);
+    } finally {
+      await little.close();
+    }
+  });
+
+  it("cannot be had where nobody listens, and says so", async () => {
+    const little = await LittleServer.listen();
+    const { port } = little.facts;
+    await little.close();
+    await expect(refused(port)).resolves.toBe("ECONNREFUSED");
+    const { instanceId } = await stack.client.start("ask-many", { questions: 1, server: { port } });
+    await expect(result(instanceId)).rejects.toMatchObject({
+      code: "session_init_failed",
+      message: expect.stringContaining("ECONNREFUSED"),
+    });
+  });
+});
+
+const refused = (port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    createConnection(port, "127.0.0.1").once("error", (error: NodeJS.ErrnoException) => resolve(error.code));
+  });
