@@ -105,7 +105,8 @@ function lost(
   // S14: the owner had attached again by itself and died before it could say so. That attachment is spent.
   if (attachment === session.attachments + 1 && (phase.kind === "active" || phase.kind === "rebuilding")) {
     const spent = { ...session, attachments: attachment };
-    return facts(...lossFacts(state, spent, phase.on, report.reason, report.detail, now));
+    const on = { ...phase.on, attachment };
+    return facts(...lossFacts(state, spent, on, report.reason, report.detail, now));
   }
   if (attachment !== session.attachments) return ignored("fenced");
   switch (phase.kind) {

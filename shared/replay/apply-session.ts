@@ -140,6 +140,8 @@ function lost(
   if (session.phase.kind === "claimed" || session.phase.kind === "opening") session.initFailures++;
   for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
   // Whoever gave it up himself has let go; a timed-out holder may still be there and is told.
+  // An attachment nobody told of is spent all the same: its lease key is not used again.
+  if (event.on && event.on.attachment > session.attachments) session.attachments = event.on.attachment;
   const over = event.reason === "execution_timeout";
   const effects = over ? letSessionGo(state, session, event.reason) : [];
   session.phase = { kind: "lost", on: event.on, reason: event.reason, detail: event.detail };

@@ -63,8 +63,15 @@ function checkEpochs(events: readonly HistoryEvent[]): void {
   const begin = events.find((event) => event.kind === "instance.started");
   for (const session of [...(begin?.carried?.sessions ?? []), ...(begin?.granted ?? [])])
     if ("on" in session.phase) current.set(session.sessionId, session.phase.on?.epoch);
+  const requested = new Set<string>();
   for (const event of events) {
     switch (event.kind) {
+      case "session.requested": {
+        const key = `${event.sessionId}.${event.attachment}`;
+        expect(requested.has(key), `lease key ${key} is used once`).toBe(false);
+        requested.add(key);
+        break;
+      }
       case "session.activated": {
         const { sessionId, on } = event;
         expect(on.epoch, "epochs grow").toBeGreaterThan(highest.get(sessionId) ?? 0);

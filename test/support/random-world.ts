@@ -234,6 +234,7 @@ export class RandomWorld {
         return [
           () => lost(sessionId, on, reasons[this.#choose(3)]),
           () => parked(sessionId, on),
+          () => lost(sessionId, { attachment: attachments + 1 }),
           () => checkpointed(sessionId, on, this.#next),
           () => activated(sessionId, held(attachments + 1, ++this.#epoch, on.workerId), { warm: true }),
         ];

@@ -365,6 +365,30 @@ scenario("one that is not warm has no business coming back", uses({}), async (be
   expect((await bench.turn(activated("s", held(2)))).verdicts).toEqual(["fenced"]);
 });
 
+const opensTwice = {
+  chat,
+  pause,
+  uses: defineOrchestration("uses", {
+    async run(ctx) {
+      const first = await ctx.openSession(chat, { id: "s" });
+      await first.say("hello").catch(() => undefined);
+      return (await ctx.openSession(chat, { id: "s" })).info.attachment;
+    },
+  }),
+};
+
+scenario("an attachment that died before it could tell of itself is spent", opensTwice, async (bench) => {
+  await active(bench);
+  const { verdicts, effects } = await bench.turn(lost("s", { attachment: 2 }), lost("s", { attachment: 2 }));
+  expect(verdicts[0]).toBe("facts");
+  expect(effects).toContainEqual(expect.objectContaining({ kind: "claim", attachment: 3 }));
+  expect((await bench.turn(lost("s", { attachment: 2 }))).verdicts, "not the loss of the next").toEqual([
+    "fenced",
+  ]);
+  await bench.turn(activated("s", held(3)));
+  expect(bench.output).toBe(3);
+});
+
 const limited = uses({ executionTimeout: "1m", onLost: "reclaim" });
 
 scenario(
