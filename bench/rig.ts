@@ -33,6 +33,8 @@ export class Rig {
   readonly #folder: string;
   readonly #env: Record<string, string>;
   readonly #services: ServiceProcess[] = [];
+  readonly #byNode = new Map<string, ServiceProcess>();
+  #started = 0;
   static readonly #open = new Set<Rig>();
 
   private constructor(folder: string, nats: EmbeddedNats, client: Client, spec: RigSpec) {
@@ -92,9 +94,20 @@ export class Rig {
   }
 
   async startWorker(env: Record<string, string> = {}, execArgv: string[] = []): Promise<ServiceProcess> {
-    const worker = await this.startService("worker", env, execArgv);
+    const nodeId = `bench-${this.#started++}`;
+    const worker = await this.startService("worker", { WORKER_NODE_ID: nodeId, ...env }, execArgv);
     this.workers.push(worker);
+    this.#byNode.set(nodeId, worker);
     return worker;
+  }
+
+  /** SIGKILL to the worker of that id, which begins with its node's. */
+  async killWorker(workerId: string): Promise<void> {
+    const nodeId = [...this.#byNode.keys()].find((id) => workerId.startsWith(`${id}-`));
+    const worker = this.#byNode.get(nodeId ?? "");
+    if (!worker || nodeId === undefined) throw new Error(`there is no worker ${workerId}`);
+    this.#byNode.delete(nodeId);
+    await worker.end("SIGKILL");
   }
 
   async startService(

@@ -23,7 +23,7 @@ export interface Bench {
 export interface Workload {
   readonly name: string;
   readonly what: string;
-  /** Run with both history layouts unless one is asked for. */
-  readonly bothLayouts: boolean;
+  /** Where the history layout makes no difference, one is enough. */
+  readonly layouts: "both" | "both-unless-quick" | "one";
   run(bench: Bench): Promise<void>;
 }

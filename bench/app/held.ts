@@ -58,12 +58,12 @@ export const loseSession = defineOrchestration("lose-session", {
   },
 });
 
-/** `{n}` → opens n sessions at once and keeps them until told to go. */
+/** `{n}` → opens n sessions at once on the worker meant for it and keeps them until told to go. */
 export const keepSessions = defineOrchestration("keep-sessions", {
   async run(ctx, { n }: { n: number }): Promise<void> {
-    await Promise.all(
-      Array.from({ length: n }, () => ctx.openSession(held, { creationTimeout: "5m", idleTimeout: 0 })),
-    );
+    const placement = { tags: ["keeper"] };
+    const options = { creationTimeout: "5m", idleTimeout: 0, placement } as const;
+    await Promise.all(Array.from({ length: n }, () => ctx.openSession(held, options)));
     ctx.setStatus("open");
     await ctx.waitForSignal("go");
   },

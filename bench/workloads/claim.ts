@@ -9,7 +9,7 @@ import type { Workload } from "../workload.ts";
 export const claim: Workload = {
   name: "claim",
   what: "opening a session until it is active",
-  bothLayouts: false,
+  layouts: "one",
   async run(bench) {
     const { client } = await bench.sessionRig();
     const floor = await bench.sessionFloor();

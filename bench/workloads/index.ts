@@ -13,19 +13,22 @@ import { w6 } from "./w6-inference.ts";
 import { w7 } from "./w7-replay.ts";
 import { warm } from "./warm.ts";
 
-/** In the order they run. W3 comes after those who share its server: it leaves a thousand streams behind. */
+/**
+ * In the order they run. W3 comes after those who share its server: it leaves a thousand streams behind. So does loss:
+ * it kills workers.
+ */
 export const workloads: readonly Workload[] = [
   w1,
   w2,
   w5,
   w7,
   w3,
+  growth,
+  memory,
   warm,
   claim,
   w4,
+  renewal,
   loss,
   w6,
-  renewal,
-  growth,
-  memory,
 ];

@@ -19,7 +19,7 @@ interface Memory {
 export const memory: Workload = {
   name: "memory",
   what: "an idle orchestrator, and what each waiting instance adds",
-  bothLayouts: false,
+  layouts: "one",
   async run(bench) {
     const instances = bench.size(10_000, 1000);
     const rig = await Rig.start(bench.options, {

@@ -7,7 +7,7 @@ import type { Workload } from "../workload.ts";
 export const w1: Workload = {
   name: "W1",
   what: "one instance, activities in sequence: time per step",
-  bothLayouts: true,
+  layouts: "both",
   async run(bench) {
     const rig = await bench.rig();
     const floor = await bench.floor();
@@ -23,8 +23,8 @@ export const w1: Workload = {
       const run = await floor.run({ instances: 1, inFlight: 1, steps, width: 1 });
       return intervals(run.stamps[0] ?? []);
     };
-    await floorSteps(n);
-    await engineSteps(n);
+    await floorSteps(bench.size(1000, 500));
+    await engineSteps(bench.size(1000, 500));
     const engineMs: number[] = [];
     const floorMs: number[] = [];
     for (let round = 0; round < rounds; round++) {

@@ -6,7 +6,7 @@ import type { Workload } from "../workload.ts";
 export const w2: Workload = {
   name: "W2",
   what: "one instance, 1 000 activities in parallel: steps per second",
-  bothLayouts: true,
+  layouts: "both-unless-quick",
   async run(bench) {
     const { client } = await bench.rig();
     const floor = await bench.floor();

@@ -12,7 +12,7 @@ const width = 64;
 export const w3: Workload = {
   name: "W3",
   what: "instances of 3 activities, 64 in flight: instances and steps per second",
-  bothLayouts: true,
+  layouts: "both",
   async run(bench) {
     const rig = await bench.rig();
     const floor = await bench.floor();

@@ -8,7 +8,7 @@ import type { Workload } from "../workload.ts";
 export const w4: Workload = {
   name: "W4",
   what: "200 sessions of 20 calls over 2 workers: calls per second",
-  bothLayouts: false,
+  layouts: "one",
   async run(bench) {
     const { client } = await bench.sessionRig();
     const floor = await bench.sessionFloor();

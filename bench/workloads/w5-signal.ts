@@ -12,7 +12,7 @@ import type { Workload } from "../workload.ts";
 export const w5: Workload = {
   name: "W5",
   what: "signal to continuation, one at a time",
-  bothLayouts: true,
+  layouts: "both-unless-quick",
   async run(bench) {
     const { client } = await bench.rig();
     const floor = await bench.floor();

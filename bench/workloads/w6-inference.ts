@@ -9,6 +9,8 @@ import type { Bench, Workload } from "../workload.ts";
 interface Way extends InferInput {
   variant: string;
   what: string;
+  /** Also in quick mode. */
+  quick: boolean;
 }
 
 const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
@@ -17,7 +19,7 @@ const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
 export const w6: Workload = {
   name: "W6",
   what: "inference: texts per second in every way, beside the bare model",
-  bothLayouts: false,
+  layouts: "one",
   async run(bench) {
     const bare = await BareModel.start();
     const rig = await Rig.start(bench.options, {
@@ -29,7 +31,8 @@ export const w6: Workload = {
     });
     try {
       const warmCallMs = await warmCall(rig);
-      for (const way of waysOf(bench.size(2000, 150), bench.size(60, 6))) {
+      const ways = waysOf(bench.size(2000, 100), bench.size(60, 3));
+      for (const way of ways.filter(({ quick }) => quick || !bench.options.quick)) {
         await measure(bench, rig, way, bare, warmCallMs).catch((error: unknown) => {
           throw new Error(`${way.variant}, ${way.what}: ${String(error)}`);
         });
@@ -42,12 +45,40 @@ export const w6: Workload = {
 };
 
 const waysOf = (count: number, coldCount: number): Way[] => [
-  { variant: "a", what: "model loaded per call", way: "cold", texts: coldCount, width: 1 },
-  { variant: "b", what: "one warm session, in sequence", way: "one-by-one", texts: count, width: 1 },
-  { variant: "c", what: "64 at a time, no batching", way: "one-by-one", texts: count, width: 64 },
-  { variant: "d", what: "64 at a time, batched", way: "batched", texts: count, width: 64 },
-  { variant: "d-thread", what: "the same in a thread", way: "batched-thread", texts: count, width: 64 },
-  { variant: "e", what: "64 at a time, pool over 2 workers", way: "pooled", texts: count, width: 64 },
+  { variant: "a", what: "model loaded per call", way: "cold", texts: coldCount, width: 1, quick: true },
+  {
+    variant: "b",
+    what: "one warm session, in sequence",
+    way: "one-by-one",
+    texts: count,
+    width: 1,
+    quick: true,
+  },
+  {
+    variant: "c",
+    what: "64 at a time, no batching",
+    way: "one-by-one",
+    texts: count,
+    width: 64,
+    quick: false,
+  },
+  { variant: "d", what: "64 at a time, batched", way: "batched", texts: count, width: 64, quick: true },
+  {
+    variant: "d-thread",
+    what: "the same in a thread",
+    way: "batched-thread",
+    texts: count,
+    width: 64,
+    quick: false,
+  },
+  {
+    variant: "e",
+    what: "64 at a time, pool over 2 workers",
+    way: "pooled",
+    texts: count,
+    width: 64,
+    quick: true,
+  },
 ];
 
 /** The bare model runs right before each, so that what else the machine does hits both alike. */
@@ -58,7 +89,7 @@ async function measure(
   bare: BareModel,
   warmCallMs: number,
 ): Promise<void> {
-  const bareMs = await bare.perTextMs(bench.size(500, 80), width > 1);
+  const bareMs = await bare.perTextMs(bench.size(500, 60), width > 1);
   for (const worker of rig.workers) await worker.ask("loop");
   const handle = await rig.client.start("infer", { way, texts, width });
   const perTextMs = ((await handle.result({ timeout: bench.size(600_000, 40_000) })) as number) / texts;

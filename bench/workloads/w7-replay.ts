@@ -10,10 +10,13 @@ import type { Workload } from "../workload.ts";
 export const w7: Workload = {
   name: "W7",
   what: "replay of a history of 10 000 events: events per second",
-  bothLayouts: true,
+  layouts: "both-unless-quick",
   async run(bench) {
     const rig = await bench.rig();
-    const handle = await rig.client.start("long-history", { n: 5000, width: bench.size(1, 25) });
+    const handle = await rig.client.start("long-history", {
+      n: bench.size(5000, 1000),
+      width: bench.size(1, 10),
+    });
     await untilStatus(rig.client, handle, "long");
     const child = fork(fileURLToPath(new URL("../replay/replay.ts", import.meta.url)), [
       rig.nats.url,

@@ -6,7 +6,7 @@ import type { Workload } from "../workload.ts";
 export const warm: Workload = {
   name: "warm",
   what: "a call on an open session against a plain remote activity, in sequence",
-  bothLayouts: false,
+  layouts: "one",
   async run(bench) {
     const { client } = await bench.sessionRig();
     const n = bench.size(500, 200);
