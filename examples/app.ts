@@ -1,3 +1,7 @@
 /** Every example in one application: what `npm start` serves. */
+
+export * from "./agent/app.ts";
 export * from "./basics/app.ts";
 export * from "./classify/app.ts";
+export * from "./connection-pool/app.ts";
+export * from "./file-cache/app.ts";
