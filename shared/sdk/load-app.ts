@@ -1,10 +1,10 @@
 /** Loads a user's application module, TypeScript or JavaScript, from anywhere on the disk. */
 import { existsSync, statSync } from "node:fs";
-import { register } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type App, collectApp } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
+import { registerOwnModules } from "./own-modules.ts";
 
 const entryNames = ["app.ts", "app.mts", "app.js", "app.mjs", "index.ts", "index.js"];
 
@@ -84,8 +84,7 @@ async function prepareLoader(file: string): Promise<void> {
       "holdfast/inference": ownModule("../inference/index"),
       "holdfast/schemas": ownModule("../../schemas/index"),
     };
-    const data = { own, home: import.meta.url };
-    register(`data:text/javascript,${encodeURIComponent(resolveHook)}`, { data });
+    registerOwnModules({ own, home: import.meta.url });
     prepared = { ...prepared, own: true };
   }
 }
@@ -95,23 +94,3 @@ function ownModule(path: string): string {
   const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? "ts" : "js";
   return new URL(`./${path}.${extension}`, import.meta.url).href;
 }
-
-// Runs on Node's loader thread, which has no TypeScript, hence text. An application mounted from anywhere finds what we
-// bring along (zod, models) unless it has its own. A folder without package.json counts as CommonJS; TypeScript there is
-// written as modules all the same.
-const resolveHook = `
-let own, home;
-export const initialize = (data) => { ({ own, home } = data); };
-export async function resolve(specifier, context, next) {
-  const found = await locate(own[specifier] ?? specifier, context, next);
-  const typescript = /^file:.*\\.tsx?($|\\?)/.test(found.url) && !found.url.includes("/node_modules/");
-  return typescript && found.format === "commonjs" ? { ...found, format: "module" } : found;
-}
-async function locate(specifier, context, next) {
-  try {
-    return await next(specifier, context);
-  } catch (error) {
-    if (error.code !== "ERR_MODULE_NOT_FOUND" || !/^[a-z@]/i.test(specifier) || specifier.includes(":")) throw error;
-    return await next(specifier, { ...context, parentURL: home }).catch(() => { throw error; });
-  }
-}`;

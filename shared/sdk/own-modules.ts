@@ -1,0 +1,83 @@
+/**
+ * Hooks into Node's resolution of an application's imports. An application mounted from anywhere finds what we bring along
+ * (this package, zod, models) unless it has its own. A folder without package.json counts as CommonJS; TypeScript there
+ * is written as modules all the same.
+ *
+ * Twice, because a hook on the loader's own thread (all that Node 20 has) is asked after those on the main thread, and
+ * where the latter exist the TypeScript compiler uses them: it would have decided already.
+ */
+import * as nodeModule from "node:module";
+
+export interface OwnModules {
+  /** Import name → address. */
+  own: Readonly<Record<string, string>>;
+  /** Where else to look for packages: as if imported from here. */
+  home: string;
+}
+
+interface Resolved {
+  url: string;
+  format?: string | null | undefined;
+}
+interface Context {
+  parentURL?: string | undefined;
+}
+type Next = (specifier: string, context: Context) => Resolved;
+type RegisterHooks = (hooks: {
+  resolve(specifier: string, context: Context, next: Next): Resolved;
+}) => unknown;
+
+export function registerOwnModules(modules: OwnModules): void {
+  const registerHooks = "registerHooks" in nodeModule ? nodeModule.registerHooks : undefined;
+  if (typeof registerHooks === "function") {
+    const resolve = (specifier: string, context: Context, next: Next) =>
+      asModule(locate(modules, specifier, context, next));
+    (registerHooks as RegisterHooks)({ resolve });
+  } else {
+    const source = `data:text/javascript,${encodeURIComponent(threadHook)}`;
+    nodeModule.register(source, { data: modules });
+  }
+}
+
+function locate({ own, home }: OwnModules, specifier: string, context: Context, next: Next): Resolved {
+  const wanted = own[specifier] ?? specifier;
+  try {
+    return next(wanted, context);
+  } catch (error) {
+    if (!isMissing(error) || !/^[a-z@]/i.test(wanted) || wanted.includes(":")) throw error;
+    try {
+      return next(wanted, { ...context, parentURL: home });
+    } catch {
+      throw error; // the user looked for it in his place, not in ours
+    }
+  }
+}
+
+/** The two ways Node says so, for imports and for what it takes for CommonJS. */
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND");
+
+function asModule(found: Resolved): Resolved {
+  const typescript = /^file:.*\.tsx?($|\?)/.test(found.url) && !found.url.includes("/node_modules/");
+  return typescript && found.format === "commonjs" ? { ...found, format: "module" } : found;
+}
+
+/** The same for the loader's thread, which has no TypeScript, hence text. */
+const threadHook = `
+let own, home;
+export const initialize = (data) => { ({ own, home } = data); };
+export async function resolve(specifier, context, next) {
+  const found = await locate(own[specifier] ?? specifier, context, next);
+  const typescript = /^file:.*\\.tsx?($|\\?)/.test(found.url) && !found.url.includes("/node_modules/");
+  return typescript && found.format === "commonjs" ? { ...found, format: "module" } : found;
+}
+async function locate(specifier, context, next) {
+  try {
+    return await next(specifier, context);
+  } catch (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND" || !/^[a-z@]/i.test(specifier) || specifier.includes(":")) throw error;
+    return await next(specifier, { ...context, parentURL: home }).catch(() => { throw error; });
+  }
+}`;
