@@ -19,6 +19,15 @@ const maxText = 8192;
 const codePattern = /^[A-Za-z0-9_.:-]{1,128}$/;
 
 export function toFailure(thrown: unknown, depth = 0): Failure {
+  try {
+    return read(thrown, depth);
+  } catch {
+    // Getters and proxies may throw: even asking what is wrong can go wrong.
+    return { code: "thrown_value", message: "threw a value that cannot be read", retryable: true };
+  }
+}
+
+function read(thrown: unknown, depth: number): Failure {
   if (!(thrown instanceof Error)) {
     return { code: "thrown_value", message: `threw ${describe(thrown)}`, retryable: true };
   }

@@ -53,5 +53,10 @@ export class Fault extends Error {
   }
 }
 
-export const isFault = (error: unknown, kind?: FaultKind): error is Fault =>
-  error instanceof Fault && (kind === undefined || error.kind === kind);
+export function isFault(error: unknown, kind?: FaultKind): error is Fault {
+  try {
+    return error instanceof Fault && (kind === undefined || error.kind === kind);
+  } catch {
+    return false; // a proxy that throws when asked: certainly none of ours
+  }
+}

@@ -107,8 +107,13 @@ export class SessionUnusable extends HoldfastError {
   override name = "SessionUnusable";
 }
 
-const hasCode = (error: unknown, code: string): boolean =>
-  typeof error === "object" && error !== null && "code" in error && error.code === code;
+function hasCode(error: unknown, code: string): boolean {
+  try {
+    return typeof error === "object" && error !== null && "code" in error && error.code === code;
+  } catch {
+    return false; // a getter or a proxy that throws: certainly none of ours
+  }
+}
 
 export const isSessionLost = (error: unknown): error is SessionLostError => hasCode(error, "session_lost");
 export const isCancelled = (error: unknown): error is CancelledError => hasCode(error, "cancelled");

@@ -4,7 +4,7 @@
  */
 import { bareSessionType, type Failure } from "../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
-import { Fault, fromFailure, toFailure } from "../../../shared/errors/index.ts";
+import { Fault, fromFailure, isFault, toFailure } from "../../../shared/errors/index.ts";
 import { Contexts } from "./contexts.ts";
 import { EventQueue } from "./event-queue.ts";
 import { LazyAbort } from "./lazy-abort.ts";
@@ -222,5 +222,5 @@ function itemOf(make: () => unknown): Item {
 
 function failureOf(error: unknown): Failure {
   const failure = toFailure(error);
-  return error instanceof Fault ? { ...failure, retryable: error.kind === "transient" } : failure;
+  return isFault(error) ? { ...failure, retryable: error.kind === "transient" } : failure;
 }
