@@ -34,15 +34,21 @@ import { outside } from "./turn-window.ts";
 export class Context implements OrchestrationContext {
   readonly runner: Runner;
   readonly scopeOf: Scope;
-  readonly log: WorkLog;
+  #log: WorkLog | undefined;
 
   constructor(runner: Runner, scope: Scope) {
     this.runner = runner;
     this.scopeOf = scope;
+  }
+
+  /** Silent while replaying. Whoever writes it sees the real time and may use what orchestration code may not. */
+  get log(): WorkLog {
+    const { runner } = this;
     const say = (level: keyof WorkLog) => (message: string, fields?: Record<string, unknown>) => {
-      if (!runner.replaying) runner.log(level, message, fields);
+      if (!runner.replaying) outside(() => runner.log(level, message, fields));
     };
-    this.log = { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
+    this.#log ??= { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
+    return this.#log;
   }
 
   get instanceId(): string {

@@ -5,14 +5,16 @@ export class Scope {
   readonly shielded: boolean;
   /** Made when somebody asks for the signal: most scopes are never asked. */
   #abort: AbortController | undefined;
-  readonly #children = new Set<Scope>();
-  readonly #members = new Set<() => void>();
+  /** Made when needed, as the signal: every waiting instance has a scope. */
+  #children: Set<Scope> | undefined;
+  #members: Set<() => void> | undefined;
   #cancelled: { reason: string | undefined } | undefined;
 
   constructor(parent: Scope | undefined, shielded: boolean) {
     this.parent = parent;
     this.shielded = shielded;
     if (!parent) return;
+    parent.#children ??= new Set();
     parent.#children.add(this);
     if (parent.#cancelled && !shielded) this.#cancelled = parent.#cancelled;
   }
@@ -33,9 +35,10 @@ export class Scope {
 
   /** Runs `onCancel` when the scope is cancelled. Returns how to leave it. */
   join(onCancel: () => void): () => void {
+    this.#members ??= new Set();
     this.#members.add(onCancel);
     return () => {
-      this.#members.delete(onCancel);
+      this.#members?.delete(onCancel);
     };
   }
 
@@ -43,7 +46,7 @@ export class Scope {
     if (this.#cancelled) return;
     this.#cancelled = { reason };
     this.#abort?.abort(reason);
-    for (const member of [...this.#members]) member();
-    for (const child of this.#children) if (!child.shielded) child.cancel(reason);
+    for (const member of [...(this.#members ?? [])]) member();
+    for (const child of this.#children ?? []) if (!child.shielded) child.cancel(reason);
   }
 }

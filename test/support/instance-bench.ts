@@ -55,7 +55,7 @@ export class Bench {
   readonly commits: Commit[] = [];
   /** What left the process after each commit, in order. */
   readonly published: { execution: number; effects: Effect[] }[] = [];
-  readonly logs: { level: string; message: string }[] = [];
+  readonly logs: { level: string; message: string; at: number }[] = [];
   readonly blobs = new Map<string, unknown>();
   instance: Instance;
   now = 1_000_000;
@@ -216,7 +216,11 @@ export class Bench {
         fetch: async (payload) => ("blob" in payload ? this.blobs.get(payload.blob.key) : payload.json),
       },
       placement: { whyUnclaimed: () => whyUnclaimed },
-      log: (_instanceId, level, message) => this.logs.push({ level, message }),
+      log: (_instanceId, level, message) => {
+        // A sink may do what code may not, and sees the real time.
+        clearTimeout(setTimeout(() => undefined, 0));
+        this.logs.push({ level, message, at: Date.now() });
+      },
     };
   }
 

@@ -109,7 +109,7 @@ scenario("an id may be opened again after it was closed, in the same turn too", 
   ]);
   await bench.turn(activated("s", held(1)));
   await bench.turn(completed(bench.task("work"), "x", { epoch: 10 }));
-  expect(bench.output).toEqual(["opening", "x"]);
+  expect(bench.output).toEqual(["parked", "x"]);
 });
 
 const reopensLost = flow(async (ctx) => {
