@@ -1,9 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
-
-const PackageFile = z.object({ name: z.literal("holdfast"), version: z.string() });
 
 /** This package's folder: above us both in the sources and in dist. */
 export const packageDir = (): string => findPackage(dirname(fileURLToPath(import.meta.url))).dir;
@@ -11,11 +8,18 @@ export const packageDir = (): string => findPackage(dirname(fileURLToPath(import
 export const packageVersion = (): string => findPackage(packageDir()).version;
 
 function findPackage(from: string): { dir: string; version: string } {
-  const parsed = PackageFile.safeParse(readPackage(from));
-  if (parsed.success) return { dir: from, version: parsed.data.version };
+  const version = versionIn(readPackage(from));
+  if (version !== undefined) return { dir: from, version };
   const parent = dirname(from);
   if (parent === from) throw new Error("holdfast's own package.json was not found");
   return findPackage(parent);
+}
+
+/** Checked by hand: the command line should not load a schema library to say its version. */
+function versionIn(file: unknown): string | undefined {
+  if (typeof file !== "object" || file === null || !("name" in file) || !("version" in file))
+    return undefined;
+  return file.name === "holdfast" && typeof file.version === "string" ? file.version : undefined;
 }
 
 function readPackage(dir: string): unknown {

@@ -1,13 +1,12 @@
 /** What all commands that talk to a running installation have in common. */
 import { Command } from "commander";
-import { type Bus, connectBus, type Subjects, subjects } from "../../shared/bus/index.ts";
-import { silent } from "../../shared/runtime/index.ts";
-import { Client } from "../../shared/sdk/index.ts";
+import type { Bus, Subjects } from "../../shared/bus/index.ts";
+import type { Client } from "../../shared/sdk/index.ts";
 import type { EngineConfig, Environment } from "../config.ts";
-import { connectionSettings } from "../run-service.ts";
 import type { ExitCode } from "./exit-codes.ts";
-import { cliConfig, type NatsChoice } from "./find-nats.ts";
-import { Output, type Streams } from "./output.ts";
+import type { NatsChoice } from "./find-nats.ts";
+import { type Format, Output, type Streams } from "./output.ts";
+import { paintFor } from "./paint.ts";
 
 /** What a run of the command line is given, and where it leaves its verdict. */
 export interface Cli extends Streams {
@@ -15,40 +14,58 @@ export interface Cli extends Streams {
   exitCode: ExitCode;
 }
 
-export interface ClientOptions extends NatsChoice {
+export interface FormatOptions {
   json?: boolean;
+  jsonl?: boolean;
+  verbose?: boolean;
 }
+
+export interface ClientOptions extends NatsChoice, FormatOptions {}
 
 export interface Session {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly client: Client;
   readonly config: EngineConfig;
+  readonly dashboard: string | undefined;
   readonly out: Output;
 }
 
-export const clientCommand = (name: string, description: string): Command =>
-  new Command(name)
-    .description(description)
+export const withFormat = (command: Command): Command =>
+  command
     .option("--json", "one line of JSON instead of text")
+    .option("--jsonl", "JSON, a line for each item")
+    .option("-v, --verbose", "say on stderr how it is done");
+
+/** Which server: the same options everywhere. */
+export const withServer = (command: Command): Command =>
+  command
     .option("--nats-url <url>", "NATS server (NATS_URL; else the `holdfast dev` of this folder)")
+    .option("--context <name>", "a saved context (`holdfast context`)")
     .option("--prefix <prefix>", "prefix of the installation (HOLDFAST_PREFIX)")
     .option("--data-dir <folder>", "data folder of the `holdfast dev` to talk to (.holdfast)");
 
-/** Connects, acts, closes; the connection never outlives the command. */
+export const clientCommand = (name: string, description: string): Command =>
+  withServer(withFormat(new Command(name).description(description)));
+
+export function outputOf(cli: Cli, options: FormatOptions): Output {
+  const format: Format = options.jsonl ? "jsonl" : options.json ? "json" : "text";
+  const paint = paintFor(cli.env, cli.stdout);
+  return new Output(cli, format, { paint, verbose: options.verbose === true });
+}
+
+/** Connects, acts, closes; the connection never outlives the command. What it needs is loaded only now. */
 export async function withClient(
   cli: Cli,
   options: ClientOptions,
   act: (session: Session) => Promise<ExitCode | undefined>,
 ): Promise<void> {
-  const config = cliConfig(options, cli.env);
-  const names = subjects(config.prefix);
-  const bus = await connectBus({ ...connectionSettings(config, names, "holdfast-cli"), announce: silent });
+  const { openSession } = await import("./open-session.ts");
+  const session = await openSession(cli, options);
   try {
-    const client = new Client({ bus, names });
-    const code = await act({ bus, names, client, config, out: new Output(cli, options.json === true) });
+    const code = await act(session);
     if (code !== undefined) cli.exitCode = code;
   } finally {
-    await bus.close();
+    await session.bus.close();
   }
 }

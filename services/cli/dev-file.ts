@@ -3,8 +3,6 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 
-export const defaultDataDir = ".holdfast";
-
 const DevFile = z.object({
   pid: z.int().positive(),
   natsUrl: z.string(),

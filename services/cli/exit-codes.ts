@@ -1,34 +1,47 @@
-/** What the shell is told. Documented in the README of this folder and in `holdfast --help`. */
+/** What the shell is told. Documented in docs/cli.md and in `holdfast --help`, from this table. */
 import { HoldfastError, isFault } from "../../shared/errors/index.ts";
 
 export const exitCodes = {
   ok: 0,
-  /** The orchestration did not complete, or the engine refused what was asked. */
   failed: 1,
-  /** Wrong arguments, settings or input. */
   usage: 2,
   notFound: 3,
   timeout: 4,
-  /** No NATS server, or not one that can be used. */
   connection: 5,
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  ok: "done",
+  failed:
+    "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, or you said no",
+  usage: "wrong arguments, settings or input, or a confirmation nobody could give",
+  notFound: "there is no such instance, session, worker, dead letter or context",
+  timeout: "not in time",
+  connection: "no usable NATS server",
+  interrupted: "interrupted",
+};
 
 const byCode: Readonly<Record<string, ExitCode>> = {
   instance_not_found: exitCodes.notFound,
   session_not_found: exitCodes.notFound,
   worker_not_found: exitCodes.notFound,
+  dead_letter_not_found: exitCodes.notFound,
+  context_not_found: exitCodes.notFound,
   result_timeout: exitCodes.timeout,
   invalid_id: exitCodes.usage,
   invalid_input: exitCodes.usage,
   invalid_duration: exitCodes.usage,
   payload_too_large: exitCodes.usage,
   not_serialisable: exitCodes.usage,
+  value_missing: exitCodes.usage,
   outcome_unknown: exitCodes.connection,
   no_stream: exitCodes.connection,
   jetstream_disabled: exitCodes.connection,
   bus_closed: exitCodes.connection,
+  interrupted: exitCodes.interrupted,
 };
 
 export function exitCodeOf(error: unknown): ExitCode {
@@ -36,9 +49,11 @@ export function exitCodeOf(error: unknown): ExitCode {
   const known = byCode[error.code];
   if (known !== undefined) return known;
   if (error.code.startsWith("nats_")) return exitCodes.connection;
-  return isFault(error, "config") ? exitCodes.usage : exitCodes.failed;
+  return isFault(error, "config") || isFault(error.cause, "config") ? exitCodes.usage : exitCodes.failed;
 }
 
+const names = Object.keys(exitCodes) as (keyof typeof exitCodes)[];
+
 export const exitCodesHelp = `
-Exit codes: 0 done, 1 the orchestration did not complete or the engine refused, 2 wrong arguments, settings or input,
-3 not found, 4 not in time, 5 no usable NATS server.`;
+Exit codes:
+${names.map((name) => `  ${String(exitCodes[name]).padEnd(3)}  ${exitCodeMeanings[name]}`).join("\n")}`;

@@ -1,16 +1,48 @@
 /** Data goes to stdout and nothing else does; everything said to people goes to stderr. */
+import { type Paint, plain } from "./paint.ts";
+
+export interface Sink {
+  write(text: string): unknown;
+  isTTY?: boolean;
+  columns?: number;
+  rows?: number;
+}
+
 export interface Streams {
-  stdout: { write(text: string): unknown };
-  stderr: { write(text: string): unknown; isTTY?: boolean };
+  stdout: Sink;
+  stderr: Sink;
+  /** Absent: nobody can be asked. */
+  stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
+}
+
+/** `json`: one line. `jsonl`: a line for each item of what is a list, or of what goes on. */
+export type Format = "text" | "json" | "jsonl";
+
+export interface OutputOptions {
+  paint?: Paint;
+  verbose?: boolean;
 }
 
 export class Output {
-  readonly json: boolean;
+  readonly format: Format;
+  readonly paint: Paint;
   readonly #streams: Streams;
+  readonly #verbose: boolean;
 
-  constructor(streams: Streams, json: boolean) {
+  constructor(streams: Streams, format: Format | boolean, options: OutputOptions = {}) {
     this.#streams = streams;
-    this.json = json;
+    this.format = typeof format === "string" ? format : format ? "json" : "text";
+    this.paint = options.paint ?? plain;
+    this.#verbose = options.verbose ?? false;
+  }
+
+  /** For programs. */
+  get json(): boolean {
+    return this.format !== "text";
+  }
+
+  get stdout(): Sink {
+    return this.#streams.stdout;
   }
 
   /** One line of JSON for programs, `people` for people. */
@@ -18,9 +50,20 @@ export class Output {
     this.#streams.stdout.write(`${this.json ? JSON.stringify(value) : people()}\n`);
   }
 
+  /** All of a list at once, or an item a line. */
+  list(items: readonly unknown[], people: () => string): void {
+    if (this.format !== "jsonl") return this.data(items, people);
+    for (const item of items) this.data(item, () => "");
+  }
+
   /** For people only: programs have asked for data. */
   note(text: string): void {
     if (!this.json) this.#streams.stderr.write(`${text}\n`);
+  }
+
+  /** How it was done, for who wants to know. */
+  detail(text: string): void {
+    if (this.#verbose) this.#streams.stderr.write(`${text}\n`);
   }
 
   /** Something was done and there is nothing to show for it. */
@@ -29,58 +72,19 @@ export class Output {
     else this.note(text);
   }
 
-  get interactive(): boolean {
-    return !this.json && this.#streams.stderr.isTTY === true;
+  /** What is going on, over and over in one line, where somebody looks. Returns what erases it. */
+  progress(text: () => string): () => void {
+    const { stderr } = this.#streams;
+    if (this.json || stderr.isTTY !== true) return () => undefined;
+    const draw = () => stderr.write(`\r\u001b[K${clip(text(), (stderr.columns ?? 80) - 1)}`);
+    const timer = setInterval(draw, 250);
+    timer.unref();
+    return () => {
+      clearInterval(timer);
+      stderr.write("\r\u001b[K");
+    };
   }
 }
 
-export interface Column<T> {
-  title: string;
-  value(row: T): string | number | undefined;
-  align?: "right";
-}
-
-export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
-  const cells = rows.map((row) => columns.map((column) => oneLine(column.value(row) ?? "")));
-  const titles = columns.map((column) => column.title);
-  const widths = titles.map((title, index) =>
-    Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
-  );
-  const line = (row: readonly string[]) =>
-    columns
-      .map(({ align }, index) => {
-        const text = row[index] ?? "";
-        return align === "right" ? text.padStart(widths[index] ?? 0) : text.padEnd(widths[index] ?? 0);
-      })
-      .join("  ")
-      .trimEnd();
-  return [titles, ...cells].map(line).join("\n");
-}
-
-/** Values of users may hold line breaks and escape sequences; neither may reach the terminal as such. */
-export const oneLine = (value: string | number): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
-  String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
-
-export function pairs(entries: readonly (readonly [string, string | number | undefined])[]): string {
-  const known = entries.filter(([, value]) => value !== undefined && value !== "");
-  const width = Math.max(0, ...known.map(([name]) => name.length));
-  return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(value ?? "")}`).join("\n");
-}
-
 export const clip = (text: string, max: number): string =>
-  text.length > max ? `${text.slice(0, max - 1)}…` : text;
-
-export const brief = (value: unknown, max = 100): string =>
-  value === undefined ? "" : clip(JSON.stringify(value) ?? "", max);
-
-export const time = (at: number | undefined): string | undefined =>
-  at === undefined ? undefined : new Date(at).toISOString().replace("T", " ").replace("Z", "");
-
-export function span(ms: number | undefined): string | undefined {
-  if (ms === undefined) return undefined;
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < 3_600_000) return `${(ms / 60_000).toFixed(1)} min`;
-  return `${(ms / 3_600_000).toFixed(1)} h`;
-}
+  text.length > max ? `${text.slice(0, Math.max(0, max - 1))}…` : text;

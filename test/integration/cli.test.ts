@@ -56,7 +56,9 @@ describe("holdfast dev and the verbs", () => {
     expect(await runCli(["get", "ghost", "--data-dir", dir])).toEqual({
       code: 3,
       stdout: "",
-      stderr: "holdfast: there is no instance ghost\n",
+      stderr:
+        "holdfast: there is no instance ghost (instance_not_found)\n" +
+        "  `holdfast list` shows the instances there are.\n",
     });
   });
 
@@ -84,8 +86,12 @@ describe("holdfast dev and the verbs", () => {
     const late = await cli("signal", "w1", "go");
     expect(late).toMatchObject({ code: 1, stdout: "" });
     expect(late.stderr).toContain("instance w1 has ended (completed)");
-    const kinds = (await json("history", "w1")).map((event: { kind: string }) => event.kind);
-    expect(kinds).toEqual(["instance.started", "signal.received", "instance.completed"]);
+    const lines = (await cli("history", "w1", "--jsonl")).stdout.trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).kind)).toEqual([
+      "instance.started",
+      "signal.received",
+      "instance.completed",
+    ]);
     expect((await cli("history", "w1")).stdout).toContain("signal.received");
     expect((await cli("get", "w1")).stdout).toMatch(
       /^id +w1\norchestration +wait-for-signal\nstatus +completed/,
@@ -99,12 +105,12 @@ describe("holdfast dev and the verbs", () => {
   });
 
   it("cancels and terminates", async () => {
-    for (const [verb, status] of [
+    for (const [verb, status, ...more] of [
       ["cancel", "cancelled"],
-      ["terminate", "terminated"],
+      ["terminate", "terminated", "--yes"],
     ] as const) {
       await cli("start", "wait-for-signal", "--id", verb);
-      await cli(verb, verb, "--reason", "enough");
+      expect((await cli(verb, verb, "--reason", "enough", ...more)).code).toBe(0);
       const result = await cli("result", verb, "--json", "--timeout", "20s");
       expect(result.code).toBe(1);
       expect(JSON.parse(result.stdout)).toMatchObject({ status });
@@ -129,7 +135,8 @@ describe("holdfast dev and the verbs", () => {
     const unknown = await cli("start", "nope", "--wait", "--timeout", "20s");
     expect(unknown.stderr).toMatch(/hello, sleepy, steps.*\(unknown_orchestration\)/);
     for (const verb of ["get", "result", "history", "cancel", "terminate"]) {
-      expect(await cli(verb, "ghost")).toMatchObject({ code: 3, stdout: "" });
+      const more = verb === "terminate" ? ["--yes"] : [];
+      expect(await cli(verb, "ghost", ...more)).toMatchObject({ code: 3, stdout: "" });
     }
     expect(await cli("get", "a.b")).toMatchObject({ code: 2, stdout: "" });
   });

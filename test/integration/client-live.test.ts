@@ -144,7 +144,7 @@ describe("a whole installation from outside", () => {
   it("evicts: the instance hears that the session was lost", async () => {
     await client.start("count", 1, { id: "out" });
     await active("out");
-    expect((await cli("sessions", "evict", "s-out", "--reason", "wanted elsewhere")).code).toBe(0);
+    expect((await cli("sessions", "evict", "s-out", "--reason", "wanted elsewhere", "--yes")).code).toBe(0);
     await until(async () => {
       const { record } = await client.session("s-out").describe();
       return record.phase === "lost" && record.lost?.reason === "evicted";
@@ -163,7 +163,7 @@ describe("a whole installation from outside", () => {
     await expect(client.session("a.b").send("x")).rejects.toMatchObject({ code: "invalid_id" });
     await expect(client.workers.drain("ghost")).rejects.toMatchObject({ code: "worker_not_found" });
     expect((await cli("sessions", "describe", "ghost")).code).toBe(3);
-    expect((await cli("workers", "drain", "ghost")).code).toBe(3);
+    expect((await cli("workers", "drain", "ghost", "--yes")).code).toBe(3);
   });
 
   it("drains a worker, which then goes and is replaced", async () => {
@@ -171,7 +171,7 @@ describe("a whole installation from outside", () => {
     expect(before).toHaveLength(2);
     const [first] = before;
     expect((await cli("workers", "list")).stdout).toContain(first?.workerId ?? "?");
-    expect((await cli("workers", "drain", first?.workerId ?? "?")).code).toBe(0);
+    expect((await cli("workers", "drain", first?.workerId ?? "?", "--yes")).code).toBe(0);
     await until(async () => {
       const alive = (await client.workers.list()).map(({ workerId }) => workerId);
       return !alive.includes(first?.workerId ?? ("?" as never)) && alive.length === 2;

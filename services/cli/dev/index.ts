@@ -3,12 +3,11 @@ import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../client-command.ts";
-import { defaultDataDir } from "../dev-file.ts";
+import { defaultDataDir } from "../data-dir.ts";
 import { Output } from "../output.ts";
 import { readInput } from "../read-input.ts";
 import { errorLine } from "../report-error.ts";
-import { loadDemo, showDemo } from "./demo.ts";
-import { type RunningDev, runDev } from "./run-dev.ts";
+import type { RunningDev } from "./run-dev.ts";
 import { Screen } from "./screen.ts";
 
 interface Options {
@@ -42,6 +41,8 @@ export const devCommand = (cli: Cli): Command =>
       };
       const told = untilTold();
       try {
+        // Loaded only now: the other commands need none of it.
+        const [{ runDev }, { showDemo }] = await Promise.all([import("./run-dev.ts"), import("./demo.ts")]);
         const app = appOf(options, cli.env);
         const demo = await demoOf(options);
         const dev = await runDev({
@@ -100,7 +101,10 @@ async function demoOf({
   demoInput,
   once,
 }: Options): Promise<{ run: RunDemo; input: unknown } | undefined> {
-  if (demo !== undefined) return { run: await loadDemo(demo), input: readInput(demoInput, "--demo-input") };
+  if (demo !== undefined) {
+    const { loadDemo } = await import("./demo.ts");
+    return { run: await loadDemo(demo), input: readInput(demoInput, "--demo-input") };
+  }
   if (demoInput === undefined && !once) return undefined;
   throw new Fault("config", {
     code: "invalid_option",

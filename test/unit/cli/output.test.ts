@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Commit, InstanceSummary } from "../../../schemas/index.ts";
 import { exitCodeOf } from "../../../services/cli/exit-codes.ts";
-import { historyTable, instanceTable, shownInstance } from "../../../services/cli/instance-text.ts";
-import { brief, Output, oneLine, pairs, span, table } from "../../../services/cli/output.ts";
+import { Output } from "../../../services/cli/output.ts";
+import { historyTable, instanceTable, shownInstance } from "../../../services/cli/render/instances.ts";
 import { errorLine } from "../../../services/cli/report-error.ts";
+import { brief, oneLine, pairs, span, table } from "../../../services/cli/text.ts";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 
 describe("tables", () => {
@@ -93,9 +94,9 @@ describe("errors", () => {
     new Fault(kind, { code, message: "m", hint: "h" });
 
   it("are one line, with the hint below", () => {
-    expect(errorLine(fault("config", "c"), false)).toBe("holdfast: m\n  h");
+    expect(errorLine(fault("config", "c"), false)).toBe("holdfast: m (c)\n  h");
     expect(errorLine(fault("config", "c"), true)).toBe('{"error":{"code":"c","message":"m","hint":"h"}}');
-    expect(errorLine(new Error("a\nb"), false)).toBe("holdfast: a b");
+    expect(errorLine(new Error("a\nb"), false)).toBe("holdfast: a b (error)");
     expect(errorLine("text", true)).toBe('{"error":{"code":"error","message":"text"}}');
   });
 

@@ -1,9 +1,9 @@
 /** orchestrator, worker, watcher, gateway: one service each, in this process, until told to stop. */
 import { resolve } from "node:path";
 import { Command } from "commander";
-import type { Environment } from "../config.ts";
-import type { Cli } from "./client-command.ts";
-import { findNats, type NatsChoice } from "./find-nats.ts";
+import type { Environment } from "../../config.ts";
+import { type Cli, withServer } from "../client-command.ts";
+import type { NatsChoice } from "../find-nats.ts";
 
 interface ServeOptions extends NatsChoice {
   app?: string;
@@ -15,34 +15,30 @@ type Run = (env: Environment) => Promise<void>;
 const services: Record<string, { what: string; load: () => Promise<Run> }> = {
   orchestrator: {
     what: "run turns of orchestrations",
-    load: async () => (await import("../orchestrator/main.ts")).runOrchestrator,
+    load: async () => (await import("../../orchestrator/main.ts")).runOrchestrator,
   },
   worker: {
     what: "run activities and hold sessions",
-    load: async () => (await import("../worker/main.ts")).runWorker,
+    load: async () => (await import("../../worker/main.ts")).runWorker,
   },
   watcher: {
     what: "notice lost sessions, put finished histories away",
-    load: async () => (await import("../watcher/run-watcher.ts")).runWatcher,
+    load: async () => (await import("../../watcher/run-watcher.ts")).runWatcher,
   },
   gateway: {
     what: "serve HTTP, the dashboard and metrics",
-    load: async () => (await import("../gateway/main.ts")).runGateway,
+    load: async () => (await import("../../gateway/run-gateway.ts")).runGateway,
   },
 };
 
-export function serveCommands(cli: Cli): Command[] {
-  return Object.entries(services).map(([name, { what, load }]) =>
-    new Command(name)
-      .description(what)
+export const serveCommands = (cli: Cli): Command[] =>
+  Object.entries(services).map(([name, { what, load }]) =>
+    withServer(new Command(name).description(what))
       .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
-      .option("--nats-url <url>", "NATS server (NATS_URL; else the `holdfast dev` of this folder)")
-      .option("--prefix <prefix>", "prefix of the installation (HOLDFAST_PREFIX)")
-      .option("--data-dir <folder>", "data folder of the `holdfast dev` to join (.holdfast)")
       .action(async ({ app, ...choice }: ServeOptions) => {
-        const run = await load();
+        const { findNats } = await import("../find-nats.ts");
         const env = findNats(choice, cli.env);
+        const run = await load();
         await run(app === undefined ? env : { ...env, HOLDFAST_APP: resolve(app) });
       }),
   );
-}

@@ -1,0 +1,39 @@
+/** What can follow at each place of a command line. Pure. */
+import { type CommandSpec, everyCommand, type OptionSpec } from "./spec.ts";
+
+export interface Word {
+  text: string;
+  description: string;
+}
+
+export interface Place {
+  /** `/sessions/list`; empty at the beginning. */
+  at: string;
+  commands: readonly Word[];
+  options: readonly OptionSpec[];
+  /** Choices of its arguments. */
+  values: readonly string[];
+}
+
+const help: OptionSpec = {
+  flags: "-h, --help",
+  long: "--help",
+  short: "-h",
+  takesValue: false,
+  choices: [],
+  description: "show help",
+  default: undefined,
+};
+
+export const places = (root: CommandSpec): Place[] =>
+  everyCommand(root).map((spec) => ({
+    at: placeOf(spec.path),
+    commands: spec.commands.map((one) => ({ text: one.path.at(-1) ?? "", description: one.description })),
+    options: [...spec.options, help],
+    values: spec.arguments.flatMap(({ choices }) => choices),
+  }));
+
+export const placeOf = (path: readonly string[]): string => path.map((name) => `/${name}`).join("");
+
+/** Options whose value is a file or a folder. */
+export const isPath = ({ flags }: OptionSpec): boolean => /<(file|folder|module)>/.test(flags);

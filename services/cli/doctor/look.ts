@@ -1,0 +1,170 @@
+/** Looks at everything a running installation needs. Reads only. */
+import { z } from "zod";
+import { DeadLetter, ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+import {
+  Bucket,
+  type Bus,
+  decode,
+  leaseKeys,
+  type StreamInfo,
+  type Subjects,
+  TypedBucket,
+  topology,
+} from "../../../shared/bus/index.ts";
+import { LeaseStore } from "../../../shared/leases/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import type { EngineConfig } from "../../config.ts";
+import type { Seen, SeenQueue, SeenServer, WaitingActivity, Written } from "./seen.ts";
+
+export interface Patient {
+  bus: Bus;
+  names: Subjects;
+  config: EngineConfig;
+  sync: string | undefined;
+  now: () => number;
+}
+
+/** Tasks looked at: the oldest, which are the ones that wait for nobody. */
+const tasksLookedAt = 200;
+const Parked = z.object({ code: z.string(), message: z.string() });
+
+/** Without all streams there is nothing more to be seen than the server. */
+export async function look(patient: Patient): Promise<{ server: SeenServer; rest: Seen | undefined }> {
+  const server = await lookAtServer(patient);
+  const complete = server.streams.every(({ info }) => info !== undefined);
+  return { server, rest: complete ? await lookFurther(patient, server) : undefined };
+}
+
+async function lookAtServer(patient: Patient): Promise<SeenServer> {
+  const { bus, names, config, sync, now } = patient;
+  // How many there are is noted on the first: whoever looks need not be told.
+  const first = await bus.streamInfo(names.sharedHistoryStream(0));
+  const specs = topology(names, {
+    partitions: config.partitions,
+    historyShards: Number(first?.metadata.shards ?? config.history.shards),
+    replicas: config.replicas,
+  });
+  const [account, streams] = await Promise.all([
+    bus.account(),
+    Promise.all(specs.map(async ({ name }) => ({ name, info: await bus.streamInfo(name) }))),
+  ]);
+  return {
+    now: now(),
+    version: bus.serverVersion(),
+    sync,
+    maxPayloadBytes: bus.maxPayloadBytes,
+    account,
+    clock: await clockOf(patient),
+    replicas: { wanted: config.replicas },
+    streams,
+  };
+}
+
+/** The answer that took least time says most. */
+async function clockOf({ bus, names, now }: Patient): Promise<SeenServer["clock"]> {
+  let best: SeenServer["clock"];
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const before = now();
+    const info = await bus.streamInfo(names.inboxStream);
+    const after = now();
+    if (!info) return undefined;
+    const unsureMs = (after - before) / 2;
+    if (!best || unsureMs < best.unsureMs) best = { aheadMs: info.seenAt - (before + after) / 2, unsureMs };
+  }
+  return best;
+}
+
+async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> {
+  const { bus, names, config } = patient;
+  const infoOf = (name: string): StreamInfo | undefined =>
+    server.streams.find((stream) => stream.name === name)?.info;
+  const count = Number(infoOf(names.inboxStream)?.metadata.partitions ?? config.partitions);
+  const [own, held, watcherLease, queues, waitingActivities, dead, parked, services, workers, sessions] =
+    await Promise.all([
+      bus.streamNames(names.ownHistories),
+      heldPartitions(patient, count),
+      new LeaseStore(bus, names.bucket("leases")).look(leaseKeys.service("watcher")),
+      Promise.all(
+        [names.inboxStream, names.activitiesStream, names.claimsStream, names.sessionsStream].map((name) =>
+          queue(bus, name, infoOf(name)),
+        ),
+      ),
+      waitingTasks(patient),
+      deadLetters(patient, infoOf(names.deadStream)),
+      parkedInstances(patient),
+      all(patient, "services", ServiceInfo),
+      all(patient, "workers", WorkerInfo),
+      all(patient, "sessions", SessionRecord),
+    ]);
+  return {
+    ...server,
+    layout: config.history.layout,
+    maxOwnStreams: config.history.maxOwnStreams,
+    ownHistories: own.length,
+    partitions: { count, held },
+    watcherLease: watcherLease.kind === "held" ? "held" : "free",
+    queues,
+    waitingActivities,
+    dead,
+    parked,
+    services,
+    workers,
+    openSessions: sessions.map(({ value }) => value).filter(({ phase }) => phase === "opening"),
+  };
+}
+
+async function heldPartitions({ bus, names }: Patient, count: number): Promise<number[]> {
+  const held: number[] = [];
+  for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
+    const partition = leaseKeys.parsePartition(key);
+    if (partition < count) held.push(partition);
+  }
+  return held.sort((a, b) => a - b);
+}
+
+const queue = async (bus: Bus, name: string, info: StreamInfo | undefined): Promise<SeenQueue> => ({
+  name,
+  messages: info?.messages ?? 0,
+  consumers: await bus.consumers(name),
+});
+
+async function waitingTasks({ bus, names }: Patient): Promise<WaitingActivity[]> {
+  const oldest = (await bus.read(names.activitiesStream, names.allActivities, 1, tasksLookedAt)) ?? [];
+  const waiting = new Map<string, WaitingActivity>();
+  for (const { subject, at } of oldest) {
+    const activity = names.parseActivity(subject);
+    if (!activity) continue;
+    const known = waiting.get(subject) ?? { ...activity, tasks: 0, oldestAt: at };
+    known.tasks++;
+    waiting.set(subject, known);
+  }
+  return [...waiting.values()];
+}
+
+async function deadLetters({ bus, names }: Patient, info: StreamInfo | undefined): Promise<Seen["dead"]> {
+  if (!info || info.messages === 0) return { letters: 0, latest: undefined };
+  const filter = names.deadSubjects[0] ?? "";
+  const last = ((await bus.read(names.deadStream, filter, info.lastSeq, 1)) ?? []).at(-1);
+  const letter = last && decode(DeadLetter, last.body);
+  return { letters: info.messages, latest: letter?.kind === "ok" ? letter.value.reason : undefined };
+}
+
+async function parkedInstances({ bus, names }: Patient): Promise<Seen["parked"]> {
+  const parked: Seen["parked"][number][] = [];
+  const bucket = new TypedBucket(new Bucket(bus, names.bucket("settings")), Parked, silent);
+  for await (const { key, value } of bucket.entries("parked.*")) {
+    parked.push({ instanceId: key.slice("parked.".length), ...value });
+  }
+  return parked;
+}
+
+async function all<T>(
+  { bus, names }: Patient,
+  bucket: "services" | "workers" | "sessions",
+  schema: z.ZodType<T>,
+): Promise<Written<T>[]> {
+  const found: Written<T>[] = [];
+  const typed = new TypedBucket<T>(new Bucket(bus, names.bucket(bucket)), schema, silent);
+  for await (const { value, at } of typed.entries()) found.push({ value, at });
+  return found;
+}

@@ -1,0 +1,153 @@
+/** The NATS server: its version, its settings as far as clients see them, its clock, its streams. Pure. */
+import { megabytes, span } from "../text.ts";
+import type { Finding, SeenServer } from "./seen.ts";
+
+export const serverFindings = (seen: SeenServer): Finding[] => [
+  server(seen),
+  disk(seen),
+  ...payload(seen),
+  limits(seen),
+  ...clock(seen),
+  streams(seen),
+  ...replicas(seen),
+];
+
+/** An older one is refused when we connect. */
+const server = ({ version, maxPayloadBytes }: SeenServer): Finding => ({
+  code: "server",
+  what: "NATS server",
+  verdict: "good",
+  found: `version ${version}, JetStream, messages up to ${megabytes(maxPayloadBytes)}`,
+});
+
+function disk({ sync }: SeenServer): Finding {
+  const fact = { code: "disk", what: "disk" };
+  if (sync === "always")
+    return { ...fact, verdict: "good", found: "every write is flushed before it is acknowledged" };
+  if (sync === undefined) {
+    return {
+      ...fact,
+      verdict: "note",
+      found: "clients cannot see when this server flushes",
+      todo: "a server of one node needs `sync_interval: always` to survive a power cut; three replicas survive one node's",
+    };
+  }
+  return {
+    ...fact,
+    verdict: "note",
+    found: "flushed every two minutes: survives the death of any process, not a power cut",
+  };
+}
+
+/** User values up to 256 KiB travel inside messages, and several of them in one commit. */
+const smallestPayload = 512 * 1024;
+
+function payload({ maxPayloadBytes }: SeenServer): Finding[] {
+  if (maxPayloadBytes >= smallestPayload) return [];
+  return [
+    {
+      code: "max_payload",
+      what: "message size",
+      verdict: "wrong",
+      found: `messages of at most ${Math.floor(maxPayloadBytes / 1024)} KiB`,
+      todo: "set `max_payload: 1MB` in the server's configuration",
+    },
+  ];
+}
+
+/** Share of a limit from which on it is said. */
+const nearly = 0.8;
+
+function limits({ account }: SeenServer): Finding {
+  const { streams, consumers, bytes, maxStreams, maxConsumers, maxBytes } = account;
+  const all = [
+    { what: "streams", used: streams, max: maxStreams, shown: String },
+    { what: "consumers", used: consumers, max: maxConsumers, shown: String },
+    { what: "storage", used: bytes, max: maxBytes, shown: megabytes },
+  ];
+  const found = all
+    .map(
+      ({ what, used, max, shown }) => `${what} ${shown(used)}${max === undefined ? "" : ` of ${shown(max)}`}`,
+    )
+    .join(", ");
+  const full = all.filter(({ used, max }) => max !== undefined && used >= max * nearly);
+  const fact = { code: "limits", what: "account limits", found };
+  if (full.length === 0) return { ...fact, verdict: "good" };
+  const over = full.some(({ used, max }) => max !== undefined && used >= max);
+  return {
+    ...fact,
+    verdict: over ? "wrong" : "note",
+    todo: `raise the account's limit on ${full.map(({ what }) => what).join(", ")}, or make room (shorter retention)`,
+  };
+}
+
+const skewNotedMs = 250;
+const skewWrongMs = 2_000;
+
+function clock({ clock }: SeenServer): Finding[] {
+  if (!clock) return [];
+  const { aheadMs, unsureMs } = clock;
+  const off = Math.max(0, Math.abs(aheadMs) - unsureMs);
+  const verdict = off > skewWrongMs ? "wrong" : off > skewNotedMs ? "note" : "good";
+  const direction = aheadMs > 0 ? "ahead of" : "behind";
+  return [
+    {
+      code: "clock",
+      what: "clock",
+      verdict,
+      found:
+        verdict === "good"
+          ? `the server's is ours, within ${span(Math.max(1, off, unsureMs))}`
+          : `the server's is ${span(off)} ${direction} ours`,
+      ...(verdict === "good" ? {} : { todo: "run NTP on both; timers fire by the server's clock" }),
+    },
+  ];
+}
+
+function streams({ streams }: SeenServer): Finding {
+  const fact = { code: "streams", what: "streams" };
+  const missing = streams.filter(({ info }) => info === undefined).map(({ name }) => name);
+  if (missing.length === streams.length) {
+    return {
+      ...fact,
+      verdict: "wrong",
+      found: "none: nothing was ever run on this server under this prefix",
+      todo: "start a service; whichever comes first creates them. Or name the installation with --prefix",
+    };
+  }
+  if (missing.length > 0) {
+    return {
+      ...fact,
+      verdict: "wrong",
+      found: `missing: ${missing.join(", ")}`,
+      todo: "restart a service: it creates what is missing",
+    };
+  }
+  const bytes = streams.reduce((sum, { info }) => sum + (info?.bytes ?? 0), 0);
+  return { ...fact, verdict: "good", found: `${streams.length}, ${megabytes(bytes)}` };
+}
+
+function replicas({ streams, replicas }: SeenServer): Finding[] {
+  const infos = streams.flatMap(({ info }) => info ?? []);
+  if (infos.length === 0) return [];
+  const fewest = Math.min(...infos.map((info) => info.replicas));
+  const low = infos.filter((info) => info.replicas < replicas.wanted).map(({ name }) => name);
+  const fact = { code: "replicas", what: "replicas" };
+  if (low.length === 0) {
+    return [
+      {
+        ...fact,
+        verdict: "good",
+        found: fewest === 1 ? "one copy of everything" : `${fewest} copies of everything`,
+      },
+    ];
+  }
+  return [
+    {
+      ...fact,
+      verdict: "wrong",
+      found: `fewer than the ${replicas.wanted} wanted: ${low.slice(0, 5).join(", ")}${low.length > 5 ? ` and ${low.length - 5} more` : ""}`,
+      todo: `nats stream edit <name> --replicas ${replicas.wanted}; NATS_REPLICAS counts only when a stream is made`,
+    },
+  ];
+}

@@ -1,0 +1,52 @@
+/** The tree of commands. Building it loads no engine: what a command needs is loaded when it runs. */
+import { Command } from "commander";
+import { packageVersion } from "../version.ts";
+import type { Cli } from "./client-command.ts";
+import { completionCommand } from "./completion/index.ts";
+import { devCommand } from "./dev/index.ts";
+import { doctorCommand } from "./doctor/index.ts";
+import { exitCodesHelp } from "./exit-codes.ts";
+import { topCommand } from "./top/index.ts";
+import { benchCommand } from "./verbs/bench.ts";
+import { contextCommands } from "./verbs/context.ts";
+import { deadCommands } from "./verbs/dead.ts";
+import { instanceCommands } from "./verbs/instances.ts";
+import { replayCommand } from "./verbs/replay.ts";
+import { serveCommands } from "./verbs/serve.ts";
+import { sessionCommands } from "./verbs/sessions.ts";
+import { workerCommands } from "./verbs/workers.ts";
+import { watchCommand } from "./watch/index.ts";
+
+export function program(cli: Cli): Command {
+  const root: Command = new Command("holdfast")
+    .description("Durable orchestrations on NATS JetStream whose steps can hold on to a worker")
+    .version(packageVersion())
+    .enablePositionalOptions()
+    .addHelpText("after", exitCodesHelp);
+  const groups: Record<string, Command[]> = {
+    "Run it:": [devCommand(cli), ...serveCommands(cli)],
+    "Instances:": [...instanceCommands(cli), watchCommand(cli), replayCommand(cli)],
+    "The installation:": [
+      sessionCommands(cli),
+      workerCommands(cli),
+      deadCommands(cli),
+      topCommand(cli),
+      doctorCommand(cli),
+    ],
+    "Around it:": [contextCommands(cli), completionCommand(cli, () => root), benchCommand(cli)],
+  };
+  for (const [group, commands] of Object.entries(groups)) {
+    for (const command of commands) root.addCommand(command.helpGroup(group));
+  }
+  for (const command of everyOne(root)) {
+    command.exitOverride();
+    command.configureOutput({
+      writeOut: (text) => cli.stdout.write(text),
+      writeErr: (text) => cli.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, "holdfast: ")),
+    });
+  }
+  return root;
+}
+
+const everyOne = (command: Command): Command[] => [command, ...command.commands.flatMap(everyOne)];

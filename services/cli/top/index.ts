@@ -1,0 +1,18 @@
+/** `holdfast top`: rates, queues, workers and sessions, over and over. */
+import type { Command } from "commander";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
+import { exitCodes } from "../exit-codes.ts";
+import { untilInterrupted } from "../interrupt.ts";
+import { duration, wholeNumber } from "../options.ts";
+
+export const topCommand = (cli: Cli): Command =>
+  clientCommand("top", "show rates, queues, workers and sessions, live")
+    .option("--every <duration>", "look so often", duration, 1000)
+    .option("--count <n>", "so many times; without a terminal once, unless --jsonl", wholeNumber)
+    .action((options: ClientOptions & { every: number; count?: number }) =>
+      withClient(cli, options, async (session) => {
+        const { showTop } = await import("./show.ts");
+        const ended = await untilInterrupted((signal) => showTop(session, { ...options, signal }));
+        return ended === "interrupted" ? exitCodes.interrupted : exitCodes.ok;
+      }),
+    );

@@ -1,0 +1,38 @@
+import { sleep, systemClock } from "../../../shared/runtime/index.ts";
+import type { Session } from "../client-command.ts";
+import { LiveRegion } from "../live-region.ts";
+import { maskUrl } from "../mask-url.ts";
+import { topScreen } from "./screen.ts";
+import { TopWatcher } from "./watcher.ts";
+
+export interface TopOptions {
+  every: number;
+  count?: number | undefined;
+  signal: AbortSignal;
+}
+
+export async function showTop(
+  session: Session,
+  { every, count, signal }: TopOptions,
+): Promise<"over" | "interrupted"> {
+  const { out, config } = session;
+  const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
+  const title = `holdfast top  ${maskUrl(config.nats.url ?? "")}`;
+  const most = count ?? (region || out.format === "jsonl" ? Number.POSITIVE_INFINITY : 1);
+  const watcher = new TopWatcher(session);
+  await watcher.start();
+  try {
+    for (let shown = 0; shown < most; shown++) {
+      // The first look comes after one interval: before there are no rates.
+      if ((await sleep(systemClock, every, signal)) === "aborted") return "interrupted";
+      const sample = await watcher.sample();
+      if (region) {
+        const { columns, rows } = region;
+        region.draw(topScreen(sample, { paint: out.paint, columns, rows, title }));
+      } else out.data(sample, () => topScreen(sample, { paint: out.paint, title }));
+    }
+    return "over";
+  } finally {
+    await watcher.stop();
+  }
+}

@@ -1,0 +1,206 @@
+/** start, get, list, history, result, stream, signal, cancel, terminate */
+import type { Command } from "commander";
+import { HoldfastError, TimeoutError } from "../../../shared/errors/index.ts";
+import type { InstanceView } from "../../../shared/sdk/index.ts";
+import { type Cli, type ClientOptions, clientCommand, type Session, withClient } from "../client-command.ts";
+import { type Confirmed, confirm, destructive } from "../confirm.ts";
+import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { natsPub } from "../nats-line.ts";
+import { choice, duration, statuses, wholeNumber } from "../options.ts";
+import { readInput } from "../read-input.ts";
+import { historyTable, instanceTable, shownInstance } from "../render/instances.ts";
+import { span } from "../text.ts";
+
+interface WaitOptions extends ClientOptions {
+  timeout?: number;
+}
+
+export const instanceCommands = (cli: Cli): Command[] => [
+  start(cli),
+  get(cli),
+  list(cli),
+  history(cli),
+  result(cli),
+  stream(cli),
+  signal(cli),
+  cancel(cli),
+  terminate(cli),
+];
+
+function start(cli: Cli): Command {
+  return clientCommand("start", "start an orchestration")
+    .argument("<name>", "name of the orchestration")
+    .option("--input <json>", "input as JSON, @file, or - for stdin")
+    .option("--id <id>", "instance id; the same id again changes nothing")
+    .option("--wait", "wait for the end and print the output")
+    .option("--timeout <duration>", "with --wait: at most so long, like 30s", duration)
+    .action(async (name: string, options: WaitOptions & { input?: string; id?: string; wait?: boolean }) => {
+      const input = readInput(options.input, "--input");
+      await withClient(cli, options, async (session) => {
+        const { client, config, names, dashboard, out } = session;
+        const { instanceId } = await client.start(name, input, { id: options.id });
+        const subject = names.start(instanceId, name);
+        out.detail(natsPub(config, { subject, value: input, msgId: `start-${instanceId}` }));
+        if (dashboard !== undefined) out.detail(`${dashboard}/orchestrations/${instanceId}`);
+        if (options.wait) return printResult(session, instanceId, options, true);
+        out.data({ instanceId }, () => instanceId);
+        return undefined;
+      });
+    });
+}
+
+function get(cli: Cli): Command {
+  return clientCommand("get", "show one instance")
+    .argument("<id>", "instance id")
+    .action((id: string, options: ClientOptions) =>
+      withClient(cli, options, async ({ client, out }) => {
+        const view = await client.status(id);
+        out.data(view, () => shownInstance(view, out.paint));
+        return undefined;
+      }),
+    );
+}
+
+function list(cli: Cli): Command {
+  return clientCommand("list", "list instances, newest first")
+    .addOption(choice("--status <status...>", "only these", statuses))
+    .option("--name <name>", "only this orchestration")
+    .option("--id-prefix <text>", "only ids that begin so")
+    .option("--limit <n>", "at most so many", wholeNumber, 50)
+    .action(
+      (
+        options: ClientOptions & {
+          status?: InstanceView["status"][];
+          name?: string;
+          idPrefix?: string;
+          limit: number;
+        },
+      ) =>
+        withClient(cli, options, async ({ client, out }) => {
+          const { status, name, idPrefix: prefix, limit } = options;
+          const views = await client.list({ status, name, prefix, limit });
+          out.list(views, () => (views.length === 0 ? "no instances" : instanceTable(views, out.paint)));
+          return undefined;
+        }),
+    );
+}
+
+function history(cli: Cli): Command {
+  return clientCommand(
+    "history",
+    "show the events of an instance; with --json as a file `replay` and the dashboard take",
+  )
+    .argument("<id>", "instance id")
+    .action((id: string, options: ClientOptions) =>
+      withClient(cli, options, async ({ client, out }) => {
+        if (out.format === "json") out.data(await client.historyFile(id), () => "");
+        else {
+          const entries = await client.history(id);
+          out.list(entries, () => historyTable(entries, out.paint));
+        }
+        return undefined;
+      }),
+    );
+}
+
+function result(cli: Cli): Command {
+  return clientCommand("result", "wait for the end of an instance and print its output")
+    .argument("<id>", "instance id")
+    .option("--timeout <duration>", "at most so long, like 30s", duration)
+    .action((id: string, options: WaitOptions) =>
+      withClient(cli, options, (session) => printResult(session, id, options, false)),
+    );
+}
+
+function stream(cli: Cli): Command {
+  return clientCommand("stream", "print what the work of an instance writes, live until it ends")
+    .argument("<id>", "instance id")
+    .option("--after <offset>", "only what comes behind this offset", wholeNumber)
+    .option("--no-follow", "only what is there now")
+    .action((id: string, { after = 0, ...options }: ClientOptions & { after?: number; follow: boolean }) =>
+      withClient(cli, options, async ({ client, out }) => {
+        await client.status(id);
+        for await (const item of client.stream(id, { after, follow: options.follow })) {
+          out.data(item, () => (typeof item.chunk === "string" ? item.chunk : JSON.stringify(item.chunk)));
+        }
+        return undefined;
+      }),
+    );
+}
+
+function signal(cli: Cli): Command {
+  return clientCommand("signal", "send a signal to an instance, also before it was started")
+    .argument("<id>", "instance id")
+    .argument("<name>", "name of the signal")
+    .argument("[payload]", "payload as JSON, @file, or - for stdin")
+    .action(async (id: string, name: string, payload: string | undefined, options: ClientOptions) => {
+      const value = readInput(payload, "the payload");
+      await withClient(cli, options, async ({ client, config, names, out }) => {
+        await client.signal(id, name, value);
+        out.detail(natsPub(config, { subject: names.signal(id, name), value }));
+        out.done(`signal ${name} sent to ${id}`);
+        return undefined;
+      });
+    });
+}
+
+interface ControlOptions extends ClientOptions {
+  reason?: string;
+}
+
+function cancel(cli: Cli): Command {
+  return clientCommand("cancel", "ask an instance to end; its code may clean up")
+    .argument("<id>", "instance id")
+    .option("--reason <text>", "kept in its history")
+    .action((id: string, options: ControlOptions) => control(cli, "cancel", id, options));
+}
+
+function terminate(cli: Cli): Command {
+  return destructive(clientCommand("terminate", "end an instance at once; its code cleans nothing up"))
+    .argument("<id>", "instance id")
+    .option("--reason <text>", "kept in its history")
+    .action(async (id: string, options: ControlOptions & Confirmed) => {
+      if (await confirm(cli, options, `terminate ${id}: it ends at once and cleans nothing up`))
+        await control(cli, "terminate", id, options);
+    });
+}
+
+const control = (cli: Cli, verb: "cancel" | "terminate", id: string, options: ControlOptions) =>
+  withClient(cli, options, async ({ client, config, names, out }) => {
+    const { reason } = options;
+    await client[verb](id, reason);
+    const value = reason === undefined ? {} : { reason };
+    out.detail(natsPub(config, { subject: names.verb(id, verb), value }));
+    out.done(`${verb} sent to ${id}`);
+    return undefined;
+  });
+
+/** For programs the whole answer, whatever the end was; for people the output alone, or why there is none. */
+async function printResult(
+  { client, out }: Session,
+  id: string,
+  { timeout = Number.POSITIVE_INFINITY }: WaitOptions,
+  known: boolean,
+): Promise<ExitCode> {
+  const since = performance.now();
+  const erase = out.progress(() => `waiting for ${id}, ${span(performance.now() - since)}`);
+  let view: InstanceView | undefined;
+  try {
+    view = await client.waitForEnd(id, timeout, undefined, known);
+  } finally {
+    erase();
+  }
+  if (!view) throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
+  if (out.json) out.data(view, () => "");
+  if (view.endedAt === undefined) {
+    const message = `${id} has not ended in time (${view.status})`;
+    throw new TimeoutError({ code: "result_timeout", message });
+  }
+  const { status, output, error } = view;
+  if (status === "completed") {
+    if (!out.json) out.data(output, () => JSON.stringify(output ?? null, null, 2));
+    return exitCodes.ok;
+  }
+  out.note(`${id} ${status}${error ? `: ${error.message} (${error.code})` : ""}`);
+  return exitCodes.failed;
+}

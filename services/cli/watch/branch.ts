@@ -1,0 +1,268 @@
+/** What an instance has done and waits for, as a list of items, from its history. Pure. */
+import type { EventOf, Failure, InstanceStatus } from "../../../schemas/index.ts";
+import type { HistoryEntry } from "../../../shared/sdk/index.ts";
+import { brief } from "../text.ts";
+
+/** `open`: under way. `waiting`: for a time, a worker or a signal. */
+export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";
+
+export interface Item {
+  /** Event id that began it. */
+  readonly id: number;
+  readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "pool";
+  label: string;
+  mark: Mark;
+  note: string;
+  readonly from: number;
+  to?: number | undefined;
+  /** When it goes on by itself. */
+  dueAt?: number | undefined;
+  /** Work on this session. */
+  readonly on?: string | undefined;
+  readonly childId?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+export interface Branch {
+  readonly instanceId: string;
+  name: string | undefined;
+  status: InstanceStatus;
+  execution: number;
+  startedAt: number | undefined;
+  endedAt: number | undefined;
+  note: string;
+  /** Of the latest execution. */
+  items: Item[];
+}
+
+/** `known`: what the read model says; parked is not in the history. */
+export function branchOf(
+  instanceId: string,
+  entries: readonly HistoryEntry[],
+  known?: { status: InstanceStatus; name?: string | undefined; error?: Failure | undefined },
+): Branch {
+  const fold = new Fold(instanceId);
+  for (const entry of entries) fold.apply(entry);
+  const { branch } = fold;
+  branch.name ??= known?.name;
+  if (known?.status === "parked" && branch.status === "running") {
+    branch.status = "parked";
+    branch.note = known.error ? reason(known.error) : "";
+  }
+  return branch;
+}
+
+const reason = ({ message, code }: Failure): string => `${message} (${code})`;
+
+class Fold {
+  readonly branch: Branch;
+  readonly #byEvent = new Map<number, Item>();
+  readonly #sessions = new Map<string, Item>();
+  readonly #pools = new Map<string, Item>();
+
+  constructor(instanceId: string) {
+    this.branch = {
+      instanceId,
+      name: undefined,
+      status: "pending",
+      execution: 0,
+      startedAt: undefined,
+      endedAt: undefined,
+      note: "",
+      items: [],
+    };
+  }
+
+  apply(entry: HistoryEntry): void {
+    const { branch } = this;
+    switch (entry.kind) {
+      case "instance.started":
+        return this.#started(entry);
+      case "instance.completed":
+        return this.#over(entry.at, "completed", "");
+      case "instance.failed":
+        return this.#over(entry.at, "failed", reason(entry.error));
+      case "instance.cancelled":
+        return this.#over(entry.at, "cancelled", entry.reason ?? "");
+      case "instance.terminated":
+        return this.#over(entry.at, "terminated", entry.reason ?? "");
+      case "cancel.requested":
+        branch.note = `asked to cancel${entry.reason === undefined ? "" : `: ${entry.reason}`}`;
+        return;
+      case "status.set":
+        branch.note = "json" in entry.status ? brief(entry.status.json, 200) : "";
+        return;
+      case "signal.received":
+        this.#add(entry, { kind: "signal", label: entry.name, mark: "done", to: entry.at });
+        return;
+      case "timer.created":
+        this.#add(entry, { kind: "timer", label: "timer", mark: "waiting", dueAt: entry.fireAt });
+        return;
+      case "child.scheduled":
+        this.#add(entry, {
+          kind: "child",
+          label: `${entry.childId} ${entry.name}`,
+          mark: "open",
+          childId: entry.childId,
+          ...(entry.mode === "detached" ? { note: "detached" } : {}),
+        });
+        return;
+      case "activity.scheduled":
+        return this.#scheduled(entry);
+      case "activity.started":
+        return this.#change(entry.of, (item) => {
+          item.note = `on ${entry.workerId}`;
+        });
+      case "activity.attempt_failed":
+        return this.#change(entry.of, (item) => {
+          item.mark = "waiting";
+          item.dueAt = entry.retryAt;
+          item.note = `attempt ${entry.attempt} failed: ${reason(entry.error)}`;
+        });
+      case "activity.completed":
+      case "child.completed":
+      case "timer.fired":
+        return this.#end(entry.of, entry.at, "done", "");
+      case "activity.failed":
+      case "child.failed":
+        return this.#end(entry.of, entry.at, "failed", reason(entry.error));
+      case "activity.cancelled":
+      case "child.cancelled":
+      case "timer.cancelled":
+        return this.#end(entry.of, entry.at, "cancelled", "");
+      case "pool.joined": {
+        const item = this.#add(entry, { kind: "pool", label: entry.poolId, mark: "open" });
+        this.#pools.set(entry.poolId, item);
+        return;
+      }
+      case "pool.left": {
+        const pool = this.#pools.get(entry.poolId);
+        if (pool) this.#end(pool.id, entry.at, "done", "");
+        return;
+      }
+      case "session.opened": {
+        const { sessionId, type } = entry;
+        const label = `${sessionId} ${type}`;
+        const item = this.#add(entry, { kind: "session", label, mark: "waiting", note: "opened", sessionId });
+        this.#sessions.set(sessionId, item);
+        return;
+      }
+      case "instance.continued":
+      case "side_effect.recorded":
+      case "patch.marked":
+        return;
+      default:
+        return this.#session(entry);
+    }
+  }
+
+  #started(entry: HistoryEntry & EventOf<"instance.started">): void {
+    const { branch } = this;
+    // What belongs to an execution before is over; what comes along is told with the start.
+    branch.items = [];
+    this.#byEvent.clear();
+    this.#sessions.clear();
+    this.#pools.clear();
+    branch.name = entry.name;
+    branch.status = "running";
+    branch.execution = entry.execution;
+    branch.startedAt = entry.carried?.startedAt ?? entry.at;
+    branch.note = "";
+    const brought = [...(entry.carried?.sessions ?? []), ...(entry.granted ?? [])];
+    for (const { sessionId, type, phase } of brought) {
+      const held = phase.kind === "active" || phase.kind === "claimed" || phase.kind === "rebuilding";
+      const item: Item = {
+        id: 0,
+        kind: "session",
+        label: `${sessionId} ${type}`,
+        mark: held ? "open" : "waiting",
+        note: held ? `${phase.kind} on ${phase.on.workerId}, epoch ${phase.on.epoch}` : phase.kind,
+        from: entry.at,
+        sessionId,
+      };
+      branch.items.push(item);
+      this.#sessions.set(sessionId, item);
+    }
+  }
+
+  #scheduled(entry: HistoryEntry & EventOf<"activity.scheduled">): void {
+    const { target } = entry;
+    const label = entry.by === "engine" ? `${entry.name} (rebuild)` : entry.name;
+    const onSession = target.kind === "session";
+    const kind = onSession && target.call ? "call" : "activity";
+    this.#add(entry, { kind, label, mark: "open", on: onSession ? target.sessionId : undefined });
+  }
+
+  #session(entry: Extract<HistoryEntry, { kind: `session.${string}` }>): void {
+    const item = this.#sessions.get(entry.sessionId);
+    if (!item) return;
+    const set = (mark: Mark, note: string) => {
+      item.mark = mark;
+      item.note = note;
+    };
+    switch (entry.kind) {
+      case "session.requested":
+        set(
+          "waiting",
+          `waits for a worker${entry.attachment > 1 ? ` (attachment ${entry.attachment})` : ""}`,
+        );
+        item.dueAt = undefined;
+        return;
+      case "session.claimed":
+        return set("waiting", `init on ${entry.on.workerId}, epoch ${entry.on.epoch}`);
+      case "session.activated":
+        return set("open", `active on ${entry.on.workerId}, epoch ${entry.on.epoch}`);
+      case "session.init_failed":
+        return set("waiting", `init failed: ${reason(entry.error)}`);
+      case "session.lost":
+        return set(
+          "failed",
+          `lost (${entry.reason}${entry.detail === undefined ? "" : `: ${entry.detail}`})`,
+        );
+      case "session.parked":
+        return set("waiting", "parked");
+      case "session.failed":
+        return this.#end(item.id, entry.at, "failed", reason(entry.error), item);
+      case "session.closed":
+        return this.#end(item.id, entry.at, "done", "closed", item);
+      case "session.opened":
+      case "session.checkpointed":
+        return;
+    }
+  }
+
+  #add(
+    entry: HistoryEntry,
+    fields: Pick<Item, "kind" | "label" | "mark"> & Partial<Omit<Item, "id" | "from">>,
+  ): Item {
+    const item: Item = { note: "", ...fields, id: entry.id, from: entry.at };
+    this.branch.items.push(item);
+    this.#byEvent.set(entry.id, item);
+    return item;
+  }
+
+  #change(of: number, change: (item: Item) => void): void {
+    const item = this.#byEvent.get(of);
+    if (item) change(item);
+  }
+
+  #end(of: number, at: number, mark: Mark, note: string, known = this.#byEvent.get(of)): void {
+    if (!known || known.to !== undefined) return;
+    known.mark = mark;
+    known.note = note;
+    known.to = at;
+    known.dueAt = undefined;
+  }
+
+  #over(at: number, status: InstanceStatus, note: string): void {
+    const { branch } = this;
+    branch.status = status;
+    branch.endedAt = at;
+    branch.note = note;
+    for (const item of branch.items) {
+      if (item.to !== undefined) continue;
+      if (item.kind === "child" && item.note === "detached") continue;
+      this.#end(item.id, at, item.kind === "session" ? "done" : "cancelled", "", item);
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/** What is new since the last look, in the order it was recorded. */
+import type { HistoryEntry } from "../../../shared/sdk/index.ts";
+import { type Paint, plain } from "../paint.ts";
+import { detailsOf, eventStyle } from "../render/instances.ts";
+import { oneLine, time } from "../text.ts";
+
+export type InstanceEvent = { instanceId: string } & HistoryEntry;
+
+export class News {
+  readonly #told = new Map<string, number>();
+
+  since(histories: ReadonlyMap<string, readonly HistoryEntry[]>): InstanceEvent[] {
+    const news: InstanceEvent[] = [];
+    for (const [instanceId, entries] of histories) {
+      const told = this.#told.get(instanceId) ?? 0;
+      news.push(...entries.slice(told).map((entry) => ({ instanceId, ...entry })));
+      this.#told.set(instanceId, Math.max(told, entries.length));
+    }
+    return news.sort((a, b) => a.at - b.at);
+  }
+}
+
+export function newsLine({ instanceId, ...entry }: InstanceEvent, paint: Paint = plain): string {
+  const details = detailsOf(entry);
+  const kind = paint(eventStyle(entry), entry.kind);
+  return `${time(entry.at)}  ${instanceId}  ${kind}${details === "" ? "" : `  ${oneLine(details)}`}`;
+}

@@ -1,0 +1,28 @@
+import type { InstanceStatus } from "../../../schemas/index.ts";
+import type { Session } from "../client-command.ts";
+import { LiveRegion } from "../live-region.ts";
+import { type FollowOptions, follow, type Snapshot } from "./follow.ts";
+import { News, newsLine } from "./lines.ts";
+import { drawTree } from "./tree.ts";
+
+/** Says how it ended. */
+export async function show(
+  session: Session,
+  instanceId: string,
+  options: FollowOptions,
+): Promise<InstanceStatus | "interrupted"> {
+  const { out } = session;
+  const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
+  const news = new News();
+  let last: Snapshot | undefined;
+  for await (const snapshot of follow(session, instanceId, options)) {
+    last = snapshot;
+    if (region) {
+      const { columns, rows } = region;
+      region.draw(drawTree(snapshot.tree, { now: Date.now(), paint: out.paint, columns, rows }));
+    } else {
+      for (const event of news.since(snapshot.histories)) out.data(event, () => newsLine(event, out.paint));
+    }
+  }
+  return last?.ended ? last.tree.branch.status : "interrupted";
+}
