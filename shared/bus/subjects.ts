@@ -101,6 +101,13 @@ export function subjects(prefix = "") {
     activitiesSubjects: [`${dot}activities.*.*`, `${dot}retries.>`],
     activity: (queue: string, activityName: string) =>
       `${dot}activities.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,
+    allActivities: `${dot}activities.*.*`,
+    parseActivity(subject: string): { queue: string; name: string } | undefined {
+      const [kind, queue, activityName, ...rest] = strip(subject, dot)?.split(".") ?? [];
+      return kind === "activities" && queue && activityName && rest.length === 0
+        ? { queue, name: activityName }
+        : undefined;
+    },
     /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
