@@ -85,6 +85,10 @@ export const commonSettings = {
       "Serves `/metrics`, `/livez`, `/readyz` and `/version` of the process, and is what `holdfast health` asks; 0 takes a free port. Unset: not served.",
     ),
   METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address `METRICS_PORT` is opened on."),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url("must be an address like http://collector:4318")
+    .optional()
+    .describe("A collector that takes traces by OTLP over HTTP. Unset: none are made."),
   LOG_LEVEL: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")
     .default("info")
     .describe("What reaches the log, JSON lines on stderr."),
@@ -109,6 +113,7 @@ export interface EngineConfig {
     readonly shards: number;
   };
   readonly metrics: { readonly host: string; readonly port: number | undefined };
+  readonly tracesEndpoint: string | undefined;
   readonly logLevel: string;
   readonly appPath: string | undefined;
 }
@@ -169,6 +174,7 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
       maxOwnStreams: values.HISTORY_MAX_STREAMS,
       shards: values.HISTORY_SHARDS,
     }),
+    tracesEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
     metrics: Object.freeze({ host: values.METRICS_HOST, port: values.METRICS_PORT }),
     logLevel: values.LOG_LEVEL,
     appPath: values.HOLDFAST_APP,

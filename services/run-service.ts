@@ -66,6 +66,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     version: packageVersion(),
     metricsPort: config.metrics.port,
     metricsHost: config.metrics.host,
+    tracesEndpoint: config.tracesEndpoint,
   });
   const log = logHappenings(logger);
   const runtime = systemRuntime((happening) => {

@@ -188,7 +188,12 @@ export class LoadedInstance {
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);
-      runtime.announce({ kind: "instance.closed", instanceId: this.instanceId, name, status, durationMs });
+      const { traceparent } = state;
+      runtime.announce({
+        kind: "instance.closed",
+        instanceId: this.instanceId,
+        ...{ name, status, durationMs, traceparent },
+      });
     }
     return "done";
   }

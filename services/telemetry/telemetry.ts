@@ -1,10 +1,11 @@
-/** The ears of one process: numbers for Prometheus, a pulse for the dashboard. Services only announce. */
+/** The ears of one process: numbers for Prometheus, a pulse for the dashboard, spans for a collector. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Bus, Subjects } from "../../shared/bus/index.ts";
 import type { Announce, Clock } from "../../shared/runtime/index.ts";
 import { instruments } from "./instruments.ts";
 import { MetricsServer } from "./metrics-server.ts";
+import { type Exporting, exportTraces } from "./otlp.ts";
 import { PulseSender } from "./pulse.ts";
 import { recorder } from "./record.ts";
 
@@ -15,6 +16,8 @@ export interface TelemetryOptions {
   /** Where to serve `/metrics`; undefined: nowhere. 0 takes a free port. */
   metricsPort?: number | undefined;
   metricsHost?: string | undefined;
+  /** A collector of traces; undefined: none are made. */
+  tracesEndpoint?: string | undefined;
 }
 
 export class Telemetry {
@@ -24,6 +27,7 @@ export class Telemetry {
   readonly #pulse: PulseSender;
   readonly #delay: IntervalHistogram;
   #server: MetricsServer | undefined;
+  #exporting: Exporting | undefined;
   /** Whether the service does its work: started, and not told to stop. What `/readyz` says. */
   serving = false;
 
@@ -40,6 +44,7 @@ export class Telemetry {
   readonly listen: Announce = (happening) => {
     this.#record(happening);
     this.#pulse.listen(happening);
+    this.#exporting?.traces.listen(happening);
   };
 
   /** Of the metrics server, where there is one. */
@@ -55,7 +60,10 @@ export class Telemetry {
     this.#delay.enable();
     this.#pulse.attach(bus, names, clock);
     await this.#pulse.start();
-    const { metricsPort, metricsHost = "127.0.0.1", version } = this.#options;
+    const { metricsPort, metricsHost = "127.0.0.1", version, tracesEndpoint } = this.#options;
+    if (tracesEndpoint !== undefined) {
+      this.#exporting = await exportTraces({ ...this.#options, endpoint: tracesEndpoint, clock });
+    }
     if (metricsPort === undefined) return;
     this.#server = new MetricsServer({
       host: metricsHost,
@@ -71,6 +79,7 @@ export class Telemetry {
     this.#delay.disable();
     await this.#pulse.stop();
     await this.#server?.stop();
+    await this.#exporting?.stop();
   }
 
   #takeDelay(): number {

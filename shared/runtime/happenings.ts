@@ -12,7 +12,14 @@ export type Happening =
   | { kind: "partition.gained"; partition: number; epoch: number }
   | { kind: "partition.lost"; partition: number; why: "released" | "expired" | "taken" }
   | { kind: "instance.started"; instanceId: string; name: string; execution: number }
-  | { kind: "instance.closed"; instanceId: string; name: string; status: string; durationMs: number }
+  | {
+      kind: "instance.closed";
+      instanceId: string;
+      name: string;
+      status: string;
+      durationMs: number;
+      traceparent?: string | undefined;
+    }
   | { kind: "instance.loaded"; instanceId: string; events: number; ms: number }
   | { kind: "instance.parked"; instanceId: string; code: string; message: string }
   | { kind: "instance.resumed"; instanceId: string }
@@ -60,6 +67,7 @@ export type Happening =
       attempt: number;
       outcome: "completed" | "failed" | "cancelled" | "timeout";
       ms: number;
+      traceparent?: string | undefined;
     }
   /** Given back untouched because no slot came free in time; others may have one. */
   | { kind: "activity.handed_back"; instanceId: string; name: string; of: number; why: "surplus" | "drain" }
@@ -91,6 +99,8 @@ export type Happening =
       warm: boolean;
       restored: boolean;
       openedMs: number;
+      instanceId?: string | undefined;
+      traceparent?: string | undefined;
     }
   | { kind: "session.init_failed"; sessionId: string; type: string; epoch: number; message: string }
   | { kind: "session.detached"; sessionId: string; type: string; epoch: number; why: string; detail?: string }
@@ -112,6 +122,8 @@ export type Happening =
       epoch: number;
       outcome: "completed" | "failed" | "cancelled" | "timeout";
       ms: number;
+      instanceId?: string | undefined;
+      traceparent?: string | undefined;
     }
   | { kind: "batch.ran"; type: string; name: string; size: number; ms: number }
   | { kind: "host.started"; host: string; isolation: string; pid?: number }

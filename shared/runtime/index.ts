@@ -6,3 +6,10 @@ export { once, type Service, within } from "./lifecycle.ts";
 export { hash32, type Random, seededRandom, systemRandom, token, uuid } from "./random.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
 export { startThread } from "./start-thread.ts";
+export {
+  activeTraceparent,
+  derivedTrace,
+  formatTraceparent,
+  insideTrace,
+  parseTraceparent,
+} from "./trace.ts";

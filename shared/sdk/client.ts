@@ -5,6 +5,7 @@ import {
   type BusOptions,
   connectBus,
   encode,
+  type Headers,
   Payloads,
   requireToken,
   type Subjects,
@@ -13,6 +14,7 @@ import {
 import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
+  activeTraceparent,
   type Duration,
   parseDuration,
   type Runtime,
@@ -107,7 +109,7 @@ export class Client {
       if (typeof orchestration !== "string") {
         validate(orchestration.input, input, "invalid_input", `input of ${name}`);
       }
-      await this.#send(this.#names.start(id, name), `start-${id}`, id, input);
+      await this.#send(this.#names.start(id, name), `start-${id}`, id, input, traceHeaders());
       return handleOf(this, id, true);
     });
   }
@@ -240,15 +242,28 @@ export class Client {
   }
 
   /** The value itself is the body, no value is no body; a big one lies in the object store and the header says where. */
-  async #send(subject: string, msgId: string, owner: string, value: unknown): Promise<void> {
+  async #send(
+    subject: string,
+    msgId: string,
+    owner: string,
+    value: unknown,
+    headers?: Headers,
+  ): Promise<void> {
     const nothing = new Uint8Array();
-    if (value === undefined) return void (await publishSurely(this.#bus, { subject, msgId, body: nothing }));
+    if (value === undefined) {
+      return void (await publishSurely(this.#bus, { subject, msgId, body: nothing, headers }));
+    }
     const payload = await this.#payloads.wrap(value, owner);
     await publishSurely(
       this.#bus,
       "json" in payload
-        ? { subject, msgId, body: encode(payload.json) }
-        : { subject, msgId, body: nothing, headers: { [blobHeader]: JSON.stringify(payload.blob) } },
+        ? { subject, msgId, body: encode(payload.json), headers }
+        : {
+            subject,
+            msgId,
+            body: nothing,
+            headers: { ...headers, [blobHeader]: JSON.stringify(payload.blob) },
+          },
     );
   }
 
@@ -276,3 +291,9 @@ export class Client {
 }
 
 export const connect = (options: ClientConnectOptions): Promise<Client> => Client.connect(options);
+
+/** The caller's trace goes on in the instance, where the caller has one. */
+function traceHeaders(): Headers | undefined {
+  const traceparent = activeTraceparent();
+  return traceparent === undefined ? undefined : { traceparent };
+}

@@ -19,6 +19,7 @@ import {
   TimeoutError,
   toFailure,
 } from "../../../shared/errors/index.ts";
+import { insideTrace } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { WorkContext } from "../work-context.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
@@ -84,7 +85,9 @@ async function runWith(
     openStream: () => (stream = new TaskStream(deps, task, run.runNumber ?? run.deliveries)),
     announce: runtime.announce,
   });
-  call = callUserCode(runtime.clock, run.controller.signal, task.timeouts, () => run.run(context, input));
+  call = callUserCode(runtime.clock, run.controller.signal, task.timeouts, () =>
+    insideTrace(task.traceparent, task.instanceId, () => run.run(context, input)),
+  );
   const settled = await call.settled;
   const outcome = await outcomeOf(deps, task, run, settled);
   if (outcome.kind === "timeout") run.controller.abort(new TimeoutError(outcome.error));

@@ -1,0 +1,24 @@
+/** Ids for spans: random, except where the caller has said which. */
+import { randomBytes } from "node:crypto";
+
+export class ChosenIds {
+  #chosen: { traceId: string; spanId: string } | undefined;
+
+  /** The span begun in `act` gets these. */
+  choose(ids: { traceId: string; spanId: string }, act: () => void): void {
+    this.#chosen = ids;
+    try {
+      act();
+    } finally {
+      this.#chosen = undefined;
+    }
+  }
+
+  generateTraceId(): string {
+    return this.#chosen?.traceId ?? randomBytes(16).toString("hex");
+  }
+
+  generateSpanId(): string {
+    return this.#chosen?.spanId ?? randomBytes(8).toString("hex");
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The W3C trace context of an instance. The OpenTelemetry API alone: does nothing until somebody sets a provider.
+ *
+ * One trace per instance: where its starter sent a `traceparent` that is the trace; where not, it follows from the
+ * instance's id, so that every process finds the same one without being told.
+ */
+import { createHash } from "node:crypto";
+import { context, isSpanContextValid, ROOT_CONTEXT, type SpanContext, trace } from "@opentelemetry/api";
+
+const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+export function parseTraceparent(text: string | undefined): SpanContext | undefined {
+  const [, traceId, spanId, flags] = pattern.exec(text ?? "") ?? [];
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
+  const parsed: SpanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return isSpanContextValid(parsed) ? parsed : undefined;
+}
+
+export const formatTraceparent = ({ traceId, spanId, traceFlags }: SpanContext): string =>
+  `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, "0")}`;
+
+/** Of the span that is active where this is called; undefined where nobody traces. */
+export function activeTraceparent(): string | undefined {
+  const active = trace.getSpanContext(context.active());
+  return active && isSpanContextValid(active) ? formatTraceparent(active) : undefined;
+}
+
+/** The root of an instance nobody sent a trace for. */
+export function derivedTrace(instanceId: string): SpanContext {
+  const digest = createHash("sha256").update(`holdfast instance ${instanceId}`).digest("hex");
+  return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48), traceFlags: 1, isRemote: true };
+}
+
+/** Spans users begin inside belong to the instance's trace. */
+export function insideTrace<T>(traceparent: string | undefined, instanceId: string, act: () => T): T {
+  const parent = parseTraceparent(traceparent) ?? derivedTrace(instanceId);
+  return context.with(trace.setSpanContext(ROOT_CONTEXT, parent), act);
+}
