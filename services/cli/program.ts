@@ -6,6 +6,7 @@ import { completionCommand } from "./completion/index.ts";
 import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { exitCodesHelp } from "./exit-codes.ts";
+import { healthCommand } from "./health.ts";
 import { topCommand } from "./top/index.ts";
 import { benchCommand } from "./verbs/bench.ts";
 import { contextCommands } from "./verbs/context.ts";
@@ -24,7 +25,7 @@ export function program(cli: Cli): Command {
     .enablePositionalOptions()
     .addHelpText("after", exitCodesHelp);
   const groups: Record<string, Command[]> = {
-    "Run it:": [devCommand(cli), ...serveCommands(cli)],
+    "Run it:": [devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
     "Instances:": [...instanceCommands(cli), watchCommand(cli), replayCommand(cli)],
     "The installation:": [
       sessionCommands(cli),
