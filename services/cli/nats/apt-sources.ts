@@ -14,6 +14,8 @@ const newerSuites: Readonly<Record<string, string>> = { debian: "testing", ubunt
 export interface Distribution {
   /** Suites this machine's base system may be listed under, e.g. `bookworm` or `stable`. */
   ownSuites: ReadonlySet<string>;
+  /** The suite this machine runs, where it says so. */
+  codename: string | undefined;
   newerSuite: string;
 }
 
@@ -31,14 +33,17 @@ export function distributionOf(osRelease: string): Distribution | undefined {
     (key) => fields.get(key) ?? [],
   );
   const aliases = ["oldstable", "stable", "testing", "unstable", "sid", "devel"];
-  return { ownSuites: new Set([...codenames, ...aliases]), newerSuite };
+  return { ownSuites: new Set([...codenames, ...aliases]), codename: codenames[0], newerSuite };
 }
 
 /**
  * Both formats, told apart by file name as apt does. Only the base archive is taken: its suite is the machine's own
  * and it has `main`. Security, updates and third-party archives have no newer suite of that name.
  */
-export function newerSources(files: readonly SourceFile[], distribution: Distribution): SourceFile[] {
+export function newerSources(
+  files: readonly SourceFile[],
+  distribution: Pick<Distribution, "ownSuites" | "newerSuite">,
+): SourceFile[] {
   const stanzas: string[] = [];
   const lines: string[] = [];
   for (const file of files) {
@@ -54,7 +59,10 @@ export function newerSources(files: readonly SourceFile[], distribution: Distrib
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
 
 /** deb822: fields may go on over indented lines (an inline key in Signed-By), which are kept as they are. */
-function newerStanzas(text: string, { ownSuites, newerSuite }: Distribution): string[] {
+function newerStanzas(
+  text: string,
+  { ownSuites, newerSuite }: Pick<Distribution, "ownSuites" | "newerSuite">,
+): string[] {
   const withoutComments = text
     .split("\n")
     .filter((line) => !line.startsWith("#"))
@@ -87,7 +95,10 @@ function newerStanzas(text: string, { ownSuites, newerSuite }: Distribution): st
 }
 
 /** `deb [options] uri suite component…` */
-function newerLines(text: string, { ownSuites, newerSuite }: Distribution): string[] {
+function newerLines(
+  text: string,
+  { ownSuites, newerSuite }: Pick<Distribution, "ownSuites" | "newerSuite">,
+): string[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*deb\s+(\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s+([^#]*)/.exec(line);
     if (!match) return [];
