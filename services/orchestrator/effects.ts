@@ -109,6 +109,7 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
           v: 1,
           kind: "cancel",
           epoch: on.epoch,
+          instanceId: InstanceId.parse(instanceId),
           execution,
           of: EventId.parse(task.id),
         };
@@ -205,21 +206,26 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
         });
       }
       case "join-pool": {
-        const { poolId, pool } = effect;
+        const { poolId, pool, id } = effect;
+        const { min, max, lingerMs } = pool;
         const keeper = poolInstance(poolId);
-        const signal: PoolSignal = { kind: "join", user: about, min: pool.min, max: pool.max };
-        const start = { poolId, pool };
-        await publishSurely(outbox, names.start(keeper, poolOrchestration), start, {
-          msgId: `pool-${about}-${poolId}`,
-        });
+        const signal: PoolSignal = { kind: "join", user: `${about}-${id}`, min, max, lingerMs };
+        await publishSurely(
+          outbox,
+          names.start(keeper, poolOrchestration),
+          { poolId, pool },
+          { msgId: `pool-${about}-${id}` },
+        );
         return publishSurely(outbox, names.signal(keeper, poolSignal), signal, {
-          msgId: `join-${about}-${poolId}`,
+          msgId: `join-${about}-${id}`,
         });
       }
       case "leave-pool": {
-        const signal: PoolSignal = { kind: "leave", user: about };
-        const subject = names.signal(poolInstance(effect.poolId), poolSignal);
-        return publishSurely(outbox, subject, signal, { msgId: `leave-${about}-${effect.poolId}` });
+        const { poolId, id } = effect;
+        const signal: PoolSignal = { kind: "leave", user: `${about}-${id}` };
+        return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
+          msgId: `leave-${about}-${id}`,
+        });
       }
       case "summary":
         return target.summaries.write(state);

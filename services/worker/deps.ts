@@ -26,7 +26,7 @@ export interface WorkerDeps {
 }
 
 /** What the session side adds to this worker's `WorkerInfo`. */
-export type SessionLoad = Pick<WorkerInfo, "perType" | "warm" | "models" | "sessions"> & {
+export type SessionLoad = Pick<WorkerInfo, "perType" | "pools" | "warm" | "models" | "sessions"> & {
   used: number;
   max: number;
   calls: { used: number; max: number };

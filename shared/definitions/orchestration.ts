@@ -66,6 +66,8 @@ export interface PoolOptions<Config = unknown> {
   min?: number;
   /** It grows up to this while calls wait, and shrinks when members idle. Default 4. */
   max?: number;
+  /** How long members stay after the last user has left, in case the next one comes. Default 60 s. */
+  linger?: Duration;
   /** `exclusive`: a session of your own instead, on a worker that has the state warm if there is one. */
   sharing?: "exclusive" | "shared";
   config?: Config;

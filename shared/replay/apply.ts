@@ -106,11 +106,13 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       return [{ kind: "summary" }];
 
     case "pool.joined":
-      state.pools.set(event.poolId, event.pool);
-      return [{ kind: "join-pool", poolId: event.poolId, pool: event.pool }];
-    case "pool.left":
+      state.pools.set(event.poolId, event.id);
+      return [{ kind: "join-pool", poolId: event.poolId, pool: event.pool, id: event.id }];
+    case "pool.left": {
+      const id = state.pools.get(event.poolId);
       state.pools.delete(event.poolId);
-      return [{ kind: "leave-pool", poolId: event.poolId }];
+      return id === undefined ? [] : [{ kind: "leave-pool", poolId: event.poolId, id }];
+    }
 
     case "session.opened":
     case "session.requested":
@@ -153,7 +155,7 @@ function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }
         effects.push(...closeSession(state, session));
     }
   }
-  for (const poolId of state.pools.keys()) effects.push({ kind: "leave-pool", poolId });
+  for (const [poolId, id] of state.pools) effects.push({ kind: "leave-pool", poolId, id });
   state.pools.clear();
   state.tasks.clear();
   state.timers.clear();

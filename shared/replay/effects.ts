@@ -35,6 +35,7 @@ export type Effect =
       result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure };
     }
   /** The keeper of a pool learns of a user, and is started if it is the first. */
-  | { kind: "join-pool"; poolId: string; pool: PoolSpec }
-  | { kind: "leave-pool"; poolId: string }
+  | { kind: "join-pool"; poolId: string; pool: PoolSpec; id: number }
+  /** `id`: of the joining. */
+  | { kind: "leave-pool"; poolId: string; id: number }
   | { kind: "summary" };

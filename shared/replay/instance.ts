@@ -10,7 +10,7 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { Name } from "../../schemas/index.ts";
+import { Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
@@ -227,7 +227,7 @@ export class Instance {
   }
 
   #unknown(name: string, facts: readonly HistoryEvent[]): IssuedCommand[] {
-    const names = [...this.#host.app.orchestrations.keys()];
+    const names = [...this.#host.app.orchestrations.keys()].filter((known) => known !== poolOrchestration);
     const failure: Failure = {
       code: "unknown_orchestration",
       message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,

@@ -3,7 +3,8 @@
  * a queue of their own; members on workers take from it, so no call waits behind a busy member while another is idle,
  * and what a lost member had is taken by the others.
  */
-import { Name, poolQueue } from "../../schemas/index.ts";
+import { createHash } from "node:crypto";
+import { Name, type PoolSpec, poolQueue } from "../../schemas/index.ts";
 import type {
   ActivityOptions,
   AnyActivity,
@@ -12,13 +13,20 @@ import type {
   PoolOptions,
 } from "../definitions/index.ts";
 import { validate } from "../definitions/index.ts";
-import { HoldfastError, SessionUnusable } from "../errors/index.ts";
-import { hash32 } from "../runtime/index.ts";
-import { type Context, handled, snapshot } from "./context.ts";
+import { CancelledError, HoldfastError, SessionUnusable } from "../errors/index.ts";
+import { parseDuration } from "../runtime/index.ts";
+import { Context, handled, snapshot } from "./context.ts";
+import { requireId } from "./require.ts";
+import { Scope } from "./scope.ts";
 import { openSession } from "./session-handle.ts";
 
 const defaultMin = 1;
 const defaultMax = 4;
+const defaultLinger = "60s";
+/** It goes along with every start of the pool's keeper. */
+const mostConfigBytes = 64 * 1024;
+/** Room for what is put around it: the keeper's instance, the members' ids, the queue. */
+const longestName = 80;
 
 export function usePool(ctx: Context, type: AnySession, options: PoolOptions): Promise<BareSessionHandle> {
   const promise = open(ctx, type, options);
@@ -29,41 +37,55 @@ export function usePool(ctx: Context, type: AnySession, options: PoolOptions): P
 async function open(ctx: Context, type: AnySession, options: PoolOptions): Promise<BareSessionHandle> {
   const { config, sharing = "shared" } = options;
   if (sharing === "exclusive") return openSession(ctx, type, { config, onLost: "reclaim" });
-  const min = options.min ?? defaultMin;
-  const max = options.max ?? Math.max(defaultMax, min);
-  if (!Number.isInteger(min) || !Number.isInteger(max) || min < 0 || max < 1 || min > max) {
-    throw new HoldfastError({
-      code: "invalid_option",
-      message: `pool of "${type.name}": min (${min}) and max (${max}) must be whole numbers, 0 <= min <= max, max >= 1`,
-    });
-  }
+  const { runner, scopeOf: scope } = ctx;
+  if (scope.cancelled) throw new CancelledError(scope.reason);
+  const { min, max, lingerMs } = sizeOf(type, options);
   validate(type.config, config, "invalid_config", `config of session "${type.name}"`);
   const { payload, bytes } = snapshot(config, `config of session "${type.name}"`);
-  const poolId = Name.parse(
-    options.id ?? `${type.name.slice(0, 80)}-${hash32(JSON.stringify(config ?? null)).toString(36)}`,
-  );
-  const { runner } = ctx;
-  if (!isJoined(ctx, poolId)) {
-    runner.issue(
-      { kind: "pool.joined", poolId, pool: { type: Name.parse(type.name), config: payload, min, max } },
-      bytes,
-    );
-    runner.pools.set(poolId, "joined");
+  if (bytes > mostConfigBytes) {
+    throw refused(type, `its config has ${bytes} bytes, at most ${mostConfigBytes} are allowed: name a file`);
   }
+  const poolId = poolIdOf(type, options.id, payload);
+  const handles = runner.pools.get(poolId) ?? 0;
+  if (handles === 0) {
+    const pool: PoolSpec = { type: Name.parse(type.name), config: payload, min, max, lingerMs };
+    runner.issue({ kind: "pool.joined", poolId, pool }, bytes);
+  }
+  runner.pools.set(poolId, handles + 1);
   return makeHandle(ctx, type, poolId);
 }
 
-/** What the code did in this round comes before what the state knows. */
-function isJoined({ runner }: Context, poolId: string): boolean {
-  const now = runner.pools.get(poolId);
-  return now === undefined ? runner.state.pools.has(poolId) : now === "joined";
+function sizeOf(type: AnySession, options: PoolOptions): { min: number; max: number; lingerMs: number } {
+  const min = options.min ?? defaultMin;
+  const max = options.max ?? Math.max(defaultMax, min);
+  if (!Number.isInteger(min) || !Number.isInteger(max) || min < 0 || max < 1 || min > max) {
+    const rule = "must be whole numbers, 0 <= min <= max, max >= 1";
+    throw refused(type, `min (${min}) and max (${max}) ${rule}`);
+  }
+  return { min, max, lingerMs: parseDuration(options.linger ?? defaultLinger, "linger") };
 }
+
+/** Type and config are part of it: whatever two users call their pools, no call reaches a model of another make. */
+function poolIdOf(type: AnySession, id: string | undefined, config: unknown): Name {
+  const name = id === undefined ? type.name.slice(0, longestName) : requireId(Name, "pool id", id);
+  if (name.length > longestName) throw refused(type, `an id has at most ${longestName} characters`);
+  const made = createHash("sha256")
+    .update(JSON.stringify([type.name, config]))
+    .digest("hex");
+  return Name.parse(`${name}-${made.slice(0, 12)}`);
+}
+
+const refused = (type: AnySession, why: string): HoldfastError =>
+  new HoldfastError({ code: "invalid_option", message: `pool of "${type.name}": ${why}` });
 
 function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHandle {
   const { runner } = ctx;
   const target = { kind: "queue", queue: Name.parse(poolQueue(poolId)) } as const;
-  const joined = () => isJoined(ctx, poolId);
-  const refused = (message: string) => {
+  // What was asked of the pool by this handle ends with it: those who would serve it may go.
+  const scope = new Scope(ctx.scopeOf, false);
+  const inside = new Context(runner, scope);
+  let closed = false;
+  const unusable = (message: string) => {
     const rejected = Promise.reject(new SessionUnusable({ code: "session_unusable", message }));
     rejected.catch(handled);
     return rejected;
@@ -81,13 +103,16 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
       resourceId: undefined,
     },
     run: ((activity: AnyActivity) =>
-      refused(
+      unusable(
         `pool ${poolId} runs the calls of its type; "${activity.name}" is an activity`,
       )) as BareSessionHandle["run"],
     async close() {
-      if (!joined()) return;
-      runner.pools.set(poolId, "left");
-      runner.issue({ kind: "pool.left", poolId });
+      if (closed) return;
+      closed = true;
+      scope.cancel("the pool was left");
+      const left = (runner.pools.get(poolId) ?? 1) - 1;
+      runner.pools.set(poolId, left);
+      if (left === 0) runner.issue({ kind: "pool.left", poolId });
     },
     token() {
       throw new SessionUnusable({ code: "session_unusable", message: `pool ${poolId} is not one resource` });
@@ -99,7 +124,7 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
   const calls = Object.entries(type.calls).map(([name, call]) => {
     const definition = { name, input: call.input, output: call.output };
     const invoke = (input: unknown, options: ActivityOptions = {}) =>
-      joined() ? ctx.task(definition, input, options, target, 3) : refused(`pool ${poolId} was left`);
+      closed ? unusable(`pool ${poolId} was left`) : inside.task(definition, input, options, target, 3);
     return [name, invoke];
   });
   return Object.assign(handle, Object.fromEntries(calls));

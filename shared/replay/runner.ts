@@ -77,8 +77,8 @@ export class Runner implements Occupant {
   readonly log: (level: keyof WorkLog, message: string, fields?: unknown) => void;
   readonly operations = new Map<number, Operation>();
   readonly sessions = new OpenSessions();
-  /** What the code did with pools in this round; the state learns of it at its end. */
-  readonly pools = new Map<string, "joined" | "left">();
+  /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
+  readonly pools = new Map<string, number>();
   readonly signals = new Signals();
   readonly rootScope = new Scope(undefined, false);
   now = 0;
@@ -160,7 +160,6 @@ export class Runner implements Occupant {
     this.#expected = recorded;
     this.#issued = [];
     this.sessions.beginRound();
-    this.pools.clear();
     this.#nextId = this.state.lastEventId + 1;
     await openWindow(this, [
       ...facts.map((shown) => () => this.#step(shown.at, () => this.#deliver(shown.fact))),

@@ -12,7 +12,6 @@ import type {
   InstanceStatus,
   Parent,
   Payload,
-  PoolSpec,
   RetryPolicy,
   SessionState,
   TaskTarget,
@@ -65,7 +64,8 @@ export interface InstanceState {
   readonly timers: Map<number, { fireAt: number }>;
   readonly children: Map<number, OpenChild>;
   readonly sessions: Map<string, SessionState>;
-  readonly pools: Map<string, PoolSpec>;
+  /** Pools in use, and the id of the event that joined each. */
+  readonly pools: Map<string, number>;
   /** Event ids under which deadlines of sessions were scheduled. */
   readonly sessionSchedules: Map<string, { creation?: number | undefined; life?: number | undefined }>;
   /** Id of the event that ended the last rebuild of a session. */

@@ -1,14 +1,14 @@
 /**
- * Who takes a session (S12): type and build id → tags → resources → room → warmth → load. Pure: a view of the workers
+ * Who takes a session (S12): type and build id → tags → resources → room → warmth → spread → load. Pure: a view of the workers
  * in, a name or the reason why nobody out. Everything before warmth is a filter, so no preference can skip a requirement.
  */
-import type { SessionClaim, WorkerInfo } from "../../schemas/index.ts";
+import { poolMetadataKey, type SessionClaim, type WorkerInfo } from "../../schemas/index.ts";
 import { hash32 } from "../runtime/index.ts";
 
 export type PlacementClaim = Pick<
   SessionClaim,
   "sessionId" | "type" | "requires" | "buildId" | "resourceId" | "affinityKey"
->;
+> & { metadata?: SessionClaim["metadata"] };
 
 export type NoPlace = "no_type" | "no_build" | "no_tags" | "no_resources" | "resource_gone" | "at_capacity";
 
@@ -103,11 +103,16 @@ export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementC
   const able = capable([self], claim);
   if (able.kind === "none" || !hasRoom(self, claim.type)) return false;
   if (isWarm(best, claim) && !isWarm(self, claim)) return false;
+  if (members(self, claim) > members(best, claim)) return false;
   return self.slots.sessions.used <= best.slots.sessions.used + Math.max(1, slack);
 }
 
 const isWarm = (worker: WorkerInfo, claim: PlacementClaim): boolean =>
   worker.warm.includes(claim.affinityKey);
+
+/** Members of the claim's pool that are here already: a pool is spread over workers. */
+const members = (worker: WorkerInfo, { metadata }: PlacementClaim): number =>
+  worker.pools?.[metadata?.[poolMetadataKey] ?? ""] ?? 0;
 
 const freeOf = (worker: WorkerInfo, name: string): number =>
   (worker.resources.total[name] ?? 0) - (worker.resources.used[name] ?? 0);
@@ -118,6 +123,7 @@ const delayStepMs = 10;
 function compare(a: WorkerInfo, b: WorkerInfo, claim: PlacementClaim): number {
   return (
     Number(isWarm(b, claim)) - Number(isWarm(a, claim)) ||
+    members(a, claim) - members(b, claim) ||
     share(a) - share(b) ||
     Math.floor(a.eventLoopDelayMs / delayStepMs) - Math.floor(b.eventLoopDelayMs / delayStepMs) ||
     // Everybody breaks a tie alike, and ties of many sessions fall on many workers.

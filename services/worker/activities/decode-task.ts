@@ -1,13 +1,12 @@
 import { ActivityTask } from "../../../schemas/index.ts";
 import { type Delivery, decode } from "../../../shared/bus/index.ts";
-import type { ServedActivity } from "./served.ts";
 
 export type DecodedTask =
   | { kind: "task"; task: ActivityTask }
   | { kind: "invalid"; code: string; message: string };
 
 /** Parses once at the door; whatever does not fit has a reason. */
-export function decodeTask(message: Pick<Delivery, "body">, activity: ServedActivity): DecodedTask {
+export function decodeTask(message: Pick<Delivery, "body">, activity: { name: string }): DecodedTask {
   const decoded = decode(ActivityTask, message.body);
   if (decoded.kind === "invalid") return { kind: "invalid", code: "invalid_task", message: decoded.message };
   const task = decoded.value;

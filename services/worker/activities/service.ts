@@ -17,6 +17,7 @@ import { deadLetter } from "./dead-letter.ts";
 import { decodeTask } from "./decode-task.ts";
 import { Feed } from "./feed.ts";
 import { attemptKey, type Held } from "./held.ts";
+import { refusePoisoned } from "./poison.ts";
 import { publishReport, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
 import { Scarcity } from "./scarcity.ts";
@@ -124,7 +125,7 @@ export class ActivityService implements Service {
     const held: Held = { key, task, feed, delivery };
     if (delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
-      void this.#poisoned(held);
+      void refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
     } else if (this.#draining) {
       slot?.release();
       delivery.nak();
@@ -188,7 +189,11 @@ export class ActivityService implements Service {
       onAbandoned: (finished) => this.#linger(finished),
     });
     const ms = clock.monotonic() - startedAt;
-    announce({ kind: "activity.ended", ...{ instanceId, name, of, attempt, outcome: endOf(outcome), ms } });
+    const { traceparent } = task;
+    announce({
+      kind: "activity.ended",
+      ...{ instanceId, name, of, attempt, outcome: endOf(outcome), ms, traceparent },
+    });
     return outcome;
   }
 
@@ -209,16 +214,6 @@ export class ActivityService implements Service {
 
   #report(task: ActivityTask, result: Parameters<typeof publishReport>[2]) {
     return publishReport(this.#deps, task, result, { signal: this.#givingUp.signal });
-  }
-
-  async #poisoned({ task, delivery }: Held): Promise<void> {
-    const { instanceId, name, of } = task;
-    const { deliveries } = delivery;
-    const message = `${name} was handed out ${deliveries - 1} times and no worker lived to answer`;
-    const error = { code: "poisoned", message, retryable: false };
-    if ((await this.#report(task, { kind: "failed", error })) !== "stored") return;
-    this.#deps.runtime.announce({ kind: "activity.poisoned", instanceId, name, of, deliveries });
-    await deadLetter(this.#deps, delivery, instanceId, error);
   }
 
   #cancel(key: string): void {

@@ -17,6 +17,7 @@ import type { Place } from "./capacity.ts";
 import { detach, type Live } from "./detach.ts";
 import type { Ending } from "./ending.ts";
 import { EventDelivery } from "./event-delivery.ts";
+import { poolOf } from "./pool-of.ts";
 import { Saver } from "./saver.ts";
 import { idleTimeoutOf } from "./session-options.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
@@ -108,7 +109,7 @@ export class Attachment {
       case "call":
         return this.#phase.kind === "ready" && this.#phase.calls.add(work.task, work.call);
       case "cancel":
-        if (this.#phase.kind === "ready") this.#phase.calls.cancel(work.execution, work.of);
+        if (this.#phase.kind === "ready") this.#phase.calls.cancel(work);
         return true;
       case "close":
         void this.end({ kind: "closed", reason: work.reason });
@@ -202,7 +203,7 @@ export class Attachment {
 
   #ready(housed: Housed, initMs: number): void {
     if (this.#phase.kind !== "initialising") return;
-    const { deps, timing, slots, reporter } = this.#around;
+    const { deps, timing, slots, reporter, pools } = this.#around;
     const { claim, definition } = this;
     const calls = new Calls({
       deps,
@@ -218,7 +219,9 @@ export class Attachment {
       onRan: () => this.#care.ran(),
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
-    this.#phase = { kind: "ready", housed, calls, idle: undefined };
+    const poolId = poolOf(claim);
+    const pool = poolId && definition ? pools.join({ poolId, definition, calls }) : undefined;
+    this.#phase = { kind: "ready", housed, calls, pool, idle: undefined };
     this.#live(housed);
     this.#armIdle();
     this.#care.look();
@@ -228,6 +231,7 @@ export class Attachment {
     deps.runtime.announce({
       kind: "session.attached",
       ...{ sessionId, type, epoch: this.epoch, initMs, warm, restored, openedMs },
+      ...{ instanceId: claim.instanceId, traceparent: claim.traceparent },
     });
     void reporter.session(claim, { kind: "activated", on: this.#on, initMs, warm, restored }, this.#mayTell);
   }
@@ -278,7 +282,10 @@ export class Attachment {
   async #detach(before: Exclude<Phase, { kind: "ending" }>, ending: Ending): Promise<void> {
     const { claim, lease, definition } = this;
     this.#unlisten();
-    if (before.kind === "ready") before.idle?.cancel();
+    if (before.kind === "ready") {
+      before.idle?.cancel();
+      before.pool?.stop();
+    }
     const hooks = this.#hooks("shutdown");
     const one = { around: this.#around, claim, lease, definition, saver: this.#saver, hooks };
     this.#init.onEnded(this, await detach(one, before, ending));

@@ -4,12 +4,22 @@
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
 
+/** A call taken from a queue that others take from too: whoever holds it says what became of it, once. */
+export interface Loan {
+  /** How often it was handed out, to whomever. */
+  readonly deliveries: number;
+  /** `done`: it was answered, or nobody waits for it. `back`: another may have it. */
+  settle(how: "done" | "back"): void;
+}
+
 export interface QueuedCall {
   readonly task: ActivityTask;
   /** A call of the session's type, or an ordinary activity beside its state. */
   readonly call: boolean;
   /** Monotonic. */
   readonly arrivedAt: number;
+  /** Absent where the call was sent to this session and nobody else. */
+  readonly loan?: Loan | undefined;
 }
 
 export interface BatchRule {
@@ -32,6 +42,11 @@ export class CallQueue {
 
   get size(): number {
     return this.#waiting.length;
+  }
+
+  /** The oldest that waits. */
+  get head(): QueuedCall | undefined {
+    return this.#waiting[0];
   }
 
   add(call: QueuedCall): void {
@@ -70,9 +85,9 @@ export class CallQueue {
     return this.#waiting.some(matches);
   }
 
-  clear(): number {
-    const { length } = this.#waiting;
+  clear(): QueuedCall[] {
+    const dropped = this.#waiting;
     this.#waiting = [];
-    return length;
+    return dropped;
   }
 }

@@ -15,7 +15,7 @@ import type { TaskOutcome } from "../activities/task-outcome.ts";
 import type { HostSession, RunFacts, RunHooks } from "../hosts/index.ts";
 import { Batch, resultOf } from "./batch.ts";
 import { batchRuleOf, withLimits } from "./call-limits.ts";
-import type { QueuedCall } from "./call-queue.ts";
+import type { Loan, QueuedCall } from "./call-queue.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 
 export interface CallRunnerInit {
@@ -37,6 +37,8 @@ type Code = (facts: RunFacts, input: unknown, signal: AbortSignal, hooks: RunHoo
 interface Running {
   readonly queued: QueuedCall;
   readonly controller: AbortController;
+  /** Nobody waits for it, as against a session that ends under it. */
+  cancelled: boolean;
 }
 
 export class CallRunner {
@@ -67,6 +69,7 @@ export class CallRunner {
   }
 
   cancel(which: (queued: QueuedCall) => boolean): void {
+    for (const running of this.#running) if (which(running.queued)) running.cancelled = true;
     this.abort(new CancelledError(), which);
   }
 
@@ -119,8 +122,9 @@ export class CallRunner {
     const { deps, session, definition } = this.#init;
     const { clock, announce } = deps.runtime;
     const { epoch } = session;
+    const { loan } = queued;
     const controller = new AbortController();
-    const running: Running = { queued, controller };
+    const running: Running = { queued, controller, cancelled: false };
     this.#running.add(running);
     const startedAt = clock.monotonic();
     const task = withLimits(queued.task, queued.call ? definition : undefined);
@@ -138,17 +142,25 @@ export class CallRunner {
       // Only a bare session's own state can be missing; a typed one's is ours.
       ...(definition ? {} : { session }),
       controller,
-      // The attempt may have begun under the epoch before.
-      deliveries: session.attachment > 1 && task.timeouts.heartbeatMs !== undefined ? 2 : 1,
-      runNumber: epoch,
+      // The attempt may have begun under the epoch before, or on another member of the pool.
+      deliveries:
+        loan?.deliveries ?? (session.attachment > 1 && task.timeouts.heartbeatMs !== undefined ? 2 : 1),
+      runNumber: loan?.deliveries ?? epoch,
       onAbandoned: (over) => {
         finished = over;
       },
     });
     onOutcome?.();
     this.#done++;
-    announce({ kind: "call.ended", ...about, outcome: endOf(outcome), ms: clock.monotonic() - startedAt });
-    if (outcome.kind !== "interrupted") this.#tell(task, reportOf(outcome));
+    announce({
+      kind: "call.ended",
+      ...about,
+      outcome: endOf(outcome),
+      ms: clock.monotonic() - startedAt,
+      ...{ instanceId: task.instanceId, traceparent: task.traceparent },
+    });
+    if (outcome.kind !== "interrupted") this.#tell(task, reportOf(outcome), loan);
+    else loan?.settle(running.cancelled ? "done" : "back");
     if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
     if (finished) await finished.catch(() => undefined); // C2; what it throws now concerns nobody
     this.#running.delete(running);
@@ -165,16 +177,18 @@ export class CallRunner {
     if (call || late) onHung(detail);
   }
 
-  #tell(task: ActivityTask, result: Report): void {
+  #tell(task: ActivityTask, result: Report, loan?: Loan): void {
     const { deps, session, mayTell, fenced } = this.#init;
     this.#untold++;
     if (!mayTell()) {
       this.#fence(task);
+      loan?.settle("back");
       return;
     }
     void publishReport(deps, task, result, { epoch: session.epoch, signal: fenced }).then((outcome) => {
       if (outcome === "stored") this.#untold--;
       else this.#fence(task);
+      loan?.settle(outcome === "stored" ? "done" : "back");
     });
   }
 

@@ -4,13 +4,14 @@
  *
  * C1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
  *    run again, however often it is delivered.
+ * C4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Timer } from "../../../shared/runtime/index.ts";
 import type { HostSession } from "../hosts/index.ts";
 import type { Slot, Slots } from "../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
-import { CallQueue, type QueuedCall } from "./call-queue.ts";
+import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
 import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
 import { Seen } from "./seen.ts";
 
@@ -22,6 +23,13 @@ export interface CallsInit extends CallRunnerInit {
   onBusy: () => void;
   /** A run is over and the next has not begun. */
   onRan: () => void;
+}
+
+/** Which task: without an instance, of whoever has that event. */
+export interface TaskName {
+  instanceId?: string | undefined;
+  execution: number;
+  of: number;
 }
 
 /** Remembered per attachment (C1). A repeat comes from the last turn of its instance, so a few would do. */
@@ -71,17 +79,27 @@ export class Calls {
 
   /** False where it was seen before (C1), or comes too late. */
   add(task: ActivityTask, call: boolean): boolean {
-    if (this.#ended || !this.#seen.add(keyOf(task))) return false;
-    this.#queue.add({ task, call, arrivedAt: this.#now() });
-    this.#init.onBusy();
-    this.#pump();
-    return true;
+    return this.#enter(task, call) === "taken";
+  }
+
+  /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (C4). */
+  lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
+    return this.#enter(task, true, loan);
+  }
+
+  /** How long the oldest waiting call has waited here. */
+  longestWaitMs(): number {
+    const { head } = this.#queue;
+    return head ? this.#now() - head.arrivedAt : 0;
   }
 
   /** Nobody waits for it any more. */
-  cancel(execution: number, of: number): void {
-    const matches = ({ task }: QueuedCall) => task.execution === execution && task.of === of;
-    this.#queue.remove(matches);
+  cancel({ instanceId, execution, of }: TaskName): void {
+    const matches = ({ task }: QueuedCall) =>
+      task.execution === execution &&
+      task.of === of &&
+      (instanceId === undefined || task.instanceId === instanceId);
+    for (const { loan } of this.#queue.remove(matches)) loan?.settle("done");
     this.#runner.cancel(matches);
     this.#changed();
   }
@@ -109,7 +127,7 @@ export class Calls {
   finish(): void {
     this.#ended = true;
     this.#delay?.cancel();
-    this.#queue.clear();
+    for (const { loan } of this.#queue.clear()) loan?.settle("back");
   }
 
   /** Drops what waits, aborts what runs. */
@@ -121,6 +139,15 @@ export class Calls {
   /** Resolves when no user code runs (C2). */
   async over(): Promise<void> {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
+  }
+
+  #enter(task: ActivityTask, call: boolean, loan?: Loan): "taken" | "seen" | "ended" {
+    if (this.#ended) return "ended";
+    if (!this.#seen.add(keyOf(task))) return "seen";
+    this.#queue.add({ task, call, arrivedAt: this.#now(), loan });
+    this.#init.onBusy();
+    this.#pump();
+    return "taken";
   }
 
   #pump(): void {

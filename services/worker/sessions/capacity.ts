@@ -18,6 +18,7 @@ export class Capacity {
   readonly #limits: CapacityLimits;
   readonly #onChange: () => void;
   readonly #perType = new Map<string, number>();
+  readonly #perPool = new Map<string, number>();
   readonly #resources = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   #used = 0;
@@ -47,23 +48,28 @@ export class Capacity {
     return Object.fromEntries(this.#resources);
   }
 
+  /** Members of each pool. */
+  pools(): Record<string, number> {
+    return Object.fromEntries(this.#perPool);
+  }
+
   roomLeft(type: string): number {
     return Math.min(this.#limits.max - this.#used, this.maxOf(type) - this.usedBy(type));
   }
 
-  take(type: string, requires: Requirements): Place | undefined {
+  take(type: string, requires: Requirements, pool?: string): Place | undefined {
     const needs = Object.entries(requires.resources);
     const enough = needs.every(
       ([name, need]) => (this.#limits.resources[name] ?? 0) - (this.#resources.get(name) ?? 0) >= need,
     );
     if (!enough || this.roomLeft(type) <= 0) return undefined;
-    this.#count(type, needs, 1);
+    this.#count(type, needs, pool, 1);
     let held = true;
     return {
       free: () => {
         if (!held) return;
         held = false;
-        this.#count(type, needs, -1);
+        this.#count(type, needs, pool, -1);
         for (const listener of this.#listeners) listener();
       },
     };
@@ -75,10 +81,18 @@ export class Capacity {
     return () => this.#listeners.delete(listener);
   }
 
-  #count(type: string, needs: [string, number][], by: 1 | -1): void {
+  #count(type: string, needs: [string, number][], pool: string | undefined, by: 1 | -1): void {
     this.#used += by;
     this.#perType.set(type, this.usedBy(type) + by);
+    if (pool !== undefined) this.#countPool(pool, by);
     for (const [name, need] of needs) this.#resources.set(name, (this.#resources.get(name) ?? 0) + by * need);
     this.#onChange();
+  }
+
+  /** Pools come and go, unlike types: what is at nothing is forgotten. */
+  #countPool(pool: string, by: 1 | -1): void {
+    const members = (this.#perPool.get(pool) ?? 0) + by;
+    if (members > 0) this.#perPool.set(pool, members);
+    else this.#perPool.delete(pool);
   }
 }

@@ -18,7 +18,7 @@ import { ClaimPuller } from "./claim-puller.ts";
 import { deadLetter } from "./dead-letter.ts";
 import type { Fleet } from "./fleet.ts";
 import { Nudges } from "./nudges.ts";
-import { ServerTime } from "./server-time.ts";
+import type { ServerTime } from "./server-time.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 import type { Taker } from "./taker.ts";
 import { Waiting } from "./waiting.ts";
@@ -42,6 +42,7 @@ export interface ClaimsInit {
   capacity: Capacity;
   fleet: Fleet;
   taker: Taker;
+  time: ServerTime;
 }
 
 export class Claims implements Service {
@@ -58,7 +59,7 @@ export class Claims implements Service {
     this.#init = init;
     const { deps, timing, capacity, fleet } = init;
     const { clock } = deps.runtime;
-    this.#time = new ServerTime(clock);
+    this.#time = init.time;
     this.#waiting = new Waiting(
       clock,
       () => deps.view?.workers(),

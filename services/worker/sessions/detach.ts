@@ -10,6 +10,7 @@ import type { RunHooks } from "../hosts/index.ts";
 import type { Calls } from "./calls.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";
 import { letGo, letGoUnmade } from "./let-go.ts";
+import type { PoolFeed } from "./pool-feed.ts";
 import type { Saver } from "./saver.ts";
 import type { Housed } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -17,7 +18,14 @@ import type { Surroundings } from "./surroundings.ts";
 /** What there is to end. */
 export type Live =
   | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
-  | { kind: "ready" /** Another one once the state has moved. */; housed: Housed; calls: Calls };
+  | {
+      kind: "ready";
+      /** Another one once the state has moved. */
+      housed: Housed;
+      calls: Calls;
+      /** Where the session is a member of a pool: brings it the pool's calls. */
+      pool: PoolFeed | undefined;
+    };
 
 export interface Detaching {
   readonly around: Surroundings;

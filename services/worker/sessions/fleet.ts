@@ -4,6 +4,7 @@
  */
 import type { SessionClaim, WorkerInfo } from "../../../schemas/index.ts";
 import type { SessionLoad } from "../deps.ts";
+import { poolOf } from "./pool-of.ts";
 import type { SessionDeps } from "./session-deps.ts";
 
 /** What placement wants to know of us. */
@@ -53,6 +54,7 @@ export class Fleet {
       sessionTypes: this.#types as WorkerInfo["sessionTypes"],
       slots: { activities: nothing, calls: load.calls, sessions: { used: load.used, max: load.max } },
       perType: load.perType,
+      pools: load.pools,
       warm: load.warm,
       models: [],
       rssBytes: 0,
@@ -98,16 +100,20 @@ export class Fleet {
     const { sessions } = worker.slots;
     const resources = { ...worker.resources.used };
     const perType = { ...worker.perType };
-    for (const { type, requires } of since.taken) {
+    const pools = { ...worker.pools };
+    for (const { type, requires, metadata } of since.taken) {
       for (const [name, need] of Object.entries(requires.resources)) {
         resources[name] = (resources[name] ?? 0) + need;
       }
       const ofType = perType[type];
       if (ofType) perType[type] = { ...ofType, used: ofType.used + 1 };
+      const pool = poolOf({ metadata });
+      if (pool !== undefined) pools[pool] = (pools[pool] ?? 0) + 1;
     }
     return {
       ...worker,
       perType,
+      pools,
       resources: { ...worker.resources, used: resources },
       slots: { ...worker.slots, sessions: { ...sessions, used: since.used + since.unanswered } },
     };

@@ -11,8 +11,10 @@ import { Checkpoints } from "./checkpoints.ts";
 import { Claims } from "./claims.ts";
 import { Fleet, type LoadFigures } from "./fleet.ts";
 import { HeldSessions } from "./held-sessions.ts";
+import { PoolFeeds } from "./pool-feeds.ts";
 import { Reattach } from "./reattach.ts";
 import { Reporter } from "./reporter.ts";
+import { ServerTime } from "./server-time.ts";
 import { type SessionDeps, timingOf } from "./session-deps.ts";
 import { maxPerWorkerOf } from "./session-options.ts";
 import type { Housed } from "./state-maker.ts";
@@ -49,6 +51,7 @@ export class SessionService implements SessionPart {
       },
       deps.loadChanged,
     );
+    const time = new ServerTime(runtime.clock);
     this.#around = {
       deps,
       timing,
@@ -59,6 +62,7 @@ export class SessionService implements SessionPart {
       }),
       reporter: new Reporter(deps),
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
+      pools: new PoolFeeds(deps, timing, time),
     };
     this.#fleet = new Fleet(deps, this.#types, () => this.#figures());
     const onAttached = (attachment: Attachment) => this.#attached(attachment);
@@ -69,7 +73,7 @@ export class SessionService implements SessionPart {
     const taker = new Taker(this.#around, this.#capacity, onAttached, callbacks);
     this.#reattach = new Reattach(this.#around, onAttached, callbacks);
     this.#claims = new Claims({
-      ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker },
+      ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker, time },
     });
     this.#feed = new WorkFeed(deps, timing, (sessionId, work) => this.#held.receive(sessionId, work));
   }
@@ -90,6 +94,7 @@ export class SessionService implements SessionPart {
 
   stop = once(async () => {
     await this.drain();
+    await this.#around.pools.stop();
     await this.#feed.stop();
     this.#unlisten();
     await this.#around.hosts.stop();
@@ -112,6 +117,7 @@ export class SessionService implements SessionPart {
       max: capacity.max,
       calls: { used: slots.used, max: slots.max },
       perType: Object.fromEntries(perType),
+      pools: capacity.pools(),
       warm: this.#warmth.keys(),
       resourcesUsed: capacity.resourcesUsed(),
     };

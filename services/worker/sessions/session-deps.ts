@@ -28,6 +28,8 @@ export interface SessionTiming {
   /** The server forgets this worker's queue when nobody pulled for so long. */
   queueInactiveMs: number;
   snapshotEveryMs: number;
+  /** How often a busy member of a pool looks whether calls wait. */
+  poolLookMs: number;
   maxCheckpointBytes: number;
 }
 
@@ -41,6 +43,7 @@ export const defaultTiming: SessionTiming = {
   tellMs: 60_000,
   queueInactiveMs: 600_000,
   snapshotEveryMs: 1000,
+  poolLookMs: 500,
   maxCheckpointBytes: 64 * 1024 * 1024,
 };
 

@@ -1,6 +1,7 @@
 import type { Hosts } from "../hosts/index.ts";
 import type { Slots } from "../slots.ts";
 import type { Checkpoints } from "./checkpoints.ts";
+import type { PoolFeeds } from "./pool-feeds.ts";
 import type { Reporter } from "./reporter.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 
@@ -13,4 +14,5 @@ export interface Surroundings {
   readonly hosts: Hosts;
   readonly reporter: Reporter;
   readonly checkpoints: Checkpoints;
+  readonly pools: PoolFeeds;
 }

@@ -4,6 +4,7 @@ import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/inde
 import { type Fault, isFault } from "../../../shared/errors/index.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
 import type { Capacity } from "./capacity.ts";
+import { poolOf } from "./pool-of.ts";
 import { leaseTtlOf } from "./session-options.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -50,7 +51,7 @@ export class Taker {
   async #take(key: string, claim: SessionClaim): Promise<Take> {
     const { deps } = this.#around;
     const { instanceId, sessionId, attachment, type } = claim;
-    const capacity = this.#capacity.take(type, claim.requires);
+    const capacity = this.#capacity.take(type, claim.requires, poolOf(claim));
     if (!capacity) return "full";
     try {
       const definition = deps.app.sessions.get(type);
