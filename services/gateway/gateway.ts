@@ -22,7 +22,7 @@ import { LiveView } from "./live/live-view.ts";
 import { type Overview, overview } from "./live/overview.ts";
 import { StreamWatch } from "./live/stream-watch.ts";
 import type { GatewayParts } from "./routes/index.ts";
-import { Tokens } from "./security/index.ts";
+import { RateLimit, Tokens } from "./security/index.ts";
 
 export interface GatewayOptions {
   bus: Bus;
@@ -74,6 +74,7 @@ export class Gateway implements Service {
       streams: this.#streams,
       audit: new Audit(bus, names, runtime.clock),
       tokens: new Tokens(config.tokens),
+      wrongTokens: new RateLimit(runtime.clock, { perSecond: 0.2, burst: 10 }),
       config,
       runtime,
       version: options.version,

@@ -187,6 +187,11 @@ describe("the gateway's door", () => {
       );
       expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(20);
       expect(statuses).toContain(429);
+      const guesses = [];
+      for (let i = 0; i < 14; i++) {
+        guesses.push((await limited.post("/api/login", { token: `guess-${i}-0123456789abcdef` })).status);
+      }
+      expect(guesses).toContain(429);
       const refused = await limited.get("/api/whoami", bearer("viewer"));
       if (refused.status === 429) expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     } finally {

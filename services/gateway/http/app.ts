@@ -32,14 +32,13 @@ export function gatewayApp(options: AppOptions): Hono {
   const { parts } = options;
   const { config, runtime, tokens } = parts;
   const app = new Hono();
-  const wrongTokens = new RateLimit(runtime.clock, { perSecond: 0.2, burst: 10 });
   const perCaller = new RateLimit(runtime.clock, {
     perSecond: config.requestsPerSecond,
     burst: config.requestsPerSecond * 4,
   });
   const caller = (c: Parameters<typeof identify>[0]) =>
-    identify(c, { tokens, cookieName, now: () => runtime.clock.now(), wrongTokens });
-  const admit = (c: Parameters<typeof identify>[0]) => void requireRole(look as RouteSpec, caller(c));
+    identify(c, { tokens, cookieName, now: () => runtime.clock.now(), wrongTokens: parts.wrongTokens });
+  const admit = (c: Parameters<typeof identify>[0]) => void requireRole(look, caller(c));
 
   app.onError((error, c) => {
     if (isUnexpected(error)) announceFault(runtime, error, c.req.path);

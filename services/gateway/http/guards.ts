@@ -10,7 +10,7 @@ import {
   type Tokens,
   writeAllowedFrom,
 } from "../security/index.ts";
-import { Problem } from "./problem.ts";
+import { Problem, tooMany } from "./problem.ts";
 import { type Caller, changesThings, type RouteSpec } from "./route.ts";
 
 /** Scripts and styles come from our own files only, nothing is framed, nothing is fetched from elsewhere. */
@@ -65,15 +65,6 @@ export const rateGuard =
     await next();
   };
 
-export const tooMany = (seconds: number): Problem =>
-  new Problem({
-    status: 429,
-    code: "too_many_requests",
-    message: "Too many requests",
-    hint: `Wait ${seconds} s. GATEWAY_RATE_LIMIT sets how many a second are allowed.`,
-    retryAfterSeconds: seconds,
-  });
-
 export interface IdentifyOptions {
   tokens: Tokens;
   cookieName: string;
@@ -99,8 +90,11 @@ export function identify(c: Context, options: IdentifyOptions): Caller | undefin
   return undefined;
 }
 
-export function requireRole(spec: RouteSpec, caller: Caller | undefined): Caller {
-  if (spec.role === "public") return caller ?? { name: "nobody", role: "viewer", from: "unknown" };
+export function requireRole(
+  spec: Pick<RouteSpec, "id" | "role">,
+  caller: Caller | undefined,
+): Caller | undefined {
+  if (spec.role === "public") return caller;
   if (!caller) {
     throw new Problem({
       status: 401,

@@ -68,6 +68,15 @@ export const unknownOutcome = (): Problem =>
     retryAfterSeconds: 1,
   });
 
+export const tooMany = (seconds: number): Problem =>
+  new Problem({
+    status: 429,
+    code: "too_many_requests",
+    message: "Too many requests",
+    hint: `Wait ${seconds} s. GATEWAY_RATE_LIMIT sets how many a second are allowed.`,
+    retryAfterSeconds: seconds,
+  });
+
 const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   not_found: 404,
   instance_not_found: 404,

@@ -8,7 +8,7 @@ import type { Histories } from "../histories.ts";
 import type { LiveView } from "../live/live-view.ts";
 import type { Overview } from "../live/overview.ts";
 import type { StreamWatch } from "../live/stream-watch.ts";
-import type { Tokens } from "../security/index.ts";
+import type { RateLimit, Tokens } from "../security/index.ts";
 
 /** What routes act on. */
 export interface GatewayParts {
@@ -20,6 +20,8 @@ export interface GatewayParts {
   streams: StreamWatch;
   audit: Audit;
   tokens: Tokens;
+  /** How often an address may be wrong about a token. */
+  wrongTokens: RateLimit;
   config: GatewayConfig;
   runtime: Runtime;
   version: string;

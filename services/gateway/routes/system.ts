@@ -1,7 +1,7 @@
 /** The installation as a whole, and who is asking. */
 import { z } from "zod";
 import { AuditEntry, ServiceInfo } from "../../../schemas/index.ts";
-import { Problem } from "../http/problem.ts";
+import { Problem, tooMany } from "../http/problem.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { Overview } from "../live/overview.ts";
 import { roles } from "../security/index.ts";
@@ -50,12 +50,15 @@ export function systemRoutes(parts: GatewayParts): RouteSpec[] {
       offline: true,
       body: z.strictObject({ token: z.string().max(1024) }),
       answer: LoggedIn,
-      act({ body }) {
+      act({ body, caller }) {
         const expiresAt = runtime.clock.now() + cookieSeconds * 1000;
         const identity = tokens.identify(body.token);
         const sealed = tokens.seal(body.token, expiresAt);
-        if (!identity || !sealed)
+        if (!identity || !sealed) {
+          const seconds = parts.wrongTokens.take(caller.from);
+          if (seconds > 0) throw tooMany(seconds);
           throw new Problem({ status: 401, code: "bad_token", message: "The token is not known" });
+        }
         return new Reply(
           { ok: true, ...identity },
           {

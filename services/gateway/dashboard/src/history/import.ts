@@ -1,6 +1,6 @@
 /** A history from a file somebody sent: checked as far as showing it needs. Pure. */
 import type { HistoryEvent } from "../../../../../schemas/index.ts";
-import type { DatedEvent, HistoryPage } from "../api.ts";
+import type { DatedEvent, HistoryPage } from "../../../routes/history.ts";
 
 export interface Imported {
   instanceId: string;

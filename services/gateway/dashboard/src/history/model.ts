@@ -3,7 +3,7 @@
  * so that a file from somewhere else is shown exactly like a live instance.
  */
 import type { HistoryEvent } from "../../../../../schemas/index.ts";
-import type { DatedEvent } from "../api.ts";
+import type { DatedEvent } from "../../../routes/history.ts";
 
 export type WorkState = "open" | "completed" | "failed" | "cancelled";
 

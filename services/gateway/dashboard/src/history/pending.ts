@@ -1,5 +1,5 @@
 /** What an instance waits for, and why it has not come. Pure. */
-import type { SessionRow, WorkerRow } from "../api.ts";
+import type { SessionRow, WorkerRow } from "../../../live/rows.ts";
 import { ago, duration } from "../format.ts";
 import type { HistoryModel, SessionLife, Work } from "./model.ts";
 

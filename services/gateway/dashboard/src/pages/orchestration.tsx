@@ -1,10 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, type HistoryPage, type InstanceView, me, type SessionRow, type WorkerRow } from "../api.ts";
-import { plural } from "../format.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, type HistoryPage, type InstanceView, me } from "../api.ts";
 import { foldHistory } from "../history/model.ts";
-import { pendingWork } from "../history/pending.ts";
-import { now, useLive } from "../live.ts";
+import { useLive } from "../live.ts";
 import { Badge, Card, Command, Copy, Facts, Id, Problem, Scrolled, Took, When } from "../parts/basics.tsx";
 import { Json } from "../parts/json.tsx";
 import { useLoad } from "../parts/use-load.ts";
@@ -12,7 +10,9 @@ import { query, setQuery } from "../router.ts";
 import { Timeline } from "../timeline/timeline.tsx";
 import { HistoryViews } from "./history-views.tsx";
 import { InstanceActions } from "./instance-actions.tsx";
+import { PendingWork } from "./pending-card.tsx";
 import { StreamPanel } from "./stream-panel.tsx";
+import { useHistory } from "./use-history.ts";
 
 const terminal = ["completed", "failed", "cancelled", "terminated"];
 
@@ -101,40 +101,6 @@ export function HistoryPanels(props: {
   );
 }
 
-function useHistory(id: string, execution: number | undefined) {
-  const address = `/api/instances/${id}/history`;
-  const loaded = useLoad(
-    (signal) => get<HistoryPage>(`${address}${execution ? `?execution=${execution}` : ""}`, signal),
-    [id, execution],
-  );
-  /** Asked for more while the first answer was on its way. */
-  const again = useRef(false);
-  const more = async () => {
-    const known = loaded.data;
-    if (!known && loaded.loading) {
-      again.current = true;
-      return;
-    }
-    const last = known?.events.at(-1)?.event.id ?? 0;
-    if (!known || last === 0) return loaded.reload();
-    const next = await get<HistoryPage>(`${address}?after=${last}`).catch(() => undefined);
-    if (!next) return;
-    // Another execution began: what we have is the past.
-    if (next.execution !== known.execution) return loaded.reload();
-    loaded.set((page) => {
-      const at = page?.events.at(-1)?.event.id ?? 0;
-      const fresh = next.events.filter(({ event }) => event.id > at);
-      return page && fresh.length > 0 ? { ...next, events: [...page.events, ...fresh] } : page;
-    });
-  };
-  useEffect(() => {
-    if (loaded.loading || !again.current) return;
-    again.current = false;
-    void more();
-  }, [loaded.loading]);
-  return { page: loaded.data, error: loaded.error, more };
-}
-
 function Header({ summary }: { summary: InstanceView }) {
   return (
     <Card>
@@ -206,60 +172,6 @@ function Executions({ page, pinned }: { page: HistoryPage; pinned: string | null
       ))}
       {pinned && <span class="muted">of the past: not live</span>}
     </nav>
-  );
-}
-
-function PendingWork(props: {
-  instanceId: string;
-  page: HistoryPage;
-  select: (id: number | undefined) => void;
-}) {
-  const sessions = useLoad(
-    () => get<{ rows: SessionRow[] }>(`/api/sessions?instance=${props.instanceId}`),
-    [props.instanceId],
-  );
-  const workers = useLoad(() => get<{ rows: WorkerRow[] }>("/api/workers"), []);
-  useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
-  const model = useMemo(() => foldHistory(props.page.events), [props.page]);
-  const pending = pendingWork({
-    model,
-    sessions: sessions.data?.rows ?? [],
-    workers: workers.data?.rows ?? [],
-    now: now.value,
-  });
-  const shown = pending.slice(0, 20);
-  return (
-    <Card title={`Pending (${pending.length})`}>
-      {pending.length === 0 ? (
-        <p class="muted">
-          Nothing is on its way: the orchestration waits for a signal, or its next turn is about to run.
-        </p>
-      ) : (
-        <ul class="pending">
-          {shown.map((item) => (
-            <li key={`${item.id}-${item.what}`} class={item.troubled ? "troubled" : ""}>
-              <span class="pending-what">
-                {item.id > 0 ? (
-                  <button type="button" class="link" onClick={() => props.select(item.id)}>
-                    {item.what}
-                  </button>
-                ) : (
-                  item.what
-                )}
-              </span>
-              <span>{item.why}</span>
-              {item.link && <a href={item.link}>look</a>}
-              <span class="muted">
-                since <When at={item.since} />
-              </span>
-            </li>
-          ))}
-          {pending.length > shown.length && (
-            <li class="muted">and {plural(pending.length - shown.length, "more item")}</li>
-          )}
-        </ul>
-      )}
-    </Card>
   );
 }
 

@@ -89,6 +89,8 @@ export interface Slice {
   /** How many bars fell into these pixels. */
   merged: number;
   failed: boolean;
+  /** Too thin to stand alone: takes in what falls on the same spot. */
+  fine: boolean;
 }
 
 /** Pixels below which bars at the same spot are drawn as one. */
@@ -109,12 +111,12 @@ export function slices(
     const width = Math.max(right - x, 1.5);
     const last = found.at(-1);
     const failed = bar.work.state === "failed";
-    const sameSpot = last && Math.floor(last.x / finest) === Math.floor(x / finest);
-    if (sameSpot && last.width < finest && width < finest) {
+    const fine = width < finest;
+    if (last?.fine && fine && Math.floor(last.x / finest) === Math.floor(x / finest)) {
       last.merged++;
       last.failed ||= failed;
       last.width = Math.max(last.width, x + width - last.x);
-    } else found.push({ x, width, bar, merged: 1, failed });
+    } else found.push({ x, width, bar, merged: 1, failed, fine });
   }
   return found;
 }

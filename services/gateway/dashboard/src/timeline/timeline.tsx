@@ -1,13 +1,13 @@
 /** The picture of a history: time runs right, sessions on top with their owners, work below. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { absolute, duration, plural } from "../format.ts";
-import type { HistoryModel, Segment, Work } from "../history/model.ts";
+import { duration, plural } from "../format.ts";
+import type { HistoryModel } from "../history/model.ts";
 import { now } from "../live.ts";
 import { Card } from "../parts/basics.tsx";
-import { type Layout, layout, ownerColours, type Row, slices, ticks } from "./layout.ts";
+import { type Layout, layout, ownerColours, ticks } from "./layout.ts";
+import { clipped, labelOf, RowShape, rowHeight } from "./shapes.tsx";
 import { useViewport } from "./viewport.ts";
 
-const rowHeight = 26;
 const axisHeight = 24;
 const colours = 8;
 
@@ -89,144 +89,6 @@ export function Timeline({ model, live, selected, select }: TimelineProps) {
     </Card>
   );
 }
-
-interface View {
-  from: number;
-  to: number;
-  width: number;
-  now: number;
-}
-
-interface ShapeProps {
-  row: Row;
-  view: View;
-  owners: ReadonlyMap<string, number>;
-  selected: number | undefined;
-}
-
-const labelOf = (row: Row): string => (row.kind === "session" ? row.session.sessionId : row.label);
-
-function RowShape(props: ShapeProps) {
-  const { row, view } = props;
-  switch (row.kind) {
-    case "session":
-      return <SessionShape {...props} row={row} />;
-    case "bars":
-      return <BarsShape {...props} row={row} />;
-    case "signals":
-      return (
-        <>
-          {row.signals.map((signal) => {
-            const x = xOf(signal.at, view);
-            if (x < -5 || x > view.width + 5) return null;
-            return (
-              <g key={signal.id} class="signal" data-event={signal.id}>
-                <title>{`signal ${signal.name}, ${absolute(signal.at)}`}</title>
-                <path d={`M${x} 5l6 8l-6 8l-6-8z`} />
-              </g>
-            );
-          })}
-        </>
-      );
-  }
-}
-
-function BarsShape({ row, view, selected }: ShapeProps & { row: Extract<Row, { kind: "bars" }> }) {
-  return (
-    <>
-      {slices(row.bars, view).map((slice) => {
-        const { work } = slice.bar;
-        const state = slice.failed ? "failed" : work.state;
-        const label = slice.merged > 1 ? `${slice.merged} × ${work.name}` : titleOf(work, view.now);
-        return (
-          <g
-            key={work.id}
-            class={`bar ${work.kind} ${state} ${slice.width < 4 ? "thin" : ""} ${selected === work.id ? "selected" : ""}`}
-            data-event={work.id}
-          >
-            <title>{label}</title>
-            <rect x={slice.x} y={4} width={slice.width} height={rowHeight - 8} rx={slice.width > 6 ? 3 : 0} />
-            {slice.merged === 1 && slice.width > 34 && (
-              <text x={slice.x + 5} y={rowHeight / 2 + 4}>
-                {clipped(work.childId ?? work.name, (slice.width - 8) / 6.6)}
-              </text>
-            )}
-          </g>
-        );
-      })}
-    </>
-  );
-}
-
-function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { kind: "session" }> }) {
-  return (
-    <>
-      {row.segments.map((segment, index) => {
-        const x = Math.max(0, xOf(segment.from, view));
-        const right = Math.min(view.width, xOf(segment.to ?? view.now, view));
-        if (right < 0 || x > view.width) return null;
-        const width = Math.max(right - x, 1.5);
-        const owner = segment.workerId === undefined ? "" : `owner-${owners.get(segment.workerId) ?? 0}`;
-        const parity = (segment.epoch ?? 0) % 2 === 0 ? "epoch-even" : "epoch-odd";
-        return (
-          <g
-            key={index}
-            class={`segment ${segment.phase} ${owner} ${parity}`}
-            data-owner={segment.workerId}
-            data-epoch={segment.epoch}
-          >
-            <title>{segmentTitle(segment, view.now)}</title>
-            <rect x={x} y={3} width={width} height={rowHeight - 6} rx={width > 6 ? 3 : 0} />
-            {width > 40 && (
-              <text x={x + 6} y={rowHeight / 2 + 4}>
-                {clipped(segmentLabel(segment), (width - (segment.to === undefined ? 10 : 24)) / 6.6)}
-              </text>
-            )}
-          </g>
-        );
-      })}
-      {row.marks.map((mark) => {
-        const x = xOf(mark.at, view);
-        if (x < -6 || x > view.width + 6) return null;
-        return (
-          <g key={mark.id} class={`mark mark-${mark.kind.replaceAll(" ", "-")}`} data-event={mark.id}>
-            <title>{`${mark.text}, ${absolute(mark.at)}`}</title>
-            {mark.kind === "lost" || mark.kind === "failed" || mark.kind === "init failed" ? (
-              <path d={`M${x - 6} 7l12 12m0-12l-12 12`} />
-            ) : mark.kind === "reclaimed" ? (
-              <path d={`M${x} 4v18M${x} 6l8 5l-8 5`} />
-            ) : (
-              <circle cx={x} cy={rowHeight / 2} r={mark.kind === "closed" ? 4 : 3} />
-            )}
-          </g>
-        );
-      })}
-    </>
-  );
-}
-
-const xOf = (at: number, view: View): number =>
-  ((at - view.from) / Math.max(view.to - view.from, 1)) * view.width;
-
-function segmentLabel(segment: Segment): string {
-  if (segment.phase === "waiting") return "waits for a worker";
-  if (segment.phase === "parked") return "parked";
-  const init = segment.phase === "starting" ? " · init" : "";
-  return `${segment.workerId} · epoch ${segment.epoch}${init}`;
-}
-
-const segmentTitle = (segment: Segment, end: number): string =>
-  `${segmentLabel(segment)}, ${duration((segment.to ?? end) - segment.from)}, from ${absolute(segment.from)}`;
-
-function titleOf(work: Work, end: number): string {
-  const where = work.workerId ? ` by ${work.workerId}` : "";
-  const failed = work.error ? ` (${work.error})` : "";
-  const tries = work.attempts.length > 0 ? `, ${work.attempts.length} failed attempts` : "";
-  return `#${work.id} ${work.kind} ${work.name}: ${work.state}${where}${failed}${tries}, ${duration((work.to ?? end) - work.from)}, from ${absolute(work.from)}`;
-}
-
-const clipped = (text: string, characters: number): string =>
-  text.length <= characters ? text : characters < 3 ? "" : `${text.slice(0, Math.floor(characters) - 1)}…`;
 
 function Axis(props: { from: number; to: number; start: number; width: number; height: number }) {
   const { from, to, start, width, height } = props;

@@ -1,0 +1,244 @@
+/** What the dashboard works out from a history, without a browser. */
+import { describe, expect, it } from "vitest";
+import { fieldKind, firstValue } from "../../../services/gateway/dashboard/src/form/schema.ts";
+import { bytes, duration } from "../../../services/gateway/dashboard/src/format.ts";
+import { importedPage, readHistoryFile } from "../../../services/gateway/dashboard/src/history/import.ts";
+import { foldHistory } from "../../../services/gateway/dashboard/src/history/model.ts";
+import { pendingWork } from "../../../services/gateway/dashboard/src/history/pending.ts";
+import {
+  layout,
+  ownerColours,
+  slices,
+  ticks,
+} from "../../../services/gateway/dashboard/src/timeline/layout.ts";
+import type { DatedEvent } from "../../../services/gateway/routes/history.ts";
+import { longHistory, reclaimedHistory } from "../../support/demo-world.ts";
+
+type Turn = { at: number; events: Record<string, unknown>[] };
+
+function dated(turns: Turn[]): DatedEvent[] {
+  let id = 0;
+  return turns.flatMap(({ at, events }) =>
+    events.map((event) => ({ at, event: { id: ++id, ...event } }) as unknown as DatedEvent),
+  );
+}
+
+describe("a history as people see it", () => {
+  it("has a session's owners one after the other, with the loss and the reclaim between", () => {
+    const { sessions, work, signals } = foldHistory(dated(reclaimedHistory(0, "s1")));
+    const [session] = sessions;
+    expect(session?.segments.map(({ phase, workerId }) => `${phase} ${workerId ?? ""}`.trim())).toEqual([
+      "waiting",
+      "starting worker-a-k3x9",
+      "held worker-a-k3x9",
+      "waiting",
+      "starting worker-b-p0q2",
+      "held worker-b-p0q2",
+    ]);
+    expect(session?.marks.map(({ kind }) => kind)).toEqual(["lost", "reclaimed"]);
+    for (const [index, segment] of (session?.segments ?? []).entries()) {
+      expect(segment.to ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(segment.from);
+      const next = session?.segments[index + 1];
+      if (next) expect(segment.to).toBeLessThanOrEqual(next.from);
+    }
+    expect(work.filter(({ kind }) => kind === "call")).toHaveLength(17);
+    expect(work.find(({ name }) => name === "fetch-more")).toMatchObject({
+      state: "completed",
+      attempts: [{ message: "ECONNRESET: socket hang up" }],
+    });
+    expect(signals).toEqual([{ id: expect.any(Number), at: 9300, name: "approve" }]);
+  });
+
+  it("ends what is open when the instance ends", () => {
+    const turns = [
+      ...reclaimedHistory(0, "s1"),
+      { at: 20_000, events: [{ kind: "instance.completed", output: { json: 1 } }] },
+    ];
+    const model = foldHistory(dated(turns));
+    expect(model.ended).toBe(true);
+    expect(model.sessions[0]).toMatchObject({ to: 20_000 });
+    expect(model.sessions[0]?.segments.at(-1)?.to).toBe(20_000);
+  });
+
+  it("takes over sessions carried from the execution before", () => {
+    const on = { attachment: 3, epoch: 9, workerId: "w", nodeId: "w", host: "h", resourceId: "r" };
+    const carried = {
+      sessions: [{ sessionId: "kept", type: "ml", phase: { kind: "active", on } }],
+      signals: [],
+    };
+    const model = foldHistory(
+      dated([{ at: 5, events: [{ kind: "instance.started", name: "x", input: { json: 1 }, carried }] }]),
+    );
+    expect(model.sessions[0]?.segments).toEqual([
+      { phase: "held", from: 5, to: undefined, workerId: "w", epoch: 9, attachment: 3 },
+    ]);
+  });
+});
+
+describe("pending work says why", () => {
+  const scheduled = (target: object) => [
+    { at: 0, events: [{ kind: "instance.started", name: "x", input: { json: 1 } }] },
+    {
+      at: 10,
+      events: [
+        { kind: "activity.scheduled", name: "fetch", input: { json: 1 }, target, retry: {}, timeouts: {} },
+      ],
+    },
+  ];
+  const why = (turns: Turn[], workers: object[] = [], sessions: object[] = [], now = 100) =>
+    pendingWork({
+      model: foldHistory(dated(turns)),
+      workers: workers as never,
+      sessions: sessions as never,
+      now,
+    }).map((pending) => pending.why);
+  const queue = { kind: "queue", queue: "default" };
+  const worker = (used: number) => ({
+    activities: [{ queue: "default", name: "fetch" }],
+    slots: { activities: { used, max: 4 } },
+  });
+
+  it("for activities: nobody serves, all busy, handed out, retried later", () => {
+    expect(why(scheduled(queue))).toEqual(["no worker runs fetch on queue default"]);
+    expect(why(scheduled(queue), [worker(4)])).toEqual(["all 1 workers of queue default are busy"]);
+    expect(why(scheduled(queue), [worker(1)])).toEqual(["handed to queue default (1 serving)"]);
+    const failed = {
+      at: 50,
+      events: [
+        {
+          kind: "activity.attempt_failed",
+          of: 2,
+          attempt: 1,
+          error: { code: "E", message: "no", retryable: true },
+          retryAt: 60_100,
+        },
+      ],
+    };
+    expect(why([...scheduled(queue), failed], [worker(1)])).toEqual([
+      "attempt 1 failed (E: no); next in 1 min",
+    ]);
+  });
+
+  it("for calls: the session's state", () => {
+    const call = scheduled({ kind: "session", sessionId: "s", call: true });
+    expect(why(call, [], [{ sessionId: "s", phase: "opening" }])).toEqual(["session s waits for a worker"]);
+    const lease = { renewedAt: 90, ttlMs: 5000, holder: "w" };
+    expect(why(call, [], [{ sessionId: "s", phase: "active", workerId: "w", epoch: 3, lease }])).toEqual([
+      "on w (epoch 3)",
+    ]);
+    expect(
+      why(call, [], [{ sessionId: "s", phase: "active", workerId: "w", epoch: 3, lease }], 9_000),
+    ).toEqual(["w does not renew its lease"]);
+  });
+
+  it("for timers, also those that are late", () => {
+    const timer = (fireAt: number) => [
+      {
+        at: 0,
+        events: [
+          { kind: "instance.started", name: "x", input: { json: 1 } },
+          { kind: "timer.created", fireAt },
+        ],
+      },
+    ];
+    expect(why(timer(5_100))).toEqual(["fires in 5.0 s"]);
+    expect(why(timer(0), [], [], 60_000)).toEqual(["should have fired 1 min ago"]);
+  });
+});
+
+describe("the timeline's layout", () => {
+  it("puts what runs one after another into one row, and what runs together into several", () => {
+    const { rows, hidden } = layout(foldHistory(dated(longHistory(0, 80))));
+    expect(rows).toHaveLength(8);
+    expect(hidden).toBe(0);
+    for (const row of rows) {
+      if (row.kind !== "bars") throw new Error("only bars here");
+      for (const [index, bar] of row.bars.entries()) {
+        const next = row.bars[index + 1];
+        if (next) expect(bar.to ?? 0).toBeLessThanOrEqual(next.from);
+      }
+    }
+  });
+
+  it("draws a bounded number of blocks however many bars there are, and only those in view", () => {
+    const [row] = layout(foldHistory(dated(longHistory(0, 40_000)))).rows;
+    if (row?.kind !== "bars") throw new Error("bars expected");
+    const whole = slices(row.bars, { from: 0, to: 500_000, width: 900, now: 500_000 });
+    expect(row.bars.length).toBe(5_000);
+    expect(whole.length).toBeLessThanOrEqual(301);
+    expect(whole.reduce((sum, slice) => sum + slice.merged, 0)).toBe(5_000);
+    const part = slices(row.bars, { from: 100_000, to: 101_000, width: 900, now: 500_000 });
+    expect(part.length).toBeGreaterThanOrEqual(10);
+    expect(part.length).toBeLessThanOrEqual(12);
+    expect(part.every(({ merged }) => merged === 1)).toBe(true);
+  });
+
+  it("gives neighbours different colours and the axis round steps", () => {
+    const colours = ownerColours(foldHistory(dated(reclaimedHistory(0, "s1"))), 8);
+    expect([...colours.values()]).toEqual([0, 1]);
+    expect(ticks(0, 10_000, 8)).toEqual([0, 2000, 4000, 6000, 8000, 10_000]);
+  });
+
+  it("leaves out what has no room and says how much", () => {
+    const start = { at: 0, events: [{ kind: "instance.started", name: "x", input: { json: 1 } }] };
+    const many = {
+      at: 1,
+      events: Array.from({ length: 100 }, () => ({ kind: "timer.created", fireAt: 10 })),
+    };
+    const { rows, hidden } = layout(foldHistory(dated([start, many])));
+    expect(rows).toHaveLength(40);
+    expect(hidden).toBe(60);
+  });
+});
+
+describe("a history file", () => {
+  it("is taken as downloaded or as the command line prints it, and refused otherwise", () => {
+    const events = dated(reclaimedHistory(0, "s1"));
+    const commits = events.map(({ at, event }) => ({ execution: 1, at, instanceId: "i", events: [event] }));
+    const file = readHistoryFile(
+      JSON.stringify({ format: "holdfast-history", v: 1, instanceId: "i", commits }),
+    );
+    expect(importedPage(file)).toMatchObject({ execution: 1, total: events.length });
+    const flat = readHistoryFile(
+      JSON.stringify(events.map(({ at, event }) => ({ execution: 2, at, ...event }))),
+    );
+    expect(importedPage(flat)).toMatchObject({ execution: 2, total: events.length });
+    expect(() => readHistoryFile("nope")).toThrow("not JSON");
+    expect(() => readHistoryFile("{}")).toThrow('no "commits"');
+    expect(() => readHistoryFile('[{"kind":1}]')).toThrow("not an event");
+  });
+});
+
+describe("a form from a JSON Schema", () => {
+  it("knows what to ask and begins with the smallest value that fits", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        name: { type: "string" },
+        size: { type: "integer", minimum: 2 },
+        mode: { enum: ["a", "b"] },
+        tags: { type: "array", items: { type: "string" } },
+        free: {},
+        rest: { type: "boolean" },
+      },
+      required: ["name", "size", "mode", "tags", "free"],
+    };
+    expect(firstValue(schema)).toEqual({ name: "", size: 2, mode: "a", tags: [], free: null });
+    expect(fieldKind({}).kind).toBe("json");
+    expect(fieldKind({ type: "array", items: {} }).kind).toBe("json");
+    expect(fieldKind({ const: 4 })).toEqual({ kind: "choice", options: [4] });
+  });
+});
+
+describe("numbers for people", () => {
+  it("are short", () => {
+    expect([0.4, 12, 3200, 64_000, 3_700_000].map((ms) => duration(ms))).toEqual([
+      "<1 ms",
+      "12 ms",
+      "3.2 s",
+      "1 min 4 s",
+      "1 h 1 min",
+    ]);
+    expect([900, 2048, 5_000_000].map(bytes)).toEqual(["900 B", "2.0 KB", "4.8 MB"]);
+  });
+});

@@ -1,0 +1,164 @@
+/** What the gateway keeps in memory and says about it. Pure, no server. */
+import { describe, expect, it } from "vitest";
+import type { InstanceSummary } from "../../../schemas/index.ts";
+import { withoutIds } from "../../../services/gateway/gauges.ts";
+import { InstanceIndex } from "../../../services/gateway/live/instance-index.ts";
+import { parseTtl } from "../../../services/gateway/live/live-view.ts";
+import { Rates } from "../../../services/gateway/live/rates.ts";
+import { findTroubles, type TroubleInput } from "../../../services/gateway/live/troubles.ts";
+import { seededRandom } from "../../../shared/runtime/index.ts";
+
+const summary = (instanceId: string, startedAt: number, more: object = {}): InstanceSummary =>
+  ({
+    v: 1,
+    instanceId,
+    name: "x",
+    status: "running",
+    execution: 1,
+    events: 1,
+    startedAt,
+    updatedAt: startedAt,
+    ...more,
+  }) as InstanceSummary;
+
+describe("the index of instances", () => {
+  it("pages through everything once, whatever order it came in and whatever changed between", () => {
+    const random = seededRandom(7);
+    const index = new InstanceIndex();
+    const ids = Array.from({ length: 500 }, (_, i) => `i-${i}`);
+    for (const id of [...ids].sort(() => random.next() - 0.5)) {
+      index.set(summary(id, Math.floor(random.next() * 50)));
+    }
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = index.page({}, 37, cursor);
+      seen.push(...page.rows.map((row) => row.instanceId));
+      cursor = page.cursor;
+      // Known ones change and later ones come: neither shifts what is still to be seen.
+      index.set(summary(`new-${seen.length}`, 1_000 + seen.length));
+      const first = page.rows[0];
+      if (first) index.set(summary(first.instanceId, first.startedAt ?? 0, { status: "completed" }));
+    } while (cursor);
+    expect(seen.filter((id) => id.startsWith("i-")).sort()).toEqual([...ids].sort());
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+
+  it("counts by status through changes and deletions", () => {
+    const index = new InstanceIndex();
+    index.set(summary("a", 1));
+    index.set(summary("a", 1, { status: "completed" }));
+    index.set(summary("b", 2));
+    index.delete("b");
+    expect(index.counts()).toMatchObject({ running: 0, completed: 1 });
+    expect(index.size).toBe(1);
+  });
+
+  it("stays bounded: the oldest ended leave first, the running never", () => {
+    const index = new InstanceIndex(10);
+    for (let i = 0; i < 8; i++) index.set(summary(`run-${i}`, i));
+    for (let i = 0; i < 8; i++) index.set(summary(`end-${i}`, 100 + i, { status: "completed" }));
+    index.trim();
+    expect(index.size).toBe(10);
+    expect(index.counts()).toMatchObject({ running: 8, completed: 2 });
+    expect(index.get("end-7")).toBeDefined();
+    expect(index.forgotten).toBe(6);
+  });
+});
+
+describe("rates", () => {
+  it("count the last minute and forget what is older than the window", () => {
+    const rates = new Rates();
+    const now = 10_000_000;
+    rates.add("started", now - 400_000, now);
+    rates.add("started", now - 70_000, now);
+    rates.add("started", now - 10_000, now);
+    rates.add("lost", now, now);
+    expect(rates.lastMinute("started", now)).toBe(1);
+    expect(rates.lastMinute("lost", now)).toBe(1);
+    expect(rates.series(now)).toHaveLength(60);
+    expect(rates.series(now).reduce((sum, point) => sum + point.started, 0)).toBe(2);
+  });
+});
+
+describe("troubles", () => {
+  const calm: TroubleInput = {
+    now: 1_000_000,
+    bus: { connected: true },
+    counts: { pending: 0, running: 3, parked: 0, completed: 9, failed: 0, cancelled: 0, terminated: 0 },
+    sessions: [],
+    workers: [],
+    services: [{ service: "orchestrator" }, { service: "watcher", acting: true }] as never,
+    streams: undefined,
+    partitions: { wanted: 16, held: 16 },
+    lostPerMinute: 0,
+    failedPerMinute: 0,
+  };
+  const codes = (change: Partial<TroubleInput>) =>
+    findTroubles({ ...calm, ...change }).map(({ code }) => code);
+
+  it("are none where nothing is wrong", () => {
+    expect(findTroubles(calm)).toEqual([]);
+  });
+
+  it("say what is missing, errors first", () => {
+    expect(codes({ services: [] })).toEqual(["no_orchestrator", "no_watcher"]);
+    expect(codes({ partitions: { wanted: 16, held: 12 } })).toEqual(["partitions_unheld"]);
+    expect(codes({ lostPerMinute: 3, counts: { ...calm.counts, parked: 1 } })).toEqual([
+      "instances_parked",
+      "sessions_lost",
+    ]);
+    expect(findTroubles({ ...calm, lostPerMinute: 3 })[0]?.message).toBe(
+      "3 sessions lost in the last minute",
+    );
+  });
+
+  it("speak of nothing else while NATS is away", () => {
+    expect(codes({ bus: { connected: false, awaySince: 990_000 }, services: [], lostPerMinute: 9 })).toEqual([
+      "bus_away",
+    ]);
+  });
+
+  it("wait a moment before they call a session unserved", () => {
+    const session = {
+      sessionId: "s",
+      type: "ml",
+      phase: "opening",
+      requires: { tags: [], resources: {} },
+      updatedAt: 999_000,
+    };
+    expect(codes({ sessions: [session] as never })).toEqual([]);
+    const [trouble] = findTroubles({ ...calm, sessions: [{ ...session, updatedAt: 900_000 }] as never });
+    expect(trouble?.message).toBe("1 session of type ml waits: no worker is running");
+  });
+
+  it("name tasks that nobody takes", () => {
+    const activities = {
+      name: "ACTIVITIES",
+      role: "queue",
+      messages: 2,
+      bytes: 0,
+      lastSeq: 2,
+      replicas: 1,
+      consumers: [],
+    };
+    const streams = { at: 0, streams: [activities], ownHistories: 0, total: 1 } as TroubleInput["streams"];
+    expect(findTroubles({ ...calm, streams })[0]?.message).toBe("No worker is running: 2 tasks wait");
+  });
+});
+
+it("reads the times to live the server writes", () => {
+  expect(["15s", "1m0s", "1h0m0s", "30", "1.5s"].map(parseTtl)).toEqual([
+    15_000, 60_000, 3_600_000, 30_000, 1_500,
+  ]);
+  expect([undefined, "", "soon"].map(parseTtl)).toEqual([undefined, undefined, undefined]);
+});
+
+it("keeps ids of workers out of labels", () => {
+  expect(["w_node-abc", "p12", "a_default_greet", "c_ml"].map(withoutIds)).toEqual([
+    "worker",
+    "partition",
+    "a_default_greet",
+    "c_ml",
+  ]);
+});
