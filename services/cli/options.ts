@@ -1,7 +1,8 @@
 /** Values of options: checked where they are given, the complaint names the option. */
 import { InvalidArgumentError, Option } from "commander";
 import type { InstanceStatus, SessionRecord } from "../../schemas/index.ts";
-import { type Duration, parseDuration } from "../../shared/runtime/index.ts";
+// Not by its folder's door, which loads what the command line has no use for.
+import { type Duration, parseDuration } from "../../shared/runtime/duration.ts";
 
 export const wholeNumber = (text: string): number => {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);

@@ -57,7 +57,10 @@ const optionOf = (option: Command["options"][number]): OptionSpec => ({
   takesValue: option.required || option.optional,
   choices: option.argChoices ?? [],
   description: option.description,
-  default: option.defaultValue === undefined || option.negate ? undefined : String(option.defaultValue),
+  default:
+    option.defaultValue === undefined || option.negate
+      ? undefined
+      : (option.defaultValueDescription ?? String(option.defaultValue)),
 });
 
 /** Depth first, the root included. */

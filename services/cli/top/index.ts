@@ -1,5 +1,5 @@
 /** `holdfast top`: rates, queues, workers and sessions, over and over. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { untilInterrupted } from "../interrupt.ts";
@@ -7,7 +7,7 @@ import { duration, wholeNumber } from "../options.ts";
 
 export const topCommand = (cli: Cli): Command =>
   clientCommand("top", "show rates, queues, workers and sessions, live")
-    .option("--every <duration>", "look so often", duration, 1000)
+    .addOption(new Option("--every <duration>", "look so often").argParser(duration).default(1000, "1s"))
     .option("--count <n>", "so many times; without a terminal once, unless --jsonl", wholeNumber)
     .action((options: ClientOptions & { every: number; count?: number }) =>
       withClient(cli, options, async (session) => {

@@ -37,7 +37,10 @@ describe("the command line", () => {
     [["start", "hello", "--inptu", "1"], /unknown option '--inptu'/],
     [["start", "hello", "--input", "{x"], /--input is not JSON/],
     [["start", "hello", "--input", "@/no/such"], /cannot read the input file \/no\/such/],
-    [["list", "--status", "odd"], /--status.* argument 'odd' is invalid. Allowed choices are pending, running/],
+    [
+      ["list", "--status", "odd"],
+      /--status.* argument 'odd' is invalid. Allowed choices are pending, running/,
+    ],
     [["list", "--limit", "0"], /--limit.* argument '0' is invalid. It must be a whole number/],
     [["dev"], /no application given/],
     [["dev", "--app", "/no/such.ts"], /cannot load the application \/no\/such.ts: there is no such file/],

@@ -1,0 +1,211 @@
+/** What `--json` and `--jsonl` print, by command. Documented in docs/cli.md, held by the tests. */
+import { z } from "zod";
+import {
+  Commit,
+  Failure,
+  HistoryEvent,
+  InstanceSummary,
+  ServiceInfo,
+  SessionRecord,
+  WorkerInfo,
+} from "../../../schemas/index.ts";
+import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
+import { HistoryFile } from "../../../shared/sdk/history-file.ts";
+
+export interface Shape {
+  /** One line in all. Absent: as `line`, one for each. */
+  json?: z.ZodType;
+  /** Each line of `--jsonl`. Absent: the one line of `--json`. */
+  line?: z.ZodType;
+  note?: string;
+}
+
+const value = z.unknown().optional();
+
+export const Done = z.strictObject({ ok: z.literal(true) });
+
+export const Instance = InstanceSummary.omit({ v: true }).extend({
+  input: value,
+  output: value,
+  customStatus: value,
+});
+
+const Entry = z.intersection(z.object({ execution: z.int(), at: z.number() }), HistoryEvent);
+
+const StreamItem = z.strictObject({
+  offset: z.int(),
+  execution: z.int(),
+  of: z.int(),
+  attempt: z.int(),
+  run: z.int(),
+  index: z.int(),
+  at: z.number(),
+  chunk: value,
+});
+
+const LiveSession = WorkerInfo.shape.sessions.element;
+
+const Lease = z.object({
+  kind: z.enum(["none", "held", "expired", "released"]),
+  revision: z.int().optional(),
+  at: z.number().optional(),
+  holder: z.string().optional(),
+  claimId: z.string().optional(),
+});
+
+const SessionDescription = z.strictObject({
+  record: SessionRecord,
+  live: LiveSession.optional(),
+  lease: Lease,
+  explanation: z.array(z.string()),
+});
+
+const Explanation = z.strictObject({
+  sessionId: z.string(),
+  phase: SessionRecord.shape.phase,
+  explanation: z.array(z.string()),
+});
+
+export const Finding = z.strictObject({
+  code: z.string(),
+  what: z.string(),
+  verdict: z.enum(["good", "note", "wrong"]),
+  found: z.string(),
+  todo: z.string().optional(),
+});
+
+const Used = z.strictObject({ used: z.int(), max: z.int() });
+
+export const TopSample = z.strictObject({
+  at: z.number(),
+  instances: z.record(InstanceSummary.shape.status, z.int()),
+  perSecond: z.strictObject({ started: z.number(), completed: z.number(), failed: z.number() }),
+  lostPerMinute: z.int(),
+  services: z.record(ServiceInfo.shape.service, z.int()),
+  queues: z.array(z.strictObject({ name: z.string(), waiting: z.int(), running: z.int() })),
+  deadLetters: z.int(),
+  workers: z.array(
+    z.strictObject({
+      workerId: z.string(),
+      host: z.string(),
+      draining: z.boolean(),
+      activities: Used,
+      sessions: Used,
+      calls: Used,
+      rssBytes: z.number(),
+      eventLoopDelayMs: z.number(),
+      seenAt: z.number(),
+    }),
+  ),
+  sessions: z.array(
+    z.strictObject({
+      sessionId: z.string(),
+      type: z.string(),
+      phase: SessionRecord.shape.phase,
+      instanceId: z.string(),
+      workerId: z.string().optional(),
+      epoch: z.int().optional(),
+      calls: z.int().optional(),
+      running: z.int().optional(),
+      queued: z.int().optional(),
+      since: z.number(),
+    }),
+  ),
+});
+
+const Replayed = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("agrees"),
+    instanceId: z.string(),
+    executions: z.int(),
+    events: z.int(),
+  }),
+  z.strictObject({
+    kind: z.literal("disagrees"),
+    instanceId: z.string(),
+    execution: z.int(),
+    event: z.int().optional(),
+    code: z.string(),
+    message: z.string(),
+    hint: z.string().optional(),
+  }),
+]);
+
+const Ready = z.object({
+  ready: z.literal(true),
+  natsUrl: z.string(),
+  dashboard: z.string().optional(),
+  pids: z.object({
+    nats: z.int().optional(),
+    orchestrator: z.int(),
+    watcher: z.int(),
+    workers: z.array(z.int()),
+    gateway: z.int().optional(),
+  }),
+});
+
+const SavedContext = z.strictObject({
+  name: z.string(),
+  current: z.boolean(),
+  natsUrl: z.string(),
+  creds: z.string().optional(),
+  prefix: z.string().optional(),
+});
+
+const list = (line: z.ZodType): Shape => ({ json: z.array(line), line });
+
+/** By path, as typed. A test fails when a command that takes `--json` is not here. */
+export const shapes: Readonly<Record<string, Shape>> = {
+  dev: { json: Ready, note: "When ready; with `--demo --once` a second line has what the demo returned." },
+  start: {
+    json: z.strictObject({ instanceId: z.string() }),
+    note: "With `--wait` the instance, as `result` prints it.",
+  },
+  get: { json: Instance },
+  list: { ...list(Instance), note: "Values too big for a message are left out." },
+  history: { json: HistoryFile, line: Entry, note: "`--json` is what `replay` reads." },
+  result: { json: Instance, note: "Whatever the end was; also when it was not in time." },
+  stream: { line: StreamItem },
+  signal: { json: Done },
+  cancel: { json: Done },
+  terminate: { json: Done },
+  watch: {
+    line: z.intersection(z.object({ instanceId: z.string() }), Entry),
+    note: "A line for each event, those of children included.",
+  },
+  replay: { json: Replayed },
+  "sessions list": list(SessionRecord),
+  "sessions describe": { json: SessionDescription },
+  "sessions explain": { json: Explanation },
+  "sessions evict": { json: Done },
+  "sessions drain": { json: Done },
+  "workers list": list(WorkerInfo),
+  "workers describe": { json: WorkerInfo },
+  "workers drain": { json: Done },
+  "dead list": list(DeadLetterView),
+  "dead show": { json: DeadLetterView },
+  "dead retry": { line: z.strictObject({ seq: z.int(), subject: z.string() }) },
+  "dead discard": { json: Done },
+  top: { line: TopSample },
+  doctor: { json: z.strictObject({ ok: z.boolean(), findings: z.array(Finding) }), line: Finding },
+  "context add": { json: Done },
+  "context use": { json: Done },
+  "context list": list(SavedContext),
+  "context remove": { json: Done },
+};
+
+/** Told once, below all commands. */
+export const ownShapes: Readonly<Record<string, z.ZodType>> = {
+  Instance,
+  DeadLetter: DeadLetterView,
+  Finding,
+};
+
+/** Part of the wire contract, told in its JSON Schemas. */
+export const wireShapes: Readonly<Record<string, { schema: z.ZodType; file: string }>> = {
+  Event: { schema: HistoryEvent, file: "commit.json" },
+  Commit: { schema: Commit, file: "commit.json" },
+  Failure: { schema: Failure, file: "failure.json" },
+  SessionRecord: { schema: SessionRecord, file: "session-record.json" },
+  WorkerInfo: { schema: WorkerInfo, file: "worker-info.json" },
+};

@@ -1,0 +1,221 @@
+import { describe, expect, it } from "vitest";
+import { ServiceInfo, SessionRecord, type WorkerInfo } from "../../../schemas/index.ts";
+import { engineFindings } from "../../../services/cli/doctor/engine-findings.ts";
+import { shownFindings } from "../../../services/cli/doctor/report.ts";
+import type { Finding, Seen } from "../../../services/cli/doctor/seen.ts";
+import { serverFindings } from "../../../services/cli/doctor/server-findings.ts";
+import { Finding as FindingShape } from "../../../services/cli/reference/shapes.ts";
+
+const now = 1_800_000_000_000;
+const info = (name: string, more = {}) => ({
+  name,
+  messages: 0,
+  bytes: 1_048_576,
+  firstSeq: 0,
+  lastSeq: 0,
+  consumers: 1,
+  replicas: 1,
+  metadata: {},
+  seenAt: now,
+  ...more,
+});
+const service = (name: string, more: Record<string, unknown> = {}) => ({
+  at: now,
+  value: ServiceInfo.parse({
+    v: 1,
+    service: name,
+    id: "x",
+    host: "box",
+    pid: 7,
+    version: "0.1.0",
+    startedAt: now,
+    seenAt: now,
+    ...more,
+  }),
+});
+const worker = (more: Record<string, unknown> = {}) => ({
+  at: now,
+  value: {
+    workerId: "worker-1",
+    seenAt: now,
+    draining: false,
+    eventLoopDelayMs: 2,
+    resourceId: "r",
+    buildId: "b",
+    tags: [],
+    resources: { total: {}, used: {} },
+    activities: [{ queue: "default", name: "greet" }],
+    sessionTypes: ["classifier"],
+    perType: {},
+    slots: { activities: { used: 0, max: 8 }, calls: { used: 0, max: 8 }, sessions: { used: 2, max: 4 } },
+    warm: [],
+    sessions: [],
+    ...more,
+  } as unknown as WorkerInfo,
+});
+const consumer = (pending: number, ackPending = 0) => ({
+  stream: "S",
+  name: "c",
+  filter: ">",
+  pending,
+  ackPending,
+  redelivered: 0,
+});
+
+const well: Seen = {
+  now,
+  version: "2.15.1",
+  sync: "always",
+  maxPayloadBytes: 1_048_576,
+  account: { streams: 30, consumers: 33, bytes: 1_048_576 },
+  clock: { aheadMs: 0.4, unsureMs: 1 },
+  replicas: { wanted: 1 },
+  streams: [
+    { name: "INBOX", info: info("INBOX") },
+    { name: "DEAD", info: info("DEAD") },
+  ],
+  layout: "per-instance",
+  maxOwnStreams: 2000,
+  ownHistories: 3,
+  partitions: { count: 2, held: [0, 1] },
+  watcherLease: "held",
+  queues: [{ name: "INBOX", messages: 1, consumers: [consumer(1, 2)] }],
+  waitingActivities: [{ queue: "default", name: "greet", tasks: 1, oldestAt: now - 10 }],
+  dead: { letters: 0, latest: undefined },
+  parked: [],
+  services: [service("orchestrator"), service("watcher", { acting: true })],
+  workers: [worker()],
+  openSessions: [],
+};
+
+const opening = (sessionId: string, more: Record<string, unknown> = {}) =>
+  SessionRecord.parse({
+    v: 1,
+    sessionId,
+    instanceId: "i",
+    type: "whisper",
+    phase: "opening",
+    attachment: 1,
+    requires: { tags: ["h100"], resources: {} },
+    metadata: {},
+    openedAt: now - 9_000,
+    updatedAt: now - 9_000,
+    owners: [],
+    ...more,
+  });
+
+const sick: Seen = {
+  ...well,
+  sync: undefined,
+  maxPayloadBytes: 65_536,
+  account: { streams: 95, consumers: 10, bytes: 10 * 1_048_576, maxStreams: 100, maxBytes: 10 * 1_048_576 },
+  clock: { aheadMs: 5_000, unsureMs: 1 },
+  replicas: { wanted: 3 },
+  ownHistories: 2000,
+  partitions: { count: 16, held: [3] },
+  watcherLease: "free",
+  queues: [
+    { name: "INBOX", messages: 20_000, consumers: [consumer(20_000)] },
+    { name: "CLAIMS", messages: 2, consumers: [] },
+  ],
+  waitingActivities: [{ queue: "mails", name: "send", tasks: 12, oldestAt: now - 180_000 }],
+  dead: { letters: 2, latest: { code: "invalid_json", message: "not JSON" } },
+  parked: [
+    {
+      instanceId: "order-7",
+      code: "nondeterminism",
+      message: "history has a timer, the code issued a status",
+    },
+  ],
+  services: [
+    service("orchestrator"),
+    service("watcher", { acting: false, version: "0.0.9", seenAt: now - 9_000 }),
+  ],
+  workers: [worker({ eventLoopDelayMs: 900 })],
+  openSessions: [opening("w-1"), opening("w-2"), opening("young", { updatedAt: now - 100 })],
+};
+
+const examine = (seen: Seen): Finding[] => [...serverFindings(seen), ...engineFindings(seen)];
+const verdicts = (seen: Seen) =>
+  Object.fromEntries(
+    examine(seen).map(({ code, what, verdict }) => [code === "queue" ? what : code, verdict]),
+  );
+
+describe("the doctor", () => {
+  it("finds nothing wrong with what is well", async () => {
+    expect(new Set(Object.values(verdicts(well)))).toEqual(new Set(["good"]));
+    await expect(shownFindings(examine(well))).toMatchFileSnapshot("../../golden/cli/doctor-well.txt");
+  });
+
+  it("names everything that is wrong, and what to do about it", async () => {
+    const findings = examine(sick);
+    for (const finding of findings) {
+      FindingShape.parse(finding);
+      if (finding.verdict === "wrong") expect(finding.todo, finding.code).toBeDefined();
+    }
+    await expect(shownFindings(findings)).toMatchFileSnapshot("../../golden/cli/doctor-sick.txt");
+    await expect(`${JSON.stringify({ ok: false, findings }, null, 2)}\n`).toMatchFileSnapshot(
+      "../../golden/cli/doctor-sick-json.txt",
+    );
+  });
+
+  it.each<[string, Partial<Seen>, string, Finding["verdict"]]>([
+    ["no orchestrator", { services: [service("watcher", { acting: true })] }, "orchestrators", "wrong"],
+    ["no watcher", { services: [service("orchestrator")] }, "watcher", "wrong"],
+    ["no worker", { workers: [] }, "workers", "wrong"],
+    [
+      "a watcher that just took over",
+      { services: [service("watcher", { acting: false })] },
+      "watcher",
+      "good",
+    ],
+    ["a partition without an owner", { partitions: { count: 2, held: [1] } }, "partitions", "wrong"],
+    ["a clock that is a little off", { clock: { aheadMs: -600, unsureMs: 1 } }, "clock", "note"],
+    [
+      "a slow answer, which says little about the clock",
+      { clock: { aheadMs: 900, unsureMs: 900 } },
+      "clock",
+      "good",
+    ],
+    [
+      "an account at its limit",
+      { account: { streams: 5, consumers: 1, bytes: 1, maxStreams: 5 } },
+      "limits",
+      "wrong",
+    ],
+    [
+      "an account near its limit",
+      { account: { streams: 9, consumers: 1, bytes: 1, maxStreams: 10 } },
+      "limits",
+      "note",
+    ],
+    ["too many own streams", { ownHistories: 2000 }, "histories", "note"],
+    ["shared histories", { layout: "shared", ownHistories: 5000 }, "histories", "good"],
+    [
+      "two versions",
+      {
+        services: [
+          service("orchestrator", { version: "1" }),
+          service("watcher", { version: "2", acting: true }),
+        ],
+      },
+      "versions",
+      "note",
+    ],
+    ["a worker whose clock is off", { workers: [worker({ seenAt: now + 60_000 })] }, "clocks", "wrong"],
+    [
+      "a missing stream",
+      {
+        streams: [
+          { name: "INBOX", info: undefined },
+          { name: "DEAD", info: info("DEAD") },
+        ],
+      },
+      "streams",
+      "wrong",
+    ],
+    ["a server never used", { streams: [{ name: "INBOX", info: undefined }] }, "streams", "wrong"],
+  ])("%s", (_what, more, code, verdict) => {
+    expect(verdicts({ ...well, ...more })[code]).toBe(verdict);
+  });
+});
