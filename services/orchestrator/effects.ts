@@ -48,9 +48,13 @@ export async function publishEffects(
   const refused = sessions.size > 0 ? await target.register.write(state, sessions) : sessions;
   deps.faultPoints.reach("effects.half_published");
   const publish = publisher(deps, state, target);
+  // One summary says all: several at once would only fight for its place.
+  const summary = effects.findLast((effect) => effect.kind === "summary");
   const first = effects.filter(
     (effect) =>
-      effect.kind !== "unschedule" && !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
+      effect.kind !== "unschedule" &&
+      (effect.kind !== "summary" || effect === summary) &&
+      !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
   );
   await Promise.all(first.map(publish));
   // Last, and only if all is out: while a schedule is there, its firing repairs what was left undone (T3).

@@ -191,3 +191,13 @@ export const timedOut = defineOrchestration("timed-out", {
     ]);
   },
 });
+
+/** Much to show in one turn. */
+export const chatty = defineOrchestration("chatty", {
+  async run(ctx, { n }: { n: number }) {
+    for (let i = 1; i <= n; i++) ctx.setStatus({ step: i });
+    await ctx.waitForSignal("enough");
+    for (let i = 1; i <= n; i++) ctx.setStatus({ again: i });
+    return n;
+  },
+});

@@ -103,6 +103,19 @@ it("continues as new fifty times, each execution with a history of its own", asy
   expect(executions.size).toBe(50);
 });
 
+it("shows the last of many changes in one turn", async () => {
+  await start("chatty", { n: 50 }, "chatty");
+  await until("its status is shown", async () => {
+    const view = await stack.client.status("chatty").catch(() => undefined);
+    return (view?.customStatus as { step: number } | undefined)?.step === 50;
+  });
+  await stack.client.signal("chatty", "enough");
+  expect(await result("chatty")).toBe(50);
+  expect((await stack.client.status("chatty")).customStatus).toEqual({ again: 50 });
+  const log = stack.of("orchestrator")[0]?.log() ?? "";
+  expect(log).not.toContain('"kind":"fault"');
+});
+
 describe("ends", () => {
   it("cancel lets the code clean up and stops what runs", async () => {
     await start("tidy", null, "tidy");
