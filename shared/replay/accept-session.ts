@@ -68,6 +68,8 @@ export function acceptSession(
   }
 }
 
+const isHeld = ({ kind }: SessionState["phase"]): boolean => kind === "active" || kind === "rebuilding";
+
 function activated(
   session: SessionState,
   attachment: number,
@@ -83,10 +85,8 @@ function activated(
     restored: report.restored,
   };
   // S14: an owner that kept its state attached again by itself, before anybody else was asked.
-  const reattached =
-    report.warm &&
-    attachment === session.attachments + 1 &&
-    (phase.kind === "active" || phase.kind === "rebuilding" || phase.kind === "lost");
+  const alive = phase.kind === "lost" ? phase.reason !== "execution_timeout" : isHeld(phase);
+  const reattached = report.warm && attachment === session.attachments + 1 && alive;
   if (reattached) return facts(event);
   if (attachment !== session.attachments) return ignored("fenced");
   if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");

@@ -409,6 +409,13 @@ scenario(
   },
 );
 
+scenario("nobody brings a session back whose time is over", limited, async (bench) => {
+  await active(bench);
+  bench.advance(60_000);
+  await bench.turn(wake());
+  expect((await bench.turn(activated("s", held(2, 25, "w1"), { warm: true }))).verdicts).toEqual(["fenced"]);
+});
+
 scenario("it counts over losses, and while nobody holds it", limited, async (bench) => {
   await active(bench);
   const opened = bench.now - 10;
