@@ -465,7 +465,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
         );
       expect(serious).toEqual([]);
     }
-  });
+  }, 240_000);
 
   it("can be read on a phone: nothing is wider than the screen", async () => {
     await page.setViewportSize({ width: 390, height: 800 });

@@ -32,6 +32,23 @@ let source: EventSource | undefined;
 let address = "";
 let pending = false;
 
+/**
+ * A browser opens six connections to one host over all its tabs: a tab nobody looks at gives its own up after a while,
+ * so that many open pages do not starve the one in front.
+ */
+const hiddenForMs = 10_000;
+let hiding: ReturnType<typeof setTimeout> | undefined;
+
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.visibilityState === "hidden") {
+    hiding = setTimeout(() => {
+      source?.close();
+      source = undefined;
+    }, hiddenForMs);
+  } else if (!source) reopenAnew();
+});
+
 /** Listens while the component is there. `deps` as for any effect. */
 export function useLive(handlers: Handlers, deps: unknown[], instance?: string): void {
   useEffect(() => {
@@ -56,6 +73,7 @@ function reopen(): void {
 }
 
 function connect(): void {
+  if (document.visibilityState === "hidden" && !source && address !== "") return;
   const topics = new Set<Kind>(["overview"]);
   let instance: string | undefined;
   for (const page of pages) {

@@ -204,8 +204,8 @@ function Commands({ id, open }: { id: string; open: boolean }) {
   const prefix = me.value?.prefix ? `${me.value.prefix}.` : "";
   return (
     <Card title="The same from a terminal">
-      <Command label="See it" text={`holdfast get ${id}`} />
-      <Command label="Its history" text={`holdfast history ${id} --json`} />
+      <Command label={open ? "Watch it" : "See it"} text={`holdfast ${open ? "watch" : "get"} ${id}`} />
+      <Command label="Its history" text={`holdfast history ${id} --json > ${id}.history.json`} />
       {open ? (
         <>
           <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />

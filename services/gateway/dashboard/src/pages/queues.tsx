@@ -116,6 +116,7 @@ function discard(letter: DeadLetterView, onGone: () => void): void {
     text: "It is removed for good.",
     button: "Discard it",
     danger: true,
+    commands: () => [{ label: "CLI", text: `holdfast dead discard ${letter.seq}` }],
     done: "Discarded",
     act: () => post(`/api/dead/${letter.seq}/discard`).then(onGone),
   });
