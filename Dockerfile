@@ -20,12 +20,12 @@ COPY package.json package-lock.json .npmrc ./
 FROM lockfile AS build
 RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts
 COPY . .
-RUN npm run build && find dist \( -name '*.d.ts' -o -name '*.map' \) -delete
+RUN npm run build && find dist \( -name '*.d.ts' -o -name '*.map' \) -exec rm -f {} +
 
 # What it needs, at the versions of the lockfile, without declarations, maps and texts.
 FROM lockfile AS dependencies
 RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
-  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -delete
+  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -exec rm -f {} +
 
 # The optional peer becomes a dependency; the lockfile still says which version. Of its native code stays what this
 # platform runs: onnxruntime brings five platforms, and its browser half is compiled into transformers.js already.
@@ -37,16 +37,16 @@ RUN node -e 'const fs = require("fs"), p = JSON.parse(fs.readFileSync("package.j
 RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
   && cd node_modules \
   && rm -rf onnxruntime-web/dist \
-  && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -delete \
-  && find @huggingface/transformers/dist -type f ! -name transformers.node.mjs -delete \
-  && find . \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -delete \
+  && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -exec rm -f {} + \
+  && find @huggingface/transformers/dist -type f ! -name transformers.node.mjs -exec rm -f {} + \
+  && find . \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -exec rm -f {} + \
   && ln -s /models @huggingface/transformers/.cache
 
 # From where onnxruntime publishes it. TensorRT is not in the base image: its provider could never be loaded.
 FROM inference-dependencies AS gpu-dependencies
 ARG CUDA_PROVIDER=cuda12
 RUN ONNXRUNTIME_NODE_INSTALL=${CUDA_PROVIDER} node node_modules/onnxruntime-node/script/install.js \
-  && find node_modules/onnxruntime-node -name '*tensorrt*' -delete
+  && find node_modules/onnxruntime-node -name '*tensorrt*' -exec rm -f {} +
 
 FROM ${BASE_IMAGE} AS holdfast-base
 COPY --from=dependencies /holdfast/node_modules /holdfast/node_modules

@@ -8,7 +8,12 @@
 
 import { z } from "zod";
 import { PoolSignal, PoolSpec, poolMetadataKey, poolOrchestration, poolSignal } from "../../schemas/index.ts";
-import { type App, defineOrchestration, type OrchestrationContext } from "../../shared/definitions/index.ts";
+import {
+  type App,
+  type BareSessionHandle,
+  defineOrchestration,
+  type OrchestrationContext,
+} from "../../shared/definitions/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 
 const KeeperInput = z.object({
@@ -36,9 +41,15 @@ interface Member {
   id: string;
   /** Beyond the minimum. */
   spare: boolean;
-  state(): string;
-  close(): Promise<void>;
+  /** Absent until somebody holds it. */
+  session: BareSessionHandle | undefined;
+  failed: boolean;
 }
+
+const stateOf = ({ session, failed }: Member): string =>
+  failed ? "failed" : (session?.info.state ?? "opening");
+const gone: ReadonlySet<string> = new Set(["parked", "lost", "failed", "closed"]);
+const isGone = (member: Member): boolean => gone.has(stateOf(member));
 
 export const poolKeeper = (app: App) =>
   defineOrchestration(poolOrchestration, {
@@ -113,7 +124,9 @@ class Keeper {
     if (this.#users.size > 0) {
       return this.#retryAt > now ? Math.min(lookEveryMs, this.#retryAt - now) : lookEveryMs;
     }
-    return this.#members.length > 0 ? Math.max(0, this.#lonelySince + this.#lingerMs - now) : undefined;
+    if (this.#members.length === 0) return undefined;
+    const leftMs = this.#lonelySince + this.#lingerMs - now;
+    return leftMs > 0 ? leftMs : lookEveryMs;
   }
 
   #hear(signal: PoolSignal): void {
@@ -146,7 +159,7 @@ class Keeper {
 
   /** At most doubled at a time: those under way may be enough. */
   #mayGrow(): boolean {
-    const states = this.#members.map((member) => member.state());
+    const states = this.#members.map(stateOf);
     const alive = states.filter((state) => !gone.has(state)).length;
     const coming = states.filter((state) => state === "opening" || state === "claimed").length;
     return this.#users.size > 0 && alive < this.#max && coming < Math.max(1, alive - coming);
@@ -157,9 +170,11 @@ class Keeper {
     const now = this.#ctx.now();
     const abandoned = this.#users.size === 0 && now - this.#lonelySince >= this.#lingerMs;
     for (const member of [...this.#members]) {
-      if (!abandoned && !gone.has(member.state())) continue;
+      // One that is still being opened can be closed when it is there, and not before.
+      const ends = isGone(member) || (abandoned && member.session !== undefined);
+      if (!ends) continue;
       this.#members.splice(this.#members.indexOf(member), 1);
-      await member.close();
+      await member.session?.close();
     }
     if (this.#users.size === 0 || now < this.#retryAt) return;
     const minimum = Math.max(1, this.#min); // K2
@@ -175,33 +190,30 @@ class Keeper {
     const definition = this.#app.sessions.get(pool.type);
     if (!definition) throw missingType(pool.type);
     const config = pool.config && "json" in pool.config ? pool.config.json : undefined;
-    let state = "opening";
-    let close = async (): Promise<void> => undefined;
-    this.#ctx
-      .openSession(definition, {
-        id,
-        config,
-        onLost: "reclaim",
-        maxInitAttempts: 5,
-        idleTimeout: spare ? (definition.options.idleTimeout ?? spareIdle) : 0,
-        metadata: { [poolMetadataKey]: poolId },
-        // Members of a pool are better spread than warm.
-        placement: { affinityKey: id },
-      })
-      .then(
-        (session) => {
-          close = () => session.close();
-          member.state = () => session.info.state;
-          this.#failures = 0;
-          this.#lastError = undefined;
-        },
-        (error: unknown) => {
-          state = "failed";
-          this.#failed(id, error);
-        },
-      );
-    const member: Member = { id, spare, state: () => state, close: () => close() };
+    const member: Member = { id, spare, session: undefined, failed: false };
     this.#members.push(member);
+    const opening = this.#ctx.openSession(definition, {
+      id,
+      config,
+      onLost: "reclaim",
+      maxInitAttempts: 5,
+      idleTimeout: spare ? (definition.options.idleTimeout ?? spareIdle) : 0,
+      metadata: { [poolMetadataKey]: poolId },
+      // Members of a pool are better spread than warm.
+      placement: { affinityKey: id },
+    });
+    opening.then(
+      (session) => {
+        member.session = session;
+        this.#failures = 0;
+        this.#lastError = undefined;
+        if (this.#users.size === 0) this.#wake();
+      },
+      (error: unknown) => {
+        member.failed = true;
+        this.#failed(id, error);
+      },
+    );
   }
 
   #failed(id: string, error: unknown): void {
@@ -227,5 +239,3 @@ const missingType = (type: string): Fault =>
     message: `no session type named "${type}" in this deployment`,
     hint: "Deploy the application that uses the pool to every orchestrator.",
   });
-
-const gone: ReadonlySet<string> = new Set(["parked", "lost", "failed", "closed"]);

@@ -378,3 +378,16 @@ export const working = defineOrchestration("working", {
     return { seen, info: session.info };
   },
 });
+
+/** Many sessions at once, held until it is told to let go; used twice. */
+export const crowd = defineOrchestration("crowd", {
+  async run(ctx, { n, ttl }: { n: number; ttl: "5s" | "15s" }) {
+    const options = { onLost: "reclaim", leaseTtl: ttl, creationTimeout: "4m" } as const;
+    const sessions = await Promise.all(Array.from({ length: n }, () => ctx.openSession(counter, options)));
+    await Promise.all(sessions.map((session) => session.count(0)));
+    ctx.setStatus("open");
+    await ctx.waitForSignal("again");
+    await Promise.all(sessions.map((session) => session.count(0)));
+    return sessions.map(({ info }) => ({ id: info.id, epoch: info.epoch, workerId: info.workerId }));
+  },
+});

@@ -27,8 +27,7 @@ const points: [FaultPoint, number][] = [
 test.each(points)("dies at %s, the %i. time", async (point, count) => {
   const key = `${point.replaceAll(/\W/g, "-")}-${count}`;
   const victim = await stack.run("orchestrator", { HOLDFAST_ORCHESTRATOR_FAULT: `${point}:${count}` });
-  const start = (name: string, input: unknown) =>
-    stack.client.start(name, input, { id: `${key}-${name}` });
+  const start = (name: string, input: unknown) => stack.client.start(name, input, { id: `${key}-${name}` });
   const handles = [
     await start("mixed", { n: 4 }),
     await start("generations", { left: 4, total: 0 }),

@@ -24,7 +24,10 @@ async function watcherProcess(): Promise<WatcherProcess> {
 
 const lost = [expect.objectContaining({ attachment: 1, report: expect.objectContaining({ kind: "lost" }) })];
 const toldOnce = (sessionId: string) =>
-  vi.waitFor(async () => expect(await world.told(sessionId)).toEqual(lost), { timeout: 20_000, interval: 50 });
+  vi.waitFor(async () => expect(await world.told(sessionId)).toEqual(lost), {
+    timeout: 20_000,
+    interval: 50,
+  });
 
 async function die(...sessionIds: string[]): Promise<void> {
   const owner = await world.owner(1000);

@@ -82,14 +82,15 @@ const notShown: ReadonlySet<string> = new Set([
 export const detailsOf = (entry: HistoryEntry): string =>
   Object.entries(entry)
     .filter(([name, value]) => !notShown.has(name) && value !== undefined)
-    .map(([name, value]) => [name, shortly(value)] as const)
+    .map(([name, value]) => [name, shortly(name, value)] as const)
     .filter(([, text]) => text !== "")
     .map(([name, text]) => `${name}=${text}`)
     .join(" ");
 
-function shortly(value: unknown): string {
+function shortly(name: string, value: unknown): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return String(Math.round(value * 10) / 10);
+  if (typeof value === "number")
+    return name.endsWith("At") ? (time(value) ?? "") : String(Math.round(value * 10) / 10);
   if (isObject(value)) {
     if ("json" in value && Object.keys(value).length === 1) return brief(value.json, 60);
     if ("blob" in value && isObject(value.blob)) return `<${value.blob.bytes} bytes>`;

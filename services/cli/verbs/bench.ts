@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { Fault } from "../../../shared/errors/index.ts";
+import { packageDir } from "../../version.ts";
 import type { Cli } from "../client-command.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 
@@ -17,16 +18,18 @@ export const benchCommand = (cli: Cli): Command =>
       cli.exitCode = await runBench(args);
     });
 
+export function findBench(folder: string): string {
+  const main = join(folder, "bench", "main.ts");
+  if (existsSync(main)) return main;
+  throw new Fault("config", {
+    code: "bench_missing",
+    message: "the benchmark is not part of the installed package",
+    hint: "Clone the repository, then `npm ci && npm run bench`.",
+  });
+}
+
 async function runBench(args: readonly string[]): Promise<ExitCode> {
-  const { packageDir } = await import("../../version.ts");
-  const main = join(packageDir(), "bench", "main.ts");
-  if (!existsSync(main)) {
-    throw new Fault("config", {
-      code: "bench_missing",
-      message: "the benchmark is not part of the installed package",
-      hint: "Clone the repository, then `npm ci && npm run bench`.",
-    });
-  }
+  const main = findBench(packageDir());
   const { spawn } = await import("node:child_process");
   const child = spawn(process.execPath, ["--import", "tsx", main, ...args], { stdio: "inherit" });
   const code = await new Promise<number | null>((resolve, reject) => {

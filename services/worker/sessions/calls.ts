@@ -42,6 +42,7 @@ export class Calls {
   readonly #concurrency: number;
   readonly #seen = new Seen(remembered);
   readonly #changes = new Set<() => void>();
+  readonly #slots = new Set<Slot>();
   #state: HostSession;
   /** Runs of user code, a batch counting as one. */
   #runs = 0;
@@ -136,6 +137,11 @@ export class Calls {
     this.#runner.abort(reason);
   }
 
+  /** What still runs cannot be stopped and may never end: it must not keep others from running. */
+  abandon(): void {
+    for (const slot of this.#slots) slot.release();
+  }
+
   /** Resolves when no user code runs (C2). */
   async over(): Promise<void> {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
@@ -175,8 +181,10 @@ export class Calls {
       return;
     }
     this.#runs++;
+    this.#slots.add(slot);
     void this.#runner.run(this.#state, turn.calls).finally(() => {
       this.#runs--;
+      this.#slots.delete(slot);
       slot.release();
       this.#init.onRan();
       this.#pump();

@@ -34,6 +34,7 @@ export async function letGo(
   if ((await within(wait.closeMs, over)) === "late") {
     // A2: its code may still touch the state. When it ends after all, the state goes too.
     void over.then(() => shutDown(housed, wait));
+    calls.abandon();
     housed.place.leave({ suspect: true });
     return;
   }

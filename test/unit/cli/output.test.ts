@@ -69,7 +69,7 @@ describe("tables", () => {
     expect(shownInstance(view)).toContain("error          it broke (boom)");
     const event = { id: 1, kind: "timer.created", fireAt: 7 } as Commit["events"][number];
     expect(historyTable([{ execution: 1, at: 3, ...event }])).toBe(
-      "EXEC  ID  AFTER  EVENT          DETAILS\n   1   1   0 ms  timer.created  fireAt=7",
+      "EXEC  ID  AFTER  EVENT          DETAILS\n   1   1   0 ms  timer.created  fireAt=1970-01-01 00:00:00.007",
     );
   });
 });
