@@ -14,6 +14,7 @@ export const expected: Record<string, (n: number) => unknown> = {
   raced: () => "fast",
   counted: (n) => n,
   twins: (n) => n * 2,
+  pooled: (n) => n,
 };
 
 /** Activities take virtual time, and fail by the world's dice. */
@@ -129,6 +130,16 @@ export function simulatedApp(world: () => World) {
         });
         let value = 0;
         for (let i = 0; i < n; i++) value = (await session.count(value)) as number;
+        return value;
+      },
+    }),
+    pooled: defineOrchestration("pooled", {
+      async run(ctx, n: number) {
+        await using pool = await ctx.usePool(counter, { min: 1, max: 3, linger: "2s" });
+        let value = 0;
+        for (let i = 0; i < n; i++) value = (await pool.count(value)) as number;
+        const parts = await Promise.all(Array.from({ length: n }, (_, i) => pool.count(i)));
+        if (parts.some((part, i) => part !== i + 1)) throw new Error(`mixed up: ${parts.join()}`);
         return value;
       },
     }),

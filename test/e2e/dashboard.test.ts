@@ -435,37 +435,41 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     }
   });
 
-  it.each(["light", "dark"] as const)("has no serious accessibility problem in %s", async (colorScheme) => {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    for (const address of [
-      "/",
-      "/orchestrations",
-      "/orchestrations/docs-live",
-      "/sessions",
-      "/sessions/docs-live-s1",
-      "/workers",
-      "/queues",
-      "/start?name=classify-docs",
-      "/import",
-    ]) {
-      await page.goto(gateway.url + address);
-      await page.locator("main h1").waitFor();
-      await eventually(async () => (await textOf(page)).length > 60, address);
-      // The policy forbids inline scripts in the page; the test's own world is not the page.
-      const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
-      const serious = (
-        found as {
-          violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
-        }
-      ).violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(
-          ({ id, nodes }) =>
-            `${address} ${id}: ${nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`,
-        );
-      expect(serious).toEqual([]);
-    }
-  }, 240_000);
+  it.each(["light", "dark"] as const)(
+    "has no serious accessibility problem in %s",
+    async (colorScheme) => {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const address of [
+        "/",
+        "/orchestrations",
+        "/orchestrations/docs-live",
+        "/sessions",
+        "/sessions/docs-live-s1",
+        "/workers",
+        "/queues",
+        "/start?name=classify-docs",
+        "/import",
+      ]) {
+        await page.goto(gateway.url + address);
+        await page.locator("main h1").waitFor();
+        await eventually(async () => (await textOf(page)).length > 60, address);
+        // The policy forbids inline scripts in the page; the test's own world is not the page.
+        const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+        const serious = (
+          found as {
+            violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+          }
+        ).violations
+          .filter(({ impact }) => impact === "serious" || impact === "critical")
+          .map(
+            ({ id, nodes }) =>
+              `${address} ${id}: ${nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`,
+          );
+        expect(serious).toEqual([]);
+      }
+    },
+    240_000,
+  );
 
   it("can be read on a phone: nothing is wider than the screen", async () => {
     await page.setViewportSize({ width: 390, height: 800 });

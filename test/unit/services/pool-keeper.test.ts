@@ -202,7 +202,8 @@ scenario(
     await begin(bench);
     await join(bench, "a");
     await ready(bench, "p-m1");
-    for (let i = 0; i < 310; i++) await grow(bench);
+    const many = Array.from({ length: 62 }, () => signal("pool", { kind: "grow", waitedMs: 500 }));
+    for (let i = 0; i < 5; i++) await bench.turn(...many);
     expect(bench.state.execution).toBe(2);
     expect(open(bench)).toEqual(["p-m1", "p-m2"]);
     await leave(bench, "a");

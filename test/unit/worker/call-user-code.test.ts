@@ -15,7 +15,6 @@ it("takes values, promises, throws and odd thenables for what they are", async (
     }),
   ).toEqual({ kind: "threw", error: undefined });
   const twice = {
-    // biome-ignore lint/suspicious/noThenProperty: the point of this test
     then(resolve: (value: number) => void, reject: (error: Error) => void) {
       resolve(3);
       reject(new Error("and again"));
@@ -23,7 +22,6 @@ it("takes values, promises, throws and odd thenables for what they are", async (
   };
   expect(await settle(() => twice)).toEqual({ kind: "returned", value: 3 });
   const rude = {
-    // biome-ignore lint/suspicious/noThenProperty: the point of this test
     get then(): never {
       throw new Error("do not ask");
     },
