@@ -4,6 +4,7 @@
  * right result, and every history must obey the laws. Failures print the seed.
  */
 import { expect, test } from "vitest";
+import { type Commit, poolInstance } from "../../schemas/index.ts";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
@@ -69,8 +70,27 @@ async function live(day: Day): Promise<World> {
     const commits = await world.history(id);
     expect(commits?.length, context).toBeGreaterThan(0);
     checkHistory(commits ?? []);
+    if (name === "pooled") await checkKeeper(world, commits ?? [], context);
   }
   return world;
+}
+
+/** When its users are gone, a pool's members go: every one that was opened is closed, whatever it went through. */
+async function checkKeeper(world: World, user: readonly Commit[], context: string): Promise<void> {
+  const joined = user.flatMap(({ events }) => events).find((event) => event.kind === "pool.joined");
+  const keeper = poolInstance(joined?.poolId ?? "");
+  for (let waitedMs = 0; ; waitedMs += 10_000) {
+    const commits = (await world.history(keeper)) ?? [];
+    checkHistory(commits);
+    const members = new Map<string, string>();
+    for (const event of commits.flatMap(({ events }) => events)) {
+      if ("sessionId" in event) members.set(event.sessionId, event.kind);
+    }
+    const open = [...members].filter(([, last]) => last !== "session.closed" && last !== "session.failed");
+    if (members.size > 0 && open.length === 0) return;
+    expect(waitedMs, `${context}: open members ${open.join(" ")}`).toBeLessThan(600_000);
+    await world.clock.advance(10_000);
+  }
 }
 
 test.each([
