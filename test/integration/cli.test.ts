@@ -2,12 +2,13 @@
  * The command line from outside: one `holdfast dev`, and every verb against it. `dev` and what it starts are real
  * processes; most verbs run in this one, because starting Node forty times is most of what the test would measure.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../services/cli/main.ts";
-import { type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
+import { shapes } from "../../services/cli/reference/shapes.ts";
+import { basicsApp, type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
 
 const tempDir = () => mkdtemp(join(tmpdir(), "holdfast-dev-"));
 const none = (pids: number[]) => () => !pids.some(isAlive);
@@ -139,6 +140,40 @@ describe("holdfast dev and the verbs", () => {
       expect(await cli(verb, "ghost", ...more)).toMatchObject({ code: 3, stdout: "" });
     }
     expect(await cli("get", "a.b")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("replays a history from its file and by its id, and names the first disagreement", async () => {
+    await cli("start", "steps", "--id", "replayed", "--input", '{"n":3}', "--wait", "--timeout", "30s");
+    const file = join(dir, "replayed.json");
+    await writeFile(file, (await cli("history", "replayed", "--json")).stdout);
+    const agrees = "replayed: the code agrees with 8 events of 1 execution\n";
+    expect(await runCli(["replay", file, "--app", basicsApp])).toEqual({
+      code: 0,
+      stdout: agrees,
+      stderr: "",
+    });
+    const byId = await runCli(["replay", "replayed", "--app", basicsApp, "--data-dir", dir, "--json"]);
+    expect(byId.code).toBe(0);
+    expect(shapes.replay?.json?.parse(JSON.parse(byId.stdout))).toMatchObject({ kind: "agrees", events: 8 });
+    await writeFile(
+      join(dir, "changed.ts"),
+      `import { defineOrchestration } from "holdfast";
+       export const steps = defineOrchestration("steps", {
+         run: async (ctx) => { await ctx.sleep(5); return 0; } });`,
+    );
+    const changed = await runCli(["replay", "-", "--app", join(dir, "changed.ts")], {
+      input: await readFile(file, "utf8"),
+    });
+    expect(changed).toMatchObject({ code: 1, stderr: "" });
+    expect(changed.stdout).toMatch(
+      /^replayed: history has activity "step" on queue "default" \(event 2\), the code issued a timer \(nondeterminism\)\n {2}in execution 1, event 2\n {2}Deploy code/,
+    );
+    await writeFile(file, "[]");
+    expect(await runCli(["replay", file, "--app", basicsApp])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("is not a history"),
+    });
+    expect((await runCli(["replay", "replayed"])).stderr).toContain("no application given");
   });
 
   it("is well, says the doctor", async () => {

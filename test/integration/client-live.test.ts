@@ -157,6 +157,27 @@ describe("a whole installation from outside", () => {
     await expect(client.result("out")).rejects.toMatchObject({ code: "session_lost", reason: "evicted" });
   });
 
+  it("drains a session: its holder gives it up when what runs is done", async () => {
+    await client.start("count", 1, { id: "dry" });
+    await active("dry");
+    await until(
+      async () => (await client.history("dry")).some(({ kind }) => kind === "activity.completed"),
+      "it ran",
+    );
+    expect((await cli("sessions", "drain", "s-dry", "--yes")).code).toBe(0);
+    await until(async () => {
+      const { record } = await client.session("s-dry").describe();
+      return record.lost?.reason === "drained";
+    }, "it was given up");
+  });
+
+  it("says how long init took", async () => {
+    await client.start("count", 0, { id: "timed" });
+    await active("timed");
+    const [record] = await client.sessions.list({ instanceId: "timed" });
+    expect(record?.initMs).toBeGreaterThanOrEqual(0);
+  });
+
   it("answers for sessions and workers that are not there", async () => {
     await expect(client.session("ghost").describe()).rejects.toMatchObject({ code: "session_not_found" });
     await expect(client.session("ghost").evict()).rejects.toMatchObject({ code: "session_not_found" });
