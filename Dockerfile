@@ -9,8 +9,6 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 ARG BASE_IMAGE=debian:bookworm-slim
 ARG CUDA_IMAGE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
 
-# `npm install --no-save` takes the versions and checksums of the lockfile as `npm ci` does, but does not insist on it
-# naming the build tools of platforms that are not ours.
 FROM ${NODE_IMAGE} AS lockfile
 WORKDIR /holdfast
 ENV NPM_CONFIG_UPDATE_NOTIFIER=false
@@ -18,14 +16,15 @@ COPY package.json package-lock.json .npmrc ./
 
 # What runs: compiled services and the dashboard.
 FROM lockfile AS build
-RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
 COPY . .
 RUN npm run build && find dist \( -name '*.d.ts' -o -name '*.map' \) -exec rm -f {} +
 
-# What it needs, at the versions of the lockfile, without declarations, maps and texts.
+# What it needs, at the versions of the lockfile, without sources, declarations, maps, tests and texts.
 FROM lockfile AS dependencies
-RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
-  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -exec rm -f {} +
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --omit=dev \
+  && find node_modules -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
+  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} +
 
 # The optional peer becomes a dependency; the lockfile still says which version. Of its native code stays what this
 # platform runs: onnxruntime brings five platforms, and its browser half is compiled into transformers.js already.
@@ -39,7 +38,8 @@ RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts 
   && rm -rf onnxruntime-web/dist \
   && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -exec rm -f {} + \
   && find @huggingface/transformers/dist -type f ! -name transformers.node.mjs -exec rm -f {} + \
-  && find . \( -name '*.map' -o -name '*.md' -o -name '*.d.*ts' \) -exec rm -f {} + \
+  && find . -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
+  && find . \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} + \
   && ln -s /models @huggingface/transformers/.cache
 
 # From where onnxruntime publishes it. TensorRT is not in the base image: its provider could never be loaded.

@@ -1,0 +1,43 @@
+/** What orchestrators run. */
+import { defineOrchestration, isSessionLost } from "holdfast";
+import { z } from "zod";
+import { step, tally } from "./work.ts";
+
+/** So many steps, one after the other; returns how many. */
+export const walk = defineOrchestration("walk", {
+  input: z.object({ steps: z.int().nonnegative() }),
+  output: z.int(),
+  async run(ctx, { steps }) {
+    let count = 0;
+    while (count < steps) count = await ctx.run(step, count);
+    return count;
+  },
+});
+
+/**
+ * Holds a session and adds to its tally at every signal `add` (`{ms}`: how long that takes), until it is told `{done}`. A
+ * loss is caught, and it goes on in a new session. What happened is its status and in the end its result.
+ */
+export const hold = defineOrchestration("hold", {
+  input: z.object({ onLost: z.enum(["fail", "reclaim"]).default("reclaim") }),
+  async run(ctx, { onLost }) {
+    const seen: unknown[] = [];
+    let session = await ctx.openSession(tally, { onLost });
+    const openedAt = ctx.now();
+    for (;;) {
+      ctx.setStatus({ host: session.info.host, openedAt, seen });
+      const { ms = 0, done = false } = await ctx.waitForSignal<{ ms?: number; done?: boolean }>("add");
+      if (done) break;
+      try {
+        seen.push({ ...(await session.add({ ms })), at: ctx.now() });
+      } catch (error) {
+        if (!isSessionLost(error)) throw error;
+        seen.push({ lost: error.code, reason: error.reason, at: ctx.now() });
+        session = await ctx.openSession(tally, { onLost });
+        seen.push({ ...(await session.add({})), at: ctx.now() });
+      }
+    }
+    await session.close();
+    return seen;
+  },
+});
