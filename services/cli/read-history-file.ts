@@ -13,7 +13,7 @@ export function readHistoryFile(given: string): HistoryFile | undefined {
   throw new Fault("config", {
     code: "history_unreadable",
     message: `${given === "-" ? "stdin" : given} is not a history: ${issue ? `${issue.path.join(".")} ${issue.message}` : ""}`,
-    hint: "Take one with `holdfast history <id> --json`, or with “Download history” of the dashboard.",
+    hint: "Take one with `holdfast history <id> --export`, or with “Download history” of the dashboard.",
   });
 }
 

@@ -68,7 +68,7 @@ const hostOf = (app: App, { values = {} }: HistoryFile, { fetch }: ReplayOptions
       throw new Fault("contract", {
         code: "value_missing",
         message: `the history refers to ${key}, which is not in the file`,
-        hint: "Take the file with `holdfast history <id> --json`, or replay by instance id.",
+        hint: "Take the file with `holdfast history <id> --export`, or replay by instance id.",
       });
     },
   },

@@ -61,7 +61,7 @@ describe("once through", () => {
     );
     const args = ["dev", "--once", "--data-dir", dataDir("broken"), "--app", app, "--demo", broken];
     const { code, stdout, stderr } = await runCli(args);
-    expect(stderr.trimEnd().split("\n").at(-1)).toBe("holdfast: as it should not be");
+    expect(stderr.trimEnd().split("\n").at(-1)).toBe("holdfast: as it should not be (error)");
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   });
 
@@ -73,7 +73,7 @@ describe("once through", () => {
       args: ["--once", "--app", app, "--demo", endless],
     });
     dev.signal("SIGTERM");
-    expect(await dev.ended()).toBe(1);
+    expect(await dev.ended()).toBe(130);
     expect(dev.stderr()).toContain("told to stop before the demo was over");
     expect(dev.allPids().filter(isAlive)).toEqual([]);
   });

@@ -145,7 +145,7 @@ describe("holdfast dev and the verbs", () => {
   it("replays a history from its file and by its id, and names the first disagreement", async () => {
     await cli("start", "steps", "--id", "replayed", "--input", '{"n":3}', "--wait", "--timeout", "30s");
     const file = join(dir, "replayed.json");
-    await writeFile(file, (await cli("history", "replayed", "--json")).stdout);
+    await writeFile(file, (await cli("history", "replayed", "--export")).stdout);
     const agrees = "replayed: the code agrees with 8 events of 1 execution\n";
     expect(await runCli(["replay", file, "--app", basicsApp])).toEqual({
       code: 0,

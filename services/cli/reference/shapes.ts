@@ -10,7 +10,6 @@ import {
   WorkerInfo,
 } from "../../../schemas/index.ts";
 import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
-import { HistoryFile } from "../../../shared/sdk/history-file.ts";
 
 export interface Shape {
   /** One line in all. Absent: as `line`, one for each. */
@@ -163,7 +162,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
   },
   get: { json: Instance },
   list: { ...list(Instance), note: "Values too big for a message are left out." },
-  history: { json: HistoryFile, line: Entry, note: "`--json` is what `replay` reads." },
+  history: { json: z.array(Entry), line: Entry, note: "`--export` prints the file that `replay` reads." },
   result: { json: Instance, note: "Whatever the end was; also when it was not in time." },
   stream: { line: StreamItem },
   signal: { json: Done },

@@ -86,15 +86,15 @@ function list(cli: Cli): Command {
 }
 
 function history(cli: Cli): Command {
-  return clientCommand(
-    "history",
-    "show the events of an instance; with --json as a file `replay` and the dashboard take",
-  )
+  return clientCommand("history", "show the events of an instance")
     .argument("<id>", "instance id")
-    .action((id: string, options: ClientOptions) =>
+    .option("--export", "as a file that `replay` and the dashboard take")
+    .action((id: string, options: ClientOptions & { export?: boolean }) =>
       withClient(cli, options, async ({ client, out }) => {
-        if (out.format === "json") out.data(await client.historyFile(id), () => "");
-        else {
+        if (options.export) {
+          const file = await client.historyFile(id);
+          out.data(file, () => JSON.stringify(file));
+        } else {
           const entries = await client.history(id);
           out.list(entries, () => historyTable(entries, out.paint));
         }

@@ -11,7 +11,7 @@ interface ReplayOptions extends ClientOptions {
 
 export const replayCommand = (cli: Cli): Command =>
   clientCommand("replay", "run code over a stored history and report the first disagreement")
-    .argument("<history>", "a file (`history --json`, “Download history”), - for stdin, or an instance id")
+    .argument("<history>", "a file (`history --export`, “Download history”), - for stdin, or an instance id")
     .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
     .action(async (given: string, options: ReplayOptions) => {
       const { loadApp } = await import("../../../shared/sdk/load-app.ts");

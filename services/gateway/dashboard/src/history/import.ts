@@ -10,7 +10,7 @@ export interface Imported {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The file of "Download history", or the lines of `holdfast history --json`. */
+/** The file of "Download history", or the lines of `holdfast history --export`. */
 export function readHistoryFile(text: string): Imported {
   let value: unknown;
   try {

@@ -205,7 +205,7 @@ function Commands({ id, open }: { id: string; open: boolean }) {
   return (
     <Card title="The same from a terminal">
       <Command label={open ? "Watch it" : "See it"} text={`holdfast ${open ? "watch" : "get"} ${id}`} />
-      <Command label="Its history" text={`holdfast history ${id} --json > ${id}.history.json`} />
+      <Command label="Its history" text={`holdfast history ${id} --export > ${id}.history.json`} />
       {open ? (
         <>
           <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
