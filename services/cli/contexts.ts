@@ -1,5 +1,6 @@
 /** Saved installations: `$XDG_CONFIG_HOME/holdfast/contexts.json`, readable by its owner alone. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Name } from "../../schemas/index.ts";
@@ -26,8 +27,8 @@ export class Contexts {
   readonly path: string;
 
   constructor(env: Environment) {
-    const home = env.XDG_CONFIG_HOME || join(env.HOME ?? "", ".config");
-    this.path = join(home, "holdfast", "contexts.json");
+    const folder = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
+    this.path = join(folder, "holdfast", "contexts.json");
   }
 
   read(): ContextsFile {
