@@ -123,27 +123,30 @@ describe("calls of a pool", () => {
 });
 
 describe("a member that ends", () => {
-  it.each(["close", "evict", "drain"] as const)("by %s gives back what it has, and others do it", async (kind) => {
-    await rig.worker({ model });
-    const { pool, member } = fresh();
-    const on = await member("m1");
-    shut();
-    const asked = [];
-    for (let i = 0; i < 3; i++) asked.push(await rig.ask(pool, { name: "ask", input: `${kind}${i}` }));
-    await rig.happening("call.started", (one) => one.sessionId === `${pool}-m1`);
-    await member("m2");
-    await rig.work(on.workerId, `${pool}-m1`, { kind, epoch: on.epoch } as never);
-    await rig.until("the waiting ones are elsewhere", () =>
-      ran.includes(`${pool}-m2 ${kind}1`) || ran.includes(`${pool}-m2 ${kind}0`) ? true : undefined,
-    );
-    letGo();
-    const answers = await Promise.all(asked.map((of) => rig.output(of)));
-    const members = answers.map((answer) => String(answer).split(" ")[0]);
-    // Drained, it may finish what runs; otherwise that too is done elsewhere.
-    expect(members[0]).toBe(`${pool}-${kind === "drain" ? "m1" : "m2"}`);
-    expect(members.slice(1)).toEqual([`${pool}-m2`, `${pool}-m2`]);
-    await untilSettled();
-  });
+  it.each(["close", "evict", "drain"] as const)(
+    "by %s gives back what it has, and others do it",
+    async (kind) => {
+      await rig.worker({ model });
+      const { pool, member } = fresh();
+      const on = await member("m1");
+      shut();
+      const asked = [];
+      for (let i = 0; i < 3; i++) asked.push(await rig.ask(pool, { name: "ask", input: `${kind}${i}` }));
+      await rig.happening("call.started", (one) => one.sessionId === `${pool}-m1`);
+      await member("m2");
+      await rig.work(on.workerId, `${pool}-m1`, { kind, epoch: on.epoch } as never);
+      await rig.until("the waiting ones are elsewhere", () =>
+        ran.includes(`${pool}-m2 ${kind}1`) || ran.includes(`${pool}-m2 ${kind}0`) ? true : undefined,
+      );
+      letGo();
+      const answers = await Promise.all(asked.map((of) => rig.output(of)));
+      const members = answers.map((answer) => String(answer).split(" ")[0]);
+      // Drained, it may finish what runs; otherwise that too is done elsewhere.
+      expect(members[0]).toBe(`${pool}-${kind === "drain" ? "m1" : "m2"}`);
+      expect(members.slice(1)).toEqual([`${pool}-m2`, `${pool}-m2`]);
+      await untilSettled();
+    },
+  );
 
   it("parks when it idles, not while it has work", async () => {
     await rig.worker({ model });
@@ -174,7 +177,8 @@ describe("calls that should not run", () => {
       asked.push(await rig.ask(pool, { name: "ask", input: `c${i}`, instanceId: "quitter" }));
     }
     await rig.until("the first runs", () => (ran.includes(`${pool}-m1 c0`) ? true : undefined));
-    for (const of of asked) rig.bus.send(rig.names.cancels, encode({ instanceId: "quitter", execution: 1, of }));
+    for (const of of asked)
+      rig.bus.send(rig.names.cancels, encode({ instanceId: "quitter", execution: 1, of }));
     await untilSettled();
     expect(rig.calls.filter(({ instanceId }) => instanceId === "quitter")).toEqual([]);
     letGo();
