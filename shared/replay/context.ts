@@ -26,9 +26,10 @@ import { cancellable, shielded } from "./losers.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
 import { usePool } from "./pool-handle.ts";
 import { requireId } from "./require.ts";
-import { ContinueAsNew, type Operation, type Runner, toPayload } from "./runner.ts";
+import { ContinueAsNew, type Operation, type Runner } from "./runner.ts";
 import { Scope } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
+import { toPayload } from "./to-payload.ts";
 import { outside } from "./turn-window.ts";
 
 export class Context implements OrchestrationContext {

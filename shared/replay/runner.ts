@@ -34,6 +34,7 @@ import { OpenSessions } from "./open-sessions.ts";
 import { Scope } from "./scope.ts";
 import { Signals } from "./signals.ts";
 import type { InstanceState } from "./state.ts";
+import { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
 /** A durable operation the code waits for. */
@@ -390,13 +391,3 @@ const outsideTurn = (name: string, event: NewEvent): Fault =>
   });
 
 const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);
-
-/** A snapshot of a user's value as JSON: what the code does to it afterwards changes nothing. */
-export function toPayload(value: unknown): { payload: Payload; bytes: number } {
-  if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
-  const text = JSON.stringify(value);
-  if (text === undefined) return { payload: { json: undefined }, bytes: 0 };
-  // Strings and booleans are what they are; the rest is what JSON makes of it (NaN is null, dates are text).
-  const plain = typeof value === "string" || typeof value === "boolean";
-  return { payload: { json: plain ? value : JSON.parse(text) }, bytes: Buffer.byteLength(text) };
-}
