@@ -22,6 +22,9 @@ export interface RigSpec {
   env?: Record<string, string>;
 }
 
+/** For workloads of many instances in the per-instance layout: beyond the default bound they would share after all. */
+export const alwaysOwnStreams = { HISTORY_MAX_STREAMS: "10000" };
+
 const appFile = (name = "app"): string => fileURLToPath(new URL(`./app/${name}.ts`, import.meta.url));
 
 export class Rig {

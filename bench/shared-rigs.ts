@@ -1,7 +1,7 @@
 /** Servers and services several workloads use one after the other; each is started when the first asks for it. */
 import { Floor } from "./floor/floor.ts";
 import type { BenchOptions, Layout } from "./options.ts";
-import { Rig } from "./rig.ts";
+import { alwaysOwnStreams, Rig } from "./rig.ts";
 
 const sessionWorkers = 2;
 
@@ -18,7 +18,8 @@ export class SharedRigs {
     this.#layout = layout;
   }
 
-  rig = (): Promise<Rig> => (this.#rig ??= Rig.start(this.#options, { layout: this.#layout }));
+  rig = (): Promise<Rig> =>
+    (this.#rig ??= Rig.start(this.#options, { layout: this.#layout, env: alwaysOwnStreams }));
 
   floor = (): Promise<Floor> =>
     (this.#floor ??= this.rig().then((rig) => Floor.start(rig.nats, this.#layout)));

@@ -42,6 +42,7 @@ export class Floor {
   readonly #workers: number;
   readonly #natsPid: number;
   readonly #awaited = new Map<string, (message: Msg) => void>();
+  readonly #leftOver: string[] = [];
   #runs = 0;
 
   private constructor(link: FloorLink, layout: Layout, processes: ChildProcess[], natsPid: number) {
@@ -85,7 +86,7 @@ export class Floor {
       return { ms: machineMs() - begun, stamps };
     });
     const wallMs = machineMs() - startedAt;
-    await this.#cleanUp(run, instances);
+    this.#leaves(run, instances);
     return { wallMs, latencies: ends.map((end) => end.ms), stamps: ends.map((end) => end.stamps) };
   }
 
@@ -108,7 +109,7 @@ export class Floor {
       heard.push(end.heardAt - sentAt);
       worked.push((end.stamps[0] ?? Number.NaN) - sentAt);
     }
-    await this.#cleanUp(run, rounds);
+    this.#leaves(run, rounds);
     return { heard, worked };
   }
 
@@ -125,10 +126,15 @@ export class Floor {
     });
   }
 
-  /** Streams of its own would weigh on what is measured next. */
-  async #cleanUp(run: number, instances: number): Promise<void> {
+  /** Streams per instance would weigh on what is measured next; removing them must not count as work of the floor. */
+  async cleanUp(): Promise<void> {
+    const ids = this.#leftOver.splice(0);
+    await inFlight(ids.length, 32, (index) => deleteOwnStream(this.#link, ids[index] ?? ""));
+  }
+
+  #leaves(run: number, instances: number): void {
     if (this.#layout === "shared") return;
-    await inFlight(instances, 32, (index) => deleteOwnStream(this.#link, `r${run}i${index}`));
+    for (let index = 0; index < instances; index++) this.#leftOver.push(`r${run}i${index}`);
   }
 
   /** Its streams go with the server. */

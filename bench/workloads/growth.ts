@@ -1,5 +1,5 @@
 import { judged } from "../report.ts";
-import { Rig } from "../rig.ts";
+import { alwaysOwnStreams, Rig } from "../rig.ts";
 import { storeFinished } from "../stored-instances.ts";
 import type { Workload } from "../workload.ts";
 import { figuresOf, shortInstances } from "./w3-instances.ts";
@@ -23,7 +23,7 @@ export const growth: Workload = {
       for (const stored of quick ? levels.quick : levels.full) {
         if (!quick || !rig) {
           await rig?.stop();
-          rig = await Rig.start(bench.options, { layout: bench.layout });
+          rig = await Rig.start(bench.options, { layout: bench.layout, env: alwaysOwnStreams });
           await shortInstances(rig.client, warmUp);
         }
         await storeFinished(rig, stored);
