@@ -5,3 +5,4 @@ export * from "./basics/app.ts";
 export * from "./classify/app.ts";
 export * from "./connection-pool/app.ts";
 export * from "./file-cache/app.ts";
+export * from "./model-pool/app.ts";

@@ -14,6 +14,8 @@ beforeAll(async () => {
   stack = await Stack.start({
     app: fileURLToPath(new URL("../../examples/app.ts", import.meta.url)),
     workers: 2,
+    // How long the calls of a pool wait for a member that was killed.
+    env: { WORKER_ACK_WAIT: "3s" },
   });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
@@ -246,6 +248,33 @@ describe("connection pool", () => {
       code: "session_init_failed",
       message: expect.stringContaining("ECONNREFUSED"),
     });
+  });
+});
+
+describe("pool of models", () => {
+  const mails = loadMails().slice(0, 120);
+  const documents = mails.map(({ text }) => text);
+  const members = async () =>
+    (await stack.client.sessions.list({ type: "pooled-classifier" })).filter(
+      ({ phase }) => phase === "active",
+    );
+
+  it("serves many orchestrations with few models, and goes on when one of them is killed", async () => {
+    const { instanceId } = await stack.client.start("sort-all", { documents, parts: 6 });
+    const [member] = await until("a member is at work", async () => {
+      const active = await members();
+      return active.length >= 2 ? active : undefined;
+    });
+    await killHolder(member?.sessionId ?? "");
+    const labels = await result<{ label: string }[]>(instanceId);
+    const right = mails.filter(({ label }, i) => label === labels[i]?.label).length;
+    expect(labels).toHaveLength(documents.length);
+    expect(right / mails.length).toBeGreaterThan(0.9);
+    expect(await kinds(instanceId, "child.completed")).toHaveLength(6);
+  });
+
+  it("unloads them when nobody is left", async () => {
+    await until("no member is active", async () => (await members()).length === 0);
   });
 });
 
