@@ -391,3 +391,22 @@ export const crowd = defineOrchestration("crowd", {
     return sessions.map(({ info }) => ({ id: info.id, epoch: info.epoch, workerId: info.workerId }));
   },
 });
+
+/** Comes to the same result whatever is lost on the way: the caller knows how far it is. */
+export const resilient = defineOrchestration("resilient", {
+  async run(ctx, { n, ms }: { n: number; ms: number }) {
+    await using session = await ctx.openSession(counter, {
+      onLost: "reclaim",
+      leaseTtl: "2s",
+      creationTimeout: "5m",
+      maxInitAttempts: 50,
+      recovery: { maxAutoRetries: 50 },
+    });
+    let value = 0;
+    for (let i = 0; i < n; i++) {
+      await session.count(ms);
+      value++;
+    }
+    return value;
+  },
+});
