@@ -67,6 +67,7 @@ export class SessionRig {
   readonly names: Subjects;
   readonly told: SessionReport[] = [];
   readonly calls: CallTold[] = [];
+  readonly signals: { instanceId: string; payload: unknown }[] = [];
   readonly happenings: Happening[] = [];
   readonly #waiting = new Set<() => void>();
   readonly #workers = new Set<HeldWorker>();
@@ -221,6 +222,17 @@ export class SessionRig {
     return of;
   }
 
+  /** A call on the queue of a pool. */
+  async ask(poolId: string, task: TaskLike & { instanceId?: string }): Promise<number> {
+    const { name, input = null, of = ++this.#lastOf, ...rest } = task;
+    const whole = {
+      ...{ v: 1, instanceId: "i1", execution: 1, of, attempt: 1, name, input: { json: input } },
+      ...{ scheduledAt: Date.now(), timeouts: {}, reportStart: false, ...rest },
+    };
+    await this.bus.publish(this.names.activity(`pool-${poolId}`, name), encode(whole));
+    return of;
+  }
+
   /** What became of a call. */
   async result(of: number, timeoutMs?: number): Promise<ActivityReport["result"]> {
     const report = await this.until(
@@ -301,7 +313,9 @@ export class SessionRig {
       maxMessages: 500,
       onMessage: (message) => {
         const [, , instanceId = "", verb] = message.subject.split(".");
-        if (verb === "session") {
+        if (verb === "signal") {
+          this.signals.push({ instanceId, payload: JSON.parse(new TextDecoder().decode(message.body)) });
+        } else if (verb === "session") {
           const report = decode(SessionReportSchema, message.body);
           if (report.kind === "invalid") throw new Error(`not a session report: ${report.message}`);
           this.told.push(report.value);

@@ -6,6 +6,8 @@
  * P2 Acknowledged when its report is stored or nobody waits for it; given back when its turn did not come here.
  * P3 While it is held, the server is told so; when this process dies, it goes to another member after the
  *    acknowledgement wait.
+ * P4 A member that gives one back is at its end and takes no more: it would get the same one again, at once, until
+ *    that looked like poison.
  */
 
 import type { PoolSignal } from "../../../schemas/index.ts";
@@ -55,7 +57,6 @@ export class PoolFeed {
   readonly #stopping = new AbortController();
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  readonly #givenBack = new Set<string>();
   #consumption: Consumption | undefined;
   #looking: Timer | undefined;
   #backlogSince: number | undefined;
@@ -142,12 +143,11 @@ export class PoolFeed {
     this.#held.set(key, held);
     const { deliveries } = delivery;
     const settle = (how: "done" | "back") => {
-      if (!this.#held.delete(key)) return;
+      if (this.#held.get(key) !== held) return;
+      if (how === "back") this.stop(); // P4
+      this.#held.delete(key);
       if (how === "done") held.delivery.ack();
-      else {
-        this.#givenBack.add(key);
-        held.delivery.nak();
-      }
+      else held.delivery.nak();
       this.#overIfEmpty();
     };
     switch (this.#init.calls.lend(task, { deliveries, settle })) {
@@ -156,8 +156,7 @@ export class PoolFeed {
         this.#lookSoon();
         return;
       case "seen":
-        // Answered before, and only the acknowledgement was lost; or given back, because the right to answer is over.
-        return settle(this.#givenBack.has(key) ? "back" : "done");
+        return settle("done"); // answered before; only the acknowledgement was lost
       case "ended":
         return settle("back");
     }

@@ -19,7 +19,8 @@ export const tally = defineSession("tally", {
     add: call({
       input: z.object({ ms: z.int().nonnegative().default(0) }),
       output: z.object({ count: z.int(), host: z.string() }),
-      async run(state: { count: number }, { ms }, { signal }) {
+      async run(state: { count: number }, { ms }, { signal, log }) {
+        log.info(`adding for ${ms} ms`);
         await delay(ms, undefined, { signal });
         state.count += 1;
         return { count: state.count, host: hostname() };

@@ -28,8 +28,8 @@ async function underLoad(
   })();
   await until("some are started", async () => ids.length >= 10);
   await happen();
-  const so_far = ids.length;
-  await until("more are started", async () => ids.length >= so_far + 10, 120_000);
+  const before = ids.length;
+  await until("more are started", async () => ids.length >= before + 10, 120_000);
   over = true;
   await starting;
   for (const id of ids) {

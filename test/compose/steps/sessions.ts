@@ -36,6 +36,14 @@ export async function hold(stage: Stage, onLost: "fail" | "reclaim") {
   };
 }
 
+/** The call that takes so long has begun on that container. */
+async function runs({ project }: Stage, host: string, ms: number): Promise<void> {
+  const { id } = await project.containerOf(host);
+  await until(`a call of ${ms} ms runs on ${host}`, async () =>
+    (await project.said(id)).includes(`"adding for ${ms} ms"`),
+  );
+}
+
 /** Four workers, and how soon the new ones are given sessions. */
 export async function scaleToFour(stage: Stage): Promise<void> {
   const { project, driver, journal } = stage;
@@ -55,15 +63,18 @@ export async function scaleToFour(stage: Stage): Promise<void> {
   const fresh = (await project.containers("worker")).filter(({ id }) => !before.has(id));
   check("new workers", fresh.length, 2);
   const readyAt = await Promise.all(fresh.map(({ id }) => readyTime(stage, id)));
-  await until("all sessions are open on all workers", async () => {
-    const hosts = await openHosts(stage, ids);
-    return fresh.every(({ host }) => hosts.some((entry) => entry.host === host));
+  const open = new Map<string, HoldStatus>();
+  await until("every new worker holds a session", async () => {
+    for (const id of ids.filter((id) => !open.has(id))) {
+      open.set(id, await driver.held(id, "its session is open", () => true));
+    }
+    return fresh.every(({ host }) => [...open.values()].some((status) => status.host === host));
   });
   feeding = false;
   await fed;
-  const open = await openHosts(stage, ids);
   const delays = fresh.map(({ host }, index) => {
-    const first = Math.min(...open.filter((entry) => entry.host === host).map(({ openedAt }) => openedAt));
+    const mine = [...open.values()].filter((status) => status.host === host);
+    const first = Math.min(...mine.map(({ openedAt }) => openedAt));
     return first - (readyAt[index]?.ready ?? 0);
   });
   journal.note(
@@ -79,10 +90,6 @@ export async function scaleToFour(stage: Stage): Promise<void> {
   await Promise.all(ids.map((id) => driver.signal(id, "add", { done: true }, `add-${++signals}`)));
   await Promise.all(ids.map((id) => driver.result(id, 120_000)));
   journal.note("sessions opened meanwhile", ids.length);
-}
-
-async function openHosts({ driver }: Stage, ids: readonly string[]) {
-  return Promise.all(ids.map((id) => driver.held(id, "its session is open", () => true)));
 }
 
 async function readyTime({ project }: Stage, id: string): Promise<{ started: number; ready: number }> {
@@ -103,7 +110,7 @@ export async function killTheHolder(stage: Stage): Promise<void> {
   check("the first count", counted(await failing.add()), 1);
   // Long enough to be running when the container dies.
   await failing.ask({ ms: 60_000 });
-  await until("the call runs", async () => (await driver.status(failing.id)).ok);
+  await runs(stage, failing.host, 60_000);
   const killedAt = Date.now();
   await project.docker("kill", (await project.containerOf(failing.host)).id);
   const told = await driver.held(failing.id, "it is told", ({ seen }) => lostOf(seen).length > 0);
@@ -153,6 +160,7 @@ export async function stopAWorker(stage: Stage): Promise<void> {
   const held = await hold(stage, "reclaim");
   check("the first count", counted(await held.add()), 1);
   await held.ask({ ms: 4_000 });
+  await runs(stage, held.host, 4_000);
   const { id } = await project.containerOf(held.host);
   const stoppedAt = performance.now();
   await project.docker("stop", "--time", "45", id);

@@ -310,7 +310,7 @@ const endings: [string, () => unknown, object][] = [
     },
     { message: "outer", cause: { code: "TypeError" } },
   ],
-  ["something that cannot be returned", () => 1n, { code: "TypeError" }],
+  ["something that cannot be returned", () => 1n, { code: "not_serialisable" }],
   [
     "an error nobody can read",
     () => {

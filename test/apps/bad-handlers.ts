@@ -1,0 +1,186 @@
+/** Session types whose code does everything wrong, in each place where code can run. */
+import { fileURLToPath } from "node:url";
+import {
+  type AnySession,
+  call,
+  defineOrchestration,
+  defineSession,
+  type InitContext,
+  type Isolation,
+} from "holdfast";
+import { textModel } from "holdfast/inference";
+
+export const throwing = {
+  text: () => {
+    throw "a text";
+  },
+  nothing: () => {
+    throw undefined;
+  },
+  cycles: () => {
+    const error = Object.assign(new Error("round and round"), { details: {} as Record<string, unknown> });
+    error.details.self = error;
+    throw Object.assign(error, { cause: error });
+  },
+  unreadable: () => {
+    throw new Proxy(new Error("x"), {
+      get() {
+        throw new Error("not for you");
+      },
+    });
+  },
+  rejecting: () => Promise.reject(null),
+} satisfies Record<string, () => unknown>;
+
+export const returning = {
+  function: () => () => 1,
+  symbol: () => Symbol("s"),
+  bigint: () => 1n,
+  cycle: () => {
+    const value: Record<string, unknown> = {};
+    value.self = value;
+    return value;
+  },
+  throwingGetter: () => ({
+    get value() {
+      throw new Error("not for you");
+    },
+  }),
+} satisfies Record<string, () => unknown>;
+
+const acts: Record<string, () => unknown> = { ...throwing, ...returning };
+
+interface State {
+  calls: number;
+}
+const calls = {
+  act: call({
+    run: (_state: State, how: string): unknown => acts[how]?.(),
+  }),
+  /** Counts what the state has seen: it is still the one `init` made. */
+  fine: call({ run: (state: State, _input: unknown) => ++state.calls }),
+  where: call({ run: (_state: State, _input: unknown) => process.pid }),
+  /** Never returns, and does not listen. */
+  hang: call({
+    timeout: "700ms",
+    run: (_state: State, _input: unknown) => new Promise<never>(() => undefined),
+  }),
+  /** Never lets go of its thread either. */
+  spin: call({
+    timeout: "700ms",
+    run: (_state: State, _input: unknown): never => {
+      for (;;);
+    },
+  }),
+};
+
+const init = (_ctx: InitContext): State => ({ calls: 0 });
+const bad = (isolation: Isolation) =>
+  defineSession(`bad-${isolation}`, { isolation, leaseTtl: "3s", host: { killGrace: "300ms" }, init, calls });
+
+export const badInline = bad("inline");
+export const badThread = bad("thread");
+export const badProcess = bad("process");
+const types = { inline: badInline, thread: badThread, process: badProcess };
+
+type How = keyof typeof throwing | keyof typeof returning | "hang" | "spin";
+const isLimited = (how: How): how is "hang" | "spin" => how === "hang" || how === "spin";
+
+interface Seen {
+  name?: string;
+  code?: string;
+  message?: string;
+  value?: unknown;
+}
+async function seen(promise: Promise<unknown>): Promise<Seen> {
+  try {
+    return { value: await promise };
+  } catch (error) {
+    const { name, code, message } = error as { name: string; code: string; message: string };
+    return { name, code, message };
+  }
+}
+
+/** What the bad call gets, and what the session is good for afterwards. */
+export const misbehave = defineOrchestration("misbehave", {
+  async run(ctx, { where, how }: { where: Isolation; how: How }) {
+    await using session = await ctx.openSession(types[where]);
+    const pid = await session.where(null);
+    await session.fine(null);
+    const got = await seen(isLimited(how) ? session[how](null) : session.act(how));
+    return { got, after: await seen(session.fine(null)), pid };
+  },
+});
+
+/** The same for code that is no session's: `greedy` orchestrations may be as bad as calls. */
+export const throwOut = defineOrchestration("throw-out", {
+  run: async (_ctx, how: string) => acts[how]?.(),
+});
+
+const bytes = {
+  throws: (): Uint8Array => {
+    throw new Error("no checkpoint today");
+  },
+  text: (): Uint8Array => "text" as never,
+  // Over the 64 MB a checkpoint may have.
+  large: () => new Uint8Array(65 * 1024 * 1024),
+};
+const checkpointed = (how: keyof typeof bytes) =>
+  defineSession(`checkpoint-${how}`, {
+    isolation: "process",
+    leaseTtl: "3s",
+    checkpointEvery: 1,
+    init,
+    calls,
+    checkpoint: () => bytes[how](),
+    restore: init,
+  });
+export const unsaved = {
+  throws: checkpointed("throws"),
+  text: checkpointed("text"),
+  large: checkpointed("large"),
+};
+
+export const saveBadly = defineOrchestration("save-badly", {
+  async run(ctx, how: keyof typeof bytes) {
+    await using session = await ctx.openSession(unsaved[how], { onLost: "restore" });
+    return [await session.fine(null), await session.fine(null), await session.fine(null)];
+  },
+});
+
+export const badShutdown = defineSession("bad-shutdown", {
+  isolation: "process",
+  leaseTtl: "3s",
+  init,
+  calls,
+  shutdown: () => throwing.text(),
+});
+
+export const badInit = defineSession("bad-init", {
+  isolation: "process",
+  leaseTtl: "3s",
+  init: (_ctx: InitContext, how: string): State => {
+    acts[how]?.();
+    return { calls: 0 };
+  },
+  calls,
+});
+
+const model = (name: string, localModelPath: string) =>
+  textModel({ name, model: "absent/model", localModelPath, session: { leaseTtl: "3s" } });
+export const missingModel = model(
+  "missing-model",
+  fileURLToPath(new URL("../../examples/models", import.meta.url)),
+);
+
+export const openBadly = defineOrchestration("open-badly", {
+  async run(ctx, { what, config }: { what: "init" | "shutdown" | "model"; config?: string }) {
+    const type: AnySession = { init: badInit, shutdown: badShutdown, model: missingModel }[what];
+    return seen(
+      (async () => {
+        await using session = await ctx.openSession(type, { config, maxInitAttempts: 2 });
+        return what === "shutdown" ? await session.fine?.(null) : session.id;
+      })(),
+    );
+  },
+});

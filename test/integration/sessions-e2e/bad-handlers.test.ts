@@ -1,0 +1,149 @@
+/** Whatever the code of a session does: a typed failure, the worker alive, nothing left behind. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Bucket } from "../../../shared/bus/index.ts";
+import { systemRandom } from "../../../shared/runtime/index.ts";
+import { isAlive } from "../../support/cli.ts";
+import { Stack, until } from "../../support/stack.ts";
+import { Streams } from "../../support/streams.ts";
+
+const app = fileURLToPath(new URL("../../apps/bad-handlers.ts", import.meta.url));
+const places = ["inline", "thread", "process"] as const;
+
+let stack: Stack;
+let streams: Streams;
+let worker: number;
+beforeAll(async () => {
+  stack = await Stack.start({ app });
+  streams = new Streams(stack);
+  worker = stack.of("worker")[0]?.pid ?? 0;
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+/** Processes of the worker's own that hold sessions; a compiler it keeps for TypeScript is none. */
+const hostsOf = (parent: number): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const parentOfPid = Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1]);
+        return (
+          parentOfPid === parent && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("process-main")
+        );
+      } catch {
+        return false; // it has ended meanwhile
+      }
+    })
+    .map(Number);
+
+/** Nothing of a session that is over stays anywhere: no lease, no right, no host, no blob, no message. */
+afterEach(async () => {
+  expect(stack.of("worker").map(({ gone }) => gone)).toEqual([false]);
+  const leases = new Bucket(stack.bus, stack.names.bucket("leases"), { random: systemRandom });
+  await until("no session has a lease", async () => {
+    for await (const _lease of leases.entries("session.>")) return false;
+    return true;
+  });
+  await until("nothing is used in the worker", async () => {
+    const [info] = await stack.client.workers.list();
+    const { calls, sessions } = info?.slots ?? { calls: { used: 1 }, sessions: { used: 1 } };
+    return calls.used === 0 && sessions.used === 0 && info?.sessions.length === 0;
+  });
+  await until("every host has ended", () => hostsOf(worker).length === 0);
+  expect((await stack.bus.blobs.keys("")).filter((key) => key.startsWith("checkpoints/"))).toEqual([]);
+  await streams.untilQuiet();
+  expect(await streams.deadLetters()).toEqual([]);
+});
+
+interface Seen {
+  name?: string;
+  code?: string;
+  message?: string;
+  value?: unknown;
+}
+const run = async <O>(name: string, input: unknown): Promise<O> => {
+  const handle = await stack.client.start(name, input);
+  return (await handle.result({ timeout: "50s" })) as O;
+};
+const misbehave = (where: string, how: string) =>
+  run<{ got: Seen; after: Seen; pid: number }>("misbehave", { where, how });
+
+describe.each(places)("a handler %s", (where) => {
+  it.each([
+    ["text", { name: "ActivityError", code: "thrown_value", message: 'threw "a text"' }],
+    ["nothing", { name: "ActivityError", code: "thrown_value", message: "threw undefined" }],
+    ["cycles", { name: "ActivityError", code: "Error", message: "round and round" }],
+    ["unreadable", { code: "thrown_value" }],
+    ["rejecting", { code: "thrown_value", message: "threw null" }],
+  ])("that throws %s fails its call alone", async (how, expected) => {
+    const { got, after } = await misbehave(where, how);
+    expect(got).toMatchObject(expected);
+    expect(after).toEqual({ value: 2 });
+  });
+
+  it.each(["function", "symbol", "bigint", "cycle", "throwingGetter"])(
+    "that returns %s fails its call alone, and says why",
+    async (how) => {
+      const { got, after } = await misbehave(where, how);
+      expect(got).toMatchObject({ code: "not_serialisable", message: expect.stringContaining("cannot") });
+      expect(after).toEqual({ value: 2 });
+    },
+  );
+
+  it("that never returns is given up with its session", async () => {
+    const { got, after, pid } = await misbehave(where, "hang");
+    expect(got).toMatchObject({ name: "TimeoutError", code: "timeout", message: /700 ms/ });
+    expect(after).toMatchObject({ code: "session_lost" });
+    if (where === "process") await until("its host has ended", () => !isAlive(pid));
+  });
+});
+
+describe.each(["thread", "process"] as const)("a handler %s", (where) => {
+  it("that never lets go of its thread is ended", async () => {
+    const { got, after } = await misbehave(where, "spin");
+    expect(got).toMatchObject({ name: "TimeoutError", code: "timeout" });
+    expect(after).toMatchObject({ code: "session_lost" });
+  });
+});
+
+it.each([
+  ["text", "thrown_value"],
+  ["cycles", "Error"],
+  ["unreadable", "thrown_value"],
+  ["function", "not_serialisable"],
+  ["cycle", "not_serialisable"],
+])("an orchestration that ends with %s fails in words", async (how, code) => {
+  await expect(run("throw-out", how)).rejects.toMatchObject({ code, message: expect.stringMatching(/./) });
+});
+
+describe("a checkpoint", () => {
+  it.each([
+    ["throws", "no checkpoint today"],
+    ["text", "invalid_checkpoint"],
+    ["large", "checkpoint_too_large"],
+  ])("that %s is said, and the session goes on", async (how, said) => {
+    expect(await run("save-badly", how)).toEqual([1, 2, 3]);
+    await until("it was said", () => stack.of("worker")[0]?.log().includes(said));
+  });
+});
+
+describe("a session", () => {
+  it.each(["text", "cycles", "unreadable"])("whose init throws %s cannot be had", async (config) => {
+    expect(await run<Seen>("open-badly", { what: "init", config })).toMatchObject({
+      name: "SessionInitFailed",
+      code: "session_init_failed",
+    });
+  });
+
+  it("whose shutdown throws is closed all the same", async () => {
+    expect(await run<Seen>("open-badly", { what: "shutdown" })).toEqual({ value: 1 });
+  });
+
+  it("whose model is missing names the path and the setting", async () => {
+    expect(await run<Seen>("open-badly", { what: "model" })).toMatchObject({
+      code: "session_init_failed",
+      message: expect.stringMatching(/absent\/model.*examples\/models.*allowRemote/s),
+    });
+  });
+});
