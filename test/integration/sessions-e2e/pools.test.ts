@@ -130,7 +130,7 @@ describe.each([
   });
 
   it("a model that cannot be loaded is tried again, and its keeper says why", async () => {
-    await start("asking", { pool: { name: "never", broken: true }, calls: 1 }, "never");
+    await start("asking", { pool: { name: "never", broken: true }, calls: 1, stay: true }, "never");
     const keeper = await until("it joined", async () => {
       const joined = (await streams.kinds("never").catch((): string[] => [])).includes("pool.joined");
       return joined && keeperOf("never");
