@@ -18,6 +18,7 @@ import {
   type SettingsOf,
   type SettingsShape,
 } from "./config.ts";
+import { firstBus } from "./first-bus.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
 import { Telemetry } from "./telemetry/index.ts";
@@ -43,11 +44,19 @@ export interface RunnableService extends Service {
   describe?: Describe;
 }
 
+/** What is known before there is a bus. */
+export type EarlyDeps<S extends SettingsShape> = Pick<
+  ServiceDeps<S>,
+  "runtime" | "config" | "settings" | "logger"
+>;
+
 export interface RunServiceOptions<S extends SettingsShape> {
   /** Settings this service alone understands: variable name → schema. */
   settings?: S;
   /** Code of users runs on the main thread: an exception nobody caught is said and survived. */
   runsForeignCode?: boolean;
+  /** Answers before there is a bus: such a service waits for NATS instead of ending without it. */
+  beforeBus?: (deps: EarlyDeps<S>) => Promise<{ stop(): Promise<void> }>;
 }
 
 /** Resolves when the service was told to stop (SIGINT, SIGTERM, or its parent is gone) and has stopped. */
@@ -76,41 +85,68 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   const names = subjects(config.prefix);
   const stopSignal = untilToldToStop(runtime.announce, { runsForeignCode: options.runsForeignCode ?? false });
   const connection = connectionSettings(config, names, id);
-  const bus = await connectBus({ ...connection, announce: runtime.announce });
-  try {
-    await ensureTopology(bus, names, {
-      partitions: config.partitions,
-      historyShards: config.history.shards,
-      replicas: config.replicas,
-    });
-    await telemetry.start(bus, names, runtime.clock);
-    const service = await build({ id, bus, connection, names, runtime, config, settings, logger, telemetry });
-    const beacon = new ServiceBeacon({
-      bus,
-      names,
-      runtime,
-      service: name,
-      id,
-      describe: () => service.describe?.() ?? {},
-    });
+  const openBus = async () => {
+    const opened = await connectBus({ ...connection, announce: runtime.announce });
     try {
-      // Told to stop while starting: stop() must cope, twice is once and half is enough.
-      const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
-      if (first === "started") {
-        await beacon.start();
-        telemetry.serving = true;
-        tellReady(name, id, logger);
-        logger.info({ why: await stopSignal.told }, "stopping");
-        telemetry.serving = false;
+      await ensureTopology(opened, names, {
+        partitions: config.partitions,
+        historyShards: config.history.shards,
+        replicas: config.replicas,
+      });
+      return opened;
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+  };
+  const serveOn = async (bus: Bus) => {
+    try {
+      await telemetry.start(bus, names, runtime.clock);
+      const service = await build({
+        id,
+        bus,
+        connection,
+        names,
+        runtime,
+        config,
+        settings,
+        logger,
+        telemetry,
+      });
+      const beacon = new ServiceBeacon({
+        bus,
+        names,
+        runtime,
+        service: name,
+        id,
+        describe: () => service.describe?.() ?? {},
+      });
+      try {
+        // Told to stop while starting: stop() must cope, twice is once and half is enough.
+        const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
+        if (first === "started") {
+          await beacon.start();
+          telemetry.serving = true;
+          tellReady(name, id, logger);
+          logger.info({ why: await stopSignal.told }, "stopping");
+          telemetry.serving = false;
+        }
+      } finally {
+        await beacon.stop();
+        await service.stop();
       }
     } finally {
-      await beacon.stop();
-      await service.stop();
+      await telemetry.stop();
+      await bus.close();
     }
+  };
+  const early = await options.beforeBus?.({ runtime, config, settings, logger });
+  try {
+    const bus = await (early ? firstBus(openBus, runtime, stopSignal.signal) : openBus());
+    if (bus) await serveOn(bus);
   } finally {
     stopSignal.dispose();
-    await telemetry.stop();
-    await bus.close();
+    await early?.stop();
   }
   logger.info("stopped");
 }

@@ -4,6 +4,8 @@ export type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
 export interface StopSignal {
   readonly told: Promise<StopReason>;
+  /** Aborted at the same moment. */
+  readonly signal: AbortSignal;
   dispose(): void;
 }
 
@@ -13,9 +15,13 @@ export interface StopSignal {
  */
 export function untilToldToStop(announce: Announce, options: { runsForeignCode?: boolean } = {}): StopSignal {
   let asked = false;
+  const stopping = new AbortController();
   let resolve: (reason: StopReason) => void = () => undefined;
   const told = new Promise<StopReason>((settle) => {
-    resolve = settle;
+    resolve = (reason) => {
+      stopping.abort();
+      settle(reason);
+    };
   });
   const onSignal = (signal: NodeJS.Signals) => {
     if (asked) process.exit(130);
@@ -42,6 +48,7 @@ export function untilToldToStop(announce: Announce, options: { runsForeignCode?:
   process.on("uncaughtException", onException);
   return {
     told,
+    signal: stopping.signal,
     dispose() {
       process.off("SIGINT", onSignal);
       process.off("SIGTERM", onSignal);

@@ -1,12 +1,9 @@
 /** HTTP, live view and dashboard as one service. Once started it stays up, whatever NATS does. */
-import { createServer, type Server } from "node:http";
-import { getRequestListener } from "@hono/node-server";
 import type { Registry } from "prom-client";
 import { Pulse } from "../../schemas/index.ts";
 import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
 import type { TopologyOptions } from "../../shared/bus/topology.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
-import { Fault } from "../../shared/errors/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { Client } from "../../shared/sdk/index.ts";
@@ -15,6 +12,8 @@ import { type GatewayConfig, requireTokens } from "./config.ts";
 import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
+import type { Door } from "./http/door.ts";
+import type { Readiness } from "./http/probes.ts";
 import { Broadcast } from "./live/broadcast.ts";
 import { parseBody } from "./live/bucket-tail.ts";
 import { Latencies } from "./live/latency.ts";
@@ -25,6 +24,8 @@ import type { GatewayParts } from "./routes/index.ts";
 import { RateLimit, Tokens } from "./security/index.ts";
 
 export interface GatewayOptions {
+  /** May be open already; whoever answered there before does no longer. */
+  door: Door;
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
@@ -51,7 +52,6 @@ export class Gateway implements Service {
   readonly #parts: GatewayParts;
   readonly #gauges: GatewayGauges;
   readonly #timers = new Set<Timer>();
-  #server: Server | undefined;
   #endpoints: Stoppable | undefined;
   #pulses: Stoppable | undefined;
   #awaySince: number | undefined;
@@ -90,14 +90,11 @@ export class Gateway implements Service {
 
   /** Where it listens, with the port that was really taken. */
   get url(): string {
-    const address = this.#server?.address();
-    const { host } = this.#options.config;
-    const shown = host.includes(":") ? `[${host}]` : host === "0.0.0.0" ? "localhost" : host;
-    return typeof address === "object" && address ? `http://${shown}:${address.port}` : "";
+    return this.#options.door.url;
   }
 
   async start(): Promise<void> {
-    const { bus, names, client, runtime, version } = this.#options;
+    const { bus, names, client, door, runtime, version } = this.#options;
     await this.#live.start();
     this.#endpoints = await startEndpoints(bus, client, {
       names,
@@ -113,7 +110,8 @@ export class Gateway implements Service {
       this.#live.onBatch((batch) => this.#broadcast.batch(batch)),
       bus.onState((state) => this.#busChanged(state.kind)),
     );
-    await this.#listen();
+    door.serve(this.#app());
+    await door.start();
     this.#every(overviewEveryMs, () => this.#tellOverview());
     this.#every(pingEveryMs, () => this.#broadcast.ping());
   }
@@ -123,21 +121,15 @@ export class Gateway implements Service {
     for (const timer of this.#timers) timer.cancel();
     for (const unlisten of this.#unlisten) unlisten();
     this.#broadcast.close();
-    const server = this.#server;
-    if (server) {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      this.#options.runtime.clock.after(2_000, () => server.closeAllConnections());
-      await closed;
-    }
+    await this.#options.door.stop();
     await this.#endpoints?.stop();
     await this.#pulses?.stop();
     await this.#live.stop();
   });
 
-  async #listen(): Promise<void> {
-    const { config, dashboardDir, registry } = this.#options;
-    const app = gatewayApp({
+  #app(): ReturnType<typeof gatewayApp> {
+    const { dashboardDir, registry } = this.#options;
+    return gatewayApp({
       parts: this.#parts,
       broadcast: this.#broadcast,
       dashboardDir,
@@ -148,15 +140,6 @@ export class Gateway implements Service {
       },
       ready: () => this.#ready(),
     });
-    const server = createServer(getRequestListener(app.fetch));
-    // Slow senders must not hold sockets; live events send, they do not wait.
-    server.requestTimeout = 30_000;
-    server.headersTimeout = 10_000;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", (cause) => reject(cannotListen(config, cause)));
-      server.listen(config.port, config.host, resolve);
-    });
-    this.#server = server;
   }
 
   /** Not known while no orchestrator is heard of: it may be about to come. */
@@ -166,7 +149,7 @@ export class Gateway implements Service {
     return orchestrators.flatMap((info) => Object.keys(info.orchestrations ?? {}));
   }
 
-  #ready(): { ready: boolean; why?: string } {
+  #ready(): Readiness {
     if (this.#stopping) return { ready: false, why: "stopping" };
     return this.#options.bus.connected() ? { ready: true } : { ready: false, why: "NATS is away" };
   }
@@ -223,14 +206,4 @@ export class Gateway implements Service {
     });
     this.#timers.add(timer);
   }
-}
-
-function cannotListen(config: GatewayConfig, cause: Error): Fault {
-  const taken = "code" in cause && cause.code === "EADDRINUSE";
-  return new Fault("config", {
-    code: taken ? "port_taken" : "cannot_listen",
-    message: `the gateway cannot listen on ${config.host}:${config.port}: ${cause.message}`,
-    ...(taken ? { hint: "Something else uses the port; set GATEWAY_PORT." } : {}),
-    cause,
-  });
 }

@@ -3,51 +3,78 @@ import { join } from "node:path";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
 import type { Environment } from "../config.ts";
-import { runService } from "../run-service.ts";
+import { type EarlyDeps, runService, type ServiceDeps } from "../run-service.ts";
 import { packageDir, packageVersion } from "../version.ts";
-import { gatewayConfig, gatewaySettings } from "./config.ts";
+import { type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
 import { Gateway } from "./gateway.ts";
+import { Door } from "./http/door.ts";
+import { waitingApp } from "./http/waiting-app.ts";
 
-export function runGateway(env: Environment): Promise<void> {
-  return runService(
+const dashboardDir = () => join(packageDir(), "dist", "dashboard");
+
+export async function runGateway(env: Environment): Promise<void> {
+  let opened: Opened | undefined;
+  await runService(
     env,
     "gateway",
-    ({ bus, names, runtime, config, settings, logger, telemetry }) => {
-      const own = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
-      const gateway = new Gateway({
-        bus,
-        names,
-        runtime,
-        client: new Client({ bus, names, runtime }),
-        history: new HistoryStore({
-          bus,
-          names,
-          runtime,
-          layout: config.history.layout,
-          maxOwnStreams: config.history.maxOwnStreams,
-          shards: config.history.shards,
-          replicas: config.replicas,
-        }),
-        topology: {
-          partitions: config.partitions,
-          historyShards: config.history.shards,
-          replicas: config.replicas,
-        },
-        config: own,
-        version: packageVersion(),
-        registry: telemetry.registry,
-        dashboardDir: join(packageDir(), "dist", "dashboard"),
-      });
-      return {
-        start: async () => {
-          await gateway.start();
-          // The fragment never leaves the browser: the token is not in any log of requests.
-          const login = own.generatedToken === undefined ? "" : `/#token=${own.generatedToken}`;
-          logger.info({ url: `${gateway.url}${login}` }, "dashboard");
-        },
-        stop: () => gateway.stop(),
-      };
+    async (deps) => {
+      opened ??= await openDoor(deps);
+      return gatewayOf(deps, opened);
     },
-    { settings: gatewaySettings },
+    {
+      settings: gatewaySettings,
+      beforeBus: async (deps) => {
+        opened = await openDoor(deps);
+        return opened.door;
+      },
+    },
   );
+}
+
+interface Opened {
+  door: Door;
+  config: GatewayConfig;
+}
+
+/** Somebody answers from here on, NATS or not (G5). */
+async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened> {
+  const { runtime, settings, logger } = deps;
+  const config = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
+  const door = new Door({ host: config.host, port: config.port, clock: runtime.clock });
+  const { allowedHosts } = config;
+  door.serve(waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }));
+  await door.start();
+  // The fragment never leaves the browser: the token is not in any log of requests.
+  const login = config.generatedToken === undefined ? "" : `/#token=${config.generatedToken}`;
+  logger.info({ url: `${door.url}${login}` }, "dashboard");
+  return { door, config };
+}
+
+function gatewayOf(deps: ServiceDeps<typeof gatewaySettings>, { door, config: own }: Opened): Gateway {
+  const { bus, names, runtime, config, telemetry } = deps;
+  return new Gateway({
+    door,
+    bus,
+    names,
+    runtime,
+    client: new Client({ bus, names, runtime }),
+    history: new HistoryStore({
+      bus,
+      names,
+      runtime,
+      layout: config.history.layout,
+      maxOwnStreams: config.history.maxOwnStreams,
+      shards: config.history.shards,
+      replicas: config.replicas,
+    }),
+    topology: {
+      partitions: config.partitions,
+      historyShards: config.history.shards,
+      replicas: config.replicas,
+    },
+    config: own,
+    version: packageVersion(),
+    registry: telemetry.registry,
+    dashboardDir: dashboardDir(),
+  });
 }

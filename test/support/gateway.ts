@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Commit } from "../../schemas/index.ts";
-import { defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
+import { Door, defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
 import { Telemetry } from "../../services/telemetry/index.ts";
 import { packageDir } from "../../services/version.ts";
 import {
@@ -54,14 +54,16 @@ export async function startGateway(
     shards: topology.historyShards,
     replicas: 1,
   });
+  const full = { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config };
   const gateway = new Gateway({
+    door: new Door({ host: full.host, port: full.port, clock: runtime.clock }),
     bus,
     names,
     runtime,
     client: new Client({ bus, names, runtime }),
     history,
     topology,
-    config: { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config },
+    config: full,
     version: "0.0.0-test",
     registry: telemetry.registry,
     dashboardDir: join(packageDir(), "dist", "dashboard"),

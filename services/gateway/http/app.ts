@@ -2,15 +2,15 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { routePath } from "hono/route";
-import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { HttpMetrics } from "../gauges.ts";
 import type { Broadcast } from "../live/broadcast.ts";
 import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
 import { cookieName } from "../routes/system.ts";
 import { RateLimit } from "../security/index.ts";
 import { serveEvents } from "./events.ts";
-import { hostGuard, identify, rateGuard, requireRole, securityHeaders } from "./guards.ts";
-import { isUnexpected, Problem, toProblem } from "./problem.ts";
+import { hostGuard, identify, rateGuard, requireRole } from "./guards.ts";
+import { addManners, addProbes, type Readiness } from "./probes.ts";
+import { Problem } from "./problem.ts";
 import type { RouteSpec } from "./route.ts";
 import { serveRoute } from "./serve-route.ts";
 import { serveDashboard } from "./static-files.ts";
@@ -22,7 +22,7 @@ export interface AppOptions {
   http: HttpMetrics;
   /** Prometheus text. */
   metrics(): Promise<string>;
-  ready(): { ready: boolean; why?: string };
+  ready(): Readiness;
 }
 
 /** For the guard of `/api/events` and `/metrics`, which are not JSON and so not in the list. */
@@ -40,16 +40,7 @@ export function gatewayApp(options: AppOptions): Hono {
     identify(c, { tokens, cookieName, now: () => runtime.clock.now(), wrongTokens: parts.wrongTokens });
   const admit = (c: Parameters<typeof identify>[0]) => void requireRole(look, caller(c));
 
-  app.onError((error, c) => {
-    if (isUnexpected(error)) announceFault(runtime, error, c.req.path);
-    const problem = toProblem(error);
-    const { status, retryAfterSeconds } = problem.init;
-    if (retryAfterSeconds !== undefined) c.header("retry-after", String(retryAfterSeconds));
-    if (status === 401) c.header("www-authenticate", 'Bearer realm="holdfast"');
-    c.header("cache-control", "no-store");
-    return c.json(problem.body(), status);
-  });
-  app.use(securityHeaders);
+  addManners(app, runtime);
   app.use(async (c, next) => {
     const began = runtime.clock.monotonic();
     await next();
@@ -58,13 +49,7 @@ export function gatewayApp(options: AppOptions): Hono {
     options.http.observe(route, c.req.method, c.res.status, (runtime.clock.monotonic() - began) / 1000);
   });
 
-  // Probes come by address from the machine itself: no token, no host check, and never a secret in the answer.
-  app.get("/livez", (c) => c.json({ ok: true }));
-  app.get("/readyz", (c) => {
-    const { ready, why } = options.ready();
-    return c.json({ ok: ready, ...(why === undefined ? {} : { why }) }, ready ? 200 : 503);
-  });
-  app.get("/version", (c) => c.json({ name: "holdfast", version: parts.version }));
+  addProbes(app, { version: parts.version, ready: options.ready });
 
   app.use(hostGuard(config.allowedHosts));
   app.get("/metrics", async (c) => {
@@ -123,13 +108,3 @@ const noSuchRoute = (method: string, path: string): Problem =>
     message: `${method} ${path.slice(0, 200)} is not a route of this gateway`,
     hint: "See /api/openapi.json.",
   });
-
-function announceFault(runtime: Runtime, error: unknown, path: string): void {
-  runtime.announce({
-    kind: "fault",
-    where: "gateway",
-    code: "request_failed",
-    message: `${path}: ${error}`,
-    error,
-  });
-}

@@ -82,12 +82,34 @@ async function ask<T>(address: string, init: RequestInit): Promise<T> {
   throw new ApiError(response.status, error);
 }
 
+/** Why nobody can be asked who we are; the page asks again by itself. */
+export const unreached = signal<ApiError | undefined>(undefined);
+const askAgainMs = 1_000;
+
 export async function identify(): Promise<void> {
   const inAddress = /^#token=(.+)$/.exec(location.hash)?.[1];
   if (inAddress !== undefined) {
     // Out of the address before anything else, so that it is not in the history or in a screenshot.
     history.replaceState(null, "", location.pathname + location.search);
-    await post("/api/login", { token: decodeURIComponent(inAddress) }).catch(() => undefined);
+    await reaching(() => post("/api/login", { token: decodeURIComponent(inAddress) })).catch(() => undefined);
   }
-  me.value = await get<Whoami>("/api/whoami").catch(() => null);
+  me.value = await reaching(() => get<Whoami>("/api/whoami")).catch(() => null);
+}
+
+/** Asks until somebody answers: no answer, and no NATS behind the gateway, are not a refusal. */
+async function reaching<T>(question: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      const answer = await question();
+      unreached.value = undefined;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.status !== 0 && error.status !== 503)) {
+        unreached.value = undefined;
+        throw error;
+      }
+      unreached.value = error;
+      await new Promise((resolve) => setTimeout(resolve, askAgainMs));
+    }
+  }
 }

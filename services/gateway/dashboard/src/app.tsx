@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { me } from "./api.ts";
+import { me, unreached } from "./api.ts";
 import { busAway, line, overview, useLive } from "./live.ts";
 import { ImportPage } from "./pages/import.tsx";
 import { LoginPage } from "./pages/login.tsx";
@@ -10,6 +10,7 @@ import { QueuesPage } from "./pages/queues.tsx";
 import { SessionPage } from "./pages/session.tsx";
 import { SessionsPage } from "./pages/sessions.tsx";
 import { StartPage } from "./pages/start.tsx";
+import { WaitingPage } from "./pages/waiting.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
 import { Empty } from "./parts/basics.tsx";
 import { DialogHost } from "./parts/dialog.tsx";
@@ -41,7 +42,9 @@ const menu = [
 ] as const;
 
 export function App() {
-  if (me.value === undefined) return <div class="splash" aria-busy="true" />;
+  if (me.value === undefined) {
+    return unreached.value ? <WaitingPage why={unreached.value} /> : <div class="splash" aria-busy="true" />;
+  }
   if (me.value === null) return <LoginPage />;
   return <Shell />;
 }

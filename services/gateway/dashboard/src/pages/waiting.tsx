@@ -1,0 +1,17 @@
+import type { ApiError } from "../api.ts";
+import { Problem } from "../parts/basics.tsx";
+
+/** Before there is anything to show. Goes away by itself. */
+export function WaitingPage({ why }: { why: ApiError }) {
+  return (
+    <main class="login" id="main" aria-busy="true">
+      <div class="card">
+        <h1>
+          <img src="/icon.svg" alt="" width={28} height={28} /> Holdfast
+        </h1>
+        <Problem error={why} />
+        <p class="muted">Nothing is lost: orchestrations go on when it is back, and this page by itself.</p>
+      </div>
+    </main>
+  );
+}

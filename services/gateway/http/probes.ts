@@ -1,0 +1,44 @@
+/** What is answered to anybody and at any time: whether the process lives, whether it serves, which version it is. */
+import type { Hono } from "hono";
+import type { Runtime } from "../../../shared/runtime/index.ts";
+import { securityHeaders } from "./guards.ts";
+import { isUnexpected, toProblem } from "./problem.ts";
+
+export interface Readiness {
+  ready: boolean;
+  why?: string;
+}
+
+/** Probes come by address from the machine itself: no token, no host check, and never a secret in the answer. */
+export function addProbes(app: Hono, options: { version: string; ready(): Readiness }): void {
+  app.get("/livez", (c) => c.json({ ok: true }));
+  app.get("/readyz", (c) => {
+    const { ready, why } = options.ready();
+    return c.json({ ok: ready, ...(why === undefined ? {} : { why }) }, ready ? 200 : 503);
+  });
+  app.get("/version", (c) => c.json({ name: "holdfast", version: options.version }));
+}
+
+/** Everything thrown is answered as a problem, and the headers of a browser's safety are on every answer. */
+export function addManners(app: Hono, runtime: Runtime): void {
+  app.onError((error, c) => {
+    if (isUnexpected(error)) announceFault(runtime, error, c.req.path);
+    const problem = toProblem(error);
+    const { status, retryAfterSeconds } = problem.init;
+    if (retryAfterSeconds !== undefined) c.header("retry-after", String(retryAfterSeconds));
+    if (status === 401) c.header("www-authenticate", 'Bearer realm="holdfast"');
+    c.header("cache-control", "no-store");
+    return c.json(problem.body(), status);
+  });
+  app.use(securityHeaders);
+}
+
+function announceFault(runtime: Runtime, error: unknown, path: string): void {
+  runtime.announce({
+    kind: "fault",
+    where: "gateway",
+    code: "request_failed",
+    message: `${path}: ${error}`,
+    error,
+  });
+}
