@@ -7,7 +7,7 @@ import { type EmbeddedNats, startEmbeddedNats } from "../services/cli/nats/index
 import { Client } from "../shared/sdk/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Pids } from "./process-cost.ts";
-import { ServiceProcess } from "./service.ts";
+import { type ServiceName, ServiceProcess } from "./service.ts";
 
 export interface RigSpec {
   layout: Layout;
@@ -34,7 +34,7 @@ export class Rig {
   readonly workers: ServiceProcess[] = [];
   orchestrator: ServiceProcess | undefined;
   readonly #folder: string;
-  readonly #env: Record<string, string>;
+  readonly env: Readonly<Record<string, string>>;
   readonly #services: ServiceProcess[] = [];
   readonly #byNode = new Map<string, ServiceProcess>();
   #started = 0;
@@ -45,7 +45,7 @@ export class Rig {
     this.nats = nats;
     this.client = client;
     this.#folder = folder;
-    this.#env = {
+    this.env = {
       NATS_URL: nats.url,
       HISTORY_LAYOUT: spec.layout,
       HOLDFAST_APP: appFile(spec.app),
@@ -114,7 +114,7 @@ export class Rig {
   }
 
   async startService(
-    service: "orchestrator" | "worker" | "watcher",
+    service: ServiceName,
     env: Record<string, string> = {},
     execArgv: string[] = [],
   ): Promise<ServiceProcess> {
@@ -123,7 +123,7 @@ export class Rig {
       service,
       logFile,
       execArgv,
-      env: { ...this.#env, ...env },
+      env: { ...this.env, ...env },
     });
     this.#services.push(started);
     return started;

@@ -8,8 +8,10 @@ const entry = fileURLToPath(new URL("../bin/holdfast.js", import.meta.url));
 
 const stopGraceMs = 10_000;
 
+export type ServiceName = "orchestrator" | "worker" | "watcher" | "gateway";
+
 export interface ServiceOptions {
-  service: "orchestrator" | "worker" | "watcher";
+  service: ServiceName;
   env: Record<string, string>;
   logFile: string;
   /** Arguments of node itself. */

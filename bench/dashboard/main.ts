@@ -1,0 +1,44 @@
+/** `npm run bench:dashboard`: how fast pages come, and what looking costs the engine. One JSON line each. */
+import { pickFreePort } from "../../services/cli/nats/free-port.ts";
+import { browserPath } from "../../test/support/browser.ts";
+import { Rig } from "../rig.ts";
+import { shortInstances } from "../workloads/w3-instances.ts";
+import { firstPages } from "./first-page.ts";
+import { watchedEngine } from "./watched-engine.ts";
+
+const quick = process.argv.includes("--quick");
+
+const tell = (line: Record<string, unknown>) =>
+  process.stdout.write(
+    `${JSON.stringify(line, (_, value) => (typeof value === "number" ? Number(value.toFixed(3)) : value))}\n`,
+  );
+
+async function pageTimes(): Promise<void> {
+  const port = await pickFreePort();
+  const rig = await Rig.start(
+    { json: false, quick, only: [], layout: "shared", sync: "default", cpuProf: undefined, help: false },
+    { layout: "shared", env: { GATEWAY_PORT: String(port) } },
+  );
+  try {
+    await shortInstances(rig.client, 2_000);
+    await rig.client.start("steps", { n: 2_500 }, { id: "long" });
+    await rig.client.waitForEnd("long", 120_000);
+    await rig.startService("gateway");
+    const pages = [
+      { name: "overview", path: "/", usable: ".tile" },
+      { name: "list of 2 000 orchestrations", path: "/orchestrations", usable: "tbody tr" },
+      { name: "one orchestration, 5 002 events", path: "/orchestrations/long", usable: ".timeline-svg .bar" },
+      { name: "queues", path: "/queues", usable: "tbody tr" },
+    ];
+    for (const page of await firstPages(`http://127.0.0.1:${port}`, pages, quick ? 3 : 10)) tell(page);
+  } finally {
+    await rig.stop();
+  }
+}
+
+try {
+  if (browserPath() !== undefined) await pageTimes();
+  tell(await watchedEngine(quick ? { rounds: 3, instances: 500 } : { rounds: 9, instances: 1_500 }));
+} finally {
+  await Rig.stopAll();
+}
