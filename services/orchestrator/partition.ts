@@ -66,6 +66,8 @@ export class Partition {
           filter: names.inboxPartition(this.number),
           ackWaitMs,
           maxAckPending: 20_000,
+          // Made anew whenever it is taken over, and what is unacknowledged is in the stream: nothing is worth a file.
+          volatile: true,
         });
         this.#consumption = await bus.consume(stream, name, {
           maxMessages: this.#options.maxMessages,

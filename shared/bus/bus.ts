@@ -80,6 +80,8 @@ export interface ConsumerSpec {
   headersOnly?: boolean;
   /** Removed by the server when nobody pulled for so long. */
   inactiveMs?: number;
+  /** What it knows is kept in memory, which costs the server no files, and is gone with the server. */
+  volatile?: boolean;
 }
 
 export interface Consumption {

@@ -38,6 +38,25 @@ export function outage(rig: () => BusRig): void {
       await consumption.stop();
     });
 
+    it("takes consumers along that were kept in memory only, not what they were to hand out", async () => {
+      const stream = fresh("WQ");
+      await bus.ensureStream(workQueue(stream));
+      const spec = { stream, name: "c", filter: `${stream}.>`, ackWaitMs: 60_000, volatile: true };
+      await bus.ensureConsumer(spec);
+      const before = new Inbox({ ack: false });
+      const consumption = await bus.consume(stream, "c", { maxMessages: 20, onMessage: before.onMessage });
+      await bus.publish(`${stream}.m`, bytes("held when it died"));
+      await until(rig().clock, () => before.all.length === 1);
+      await rig().crash(200);
+      expect(await consumption.ended).toBe("gone");
+      await bus.ensureConsumer(spec);
+      const after = new Inbox({ ack: true });
+      const next = await bus.consume(stream, "c", { maxMessages: 20, onMessage: after.onMessage });
+      await until(rig().clock, () => after.all.length === 1);
+      expect(after.texts).toEqual(["held when it died"]);
+      await next.stop();
+    });
+
     it("goes on with a view that misses nothing and repeats nothing", async () => {
       const stream = fresh("LM");
       await bus.ensureStream(limits(stream));

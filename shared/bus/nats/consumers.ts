@@ -56,6 +56,7 @@ export class Consumers {
         max_deliver: -1,
         max_ack_pending: spec.maxAckPending ?? 1_000,
         ...(spec.headersOnly ? { headers_only: true } : {}),
+        ...(spec.volatile ? { mem_storage: true } : {}),
         ...(spec.inactiveMs === undefined ? {} : { inactive_threshold: nanos(spec.inactiveMs) }),
       },
     });

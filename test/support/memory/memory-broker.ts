@@ -69,6 +69,7 @@ export class MemoryBroker implements ServerTime {
     this.#overdue = undefined;
     this.#incarnation++;
     for (const client of this.#clients) client.reconnect();
+    for (const stream of this.streams.values()) stream.forgetVolatile();
     for (const act of overdue) act();
   }
 

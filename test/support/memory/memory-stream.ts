@@ -160,6 +160,11 @@ export class MemoryStream {
     this.listeners.clear();
   }
 
+  /** What was kept in memory only is gone with the server that kept it. */
+  forgetVolatile(): void {
+    for (const consumer of [...this.consumers.values()]) if (consumer.spec.volatile) consumer.end();
+  }
+
   infos(): ConsumerInfo[] {
     return [...this.consumers.values()].map((consumer) => consumer.info());
   }
