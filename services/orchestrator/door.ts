@@ -29,6 +29,8 @@ export const inboxHeaders = {
   traceparent: "traceparent",
 } as const;
 
+const Grants = z.array(SessionState);
+
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
   | { kind: "refused"; instanceId: string; code: string; message: string };
@@ -84,7 +86,7 @@ function parseStart(
   if (input.kind === "invalid") return input;
   const parent = optionalHeader(Parent, headers[inboxHeaders.parent], inboxHeaders.parent);
   if (parent.kind === "invalid") return parent;
-  const granted = optionalHeader(z.array(SessionState), headers[inboxHeaders.grants], inboxHeaders.grants);
+  const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
   return {
     kind: "ok",

@@ -25,9 +25,10 @@ export class Summaries {
 
   async write(state: Readonly<InstanceState>): Promise<void> {
     const summary = this.#summaryOf(state);
+    const body = encode(summary);
     const { bus, names, runtime } = this.#deps;
     try {
-      await this.#store(summary);
+      await this.#store(summary, body);
     } catch (error) {
       // Repaired by the next change of the instance, or by the redelivery that follows if this process dies.
       const message = `summary of ${state.instanceId}: ${String(error)}`;
@@ -36,17 +37,16 @@ export class Summaries {
     }
     // Who waits for the end finds it in the notice itself, if it is small enough to be sent to everybody.
     const ended = isEnded(state);
-    const body = encode(summary);
     const notice = ended && body.length <= maxNoticeBytes ? body : encode({ status: summary.status });
     bus.send(names.notice(state.instanceId, ended ? "ended" : "changed"), notice);
   }
 
-  async #store(summary: InstanceSummary): Promise<void> {
+  async #store(summary: InstanceSummary, body: Uint8Array): Promise<void> {
     const key = summary.instanceId;
     for (let attempt = 0; attempt < 5; attempt++) {
       const revision = this.#revision ?? (await this.#look(summary));
       if (revision === "newer") return;
-      const outcome = await this.#deps.registers.instances.update(key, summary, revision);
+      const outcome = await this.#deps.registers.instances.bucket.update(key, body, revision);
       if (outcome.kind === "written") {
         this.#revision = outcome.revision;
         return;

@@ -5,7 +5,14 @@
  * instance's id, so that every process finds the same one without being told.
  */
 import { createHash } from "node:crypto";
-import { context, isSpanContextValid, ROOT_CONTEXT, type SpanContext, trace } from "@opentelemetry/api";
+import {
+  context,
+  createContextKey,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type SpanContext,
+  trace,
+} from "@opentelemetry/api";
 
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
@@ -25,6 +32,13 @@ export function activeTraceparent(): string | undefined {
   return active && isSpanContextValid(active) ? formatTraceparent(active) : undefined;
 }
 
+/** Where nobody set a context manager, whatever is made active is forgotten at once. */
+function keepsContext(): boolean {
+  const probe = ROOT_CONTEXT.setValue(probeKey, true);
+  return context.with(probe, () => context.active()) === probe;
+}
+const probeKey = createContextKey("holdfast probe");
+
 /** The root of an instance nobody sent a trace for. */
 export function derivedTrace(instanceId: string): SpanContext {
   const digest = createHash("sha256").update(`holdfast instance ${instanceId}`).digest("hex");
@@ -33,6 +47,7 @@ export function derivedTrace(instanceId: string): SpanContext {
 
 /** Spans users begin inside belong to the instance's trace. */
 export function insideTrace<T>(traceparent: string | undefined, instanceId: string, act: () => T): T {
+  if (!keepsContext()) return act();
   const parent = parseTraceparent(traceparent) ?? derivedTrace(instanceId);
   return context.with(trace.setSpanContext(ROOT_CONTEXT, parent), act);
 }
