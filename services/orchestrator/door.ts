@@ -5,6 +5,7 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  maxValueDepth,
   Parent,
   type Payload,
   SessionReport,
@@ -107,7 +108,7 @@ function userPayload(body: Uint8Array, headers: StoredMessage["headers"]): Decod
   if (blob.kind === "invalid") return blob;
   if (blob.value) return { kind: "ok", value: { blob: blob.value } };
   if (body.length === 0) return { kind: "ok", value: { json: undefined } };
-  return mapped(parseJson(body), (json) => ({ json }));
+  return mapped(parseJson(body, { maxDepth: maxValueDepth }), (json) => ({ json }));
 }
 
 function optionalHeader<T>(

@@ -9,6 +9,7 @@ import { isEnded, nextDeadline } from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { LoadedInstance, type Mail } from "./loaded-instance.ts";
+import { showSetAside } from "./set-aside.ts";
 
 export interface LiveInstanceOptions {
   /** Aborts when the partition is no longer ours. */
@@ -18,6 +19,11 @@ export interface LiveInstanceOptions {
   /** Replays before every turn: for tests (T8). */
   alwaysReplay: boolean;
 }
+
+/** What fails so often in a row will fail the next time too: people are told, and it is tried more seldom (T9). */
+const hopeless = 4;
+const longestWaitMs = 5_000;
+const longestWaitSetAsideMs = 60_000;
 
 export class LiveInstance {
   readonly instanceId: string;
@@ -30,6 +36,7 @@ export class LiveInstance {
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
+  #setAside = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -95,12 +102,27 @@ export class LiveInstance {
           message: fault.message,
           error,
         });
-        await sleep(runtime.clock, jittered(Math.min(5000, 100 * 2 ** failures++), runtime.random), signal);
+        failures++;
+        if (failures >= hopeless && fault.kind !== "transient") await this.#giveUp(fault);
+        const longest = this.#setAside ? longestWaitSetAsideMs : longestWaitMs;
+        await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
       }
     }
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
+  }
+
+  async #giveUp(fault: Fault): Promise<void> {
+    if (this.#setAside) return;
+    try {
+      await showSetAside(this.#deps, this.instanceId, fault);
+      this.#setAside = true;
+    } catch (error) {
+      // Told again with the next failure.
+      const message = `${this.instanceId} could not be shown as parked: ${String(error)}`;
+      this.#deps.runtime.announce({ kind: "fault", where: "set aside", code: "not_shown", message, error });
+    }
   }
 
   async #turn(batch: readonly Mail[]): Promise<void> {
@@ -110,6 +132,10 @@ export class LiveInstance {
       if ((await this.#loaded.take(batch)) === "done") break;
       this.drop();
       if (signal.aborted) return;
+    }
+    if (this.#setAside) {
+      await this.#loaded.show();
+      this.#setAside = false;
     }
     this.#rest(this.#loaded);
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.

@@ -217,6 +217,14 @@ export class LoadedInstance {
     await this.#target.summaries.write(instance.state);
   }
 
+  /** Tells people how it stands now, whatever they were told before. */
+  async show(): Promise<void> {
+    const { instance } = this;
+    this.#target.summaries.parked = instance.parked;
+    await this.#deps.parked.set(this.instanceId, instance.parked);
+    await this.#target.summaries.write(instance.state);
+  }
+
   async #ignored(
     message: InboxMessage,
     delivery: Delivery | undefined,
@@ -235,6 +243,8 @@ export class LoadedInstance {
         message: why,
       });
     }
+    // A new deployment's look at what was parked: it may have been put right from outside.
+    if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") await this.show();
     // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
     // out (T3).
     const of = message.kind === "wake" ? message.wake?.of : undefined;

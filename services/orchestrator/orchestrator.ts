@@ -103,7 +103,7 @@ export class Orchestrator implements Service {
       app,
       payloads: {
         inlineBytes,
-        store: (payload, owner) => payloads.wrap("json" in payload ? payload.json : undefined, owner),
+        store: (json, owner) => payloads.wrapText(json, owner),
         fetch: (payload) => payloads.unwrap(payload),
       },
       placement: {

@@ -1,5 +1,6 @@
 /** Between values and bytes. What comes off the wire is measured before it is parsed (F32). */
 import type { z } from "zod";
+import { isDeeperThan, maxMessageDepth } from "../../schemas/index.ts";
 import { Fault } from "../errors/index.ts";
 
 export type Decoded<T> = { kind: "ok"; value: T } | { kind: "invalid"; message: string };
@@ -10,9 +11,6 @@ export interface DecodeLimits {
 }
 
 const defaultMaxBytes = 64 * 1024 * 1024;
-const defaultMaxDepth = 200;
-/** For user values: less than the messages around them may have, so that what was accepted can also be read. */
-export const maxValueDepth = 180;
 const encoder = new TextEncoder();
 const strictText = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -39,18 +37,22 @@ export function decode<S extends z.ZodType>(
 
 /** JSON of unknown origin as a value that is safe to look at: bounded in size and depth, without prototype tricks. */
 export function parseJson(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded<unknown> {
-  const { maxBytes = defaultMaxBytes, maxDepth = defaultMaxDepth } = limits;
+  const { maxBytes = defaultMaxBytes, maxDepth } = limits;
   if (bytes.length > maxBytes) {
     return { kind: "invalid", message: `${bytes.length} bytes, at most ${maxBytes} are allowed` };
   }
-  if (isDeeperThan(bytes, maxDepth))
-    return { kind: "invalid", message: `nested deeper than ${maxDepth} levels` };
   let text: string;
   try {
     text = strictText.decode(bytes);
   } catch {
     return { kind: "invalid", message: "not UTF-8 text" };
   }
+  return parseText(text, maxDepth);
+}
+
+export function parseText(text: string, maxDepth = maxMessageDepth): Decoded<unknown> {
+  if (isDeeperThan(text, maxDepth))
+    return { kind: "invalid", message: `nested deeper than ${maxDepth} levels` };
   try {
     return { kind: "ok", value: suspicious.test(text) ? JSON.parse(text, harmless) : JSON.parse(text) };
   } catch (error) {
@@ -77,31 +79,6 @@ function harmless(key: string, value: unknown): unknown {
   }
   return value;
 }
-
-/** Counts brackets outside of strings. A parser or a schema may recurse on each level; this does not. */
-function isDeeperThan(bytes: Uint8Array, maxDepth: number): boolean {
-  if (bytes.length <= maxDepth) return false;
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (inString) {
-      if (byte === backslash) i++;
-      else if (byte === quote) inString = false;
-    } else if (byte === quote) inString = true;
-    else if (byte === openBrace || byte === openBracket) {
-      if (++depth > maxDepth) return true;
-    } else if (byte === closeBrace || byte === closeBracket) depth--;
-  }
-  return false;
-}
-
-const quote = 0x22;
-const backslash = 0x5c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
 
 function describe(error: z.ZodError): string {
   const shown = error.issues.slice(0, 3).map((issue) => {

@@ -6,10 +6,16 @@
  * V2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
  */
 import { createHash } from "node:crypto";
-import type { BlobRef, Payload } from "../../schemas/index.ts";
+import {
+  type BlobRef,
+  isDeeperThan,
+  maxValueBytes,
+  maxValueDepth,
+  type Payload,
+} from "../../schemas/index.ts";
 import { Fault, HoldfastError } from "../errors/index.ts";
 import type { BlobStore } from "./bus.ts";
-import { maxValueDepth, parseJson } from "./codec.ts";
+import { parseJson, parseText } from "./codec.ts";
 
 export interface PayloadLimits {
   /** Up to this many bytes of JSON travel inside the message. */
@@ -30,12 +36,20 @@ export class Payloads {
   constructor(blobs: BlobStore, limits: PayloadLimits = {}) {
     this.#blobs = blobs;
     this.#inlineBytes = limits.inlineBytes ?? 256 * 1024;
-    this.#maxBytes = limits.maxBytes ?? 128 * 1024 * 1024;
+    this.#maxBytes = limits.maxBytes ?? maxValueBytes;
   }
 
   /** `owner` is whose blobs are deleted together: an instance's id. */
   async wrap(value: unknown, owner: string): Promise<Payload> {
-    const serialised = this.#serialise(value);
+    return this.#store(this.#serialise(value), owner);
+  }
+
+  /** As `wrap`, for who has the value as JSON already. */
+  async wrapText(json: string, owner: string): Promise<Payload> {
+    return this.#store(this.#check(json), owner);
+  }
+
+  async #store(serialised: Serialised, owner: string): Promise<Payload> {
     if (serialised.kind === "plain") return { json: serialised.json };
     const { bytes } = serialised;
     const sha256 = digest(bytes);
@@ -65,7 +79,12 @@ export class Payloads {
   }
 
   async #fetch(ref: BlobRef): Promise<unknown> {
-    if (ref.bytes > this.#maxBytes) throw this.#tooLarge(ref.bytes);
+    if (ref.bytes > this.#maxBytes) {
+      throw new Fault("contract", {
+        code: "payload_too_large",
+        message: `blob ${ref.key} has ${ref.bytes} bytes, more than the limit of ${this.#maxBytes}`,
+      });
+    }
     const bytes = await this.#blobs.get(ref.key);
     if (bytes === undefined) {
       throw new Fault("contract", {
@@ -89,15 +108,23 @@ export class Payloads {
     if (value === undefined || value === null || typeof value === "boolean")
       return { kind: "plain", json: value };
     if (typeof value === "number") return { kind: "plain", json: Number.isFinite(value) ? value : null };
-    const text = toText(value);
+    return this.#check(toText(value));
+  }
+
+  /** What is stored away is not parsed here: whoever needs it reads it back. */
+  #check(text: string): Serialised {
     // A character is at least one byte of UTF-8 and at most three: most need no counting.
     const mayBeLarge = text.length * 3 > this.#inlineBytes;
     const size = mayBeLarge ? Buffer.byteLength(text) : text.length;
     if (size > this.#maxBytes) throw this.#tooLarge(size);
-    const bytes = encoder.encode(text);
-    const parsed = parseJson(bytes, { maxBytes: this.#maxBytes, maxDepth: maxValueDepth });
-    if (parsed.kind === "invalid") throw notSerialisable(`it is ${parsed.message}`);
-    return size > this.#inlineBytes ? { kind: "bytes", bytes } : { kind: "plain", json: parsed.value };
+    if (size <= this.#inlineBytes) {
+      const parsed = parseText(text, maxValueDepth);
+      if (parsed.kind === "invalid") throw notSerialisable(`it is ${parsed.message}`);
+      return { kind: "plain", json: parsed.value };
+    }
+    if (isDeeperThan(text, maxValueDepth))
+      throw notSerialisable(`it is nested deeper than ${maxValueDepth} levels`);
+    return { kind: "bytes", bytes: encoder.encode(text) };
   }
 
   #tooLarge(bytes: number): HoldfastError {

@@ -1,5 +1,5 @@
 /** Errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure. */
-import type { Failure } from "../../schemas/index.ts";
+import { type Failure, isDeeperThan } from "../../schemas/index.ts";
 import {
   ActivityError,
   CancelledError,
@@ -16,6 +16,8 @@ import {
 
 const maxDepth = 5;
 const maxText = 8192;
+/** Details travel inside causes inside reports: deeper ones could not be read at the other end. */
+const maxDetailsDepth = 100;
 const codePattern = /^[A-Za-z0-9_.:-]{1,128}$/;
 
 export function toFailure(thrown: unknown, depth = 0): Failure {
@@ -64,7 +66,8 @@ function jsonOrUndefined(value: unknown): unknown {
   if (value === undefined) return undefined;
   try {
     const text = JSON.stringify(value);
-    return text === undefined || text.length > maxText ? undefined : JSON.parse(text);
+    if (text === undefined || text.length > maxText || isDeeperThan(text, maxDetailsDepth)) return undefined;
+    return JSON.parse(text);
   } catch {
     return undefined; // cycles, BigInt, throwing toJSON: the message must do
   }

@@ -29,7 +29,7 @@ import { requireId } from "./require.ts";
 import { ContinueAsNew, type Operation, type Runner } from "./runner.ts";
 import { Scope } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
-import { toPayload } from "./to-payload.ts";
+import { plainValue, toPayload } from "./to-payload.ts";
 import { outside } from "./turn-window.ts";
 
 export class Context implements OrchestrationContext {
@@ -288,7 +288,7 @@ export class Context implements OrchestrationContext {
       { kind: "side_effect.recorded", value: payload },
       bytes,
     );
-    return this.runner.value(recorded.value) as T;
+    return plainValue(this.runner.value(recorded.value)) as T;
   }
 
   setStatus(status: unknown): void {
@@ -362,10 +362,8 @@ export function snapshot(value: unknown, what: string): ReturnType<typeof toPayl
   try {
     return toPayload(value);
   } catch (error) {
-    throw new HoldfastError({
-      code: "not_serialisable",
-      message: `${what} cannot be written as JSON`,
-      cause: error,
-    });
+    const { code, message } =
+      error instanceof HoldfastError ? error : { code: "not_serialisable", message: String(error) };
+    throw new HoldfastError({ code, message: `${what}: ${message}`, cause: error });
   }
 }

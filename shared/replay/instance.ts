@@ -12,7 +12,7 @@ import type {
 } from "../../schemas/index.ts";
 import { Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
-import { Fault } from "../errors/index.ts";
+import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
 import type { PlacementFacts } from "./accept-session.ts";
 import { closings, requestAgain } from "./accept-session.ts";
@@ -206,14 +206,17 @@ export class Instance {
     const unseen = [...before, ...facts.map((fact) => ({ fact, at }))];
     this.#unseen = [];
     const looked = unseen.map(({ fact }) => fact);
-    const values = valuesOf(recorded ? [...looked, ...visible] : looked, this.#host.payloads);
-    const issued = await this.#runner.round(
-      unseen,
-      at,
-      recorded,
-      values instanceof Promise ? await values : values,
-    );
-    const { fault } = this.#runner;
+    const runner = this.#runner;
+    let issued: IssuedCommand[] = [];
+    try {
+      const values = valuesOf(recorded ? [...looked, ...visible] : looked, this.#host.payloads);
+      issued = await runner.round(unseen, at, recorded, values instanceof Promise ? await values : values);
+    } catch (error) {
+      // A value that is gone or damaged: the code cannot go on without it, and trying again does not bring it back (T9).
+      if (!isFault(error, "contract")) throw error;
+      runner.failWith(error);
+    }
+    const { fault } = runner;
     if (!fault) return issued;
     // Of a live round the earlier leftovers stay unseen; its own facts are added by the caller.
     this.#park(fault, recorded === undefined ? before : unseen);

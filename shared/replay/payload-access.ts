@@ -1,11 +1,12 @@
 /** Where payloads that are too big for a commit live, as far as a turn needs to know. */
 import type { HistoryEvent, NewEvent, Payload } from "../../schemas/index.ts";
 import type { Values } from "./runner.ts";
+import { jsonText } from "./to-payload.ts";
 
 export interface PayloadAccess {
   readonly inlineBytes: number;
-  /** Moves a value out of the way and returns the reference to it. */
-  store(payload: Payload, owner: string): Promise<Payload>;
+  /** Moves a value, given as JSON, out of the way and returns the reference to it. */
+  store(json: string, owner: string): Promise<Payload>;
   fetch(payload: Payload): Promise<unknown>;
 }
 
@@ -43,22 +44,24 @@ export function valuesOf(events: readonly HistoryEvent[], access: PayloadAccess)
 
 /** Replaces the payload of a command by a reference. */
 export async function offload(event: NewEvent, access: PayloadAccess, owner: string): Promise<NewEvent> {
+  const away = async (payload: Payload) =>
+    "blob" in payload || payload.json === undefined
+      ? payload
+      : await access.store(jsonText(payload.json), owner);
   switch (event.kind) {
     case "activity.scheduled":
     case "child.scheduled":
     case "instance.continued":
-      return { ...event, input: await access.store(event.input, owner) };
+      return { ...event, input: await away(event.input) };
     case "instance.completed":
-      return { ...event, output: await access.store(event.output, owner) };
+      return { ...event, output: await away(event.output) };
     case "side_effect.recorded":
-      return { ...event, value: await access.store(event.value, owner) };
+      return { ...event, value: await away(event.value) };
     case "status.set":
-      return { ...event, status: await access.store(event.status, owner) };
+      return { ...event, status: await away(event.status) };
     case "session.opened": {
       const { config, options } = event;
       const { rebuild } = options;
-      const away = async (payload: Payload) =>
-        "json" in payload && payload.json === undefined ? payload : await access.store(payload, owner);
       return {
         ...event,
         config: config && (await away(config)),

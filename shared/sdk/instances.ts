@@ -1,6 +1,7 @@
 /** The read model of instances as a user sees it: values instead of references. */
 import { type InstanceStatus, InstanceSummary, type Payload, terminalStatuses } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
+import { isFault } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
 
 type Values = "input" | "output" | "customStatus";
@@ -69,10 +70,20 @@ export class Instances {
   async view(summary: InstanceSummary): Promise<InstanceView> {
     const { v: _, input, output, customStatus, ...plain } = summary;
     const view: InstanceView = plain;
-    if (input !== undefined) view.input = await this.#payloads.unwrap(input);
+    if (input !== undefined) view.input = await this.#unwrapIfThere(input);
     if (output !== undefined) view.output = await this.#payloads.unwrap(output);
-    if (customStatus !== undefined) view.customStatus = await this.#payloads.unwrap(customStatus);
+    if (customStatus !== undefined) view.customStatus = await this.#unwrapIfThere(customStatus);
     return view;
+  }
+
+  /** How an instance stands can be told without what it was given. */
+  async #unwrapIfThere(payload: Payload): Promise<unknown> {
+    try {
+      return await this.#payloads.unwrap(payload);
+    } catch (error) {
+      if (isFault(error, "contract")) return undefined;
+      throw error;
+    }
   }
 
   /** Big values are left out: a list should not fetch blobs. */

@@ -59,13 +59,13 @@ const hostOf = (app: App, { values = {} }: HistoryFile, { fetch }: ReplayOptions
   app,
   payloads: {
     inlineBytes: Number.POSITIVE_INFINITY,
-    store: (payload) => Promise.resolve(payload),
+    store: async (json) => ({ json: JSON.parse(json) }),
     fetch: async (payload) => {
       if ("json" in payload) return payload.json;
       const { key } = payload.blob;
       if (Object.hasOwn(values, key)) return values[key];
       if (fetch) return fetch(payload);
-      throw new Fault("contract", {
+      throw new Fault("config", {
         code: "value_missing",
         message: `the history refers to ${key}, which is not in the file`,
         hint: "Take the file with `holdfast history <id> --export`, or replay by instance id.",

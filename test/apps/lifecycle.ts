@@ -54,6 +54,20 @@ export const grown = defineOrchestration("grown", {
   run: async (ctx, bytes: number) => (await ctx.run(big, bytes)).length,
 });
 
+/** Values nobody could carry, made by the orchestration itself. */
+export const swollen = defineOrchestration("swollen", {
+  async run(ctx, { bytes, levels }: { bytes: number; levels: number }) {
+    const codes: string[] = [];
+    const collect = (error: { code: string }) => void codes.push(error.code);
+    if (bytes > 0) await ctx.run(echo, "x".repeat(bytes)).catch(collect);
+    let nested: unknown = 0;
+    for (let level = 0; level < levels; level++) nested = [nested];
+    if (levels > 0) await ctx.run(echo, nested).catch(collect);
+    ctx.setStatus(codes);
+    return bytes > 0 ? "x".repeat(bytes) : nested;
+  },
+});
+
 export const child = defineOrchestration("child", {
   async run(ctx, { word, fails = false }: { word: string; fails?: boolean }) {
     if (fails) throw new HoldfastError({ code: "child_says_no", message: "no" });

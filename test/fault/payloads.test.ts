@@ -1,7 +1,7 @@
 /** Values far larger than a message: in, through an activity, out, and refused where they are too large. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Stack } from "../support/stack.ts";
+import { Stack, until } from "../support/stack.ts";
 import { Streams } from "../support/streams.ts";
 
 const app = fileURLToPath(new URL("../apps/lifecycle.ts", import.meta.url));
@@ -57,3 +57,35 @@ it("above the limit: refused by the client in words; made by an activity, it fai
   const healthy = await stack.client.start("grown", 10, {});
   expect(await healthy.result({ timeout: "20s" })).toBe(10);
 }, 120_000);
+
+it.each([
+  ["larger than the limit", { bytes: 128 * megabyte, levels: 0 }, "payload_too_large"],
+  ["nested deeper than anybody reads", { bytes: 0, levels: 300 }, "not_serialisable"],
+])(
+  "made by an orchestration, %s: told to its code, and fails it when returned; the others go on",
+  async (_what, input, code) => {
+    const handle = await stack.client.start("swollen", input);
+    await expect(handle.result({ timeout: "100s" })).rejects.toMatchObject({ code });
+    expect(await handle.status()).toMatchObject({ status: "failed", customStatus: [code] });
+    expect(await (await stack.client.start("grown", 10)).result({ timeout: "60s" })).toBe(10);
+  },
+  120_000,
+);
+
+it("a start that refers to a value nobody stored is set aside with its reason", async () => {
+  const blob = { key: "nobody/nothing", bytes: 10, sha256: "0".repeat(64) };
+  const headers = { "Holdfast-Blob": JSON.stringify(blob) };
+  await stack.bus.publish(stack.names.start("hollow", "mirror"), new Uint8Array(), { headers });
+  const status = await until("it is parked", async () => {
+    const now = await stack.client.status("hollow");
+    return now.status === "parked" && now;
+  });
+  expect(status.error).toMatchObject({
+    code: "blob_missing",
+    message: expect.stringContaining("nobody/nothing"),
+  });
+  await stack.client.terminate("hollow");
+  await expect(stack.client.result("hollow", { timeout: "20s" })).rejects.toMatchObject({
+    code: "terminated",
+  });
+});

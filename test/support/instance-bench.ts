@@ -12,7 +12,7 @@ import {
   type Payload,
 } from "../../schemas/index.ts";
 import { type App, collectApp } from "../../shared/definitions/index.ts";
-import type { Fault } from "../../shared/errors/index.ts";
+import { Fault } from "../../shared/errors/index.ts";
 import {
   type Accepted,
   type Effect,
@@ -212,8 +212,8 @@ export class Bench {
       app: this.#app,
       payloads: {
         inlineBytes,
-        store: async (payload, owner) => this.#store(payload, owner),
-        fetch: async (payload) => ("blob" in payload ? this.blobs.get(payload.blob.key) : payload.json),
+        store: async (json, owner) => this.#store(json, owner),
+        fetch: async (payload) => ("blob" in payload ? this.#fetch(payload.blob.key) : payload.json),
       },
       placement: { whyUnclaimed: () => whyUnclaimed },
       log: (_instanceId, level, message) => {
@@ -224,11 +224,16 @@ export class Bench {
     };
   }
 
-  #store(payload: Payload, owner: string): Payload {
-    if ("blob" in payload) return payload;
+  #fetch(key: string): unknown {
+    if (!this.blobs.has(key))
+      throw new Fault("contract", { code: "blob_missing", message: `no blob ${key}` });
+    return this.blobs.get(key);
+  }
+
+  #store(json: string, owner: string): Payload {
     const key = `${owner}/${this.blobs.size + 1}`;
-    this.blobs.set(key, payload.json);
-    return { blob: { key, bytes: JSON.stringify(payload.json).length, sha256: "0".repeat(64) } };
+    this.blobs.set(key, JSON.parse(json));
+    return { blob: { key, bytes: json.length, sha256: "0".repeat(64) } };
   }
 }
 

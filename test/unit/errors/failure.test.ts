@@ -49,6 +49,14 @@ it.each([
   expect(Failure.parse(JSON.parse(JSON.stringify(failure)))).toEqual(failure);
 });
 
+it("leaves details out that are nested deeper than a report can be", () => {
+  const nested = (levels: number): unknown => (levels === 0 ? 0 : [nested(levels - 1)]);
+  const detailsOf = (levels: number) =>
+    toFailure(Object.assign(new Error("x"), { details: nested(levels) })).details;
+  expect(detailsOf(90)).toEqual(nested(90));
+  expect(detailsOf(1000)).toBeUndefined();
+});
+
 it("keeps causes to a depth, and texts to a length", () => {
   let error = new Error("deepest");
   for (let i = 0; i < 50; i++) error = new Error("x".repeat(20_000), { cause: error });

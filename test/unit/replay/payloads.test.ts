@@ -131,3 +131,89 @@ scenario(
   },
   limit,
 );
+
+const hundredsOfKilobytes = { text: "x".repeat(300_000) };
+
+scenario(
+  "what is large is not read again by whoever asked for it; a side effect sees its value all the same",
+  {
+    echo,
+    flow: defineOrchestration("flow", {
+      async run(ctx) {
+        const made = ctx.sideEffect(() => hundredsOfKilobytes);
+        const length = made.text.length;
+        return [length, await ctx.run(echo, made)];
+      },
+    }),
+  },
+  async (bench) => {
+    const { events } = await bench.turn(start("flow"));
+    expect(events).toMatchObject([{}, { value: isBlob }, { input: isBlob }]);
+    expect([...bench.blobs.values()]).toEqual([hundredsOfKilobytes, hundredsOfKilobytes]);
+    await bench.turn(completed(bench.task("echo"), "back"));
+    expect(bench.output).toEqual([300_000, "back"]);
+  },
+  limit,
+);
+
+const nested = (levels: number): unknown => (levels === 0 ? 0 : [nested(levels - 1)]);
+
+const tooDeep = defineOrchestration("too-deep", {
+  async run(ctx, levels: number) {
+    const refused: unknown[] = [];
+    const attempts = [
+      () => ctx.run(echo, nested(levels)),
+      () => ctx.child("kid", nested(levels)),
+      async () => ctx.setStatus(nested(levels)),
+      async () => ctx.sideEffect(() => nested(levels)),
+      () => ctx.openSession(store, { config: nested(levels) as { big: string } }),
+    ];
+    for (const attempt of attempts) {
+      await attempt().catch((error: unknown) =>
+        refused.push(error instanceof Error && "code" in error ? error.code : error),
+      );
+    }
+    return levels === 181 ? refused : nested(levels);
+  },
+});
+
+scenario(
+  "a value nested so deep that nobody behind could read it is refused where it is given",
+  { echo, tooDeep, store },
+  async (bench) => {
+    await bench.turn(start("too-deep", 181));
+    expect(bench.output).toEqual([
+      "not_serialisable",
+      "not_serialisable",
+      "not_serialisable",
+      "not_serialisable",
+      "invalid_config",
+    ]);
+  },
+);
+
+scenario(
+  "returned, it fails the instance",
+  { flow: defineOrchestration("flow", { run: async () => nested(181) }) },
+  async (bench) => {
+    await bench.turn(start("flow"));
+    expect(bench.state).toMatchObject({ status: "failed", error: { code: "not_serialisable" } });
+  },
+);
+
+scenario(
+  "a value that is gone sets the instance aside; brought back, it goes on (T9)",
+  { flow: defineOrchestration("flow", { run: (ctx) => ctx.waitForSignal("data") }) },
+  async (bench) => {
+    await bench.turn(start("flow"));
+    await bench.turn({ kind: "signal", name: "data", payload: gone });
+    expect(bench.fault).toMatchObject({ code: "blob_missing" });
+    expect(bench.commits.at(-1)).toMatchObject({ deferred: true, events: [{ kind: "signal.received" }] });
+    bench.blobs.set(gone.blob.key, "found");
+    await bench.reload();
+    await bench.turn(signal("other"));
+    expect([bench.fault, bench.output]).toEqual([undefined, "found"]);
+  },
+);
+
+const gone = { blob: { key: "in/gone", bytes: 1, sha256: "0".repeat(64) } };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { toPayload } from "../../../shared/replay/to-payload.ts";
+import { maxValueBytes } from "../../../schemas/index.ts";
+import { LargeValue, toPayload } from "../../../shared/replay/to-payload.ts";
 
 describe("a value of the code", () => {
   it.each([
@@ -10,6 +11,22 @@ describe("a value of the code", () => {
     ["an object", { a: [1, undefined], b: undefined }, { a: [1, null] }],
   ])("is what JSON makes of it: %s", (_what, value, json) => {
     expect(toPayload(value).payload).toEqual({ json });
+  });
+
+  it("is kept as text where it is large, and is what it was wherever it is written", () => {
+    const value = { text: "ü".repeat(200_000), list: [1, undefined] };
+    const { payload, bytes } = toPayload({ ...value, more: "x".repeat(100_000) });
+    expect(bytes).toBeGreaterThan(500_000);
+    expect("json" in payload && payload.json).toBeInstanceOf(LargeValue);
+    expect(JSON.parse(JSON.stringify(payload))).toEqual({
+      json: { text: value.text, list: [1, null], more: "x".repeat(100_000) },
+    });
+  });
+
+  it("is refused beyond the limit", () => {
+    expect(() => toPayload("x".repeat(maxValueBytes))).toThrow(
+      expect.objectContaining({ code: "payload_too_large", message: expect.stringContaining("134217728") }),
+    );
   });
 
   const cycle: Record<string, unknown> = {};
