@@ -9,9 +9,11 @@ import { loadApp } from "../../shared/sdk/load-app.ts";
 import type { Environment } from "../config.ts";
 import { type RunnableService, runService } from "../run-service.ts";
 import { packageVersion } from "../version.ts";
+import { leasesBeside } from "./beside.ts";
 import { faultsFrom } from "./fault-points.ts";
 import { Orchestrator } from "./orchestrator.ts";
 import { orchestratorSettings } from "./settings.ts";
+import { turnMarkBytes } from "./turn-mark.ts";
 
 export async function runOrchestrator(env: Environment): Promise<void> {
   await runService(
@@ -20,6 +22,21 @@ export async function runOrchestrator(env: Environment): Promise<void> {
     async ({ id, bus, connection, names, runtime, config, settings: own }): Promise<RunnableService> => {
       const { appPath } = config;
       const app = await loadApp(appPath);
+      const build = fingerprint(appPath);
+      const mark = new SharedArrayBuffer(turnMarkBytes);
+      const leases = leasesBeside({
+        id,
+        bucket: names.bucket("leases"),
+        runtime,
+        ttlMs: requireTtl(own.HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS, "HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS"),
+        watchdog: {
+          connection,
+          bucket: names.bucket("settings"),
+          mark,
+          limitMs: own.HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS,
+          build,
+        },
+      });
       const orchestrator = new Orchestrator({
         id,
         bus,
@@ -29,14 +46,10 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         partitions: config.partitions,
         history: config.history,
         replicas: config.replicas,
-        leaseTtlMs: requireTtl(own.HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS, "HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS"),
+        leases,
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,
-        watchdog: {
-          build: fingerprint(appPath),
-          limitMs: own.HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS,
-          connection,
-        },
+        watchdog: { build, mark },
         faultPoints: faultsFrom(own.HOLDFAST_ORCHESTRATOR_FAULT),
       });
       let endpoints: Stoppable | undefined;

@@ -4,7 +4,7 @@ import { InstanceSummary, type ServiceInfo, SessionRecord } from "../../schemas/
 import { Bucket, type Bus, Payloads, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
-import { LeaseKeeper } from "../../shared/leases/index.ts";
+import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
@@ -27,13 +27,14 @@ export interface OrchestratorOptions {
   partitions: number;
   history: { layout: "per-instance" | "shared"; maxOwnStreams: number; shards: number };
   replicas: number;
-  leaseTtlMs: number;
+  /** Started and stopped here. */
+  leases: Leases & Service;
   /** Idle instances kept in memory. */
   cacheSize: number;
   alwaysReplay?: boolean;
   inlineBytes?: number;
   faultPoints?: FaultPoints;
-  /** How long one turn may run, and who watches it. Absent: nobody does. */
+  /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
 }
 
@@ -43,7 +44,7 @@ const maxMessages = 256;
 export class Orchestrator implements Service {
   readonly #options: OrchestratorOptions;
   readonly #workers: LiveWorkers;
-  readonly #leases: LeaseKeeper;
+  readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #parked: ParkedList;
   readonly #runaways: Runaways;
@@ -53,17 +54,9 @@ export class Orchestrator implements Service {
     const { bus, names, runtime, id } = options;
     const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
-    this.#leases = new LeaseKeeper({
-      bus,
-      bucket: names.bucket("leases"),
-      runtime,
-      ttlMs: options.leaseTtlMs,
-    });
+    this.#leases = options.leases;
     this.#parked = new ParkedList({ bus, names, id, runtime });
-    this.#runaways = new Runaways(
-      { bus, names },
-      options.watchdog ?? { build: "", limitMs: 0, connection: undefined },
-    );
+    this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
     const deps: OrchestratorDeps = {

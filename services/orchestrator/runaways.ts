@@ -8,10 +8,10 @@ import { z } from "zod";
 import { Bucket, decode, encode, type Stoppable } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { watchWindows } from "../../shared/replay/index.ts";
-import { once, type Service, startThread } from "../../shared/runtime/index.ts";
+import { once, type Service } from "../../shared/runtime/index.ts";
 import type { ConnectionSettings } from "../run-service.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { TurnMark, turnMarkBytes } from "./turn-mark.ts";
+import { TurnMark } from "./turn-mark.ts";
 
 export const RunawayNote = z.strictObject({
   /** Fingerprint of the application that did not come back: other code gets another chance. */
@@ -21,6 +21,7 @@ export const RunawayNote = z.strictObject({
 
 export const runawayKey = (instanceId: string): string => `runaway.${instanceId}`;
 
+/** What the thread beside the turns needs to watch them. */
 export interface WatchdogSetup {
   connection: ConnectionSettings;
   bucket: string;
@@ -31,21 +32,17 @@ export interface WatchdogSetup {
 
 export interface RunawaysOptions {
   build: string;
-  limitMs: number;
-  /** Absent: nobody watches, notes are honoured all the same. */
-  connection: ConnectionSettings | undefined;
+  /** Where the running turn is written down for whoever watches. Absent: nobody does, notes are honoured all the same. */
+  mark: SharedArrayBuffer | undefined;
 }
 
 export class Runaways implements Service {
   readonly #bucket: Bucket;
   readonly #options: RunawaysOptions;
-  readonly #deps: Pick<OrchestratorDeps, "bus" | "names">;
   readonly #known = new Map<string, number>();
   #watch: Stoppable | undefined;
-  #endThread: (() => Promise<unknown>) | undefined;
 
   constructor(deps: Pick<OrchestratorDeps, "bus" | "names">, options: RunawaysOptions) {
-    this.#deps = deps;
     this.#options = options;
     this.#bucket = new Bucket(deps.bus, deps.names.bucket("settings"));
   }
@@ -63,27 +60,10 @@ export class Runaways implements Service {
         this.#watch = watch;
       }, reject);
     });
-    this.#startThread();
-  }
-
-  #startThread(): void {
-    const { connection, limitMs, build } = this.#options;
-    if (!connection) return;
-    const buffer = new SharedArrayBuffer(turnMarkBytes);
+    const { mark: buffer } = this.#options;
+    if (!buffer) return;
     const mark = new TurnMark(buffer);
-    const bucket = this.#deps.names.bucket("settings");
-    const workerData: WatchdogSetup = { connection, bucket, mark: buffer, limitMs, build };
-    const thread = startThread(import.meta.url, "watchdog-thread", {
-      workerData,
-      // It holds one connection and one number: no reason to take more memory than that needs.
-      resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
-    });
-    thread.unref();
     watchWindows((instanceId) => mark.set(instanceId, performance.timeOrigin + performance.now()));
-    this.#endThread = () => {
-      watchWindows(() => undefined);
-      return thread.terminate();
-    };
   }
 
   /** Why this instance must not be run by this build, if so. */
@@ -98,8 +78,8 @@ export class Runaways implements Service {
   }
 
   stop = once(async () => {
+    watchWindows(() => undefined);
     await this.#watch?.stop();
-    await this.#endThread?.();
   });
 }
 

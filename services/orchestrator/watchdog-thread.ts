@@ -1,7 +1,14 @@
-/** The thread of runaways.ts: sees a turn that does not end, writes its instance down, ends the process. */
+/**
+ * The thread beside the turns: renews the leases of this orchestrator, so that a turn that takes long does not lose the
+ * partitions; and sees a turn that does not end, writes its instance down, ends the process (T9). One thread for both,
+ * because a thread costs more memory than either of its duties.
+ */
 import { workerData } from "node:worker_threads";
 import { Bucket, connectBus } from "../../shared/bus/index.ts";
+// It serves the keeper on the other side as soon as it is loaded.
+import "../../shared/leases/renewal-thread.ts";
 import { silent } from "../../shared/runtime/index.ts";
+import type { BesideSetup } from "./beside.ts";
 import { noteOf, runawayKey, type WatchdogSetup } from "./runaways.ts";
 import { TurnMark } from "./turn-mark.ts";
 
@@ -22,4 +29,4 @@ async function watch({ connection, bucket, mark: buffer, limitMs, build }: Watch
   await look();
 }
 
-await watch(workerData as WatchdogSetup);
+await watch((workerData as BesideSetup).watchdog);

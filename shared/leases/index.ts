@@ -9,5 +9,5 @@ export {
 } from "./lease.ts";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease-keeper.ts";
 export { isExpiry, LeaseStore, type Look, readLease } from "./lease-store.ts";
-export type { LeaseConnection } from "./thread-protocol.ts";
+export type { LeaseConnection, ThreadSetup } from "./thread-protocol.ts";
 export { ThreadedLeaseKeeper, type ThreadedLeaseKeeperOptions } from "./threaded-lease-keeper.ts";

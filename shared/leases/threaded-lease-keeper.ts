@@ -31,7 +31,7 @@ export interface ThreadedLeaseKeeperOptions {
   /** The main loop may stand still for so long. Default: the TTL of each lease. */
   stallLimitMs?: number;
   giveUpAfterMs?: number;
-  /** For tests of what happens when the thread does not behave. */
+  /** Starts the thread: one that has other duties too, or, in tests, one that does not behave. */
   spawn?: (workerData: ThreadSetup) => Worker;
 }
 

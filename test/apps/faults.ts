@@ -17,3 +17,11 @@ export const endless = defineOrchestration("endless", {
     for (;;) await Promise.resolve();
   },
 });
+
+/** Comes back, but keeps the thread for as long as it is told. */
+export const slow = defineOrchestration("slow", {
+  async run(_ctx, ms: number) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    return "back";
+  },
+});

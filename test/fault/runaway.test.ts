@@ -19,3 +19,12 @@ test("T9: a turn that never ends is stopped with its process; its instance is pa
   });
   expect(sick.error?.code).toBe("runaway_turn");
 });
+
+test("a turn that takes longer than the lease, but not too long, loses no partition", async () => {
+  const env = { HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS: "60000", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "1000" };
+  await using stack = await Stack.start({ app, workers: 0, watchers: 0, env });
+  await stack.run("orchestrator");
+  const handle = await stack.client.start("slow", 4000);
+  expect(await handle.result({ timeout: "40s" })).toBe("back");
+  for (const orchestrator of stack.of("orchestrator")) expect(orchestrator.log()).not.toContain('"expired"');
+});

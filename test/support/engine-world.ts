@@ -99,7 +99,12 @@ export class World {
         shards: topologyOptions.historyShards,
       },
       replicas: 1,
-      leaseTtlMs: 3000,
+      leases: new LeaseKeeper({
+        bus,
+        bucket: this.names.bucket("leases"),
+        runtime: this.runtime,
+        ttlMs: 3000,
+      }),
       cacheSize: 1000,
       alwaysReplay: this.#options.alwaysReplay ?? false,
       faultPoints,

@@ -1,0 +1,38 @@
+/** The leases of an orchestrator, kept on the thread that also watches its turns. */
+import { ThreadedLeaseKeeper, type ThreadSetup } from "../../shared/leases/index.ts";
+import { type Runtime, startThread } from "../../shared/runtime/index.ts";
+import type { WatchdogSetup } from "./runaways.ts";
+
+export interface BesideSetup extends ThreadSetup {
+  watchdog: WatchdogSetup;
+}
+
+export interface BesideOptions {
+  id: string;
+  /** Full name of the lease bucket. */
+  bucket: string;
+  runtime: Pick<Runtime, "announce">;
+  ttlMs: number;
+  watchdog: WatchdogSetup;
+}
+
+/**
+ * A turn may keep the thread as long as its limit allows, with a value of many megabytes in its hands: partitions are
+ * not lost over that. What takes longer is ended by the watchdog.
+ */
+export function leasesBeside({ id, bucket, runtime, ttlMs, watchdog }: BesideOptions): ThreadedLeaseKeeper {
+  return new ThreadedLeaseKeeper({
+    connection: { ...watchdog.connection, name: `${id}-leases` },
+    bucket,
+    runtime,
+    ttlMs,
+    stallLimitMs: Math.max(ttlMs, watchdog.limitMs),
+    spawn: (setup) =>
+      startThread(import.meta.url, "watchdog-thread", {
+        workerData: { ...setup, watchdog } satisfies BesideSetup,
+        name: "holdfast-beside",
+        // Two connections and a few numbers: no reason to take more memory than that needs.
+        resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
+      }),
+  });
+}
