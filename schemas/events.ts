@@ -1,7 +1,15 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
-import { Attachment, CheckpointRef, LossReason, PoolSpec, SessionOptions, SessionState } from "./session.ts";
+import {
+  Attachment,
+  CheckpointRef,
+  Lending,
+  LossReason,
+  PoolSpec,
+  SessionOptions,
+  SessionState,
+} from "./session.ts";
 
 export const RetryPolicy = z.strictObject({
   maxAttempts: z.int().positive(),
@@ -114,7 +122,10 @@ const otherEvents = [
   event("status.set", { status: Payload }),
   /** The instance uses a pool of sessions until it leaves it, or ends. */
   event("pool.joined", { poolId: Name, pool: PoolSpec }),
-  event("pool.left", { poolId: Name }),
+  /** An exclusive pool has a member for the use that began with `of`. */
+  event("pool.lent", { of, member: SessionState }),
+  /** `of`: which use, where an instance may have several. */
+  event("pool.left", { poolId: Name, of: EventId.optional() }),
 ] as const;
 
 const sessionEvents = [
@@ -152,6 +163,9 @@ const sessionEvents = [
   event("session.parked", { sessionId: SessionId, epoch: Epoch }),
   event("session.checkpointed", { sessionId: SessionId, checkpoint: CheckpointRef }),
   event("session.closed", { sessionId: SessionId, by }),
+  /** A member of an exclusive pool goes to one borrower, and comes back. */
+  event("session.lent", { sessionId: SessionId, lending: Lending }),
+  event("session.returned", { sessionId: SessionId }),
 ] as const;
 
 export const HistoryEvent = z.discriminatedUnion("kind", [

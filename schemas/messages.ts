@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ActivityTimeouts } from "./events.ts";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload, SchemaVersion } from "./payload.ts";
-import { Attachment, CheckpointRef, LossReason, OnLost, Requirements } from "./session.ts";
+import { Attachment, CheckpointRef, LossReason, OnLost, Requirements, SessionState } from "./session.ts";
 
 /** One attempt to run an activity, on `activities.<queue>.<name>` or inside `SessionWork`. */
 export const ActivityTask = z.strictObject({
@@ -121,6 +121,8 @@ export const SessionWork = z.discriminatedUnion("kind", [
     epoch: Epoch,
     call: z.boolean(),
     task: ActivityTask,
+    /** On a member that is lent: under which lending. What comes under an earlier one is dropped. */
+    lending: z.int().positive().optional(),
   }),
   z.strictObject({
     v: SchemaVersion,
@@ -154,6 +156,8 @@ export const SessionReport = z.strictObject({
   v: SchemaVersion,
   sessionId: SessionId,
   attachment: z.int().positive(),
+  /** Set where the session's owner tells others that may use it. */
+  owner: InstanceId.optional(),
   report: z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("claimed"), on: Attachment }),
     z.strictObject({
@@ -176,6 +180,8 @@ export const SessionReport = z.strictObject({
     z.strictObject({ kind: z.literal("wanted") }),
     /** To a child that was granted the session: its owner closed it. */
     z.strictObject({ kind: z.literal("closed") }),
+    /** To whoever waits for a member of an exclusive pool: this one is his. `session.lending` says under which right. */
+    z.strictObject({ kind: z.literal("lent"), session: SessionState }),
     /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
     z.strictObject({ kind: z.literal("refused"), error: Failure }),
   ]),

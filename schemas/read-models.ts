@@ -61,6 +61,8 @@ export const SessionRecord = z.strictObject({
   leaseTtlMs: z.int().min(1000).optional(),
   lost: z.strictObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
   error: Failure.optional(),
+  /** The instance that has this member of an exclusive pool for itself. */
+  lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */
   owners: z.array(
     z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Epoch, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload } from "./payload.ts";
 
 /** The type token of a session that has no type of its own: affinity only. */
@@ -68,11 +68,32 @@ export const PoolSpec = z.strictObject({
   max: z.int().positive(),
   /** How long members stay after the last user has left. */
   lingerMs: z.int().nonnegative().optional(),
+  /** Each user has a member for himself. Absent: all share all members. */
+  sharing: z.literal("exclusive").optional(),
 });
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
 /** Metadata key that makes a session a member of the pool it names: it takes the pool's calls from the pool's queue. */
 export const poolMetadataKey = "holdfast-pool";
+
+/** Metadata key, set to `exclusive` on members that are lent: they take calls from their borrower, from no queue. */
+export const sharingMetadataKey = "holdfast-sharing";
+
+/** One use of an exclusive pool: the `pool.joined` of an instance. */
+export const Borrower = z.strictObject({
+  instanceId: InstanceId,
+  execution: z.int().positive(),
+  of: EventId,
+});
+export type Borrower = z.infer<typeof Borrower>;
+
+/** What a pool's keeper calls one use of its pool. */
+export const useOf = ({ instanceId, execution, of }: z.input<typeof Borrower>): string =>
+  `${instanceId}-${execution}-${of}`;
+
+/** Who has a member for himself. Numbers of a pool only grow: work of an earlier lending is stale, whatever its epoch. */
+export const Lending = z.strictObject({ poolId: Name, number: z.int().positive(), to: Borrower });
+export type Lending = z.infer<typeof Lending>;
 
 /** The queue a pool's calls wait in; whichever member is free takes the next. */
 export const poolQueue = (poolId: string): string => `pool-${poolId}`;
@@ -80,6 +101,8 @@ export const poolQueue = (poolId: string): string => `pool-${poolId}`;
 /** The instance that keeps a pool, and the orchestration it runs. */
 export const poolInstance = (poolId: string): string => `pool-${poolId}`;
 export const poolOrchestration = "holdfast-pool";
+/** What it runs where members are lent. */
+export const lenderOrchestration = "holdfast-lender";
 /** What a pool's keeper is told. */
 export const poolSignal = "pool";
 
@@ -91,6 +114,8 @@ export const PoolSignal = z.discriminatedUnion("kind", [
     min: z.int(),
     max: z.int(),
     lingerMs: z.int().optional(),
+    /** Where members are lent: whom to. */
+    borrower: Borrower.optional(),
   }),
   z.strictObject({ kind: z.literal("leave"), user: z.string() }),
   /** Calls waited too long: one more member, if it may. */
@@ -149,5 +174,7 @@ export const SessionState = z.strictObject({
     })
     .optional(),
   checkpoint: CheckpointRef.optional(),
+  /** Set while it is lent, on its owner's side and on the borrower's. */
+  lending: Lending.optional(),
 });
 export type SessionState = z.infer<typeof SessionState>;

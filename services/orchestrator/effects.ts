@@ -8,6 +8,7 @@ import {
   ChildReport,
   EventId,
   InstanceId,
+  lenderOrchestration,
   Name,
   type PoolSignal,
   poolInstance,
@@ -16,6 +17,7 @@ import {
   type SessionClaim,
   SessionId,
   type SessionWork,
+  useOf,
   type Wake,
 } from "../../schemas/index.ts";
 import { encode } from "../../shared/bus/index.ts";
@@ -96,6 +98,7 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
           epoch: on.epoch,
           call,
           task: taskMessage(state, task),
+          lending: state.sessions.get(sessionId)?.lending?.number,
         };
         const msgId = `call-${about}-${task.id}-${task.attempt}-${on.epoch}`;
         if (task.readyAt <= runtime.clock.now()) return toHolder(on, sessionId, work, msgId);
@@ -163,14 +166,25 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
         if (!report) return;
         const { sessionId, attachments } = effect.session;
         return Promise.all(
-          effect.children.map((child) =>
+          effect.to.map((user) =>
             publishSurely(
               outbox,
-              names.verb(child.childId, "session"),
-              { v: 1, sessionId, attachment: Math.max(1, attachments), report },
-              { msgId: `grant-${sessionId}-${attachments}-${report.kind}-${child.childId}` },
+              names.verb(user, "session"),
+              { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+              { msgId: `grant-${sessionId}-${attachments}-${report.kind}-${user}` },
             ),
           ),
+        );
+      }
+      case "lend": {
+        const { session } = effect;
+        const { sessionId, attachments, lending } = session;
+        const report = { kind: "lent", session };
+        return publishSurely(
+          outbox,
+          names.verb(lending.to.instanceId, "session"),
+          { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+          { msgId: `lent-${sessionId}-${lending.number}` },
         );
       }
       case "want-session": {
@@ -211,12 +225,14 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
       }
       case "join-pool": {
         const { poolId, pool, id } = effect;
-        const { min, max, lingerMs } = pool;
+        const { min, max, lingerMs, sharing } = pool;
         const keeper = poolInstance(poolId);
-        const signal: PoolSignal = { kind: "join", user: `${about}-${id}`, min, max, lingerMs };
+        const use = { instanceId: InstanceId.parse(instanceId), execution, of: EventId.parse(id) };
+        const borrower = sharing === "exclusive" ? use : undefined;
+        const signal: PoolSignal = { kind: "join", user: useOf(use), min, max, lingerMs, borrower };
         await publishSurely(
           outbox,
-          names.start(keeper, poolOrchestration),
+          names.start(keeper, borrower ? lenderOrchestration : poolOrchestration),
           { poolId, pool },
           { msgId: `pool-${about}-${id}` },
         );
@@ -226,7 +242,7 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
       }
       case "leave-pool": {
         const { poolId, id } = effect;
-        const signal: PoolSignal = { kind: "leave", user: `${about}-${id}` };
+        const signal: PoolSignal = { kind: "leave", user: useOf({ instanceId, execution, of: id }) };
         return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
           msgId: `leave-${about}-${id}`,
         });

@@ -15,6 +15,7 @@ import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { ParkedList } from "./parked.ts";
 import { Partitions } from "./partitions.ts";
 import { poolKeeper } from "./pool-keeper.ts";
+import { poolLender } from "./pool-lender.ts";
 import { Runaways, type RunawaysOptions } from "./runaways.ts";
 import { claimFacts } from "./session-register.ts";
 
@@ -157,6 +158,6 @@ function inputSchema(definition: AnyOrchestration): unknown {
 
 /** What the engine itself runs beside the user's application. */
 function withKeepers(app: App): App {
-  const keeper = poolKeeper(app);
-  return { ...app, orchestrations: new Map([...app.orchestrations, [keeper.name, keeper]]) };
+  const keepers = [poolKeeper(app), poolLender(app)].map((keeper) => [keeper.name, keeper] as const);
+  return { ...app, orchestrations: new Map<string, AnyOrchestration>([...app.orchestrations, ...keepers]) };
 }

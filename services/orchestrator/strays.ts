@@ -1,5 +1,7 @@
 /** Messages an instance has no use for, but whose senders must not be left hanging. */
-import type { Attachment } from "../../schemas/index.ts";
+import type { Attachment, Lending, PoolSignal } from "../../schemas/index.ts";
+import { poolInstance, poolSignal, useOf } from "../../schemas/index.ts";
+import type { Subjects } from "../../shared/bus/index.ts";
 import type { InboxMessage, InstanceState } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
@@ -22,7 +24,14 @@ export async function answerStray(
     }
     case "session": {
       // Somebody took a session nobody wants any more: it must not hold on to it (S9).
-      const { report, sessionId } = message.report;
+      const { report, sessionId, owner } = message.report;
+      if (report.kind === "lent") {
+        const { lending } = report.session;
+        if (lending && why !== "repeated") await refuseMember(names, outbox, sessionId, lending);
+        return;
+      }
+      // What an owner tells others is no news of a holder.
+      if (owner !== undefined) return;
       const on = report.kind === "claimed" || report.kind === "activated" ? report.on : undefined;
       if (on && !holds(state, sessionId, on)) {
         await publishSurely(
@@ -66,6 +75,19 @@ export async function answerStray(
     default:
       return;
   }
+}
+
+/** Lent to a use that is over: the borrower has left, or what told the lender of him came late. */
+function refuseMember(
+  names: Subjects,
+  outbox: Outbox,
+  sessionId: string,
+  { poolId, number, to }: Lending,
+): Promise<unknown> {
+  const signal: PoolSignal = { kind: "leave", user: useOf(to) };
+  return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
+    msgId: `unwanted-${sessionId}-${number}`,
+  });
 }
 
 function holds(state: Readonly<InstanceState>, sessionId: string, on: Attachment): boolean {

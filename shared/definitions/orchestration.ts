@@ -64,11 +64,11 @@ export interface PoolOptions<Config = unknown> {
   id?: string;
   /** Kept warm while anybody uses the pool. Default 1. */
   min?: number;
-  /** It grows up to this while calls wait, and shrinks when members idle. Default 4. */
+  /** It grows up to this while calls or borrowers wait, and shrinks when members idle. Default 4. */
   max?: number;
   /** How long members stay after the last user has left, in case the next one comes. Default 60 s. */
   linger?: Duration;
-  /** `exclusive`: a session of your own instead, on a worker that has the state warm if there is one. */
+  /** `exclusive`: one member for yourself, as a session, until you close it; waits while all are lent. */
   sharing?: "exclusive" | "shared";
   config?: Config;
 }

@@ -24,6 +24,7 @@ export function acceptSession(
   { sessionId, attachment, report }: SessionReport,
   now: number,
 ): Accepted {
+  if (report.kind === "lent") return acceptLent(state, report.session);
   const session = state.sessions.get(sessionId);
   if (!session) return ignored("unknown");
   if (session.owner !== state.instanceId) return acceptGranted(state, session, report, now);
@@ -242,6 +243,14 @@ function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean 
     default:
       return on.attachment <= attachments;
   }
+}
+
+/** A member for a use that still wants one. Any other use is over: whoever lends it is told so (`strays.ts`). */
+function acceptLent(state: InstanceState, member: SessionState): Accepted {
+  const to = member.lending?.to;
+  const use = to && to.execution === state.execution ? state.pools.get(to.of) : undefined;
+  if (!to || !use) return ignored("late");
+  return use.member === undefined ? facts({ kind: "pool.lent", of: to.of, member }) : ignored("repeated");
 }
 
 /** A child hears from the owner what became of a granted session. It follows; it never asks for workers itself. */

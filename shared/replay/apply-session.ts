@@ -53,6 +53,12 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
       return [];
     case "session.closed":
       return closeSession(state, session);
+    case "session.lent":
+      session.lending = event.lending;
+      return [...register(state, session), { kind: "lend", session: { ...session, lending: event.lending } }];
+    case "session.returned":
+      session.lending = undefined;
+      return register(state, session);
   }
 }
 

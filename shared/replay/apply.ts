@@ -1,5 +1,6 @@
 /** One event happened: change the state and say what must leave the process because of it. */
 import type { EventOf, Failure, HistoryEvent, Payload } from "../../schemas/index.ts";
+import { applyPool, leavePool } from "./apply-pool.ts";
 import { applySession, closeSession } from "./apply-session.ts";
 import {
   attemptFailed,
@@ -106,13 +107,9 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       return [{ kind: "summary" }];
 
     case "pool.joined":
-      state.pools.set(event.poolId, event.id);
-      return [{ kind: "join-pool", poolId: event.poolId, pool: event.pool, id: event.id }];
-    case "pool.left": {
-      const id = state.pools.get(event.poolId);
-      state.pools.delete(event.poolId);
-      return id === undefined ? [] : [{ kind: "leave-pool", poolId: event.poolId, id }];
-    }
+    case "pool.lent":
+    case "pool.left":
+      return applyPool(state, event);
 
     case "session.opened":
     case "session.requested":
@@ -124,6 +121,8 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
     case "session.parked":
     case "session.checkpointed":
     case "session.closed":
+    case "session.lent":
+    case "session.returned":
       return applySession(state, event, at);
   }
 }
@@ -144,7 +143,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
 
 /** The instance is over, or begins anew: nothing that was open is waited for any longer. */
 function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
-  const effects: Effect[] = [];
+  const effects = [...state.pools.keys()].flatMap((id) => leavePool(state, id));
   for (const task of state.tasks.values())
     effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...forget(task));
   for (const of of state.timers.keys()) effects.push({ kind: "unschedule", of });
@@ -155,8 +154,6 @@ function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }
         effects.push(...closeSession(state, session));
     }
   }
-  for (const [poolId, id] of state.pools) effects.push({ kind: "leave-pool", poolId, id });
-  state.pools.clear();
   state.tasks.clear();
   state.timers.clear();
   state.children.clear();

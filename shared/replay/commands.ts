@@ -35,6 +35,9 @@ export function describeCommand(command: Command): string {
       return `session "${command.sessionId}" of type "${command.type}"`;
     case "session.closed":
       return `close of session "${command.sessionId}"`;
+    case "session.lent":
+    case "session.returned":
+      return `${command.kind} "${command.sessionId}"`;
     case "instance.completed":
       return "completion";
     case "instance.failed":

@@ -1,6 +1,14 @@
 /** What must leave the process after a commit (T2), as data. Each is safe to publish twice. */
-import type { Attachment, Failure, Parent, Payload, PoolSpec, SessionState } from "../../schemas/index.ts";
-import type { OpenChild, OpenTask } from "./state.ts";
+import type {
+  Attachment,
+  Failure,
+  Lending,
+  Parent,
+  Payload,
+  PoolSpec,
+  SessionState,
+} from "../../schemas/index.ts";
+import type { OpenTask } from "./state.ts";
 
 export type Effect =
   /** Hand the current attempt to a queue, at once or at `readyAt`. */
@@ -15,8 +23,10 @@ export type Effect =
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
   | { kind: "withdraw-claim"; session: SessionState; attachment: number }
   | { kind: "close-session"; session: SessionState; on: Attachment; reason: string | undefined }
-  /** Tell children that were granted this session what became of it, and under which epoch. */
-  | { kind: "tell-grantees"; session: SessionState; epoch: number | undefined; children: OpenChild[] }
+  /** Tell instances that may use this session what became of it, and under which epoch. */
+  | { kind: "tell-grantees"; session: SessionState; epoch: number | undefined; to: string[] }
+  /** A borrower learns which member is his. */
+  | { kind: "lend"; session: SessionState & { lending: Lending } }
   /** Ask the owner of a granted, parked session to have it claimed. */
   | { kind: "want-session"; session: SessionState }
   | {

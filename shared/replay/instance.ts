@@ -10,7 +10,7 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { Name, poolOrchestration } from "../../schemas/index.ts";
+import { lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App, WorkLog } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
@@ -230,7 +230,7 @@ export class Instance {
   }
 
   #unknown(name: string, facts: readonly HistoryEvent[]): IssuedCommand[] {
-    const names = [...this.#host.app.orchestrations.keys()].filter((known) => known !== poolOrchestration);
+    const names = [...this.#host.app.orchestrations.keys()].filter((known) => !keepers.has(known));
     const failure: Failure = {
       code: "unknown_orchestration",
       message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
@@ -302,6 +302,9 @@ export class Instance {
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;
+
+/** The engine's own. */
+const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

@@ -15,10 +15,10 @@ import type {
 import { validate } from "../definitions/index.ts";
 import { CancelledError, HoldfastError, SessionUnusable } from "../errors/index.ts";
 import { parseDuration } from "../runtime/index.ts";
+import { borrowMember } from "./borrowed-member.ts";
 import { Context, handled, snapshot } from "./context.ts";
 import { requireId } from "./require.ts";
 import { Scope } from "./scope.ts";
-import { openSession } from "./session-handle.ts";
 
 const defaultMin = 1;
 const defaultMax = 4;
@@ -29,28 +29,43 @@ const mostConfigBytes = 64 * 1024;
 const longestName = 80;
 
 export function usePool(ctx: Context, type: AnySession, options: PoolOptions): Promise<BareSessionHandle> {
-  const promise = open(ctx, type, options);
-  promise.catch(handled);
-  return promise;
+  try {
+    const { scopeOf: scope } = ctx;
+    if (scope.cancelled) throw new CancelledError(scope.reason);
+    const wanted = want(type, options);
+    return options.sharing === "exclusive"
+      ? borrowMember(ctx, type, wanted)
+      : Promise.resolve(join(ctx, type, wanted));
+  } catch (error) {
+    const rejected = Promise.reject(error);
+    rejected.catch(handled);
+    return rejected;
+  }
 }
 
-async function open(ctx: Context, type: AnySession, options: PoolOptions): Promise<BareSessionHandle> {
+export interface WantedPool {
+  readonly poolId: Name;
+  readonly pool: PoolSpec;
+  readonly bytes: number;
+}
+
+function want(type: AnySession, options: PoolOptions): WantedPool {
   const { config, sharing = "shared" } = options;
-  if (sharing === "exclusive") return openSession(ctx, type, { config, onLost: "reclaim" });
-  const { runner, scopeOf: scope } = ctx;
-  if (scope.cancelled) throw new CancelledError(scope.reason);
   const { min, max, lingerMs } = sizeOf(type, options);
   validate(type.config, config, "invalid_config", `config of session "${type.name}"`);
   const { payload, bytes } = snapshot(config, `config of session "${type.name}"`);
   if (bytes > mostConfigBytes) {
     throw refused(type, `its config has ${bytes} bytes, at most ${mostConfigBytes} are allowed: name a file`);
   }
-  const poolId = poolIdOf(type, options.id, payload);
+  const pool: PoolSpec = { type: Name.parse(type.name), config: payload, min, max, lingerMs };
+  if (sharing === "exclusive") pool.sharing = sharing;
+  return { poolId: poolIdOf(type, options.id, pool), pool, bytes };
+}
+
+function join(ctx: Context, type: AnySession, { poolId, pool, bytes }: WantedPool): BareSessionHandle {
+  const { runner } = ctx;
   const handles = runner.pools.get(poolId) ?? 0;
-  if (handles === 0) {
-    const pool: PoolSpec = { type: Name.parse(type.name), config: payload, min, max, lingerMs };
-    runner.issue({ kind: "pool.joined", poolId, pool }, bytes);
-  }
+  if (handles === 0) runner.issue({ kind: "pool.joined", poolId, pool }, bytes);
   runner.pools.set(poolId, handles + 1);
   return makeHandle(ctx, type, poolId);
 }
@@ -65,12 +80,15 @@ function sizeOf(type: AnySession, options: PoolOptions): { min: number; max: num
   return { min, max, lingerMs: parseDuration(options.linger ?? defaultLinger, "linger") };
 }
 
-/** Type and config are part of it: whatever two users call their pools, no call reaches a model of another make. */
-function poolIdOf(type: AnySession, id: string | undefined, config: unknown): Name {
+/**
+ * Type, config and sharing are part of it: whatever two users call their pools, no call reaches a model of another make,
+ * or one that somebody has for himself.
+ */
+function poolIdOf(type: AnySession, id: string | undefined, { config, sharing }: PoolSpec): Name {
   const name = id === undefined ? type.name.slice(0, longestName) : requireId(Name, "pool id", id);
   if (name.length > longestName) throw refused(type, `an id has at most ${longestName} characters`);
   const made = createHash("sha256")
-    .update(JSON.stringify([type.name, config]))
+    .update(JSON.stringify(sharing ? [type.name, config, sharing] : [type.name, config]))
     .digest("hex");
   return Name.parse(`${name}-${made.slice(0, 12)}`);
 }

@@ -254,10 +254,13 @@ export class Runner implements Occupant {
     operation.reject(new CancelledError(reason));
   }
 
-  /** Not answered by a fact of this turn that the code has yet to see; what was issued in this round is open. */
+  /**
+   * Not answered by a fact of this turn that the code has yet to see; what was issued in this round is open. A pool is
+   * open until it is left: a member nobody took would be nobody's to give back.
+   */
   #isOpen(id: number): boolean {
-    const { lastEventId, tasks, timers, children } = this.state;
-    return id > lastEventId || tasks.has(id) || timers.has(id) || children.has(id);
+    const { lastEventId, tasks, timers, children, pools } = this.state;
+    return id > lastEventId || tasks.has(id) || timers.has(id) || children.has(id) || pools.has(id);
   }
 
   #deliver(fact: HistoryEvent): void {
@@ -278,6 +281,8 @@ export class Runner implements Occupant {
         return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
       case "child.failed":
         return this.#settle(fact.of, (operation) => operation.reject(childErrorFrom(fact.error)));
+      case "pool.lent":
+        return this.#settle(fact.of, (operation) => operation.resolve(fact.member.sessionId));
       case "signal.received":
         // What came before the start is carried by the start.
         if (this.#begun)
@@ -305,10 +310,20 @@ export class Runner implements Occupant {
     this.issue({ kind: "session.closed", sessionId });
     this.sessions.closedNow(sessionId);
     this.sessions.failed(sessionId, () => new CancelledError("the session was closed"));
+    this.#dropWork(sessionId, "the session was closed");
+  }
+
+  /** The code gives a member of an exclusive pool back, and what runs on it up. */
+  returnMember(use: NewEvent<"pool.left">, sessionId: string): void {
+    this.issue(use);
+    this.#dropWork(sessionId, "the member was given back");
+  }
+
+  #dropWork(sessionId: string, reason: string): void {
     for (const [id, operation] of this.operations) {
       if (operation.sessionId !== sessionId) continue;
       this.operations.delete(id);
-      operation.reject(new CancelledError("the session was closed"));
+      operation.reject(new CancelledError(reason));
     }
   }
 

@@ -35,8 +35,11 @@ export function tellGrantees(
   session: SessionState,
   epoch: number | undefined,
 ): Effect[] {
-  const children = [...state.children.values()].filter((child) => child.grants.includes(session.sessionId));
-  return children.length === 0 ? [] : [{ kind: "tell-grantees", session: { ...session }, epoch, children }];
+  const to = [...state.children.values()]
+    .filter((child) => child.grants.includes(session.sessionId))
+    .map((child) => child.childId);
+  if (session.lending && isOwned(state, session)) to.push(session.lending.to.instanceId);
+  return to.length === 0 ? [] : [{ kind: "tell-grantees", session: { ...session }, epoch, to }];
 }
 
 /** Takes a session from whoever holds it or was asked to. */

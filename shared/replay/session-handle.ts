@@ -164,7 +164,18 @@ export function grantedSession(ctx: Context, id: string, type: AnySession | unde
   return makeHandle(ctx, id, type);
 }
 
-function makeHandle(ctx: Context, id: string, type: AnySession | undefined): BareSessionHandle {
+/** A session that is ours for a while: how it is given back, and why it cannot be used after that. */
+export interface Loan {
+  over(): Error | undefined;
+  giveBack(): void;
+}
+
+export function makeHandle(
+  ctx: Context,
+  id: string,
+  type: AnySession | undefined,
+  loan?: Loan,
+): BareSessionHandle {
   const { runner } = ctx;
   const task = (
     name: Parameters<Context["task"]>[0],
@@ -172,7 +183,7 @@ function makeHandle(ctx: Context, id: string, type: AnySession | undefined): Bar
     options: ActivityOptions,
     call: boolean,
   ) => {
-    const dead = whyUnusable(ctx, id);
+    const dead = loan?.over() ?? whyUnusable(ctx, id);
     if (dead) {
       const rejected = Promise.reject(dead);
       rejected.catch(handled);
@@ -183,18 +194,20 @@ function makeHandle(ctx: Context, id: string, type: AnySession | undefined): Bar
   const handle: BareSessionHandle = {
     id,
     get info() {
-      return infoOf(ctx, id, type);
+      const info = infoOf(ctx, id, type);
+      return loan?.over() ? { ...info, state: "closed" } : info;
     },
     run: ((activity: AnyActivity, input: unknown, options: ActivityOptions = {}) =>
       task(activity, input, { ...activity.options, ...options }, false)) as BareSessionHandle["run"],
     async close() {
+      if (loan) return loan.giveBack();
       const session = runner.state.sessions.get(id);
       const mine = session === undefined || session.owner === ctx.instanceId;
       if (mine && openType(ctx, id) !== undefined) runner.closeSession(SessionId.parse(id));
     },
     token() {
-      const { resourceId } = infoOf(ctx, id, type);
-      if (!resourceId) {
+      const { resourceId } = handle.info;
+      if (!resourceId || loan?.over()) {
         throw new SessionUnusable({
           code: "session_unusable",
           message: `session ${id} has no holder to name a resource`,

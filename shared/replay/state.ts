@@ -47,6 +47,12 @@ export interface OpenChild {
   readonly grants: readonly string[];
 }
 
+export interface PoolUse {
+  readonly poolId: string;
+  /** Of an exclusive pool: the session that is ours. */
+  member: string | undefined;
+}
+
 export interface InstanceState {
   readonly instanceId: string;
   execution: number;
@@ -64,8 +70,8 @@ export interface InstanceState {
   readonly timers: Map<number, { fireAt: number }>;
   readonly children: Map<number, OpenChild>;
   readonly sessions: Map<string, SessionState>;
-  /** Pools in use, and the id of the event that joined each. */
-  readonly pools: Map<string, number>;
+  /** Pools in use, by the id of the event that joined each. */
+  readonly pools: Map<number, PoolUse>;
   /** Event ids under which deadlines of sessions were scheduled. */
   readonly sessionSchedules: Map<string, { creation?: number | undefined; life?: number | undefined }>;
   /** Id of the event that ended the last rebuild of a session. */
@@ -134,6 +140,8 @@ export function isCommand(event: HistoryEvent): boolean {
     case "pool.joined":
     case "pool.left":
     case "session.opened":
+    case "session.lent":
+    case "session.returned":
     case "instance.completed":
     case "instance.failed":
     case "instance.cancelled":

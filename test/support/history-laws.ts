@@ -41,6 +41,7 @@ const answers: Partial<Record<HistoryEvent["kind"], string>> = {
   "child.completed": "child.scheduled",
   "child.failed": "child.scheduled",
   "child.cancelled": "child.scheduled",
+  "pool.lent": "pool.joined",
 };
 
 /** Every answer names an earlier question of its kind, and no question is answered twice. */
@@ -48,7 +49,7 @@ function checkAnswers(events: readonly HistoryEvent[]): void {
   const answered = new Set<number>();
   for (const event of events) {
     const question = answers[event.kind];
-    if (!question || !("of" in event)) continue;
+    if (!question || !("of" in event) || event.of === undefined) continue;
     expect(events[event.of - 1]?.kind, `${event.kind} of ${event.of}`).toBe(question);
     expect(event.of, "asked before").toBeLessThan(event.id);
     expect(answered.has(event.of), `second answer to ${event.of}`).toBe(false);
@@ -77,6 +78,11 @@ function checkEpochs(events: readonly HistoryEvent[]): void {
         expect(on.epoch, "epochs grow").toBeGreaterThan(highest.get(sessionId) ?? 0);
         highest.set(sessionId, on.epoch);
         current.set(sessionId, on.epoch);
+        break;
+      }
+      case "pool.lent": {
+        const { sessionId, phase } = event.member;
+        if ("on" in phase) current.set(sessionId, phase.on?.epoch);
         break;
       }
       case "session.lost":

@@ -136,6 +136,10 @@ export const refused = (id: string, attachment: number, error: Partial<Failure> 
     error: { code: "session_id_taken", message: "belongs to another", retryable: false, ...error },
   });
 
+/** What the lender of an exclusive pool tells a borrower. */
+export const lent = (member: SessionState): InboxMessage =>
+  session(member.sessionId, Math.max(1, member.attachments), { kind: "lent", session: member });
+
 /** Starts a child that may use these sessions of its parent. */
 export const startGranted = (name: string, granted: SessionState[], input?: unknown): InboxMessage =>
   start(name, input, { granted });

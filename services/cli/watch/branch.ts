@@ -135,9 +135,18 @@ class Fold {
         this.#pools.set(entry.poolId, item);
         return;
       }
+      case "pool.lent": {
+        const { sessionId, phase } = entry.member;
+        const where = "on" in phase && phase.on ? `${sessionId} on ${phase.on.workerId}` : sessionId;
+        this.#change(entry.of, (item) => {
+          item.note = where;
+          this.#sessions.set(sessionId, item);
+        });
+        return;
+      }
       case "pool.left": {
-        const pool = this.#pools.get(entry.poolId);
-        if (pool) this.#end(pool.id, entry.at, "done", "");
+        const of = entry.of ?? this.#pools.get(entry.poolId)?.id;
+        if (of !== undefined) this.#end(of, entry.at, "done", "");
         return;
       }
       case "session.opened": {
@@ -225,6 +234,10 @@ class Fold {
         return this.#end(item.id, entry.at, "failed", reason(entry.error), item);
       case "session.closed":
         return this.#end(item.id, entry.at, "done", "closed", item);
+      case "session.lent":
+        return set("open", `lent to ${entry.lending.to.instanceId}`);
+      case "session.returned":
+        return set("open", "given back");
       case "session.opened":
       case "session.checkpointed":
         return;

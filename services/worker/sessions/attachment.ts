@@ -17,7 +17,7 @@ import type { Place } from "./capacity.ts";
 import { detach, type Live } from "./detach.ts";
 import type { Ending } from "./ending.ts";
 import { EventDelivery } from "./event-delivery.ts";
-import { poolOf } from "./pool-of.ts";
+import { sharedPoolOf } from "./pool-of.ts";
 import { Saver } from "./saver.ts";
 import { idleTimeoutOf } from "./session-options.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
@@ -107,7 +107,7 @@ export class Attachment {
   receive(work: SessionWork): boolean {
     switch (work.kind) {
       case "call":
-        return this.#phase.kind === "ready" && this.#phase.calls.add(work.task, work.call);
+        return this.#phase.kind === "ready" && this.#phase.calls.add(work.task, work.call, work.lending);
       case "cancel":
         if (this.#phase.kind === "ready") this.#phase.calls.cancel(work);
         return true;
@@ -219,7 +219,7 @@ export class Attachment {
       onRan: () => this.#care.ran(),
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
-    const poolId = poolOf(claim);
+    const poolId = sharedPoolOf(claim);
     const pool = poolId && definition ? pools.join({ poolId, definition, calls }) : undefined;
     this.#phase = { kind: "ready", housed, calls, pool, idle: undefined };
     this.#live(housed);

@@ -5,9 +5,11 @@
  * C1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
  *    run again, however often it is delivered.
  * C4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
+ * C5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
+ *    before, and waits until that is over; what comes of an earlier lending is dropped.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
-import type { Timer } from "../../../shared/runtime/index.ts";
+import { type Timer, within } from "../../../shared/runtime/index.ts";
 import type { HostSession } from "../hosts/index.ts";
 import type { Slot, Slots } from "../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
@@ -50,6 +52,7 @@ export class Calls {
   #asked = 0;
   #holds = 0;
   #ended = false;
+  #lending = 0;
   #delay: Timer | undefined;
 
   constructor(init: CallsInit) {
@@ -78,8 +81,10 @@ export class Calls {
     return this.#runs > 0 || this.#runner.untold > 0;
   }
 
-  /** False where it was seen before (C1), or comes too late. */
-  add(task: ActivityTask, call: boolean): boolean {
+  /** False where it was seen before (C1), or comes too late. `lending`: the one it was sent under, if any (C5). */
+  add(task: ActivityTask, call: boolean, lending = this.#lending): boolean {
+    if (lending < this.#lending) return false;
+    if (lending > this.#lending) this.#handOver(lending);
     return this.#enter(task, call) === "taken";
   }
 
@@ -145,6 +150,24 @@ export class Calls {
   /** Resolves when no user code runs (C2). */
   async over(): Promise<void> {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
+  }
+
+  #handOver(lending: number): void {
+    const before = this.#lending;
+    this.#lending = lending;
+    if (before === 0) return;
+    this.#queue.clear();
+    this.#runner.cancel(() => true);
+    const held = this.hold();
+    void held.then((release) => release());
+    void this.#notForEver(held);
+  }
+
+  /** Code that nobody waits for and that does not stop must not keep the next borrower waiting. */
+  async #notForEver(held: Promise<unknown>): Promise<void> {
+    const { timing, onHung } = this.#init;
+    if ((await within(timing.closeMs, held)) === "late" && !this.#ended)
+      onHung("what the borrower before had running did not stop");
   }
 
   #enter(task: ActivityTask, call: boolean, loan?: Loan): "taken" | "seen" | "ended" {

@@ -83,17 +83,12 @@ const apart = defineOrchestration("apart", {
       await ctx.usePool(model, { id: "mine" }),
       await ctx.usePool(other, { id: "mine" }),
     ];
+    // Nobody lends here: it is joined all the same.
+    ctx.usePool(model, { sharing: "exclusive" });
     return pools.map((pool) => pool.id);
   },
 });
-const alone = defineOrchestration("alone", {
-  async run(ctx) {
-    const session = await ctx.usePool(model, { sharing: "exclusive" });
-    return session.info.state;
-  },
-});
-
-const app = { work, model, other, asks, twice, generations, odd, misused, apart, alone };
+const app = { work, model, other, asks, twice, generations, odd, misused, apart };
 
 const joins = (bench: Bench) => bench.effects.filter((effect) => effect.kind === "join-pool");
 const leaves = (bench: Bench) => bench.effects.filter((effect) => effect.kind === "leave-pool");
@@ -184,10 +179,5 @@ scenario("type, config and name keep pools apart", app, async (bench) => {
   const ids = bench.output as string[];
   expect(new Set(ids).size).toBe(5);
   for (const id of ids) expect(id).toMatch(/^(model|mine)-[0-9a-f]{12}$/);
-});
-
-scenario("exclusive is a session of one's own", app, async (bench) => {
-  await bench.turn(start("alone"));
-  expect(joins(bench)).toEqual([]);
-  expect(bench.last("session.opened")).toMatchObject({ type: "model", options: { onLost: "reclaim" } });
+  expect(ids, "what is lent is not shared").not.toContain(bench.last("pool.joined").poolId);
 });

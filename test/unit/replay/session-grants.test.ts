@@ -68,7 +68,7 @@ scenario(
     );
     const away = await bench.turn(lost("s", held(1)));
     expect(told(away.effects)).toMatchObject([
-      { session: { phase: { kind: "lost", reason: "expired" } }, epoch: 10, children: [kid] },
+      { session: { phase: { kind: "lost", reason: "expired" } }, epoch: 10, to: [kid.childId] },
     ]);
     const back = await bench.turn(activated("s", held(2)));
     expect(told(back.effects)).toMatchObject([
@@ -103,7 +103,7 @@ scenario(
 scenario("closing tells the child, until the child is done", parent(), async (bench) => {
   await started(bench);
   const { effects } = await bench.turn(signal("do", "close"));
-  expect(told(effects)).toMatchObject([{ session: { phase: { kind: "closed" } }, children: [kid] }]);
+  expect(told(effects)).toMatchObject([{ session: { phase: { kind: "closed" } }, to: [kid.childId] }]);
   const end = await bench.turn(childDone(bench.last("child.scheduled").id - 1, "grown"));
   expect(bench.output).toBe("grown");
   expect(told(end.effects)).toEqual([]);

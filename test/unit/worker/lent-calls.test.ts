@@ -4,7 +4,11 @@ import { ActivityTask } from "../../../schemas/index.ts";
 import type { HostSession, Item } from "../../../services/worker/hosts/index.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
 import { Calls } from "../../../services/worker/sessions/calls.ts";
-import { defaultTiming, type SessionDeps } from "../../../services/worker/sessions/session-deps.ts";
+import {
+  defaultTiming,
+  type SessionDeps,
+  type SessionTiming,
+} from "../../../services/worker/sessions/session-deps.ts";
 import { Slots } from "../../../services/worker/slots.ts";
 import { Payloads, type PublishOptions, type PublishOutcome, subjects } from "../../../shared/bus/index.ts";
 import { call, defineSession, type SessionView } from "../../../shared/definitions/index.ts";
@@ -32,8 +36,14 @@ class Rig {
     inputs.map((value) => ({ ok: true, value }));
   publish: () => PublishOutcome = () => ({ kind: "stored", seq: 1, duplicate: false });
   readonly calls: Calls;
+  /** Resolves when the state is no longer trusted. */
+  readonly hung: Promise<string>;
 
-  constructor() {
+  constructor(timing: Partial<SessionTiming> = {}) {
+    let onHung: (detail: string) => void = () => undefined;
+    this.hung = new Promise((resolve) => {
+      onHung = resolve;
+    });
     const bus = {
       publish: async (_subject: string, body: Uint8Array, options?: PublishOptions) => {
         const { result } = JSON.parse(new TextDecoder().decode(body));
@@ -61,10 +71,10 @@ class Rig {
     } as unknown as HostSession;
     const nothing = () => undefined;
     this.calls = new Calls({
-      ...{ deps, timing: defaultTiming, slots: new Slots(10), state, definition: model },
+      ...{ deps, timing: { ...defaultTiming, ...timing }, slots: new Slots(10), state, definition: model },
       session: { id: "s", type: "model", epoch: 7, attachment: 1 } as SessionView,
       ...{ mayTell: () => this.mayTell, fenced: this.fence.signal },
-      ...{ onQuiet: nothing, onBusy: nothing, onRan: nothing, onHung: nothing },
+      ...{ onQuiet: nothing, onBusy: nothing, onRan: nothing, onHung },
     });
   }
 
@@ -204,4 +214,53 @@ it("knows how long the oldest has waited", async () => {
   await rig.pass(250);
   rig.lend(3);
   expect(rig.calls.longestWaitMs()).toBe(250);
+});
+
+describe("a member that is lent (C5)", () => {
+  const call = (instanceId: string, of: number) =>
+    ActivityTask.parse({
+      ...{
+        v: 1,
+        instanceId,
+        execution: 1,
+        of,
+        attempt: 1,
+        name: "ask",
+        input: { json: `${instanceId}/${of}` },
+      },
+      ...{ scheduledAt: 0, timeouts: {}, reportStart: false },
+    });
+
+  it("ends what is left of the lending before, then serves the next", async () => {
+    const ended: string[] = [];
+    rig.code = (inputs, signal) =>
+      String(inputs[0]).startsWith("a/")
+        ? forever(inputs, signal).finally(() => ended.push(String(inputs[0])))
+        : Promise.resolve(inputs.map((value) => ({ ok: true, value })));
+    rig.calls.add(call("a", 1), true, 1);
+    rig.calls.add(call("a", 2), true, 1);
+    await rig.pass();
+    expect(rig.calls.add(call("b", 1), true, 2)).toBe(true);
+    await rig.pass();
+    expect(ended).toEqual(["a/1"]);
+    expect(rig.ran).toEqual([["a/1"], ["b/1"]]);
+    expect(rig.reported).toMatchObject([{ msgId: "act-b-1-1-1-e7-completed" }]);
+  });
+
+  it("drops what comes late of an earlier lending", async () => {
+    rig.calls.add(call("b", 1), true, 2);
+    expect(rig.calls.add(call("a", 9), true, 1)).toBe(false);
+    await rig.pass();
+    expect(rig.ran).toEqual([["b/1"]]);
+  });
+
+  it("is given up when what was left behind does not stop", async () => {
+    rig = new Rig({ closeMs: 20 });
+    rig.code = () => new Promise(() => undefined);
+    rig.calls.add(call("a", 1), true, 1);
+    await rig.pass();
+    rig.calls.add(call("b", 1), true, 2);
+    await rig.hung;
+    expect(rig.ran).toEqual([["a/1"]]);
+  });
 });

@@ -53,6 +53,8 @@ export function describe(event: HistoryEvent): string {
       return inline(event.status);
     case "pool.joined":
       return `${event.poolId} of ${event.pool.type}`;
+    case "pool.lent":
+      return `#${event.of} ${event.member.sessionId}`;
     case "pool.left":
       return event.poolId;
     case "session.opened":
@@ -69,7 +71,10 @@ export function describe(event: HistoryEvent): string {
       return `${event.sessionId}: ${event.error.message}`;
     case "session.lost":
       return `${event.sessionId}${event.on ? ` by ${event.on.workerId}, epoch ${event.on.epoch}` : ""}: ${event.reason}`;
+    case "session.lent":
+      return `${event.sessionId} to ${event.lending.to.instanceId}`;
     case "session.parked":
+    case "session.returned":
     case "session.closed":
       return event.sessionId;
     case "session.checkpointed":

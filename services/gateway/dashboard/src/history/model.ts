@@ -38,7 +38,7 @@ export interface Segment {
 
 export interface Mark {
   at: number;
-  kind: "lost" | "reclaimed" | "checkpoint" | "init failed" | "failed" | "closed";
+  kind: "lost" | "reclaimed" | "checkpoint" | "init failed" | "failed" | "closed" | "lent" | "returned";
   text: string;
   id: number;
 }
@@ -46,6 +46,8 @@ export interface Mark {
 export interface SessionLife {
   sessionId: string;
   type: string;
+  /** The use of a pool it was lent for. */
+  lentFor?: number;
   from: number;
   to: number | undefined;
   segments: Segment[];
@@ -172,8 +174,24 @@ function foldEvent(
     case "patch.marked":
     case "status.set":
     case "pool.joined":
-    case "pool.left":
       return;
+    case "pool.lent": {
+      const { sessionId, type, phase } = event.member;
+      const life = open(model, sessions, sessionId, type, at);
+      life.lentFor = event.of;
+      if ("on" in phase && phase.on) hold(life, "held", at, phase.on);
+      return;
+    }
+    case "pool.left": {
+      const life = [...sessions.values()].find(
+        ({ lentFor }) => lentFor !== undefined && lentFor === event.of,
+      );
+      if (!life) return;
+      closeSegment(life, at);
+      life.to ??= at;
+      life.marks.push({ at, kind: "closed", text: "given back", id: event.id });
+      return;
+    }
     default:
       return foldSession(model, sessions, event, at);
   }
@@ -185,7 +203,9 @@ function foldSession(model: HistoryModel, sessions: Sessions, event: SessionEven
   const life =
     sessions.get(event.sessionId) ??
     open(model, sessions, event.sessionId, event.kind === "session.opened" ? event.type : "session", at);
-  const mark = (kind: Mark["kind"], text: string) => life.marks.push({ at, kind, text, id: event.id });
+  const mark = (kind: Mark["kind"], text: string): void => {
+    life.marks.push({ at, kind, text, id: event.id });
+  };
   switch (event.kind) {
     case "session.opened":
       return;
@@ -235,6 +255,10 @@ function foldSession(model: HistoryModel, sessions: Sessions, event: SessionEven
       life.to = at;
       mark("closed", "closed");
       return;
+    case "session.lent":
+      return mark("lent", `lent to ${event.lending.to.instanceId}`);
+    case "session.returned":
+      return mark("returned", "given back");
   }
 }
 
