@@ -15,6 +15,7 @@ export const expected: Record<string, (n: number) => unknown> = {
   counted: (n) => n,
   twins: (n) => n * 2,
   pooled: (n) => n,
+  borrowed: (n) => n * 3,
 };
 
 /** Activities take virtual time, and fail by the world's dice. */
@@ -57,6 +58,49 @@ export function simulatedApp(world: () => World) {
     },
   });
 
+  // Notices whoever sits down while somebody else is there; a new one after a loss knows nobody.
+  const desk = defineSession("desk", {
+    idleTimeout: "5s",
+    leaseTtl: "3s",
+    creationTimeout: "10m",
+    init: async (): Promise<{ by: string | undefined }> => {
+      await pause(50);
+      return { by: undefined };
+    },
+    calls: {
+      write: call({
+        async run(state, { by, first }: { by: string; first: boolean }) {
+          if (first || state.by === undefined) state.by = by;
+          await pause(60);
+          if (state.by !== by) throw new Error(`${state.by} took the desk of ${by}`);
+          return by;
+        },
+      }),
+    },
+  });
+  const writer = defineOrchestration("writer", {
+    async run(ctx) {
+      await using mine = await ctx.usePool(desk, {
+        ...{ sharing: "exclusive", min: 1, max: 2, linger: "2s" },
+      });
+      let written = 0;
+      for (let i = 0; i < 3; i++) {
+        // Interrupted more often than a call is repeated: a desk has no order of its own, so it is asked again.
+        for (let done = false; !done; ) {
+          done = await mine.write({ by: ctx.instanceId, first: i === 0 }).then(
+            () => true,
+            (error) => {
+              if (error.code !== "session_lost") throw error;
+              return false;
+            },
+          );
+        }
+        written++;
+      }
+      return written;
+    },
+  });
+
   const sequence = defineOrchestration("sequence", {
     async run(ctx, n: number) {
       let total = 0;
@@ -69,6 +113,8 @@ export function simulatedApp(world: () => World) {
     flake,
     slow,
     counter,
+    desk,
+    writer,
     sequence,
     fanOut: defineOrchestration("fan-out", {
       async run(ctx, n: number) {
@@ -141,6 +187,17 @@ export function simulatedApp(world: () => World) {
         const parts = await Promise.all(Array.from({ length: n }, (_, i) => pool.count(i)));
         if (parts.some((part, i) => part !== i + 1)) throw new Error(`mixed up: ${parts.join()}`);
         return value;
+      },
+    }),
+    borrowed: defineOrchestration("borrowed", {
+      async run(ctx, n: number) {
+        const written = await Promise.all(Array.from({ length: n }, () => ctx.child(writer, null)));
+        // The last one sees the pool through, so that its history tells which it was.
+        await using mine = await ctx.usePool(desk, {
+          ...{ sharing: "exclusive", min: 1, max: 2, linger: "2s" },
+        });
+        await mine.write({ by: ctx.instanceId, first: true }).catch(() => undefined);
+        return written.reduce((sum, each) => sum + each, 0);
       },
     }),
     twins: defineOrchestration("twins", {

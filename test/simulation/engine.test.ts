@@ -4,8 +4,17 @@
  * right result, and every history must obey the laws. Failures print the seed.
  */
 import { expect, test } from "vitest";
-import { type Commit, poolInstance } from "../../schemas/index.ts";
+import {
+  Borrower,
+  type Commit,
+  type HistoryEvent,
+  type PoolSignal,
+  poolInstance,
+  poolSignal,
+  useOf,
+} from "../../schemas/index.ts";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
+import { encode } from "../../shared/bus/index.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
@@ -70,7 +79,7 @@ async function live(day: Day): Promise<World> {
     const commits = await world.history(id);
     expect(commits?.length, context).toBeGreaterThan(0);
     checkHistory(commits ?? []);
-    if (name === "pooled") await checkKeeper(world, commits ?? [], context);
+    if (name === "pooled" || name === "borrowed") await checkKeeper(world, commits ?? [], context);
   }
   return world;
 }
@@ -102,6 +111,36 @@ test.each([
   const world = await live({ seed: 1, faulty: false, alwaysReplay, layout });
   expect(world.count("instance.closed")).toBeGreaterThanOrEqual(Object.keys(expected).length);
   expect(world.happenings.filter((happening) => happening.kind === "fault")).toEqual([]);
+});
+
+const lentTo = (event: HistoryEvent): string[] =>
+  event.kind === "session.lent" ? [event.lending.to.instanceId] : [];
+
+test("a member that is lent to nobody comes back", async () => {
+  let world: World;
+  const app = collectApp(simulatedApp(() => world));
+  world = new World({ seed: 7, alwaysReplay: false, app, faults: noFaults });
+  await world.prepare();
+  await world.orchestrator();
+  await world.worker();
+  const first = await world.start("writer", null, "first");
+  expect(await world.run(first.result())).toBe(3);
+  const joined = (await world.history("first"))
+    ?.flatMap(({ events }) => events)
+    .find((event) => event.kind === "pool.joined");
+  const lender = poolInstance(joined?.poolId ?? "");
+  const say = (signal: PoolSignal) =>
+    world.run(world.outside.publish(world.names.signal(lender, poolSignal), encode(signal)));
+  // Joins of a use that is over and of an instance that never was, as if doubled and delayed beyond all memory.
+  for (let n = 0; n < 200; n++) await say({ kind: "leave", user: `other-${n}` });
+  for (const instanceId of ["first", "nobody"]) {
+    const borrower = Borrower.parse({ instanceId, execution: 1, of: joined?.id });
+    await say({ kind: "join", user: useOf(borrower), min: 1, max: 2, borrower });
+  }
+  const second = await world.start("writer", null, "second");
+  expect(await world.run(second.result(), 600_000)).toBe(3);
+  const lent = (await world.history(lender))?.flatMap(({ events }) => events).flatMap(lentTo);
+  expect(lent, "the ghosts had their turn").toEqual(["first", "first", "nobody", "second"]);
 });
 
 const points: FaultPoint[] = [

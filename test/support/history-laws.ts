@@ -30,6 +30,26 @@ function checkExecution(events: readonly HistoryEvent[]): void {
   expect(kinds.slice(end < 0 ? kinds.length : end + 1), "after the terminal event").toEqual([]);
   checkAnswers(events);
   checkEpochs(events);
+  checkLendings(events);
+}
+
+/** A member is lent to one at a time, and the numbers of a pool's lendings only grow. */
+function checkLendings(events: readonly HistoryEvent[]): void {
+  const begin = events.find((event) => event.kind === "instance.started");
+  const lent = new Set(
+    begin?.carried?.sessions.flatMap(({ sessionId, lending }) => (lending ? [sessionId] : [])),
+  );
+  let latest = 0;
+  for (const event of events) {
+    if (event.kind === "session.returned") {
+      expect(lent.delete(event.sessionId), `${event.sessionId} was lent`).toBe(true);
+    } else if (event.kind === "session.lent") {
+      expect(lent.has(event.sessionId), `${event.sessionId} is free`).toBe(false);
+      lent.add(event.sessionId);
+      expect(event.lending.number, "lendings are numbered").toBeGreaterThan(latest);
+      latest = event.lending.number;
+    }
+  }
 }
 
 const answers: Partial<Record<HistoryEvent["kind"], string>> = {

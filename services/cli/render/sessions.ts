@@ -48,6 +48,7 @@ export function shownSession(
       ["attachment", record.attachment],
       ["opened", time(record.openedAt)],
       ["claimed", time(record.claimedAt)],
+      ["lent to", record.lentTo],
       ["init took", span(record.initMs)],
       ["tags", record.requires.tags.join(", ")],
       ["resources", some(record.requires.resources)],
