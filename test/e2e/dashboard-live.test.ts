@@ -78,7 +78,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
     expect(await stack.client.result("diary-1", { timeout: "60s" })).toBe(60);
     await page.getByText("completed").first().waitFor();
     await stack.run("worker");
-  });
+  }, 180_000);
 
   it("shows a lease that renews by itself, and evicts its session", async () => {
     await stack.client.start("diary", { pages: 400 }, { id: "diary-2" });
@@ -95,6 +95,25 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
     await row.getByRole("link", { name: /diary-2/ }).click();
     await page.getByText("evicted").first().waitFor();
     await stack.client.terminate("diary-2");
+  });
+
+  it("drains a session: another worker goes on with it", async () => {
+    await stack.client.start("diary", { pages: 400 }, { id: "diary-3" });
+    await page.goto(`${url}/sessions`);
+    const row = page.locator("tr", { hasText: "diary-3" });
+    await row.locator(".lease").waitFor();
+    const epoch = await row.locator("td").nth(3).textContent();
+    await row.getByRole("button", { name: "Drain…" }).click();
+    await page.getByRole("dialog").getByText("holdfast sessions drain diary-3").waitFor();
+    await page.getByRole("button", { name: "Drain it" }).click();
+    await until("a new epoch", async () => {
+      const now = await row.locator("td").nth(3).textContent();
+      return now !== epoch && now !== "–";
+    });
+    await row.getByText("after 1 other").waitFor();
+    await row.getByRole("link", { name: /diary-3/ }).click();
+    await page.getByText("drained").first().waitFor();
+    await stack.client.terminate("diary-3");
   });
 
   it("retries a dead letter, and the engine takes it", async () => {

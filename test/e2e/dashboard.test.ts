@@ -72,6 +72,29 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     expect(ms).toBeLessThan(10_000);
   });
 
+  it("shows each queue with what waits in it, and the latest failures", async () => {
+    await page.goto(gateway.url);
+    const queues = page.locator("section.card", { hasText: "Queues and storage" });
+    for (const queue of ["INBOX", "ACTIVITIES", "CLAIMS", "SESSIONS"]) {
+      await queues.getByRole("row", { name: new RegExp(`^${queue} [\\d,]+ [\\d,]+ `) }).waitFor();
+    }
+    const failures = page.locator("section.card", { hasText: "Latest failures" });
+    expect(await failures.getByRole("listitem").count()).toBeGreaterThan(0);
+    await failures.getByRole("link", { name: "All failed" }).click();
+    expect(new URL(page.url()).search).toBe("?status=failed");
+  });
+
+  it("leads from a session that is gone to the orchestration it was of", async () => {
+    await put.instance({ instanceId: "past", status: "completed", sessions: ["past-s1"] });
+    await eventually(async () => (await gateway.get("/api/instances/past")).ok, "past");
+    await page.goto(`${gateway.url}/sessions/past-s1`);
+    await see("This session is closed");
+    await page.getByRole("link", { name: "Open past" }).click();
+    expect(new URL(page.url()).pathname).toBe("/orchestrations/past");
+    await page.goto(`${gateway.url}/sessions/never-s1`);
+    await see("This session is not known here");
+  });
+
   it("lists orchestrations live and keeps filters in the address", async () => {
     await page.goto(`${gateway.url}/orchestrations`);
     await page.getByRole("link", { name: "docs-live" }).waitFor();
@@ -348,7 +371,20 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     try {
       const other = await browser.newPage();
       await other.goto(empty.url);
-      await other.getByText("nats pub orchestrations.my-first.start.hello").waitFor();
+      await other.getByText("holdfast dev --app ./app.ts").waitFor();
+      await hands(empty.bus).service({
+        service: "orchestrator",
+        id: "orchestrator-1",
+        orchestrations: {
+          greet: { type: "object", properties: { who: { type: "string" } }, required: ["who"] },
+        },
+      });
+      await eventually(async () => {
+        await other.reload();
+        await other.locator("main h2").first().waitFor();
+        return (await textOf(other)).includes("start.greet");
+      }, "the orchestration somebody serves");
+      await other.getByText(`nats pub orchestrations.my-first.start.greet '{"who":"you"}'`).waitFor();
       await other.close();
     } finally {
       await empty.stop();
@@ -486,6 +522,11 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
       await page.locator("main h1").waitFor();
       await eventually(async () => (await textOf(page)).length > 60, address);
       expect(await inPage<number>("document.documentElement.scrollWidth"), address).toBeLessThanOrEqual(390);
+      // A table that scrolls sideways hides its right half from whoever does not try.
+      const cut = await inPage<string[]>(
+        "[...document.querySelectorAll('main .table-wrap')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)",
+      );
+      expect(cut, address).toEqual([]);
     }
   });
 });

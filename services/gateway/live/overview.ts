@@ -48,7 +48,15 @@ export const Overview = z.strictObject({
     sessions: z.strictObject({ used: z.int(), max: z.int() }),
   }),
   services: z.strictObject({ orchestrators: z.int(), watchers: z.int(), gateways: z.int() }),
-  streams: z.strictObject({ bytes: z.int(), pending: z.int(), dead: z.int(), ownHistories: z.int() }),
+  streams: z.strictObject({
+    /** Of the whole account where it may be asked for, else of the streams we know by name. */
+    bytes: z.int(),
+    pending: z.int(),
+    dead: z.int(),
+    ownHistories: z.int(),
+    /** What work waits in; `inHand` was delivered and is not settled. */
+    queues: z.array(z.strictObject({ name: z.string(), waiting: z.int(), inHand: z.int(), bytes: z.int() })),
+  }),
   troubles: z.array(Trouble),
 });
 export type Overview = z.infer<typeof Overview>;
@@ -105,10 +113,18 @@ export function overview(input: OverviewInput): Overview {
       gateways: service("gateway"),
     },
     streams: {
-      bytes: sum(streams?.streams, (stream) => stream.bytes),
+      bytes: streams?.stored ?? sum(streams?.streams, (stream) => stream.bytes),
       pending: sum(streams?.streams, (stream) => sum(stream.consumers, (consumer) => consumer.pending)),
       dead: sum(streams?.streams, (stream) => (stream.role === "dead" ? stream.messages : 0)),
       ownHistories: streams?.ownHistories ?? 0,
+      queues: (streams?.streams ?? [])
+        .filter((stream) => stream.role === "queue")
+        .map(({ name, bytes, consumers }) => ({
+          name,
+          waiting: sum(consumers, (consumer) => consumer.pending),
+          inHand: sum(consumers, (consumer) => consumer.ackPending),
+          bytes,
+        })),
     },
     troubles: findTroubles({
       now,

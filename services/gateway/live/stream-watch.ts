@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Bus, ConsumerInfo, StreamInfo } from "../../../shared/bus/bus.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import { type TopologyOptions, topology } from "../../../shared/bus/topology.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 
 export const ConsumerView = z.strictObject({
@@ -32,6 +33,8 @@ export const StreamsView = z.strictObject({
   ownHistories: z.int(),
   /** Streams of the account, ours or not. */
   total: z.int(),
+  /** Bytes of all of them, where the gateway may ask. */
+  stored: z.int().optional(),
 });
 export type StreamsView = z.infer<typeof StreamsView>;
 
@@ -73,19 +76,31 @@ export class StreamWatch {
 
   async #ask(): Promise<StreamsView> {
     const specs = topology(this.#names, this.#topology);
-    const [streams, own, total] = await Promise.all([
+    const [streams, own, total, stored] = await Promise.all([
       Promise.all(specs.map((spec) => this.#stream(spec.name, this.#roleOf(spec.name)))),
       this.#bus.streamNames(this.#names.ownHistories),
       this.#bus.streamCount(),
+      this.#stored(),
     ]);
     const view: StreamsView = {
       at: this.#clock.now(),
       streams: streams.filter((stream) => stream !== undefined),
       ownHistories: own.length,
       total,
+      ...(stored === undefined ? {} : { stored }),
     };
     this.#latest = { at: this.#clock.monotonic(), view };
     return view;
+  }
+
+  /** The only way to count histories with a stream of their own without asking for each. Not everybody may. */
+  async #stored(): Promise<number | undefined> {
+    try {
+      return (await this.#bus.account()).bytes;
+    } catch (error) {
+      if (isFault(error, "config")) return undefined;
+      throw error;
+    }
   }
 
   async #stream(name: string, role: StreamView["role"]): Promise<StreamView | undefined> {

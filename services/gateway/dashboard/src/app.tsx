@@ -14,6 +14,7 @@ import { WaitingPage } from "./pages/waiting.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
 import { Empty } from "./parts/basics.tsx";
 import { DialogHost } from "./parts/dialog.tsx";
+import { Icon } from "./parts/icon.tsx";
 import { Toasts } from "./parts/toasts.tsx";
 import { match, path } from "./router.ts";
 import { nextTheme, theme } from "./theme.ts";
@@ -32,13 +33,13 @@ const pages: [string, string, (params: Record<string, string>) => ComponentChild
 ];
 
 const menu = [
-  ["/", "Overview"],
-  ["/orchestrations", "Orchestrations"],
-  ["/sessions", "Sessions"],
-  ["/workers", "Workers"],
-  ["/queues", "Queues"],
-  ["/start", "Start"],
-  ["/import", "Import"],
+  ["/", "Overview", "overview"],
+  ["/orchestrations", "Orchestrations", "orchestrations"],
+  ["/sessions", "Sessions", "sessions"],
+  ["/workers", "Workers", "workers"],
+  ["/queues", "Queues", "queues"],
+  ["/start", "Start", "start"],
+  ["/import", "Import", "import"],
 ] as const;
 
 export function App() {
@@ -94,9 +95,10 @@ function Sidebar() {
         <span>Holdfast</span>
       </a>
       <nav aria-label="Pages">
-        {menu.map(([href, name]) => (
+        {menu.map(([href, name, icon]) => (
           <a key={href} href={href} class="nav" aria-current={href === section ? "page" : undefined}>
-            {name}
+            <Icon name={icon} />
+            <span class="nav-name">{name}</span>
             {href === "/" && troubles > 0 && (
               <span class="nav-count" title={`${troubles} things need attention`}>
                 {troubles}
@@ -108,11 +110,12 @@ function Sidebar() {
       <div class="sidebar-foot">
         <button
           type="button"
-          class="button small"
+          class="button small theme"
           onClick={nextTheme}
           title="Light, dark, or as the system has it"
         >
-          Theme: {theme.value}
+          <Icon name={theme.value} size={15} />
+          <span class="theme-name">Theme: {theme.value}</span>
         </button>
         <p class="who">
           {me.value?.tokensRequired ? `${me.value.name} (${me.value.role})` : "local"}

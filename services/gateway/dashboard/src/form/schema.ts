@@ -62,6 +62,18 @@ export function fieldKind(schema: Schema): FieldKind {
   }
 }
 
+/** Something to try it with: what the form shows first, with a word where text is needed. */
+export function exampleValue(schema: Schema | undefined): unknown {
+  if (!schema) return null;
+  const field = fieldKind(schema);
+  if (schema.default !== undefined) return schema.default;
+  if (field.kind === "text") return "you";
+  if (field.kind !== "object") return firstValue(schema);
+  return Object.fromEntries(
+    field.properties.filter(([, , required]) => required).map(([name, inner]) => [name, exampleValue(inner)]),
+  );
+}
+
 /** What the form shows first: defaults, and the smallest value of each type for what is required. */
 export function firstValue(schema: Schema | undefined): unknown {
   if (!schema) return null;

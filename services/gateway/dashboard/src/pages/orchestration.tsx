@@ -47,6 +47,12 @@ export function OrchestrationPage({ id }: { id: string }) {
     }, 5000);
     return () => clearInterval(timer);
   });
+  const values = summary && (
+    <>
+      <Values summary={summary} />
+      <StreamPanel instanceId={id} live={open} />
+    </>
+  );
   return (
     <>
       <div class="page-head">
@@ -71,12 +77,13 @@ export function OrchestrationPage({ id }: { id: string }) {
             live={open && live}
             selected={selected}
             select={select}
-          />
+          >
+            {values}
+          </HistoryPanels>
         </>
       )}
+      {!history.page && values}
       {history.error !== undefined && summary?.status !== "pending" && <Problem error={history.error} />}
-      {summary && <StreamPanel instanceId={id} live={open} />}
-      {summary && <Values summary={summary} />}
       <Commands id={id} open={open} />
     </>
   );
@@ -89,6 +96,8 @@ export function HistoryPanels(props: {
   live: boolean;
   selected: number | undefined;
   select: (id: number | undefined) => void;
+  /** Between the picture and the table. */
+  children?: ComponentChildren;
 }) {
   const { page, live, selected, select } = props;
   const model = useMemo(() => foldHistory(page.events), [page]);
@@ -96,6 +105,7 @@ export function HistoryPanels(props: {
     <>
       {live && <PendingWork instanceId={props.instanceId} page={page} select={select} />}
       <Timeline model={model} live={live && !model.ended} selected={selected} select={select} />
+      {props.children}
       <HistoryViews instanceId={props.instanceId} page={page} selected={selected} select={select} />
     </>
   );

@@ -7,7 +7,7 @@ import { useLoad } from "../parts/use-load.ts";
 import { query, setQuery } from "../router.ts";
 import { BulkBar } from "./bulk.tsx";
 import { Filters, filterOf, fitsFilter, searchOf } from "./filters.tsx";
-import { FirstSteps } from "./overview.tsx";
+import { FirstSteps } from "./first-steps.tsx";
 
 export interface List {
   rows: InstanceRow[];
@@ -56,7 +56,7 @@ export function OrchestrationsPage() {
       {empty && search === "" && <FirstSteps />}
       {data && !empty && (
         <section class="table-wrap" aria-label="Orchestrations">
-          <table>
+          <table class="cards">
             <thead>
               <tr>
                 {mayAct() && (
@@ -124,30 +124,36 @@ function RowOf(props: {
           />
         </td>
       )}
-      <td>
+      <td class="title">
         <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>
       </td>
-      <td>{row.name ?? <span class="muted">–</span>}</td>
-      <td>
+      <td data-label="Name">{row.name ?? <span class="muted">–</span>}</td>
+      <td data-label="Status">
         <Badge status={row.status} />
       </td>
-      <td>
+      <td data-label="Started">
         <When at={row.startedAt ?? row.updatedAt} />
       </td>
-      <td class="right">
+      <td class="right" data-label="Took">
         <Took from={row.startedAt} to={row.endedAt} />
       </td>
-      <td class="right number">{count(row.events)}</td>
-      <td class="note">
-        {row.error && (
-          <span class="bad" title={row.error.message}>
-            {row.error.code}: {row.error.message}
-          </span>
-        )}
-        {!row.error && row.execution > 1 && <span class="muted">execution {row.execution}</span>}
+      <td class="right number" data-label="Events">
+        {count(row.events)}
       </td>
+      <td class="note">{noteOf(row)}</td>
     </tr>
   );
+}
+
+function noteOf(row: InstanceRow) {
+  if (row.error) {
+    return (
+      <span class="bad" title={row.error.message}>
+        {row.error.code}: {row.error.message}
+      </span>
+    );
+  }
+  return row.execution > 1 ? <span class="muted">execution {row.execution}</span> : null;
 }
 
 function Pager({ list, cursor }: { list: List; cursor: string }) {

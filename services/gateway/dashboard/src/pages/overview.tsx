@@ -1,8 +1,11 @@
-import { me, type Overview } from "../api.ts";
-import { bytes, count, latency, plural } from "../format.ts";
+import type { Overview } from "../api.ts";
+import { bytes, count, latency, plural, timeOfDay } from "../format.ts";
 import { overview } from "../live.ts";
-import { Badge, Card, Command } from "../parts/basics.tsx";
+import { Badge, Card, Meter } from "../parts/basics.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { Columns } from "../parts/sparkline.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import { LatestFailures } from "./latest-failures.tsx";
 
 const statuses = ["running", "pending", "parked", "completed", "failed", "cancelled", "terminated"] as const;
 
@@ -36,6 +39,7 @@ export function OverviewPage() {
         <Capacity view={view} />
         <Storage view={view} />
       </div>
+      {(view.counts.failed ?? 0) > 0 && <LatestFailures failed={view.counts.failed ?? 0} />}
     </>
   );
 }
@@ -44,7 +48,7 @@ function Troubles({ view }: { view: Overview }) {
   if (view.troubles.length === 0) {
     return (
       <p class="allgood" role="status">
-        <span aria-hidden="true">✓</span> Everything is as it should be.
+        <Icon name="good" size={16} /> Everything is as it should be.
       </p>
     );
   }
@@ -64,18 +68,38 @@ function Troubles({ view }: { view: Overview }) {
 function Rates({ view }: { view: Overview }) {
   const { rates } = view;
   return (
-    <Card title="Last minute">
+    <Card title="Throughput, last minute">
       <div class="figures">
-        <Figure name="started" value={count(rates.startedPerMinute)} class="series-started" />
-        <Figure name="completed" value={count(rates.completedPerMinute)} class="series-completed" />
-        <Figure name="failed" value={count(rates.failedPerMinute)} class="series-failed" />
+        <Figure
+          name="started"
+          value={count(rates.startedPerMinute)}
+          per={rates.startedPerMinute}
+          class="series-started"
+        />
+        <Figure
+          name="completed"
+          value={count(rates.completedPerMinute)}
+          per={rates.completedPerMinute}
+          class="series-completed"
+        />
+        <Figure
+          name="failed"
+          value={count(rates.failedPerMinute)}
+          per={rates.failedPerMinute}
+          class="series-failed"
+        />
       </div>
       <Columns
         label={`Completed and failed orchestrations over five minutes; ${plural(rates.completedPerMinute, "completion")} and ${plural(rates.failedPerMinute, "failure")} in the last minute`}
+        titles={rates.series.map(
+          (point) =>
+            `${timeOfDay(point.at).slice(0, 8)}: ${point.started} started, ${point.completed} completed, ${point.failed} failed`,
+        )}
         series={[
           { key: "completed", values: rates.series.map((point) => point.completed) },
           { key: "failed", values: rates.series.map((point) => point.failed) },
         ]}
+        line={{ key: "started", values: rates.series.map((point) => point.started) }}
       />
       <p class="muted axis">
         <span>5 min ago</span>
@@ -144,20 +168,24 @@ function Capacity({ view }: { view: Overview }) {
         <tbody>
           <tr>
             <th scope="row">Session slots</th>
-            <td class="right number">
-              {count(workers.sessions.used)} of {count(workers.sessions.max)}
+            <td class="right">
+              <Meter {...workers.sessions} label="Session slots" />
             </td>
           </tr>
           <tr>
             <th scope="row">Activity slots</th>
-            <td class="right number">
-              {count(workers.activities.used)} of {count(workers.activities.max)}
+            <td class="right">
+              <Meter {...workers.activities} label="Activity slots" />
             </td>
           </tr>
           <tr>
-            <th scope="row">Orchestrators, watchers, gateways</th>
-            <td class="right number">
-              {services.orchestrators}, {services.watchers}, {services.gateways}
+            <th scope="row">Services</th>
+            <td class="right">
+              {[
+                plural(services.orchestrators, "orchestrator"),
+                plural(services.watchers, "watcher"),
+                plural(services.gateways, "gateway"),
+              ].join(", ")}
             </td>
           </tr>
         </tbody>
@@ -167,35 +195,62 @@ function Capacity({ view }: { view: Overview }) {
 }
 
 function Storage({ view }: { view: Overview }) {
+  const { streams, bus } = view;
   return (
-    <Card title="NATS">
+    <Card
+      title="Queues and storage"
+      aside={
+        <span class={bus.connected ? "muted" : "bad"}>
+          {bus.connected ? `nats-server ${bus.version}` : "NATS is away"}
+        </span>
+      }
+    >
       <div class="figures">
-        <Figure name="messages waiting" value={count(view.streams.pending)} href="/queues" />
-        <Figure name="dead letters" value={count(view.streams.dead)} href="/queues" />
-        <Figure name="stored" value={bytes(view.streams.bytes)} href="/queues" />
+        <Figure name="messages waiting" value={count(streams.pending)} href="/queues" />
+        <Figure name="dead letters" value={count(streams.dead)} href="/queues" />
+        <Figure name="stored" value={bytes(streams.bytes)} href="/queues" />
       </div>
       <table class="plain">
+        <thead>
+          <tr>
+            <th scope="col">Queue</th>
+            <th scope="col" class="right">
+              waiting
+            </th>
+            <th scope="col" class="right">
+              in hand
+            </th>
+            <th scope="col" class="right">
+              size
+            </th>
+          </tr>
+        </thead>
         <tbody>
-          <tr>
-            <th scope="row">Server</th>
-            <td class="right">
-              {view.bus.connected ? `nats-server ${view.bus.version}` : <span class="bad">away</span>}
-            </td>
-          </tr>
-          <tr>
-            <th scope="row">Histories with a stream of their own</th>
-            <td class="right number">{count(view.streams.ownHistories)}</td>
-          </tr>
+          {streams.queues.map((queue) => (
+            <tr key={queue.name}>
+              <th scope="row">
+                <code>{queue.name}</code>
+              </th>
+              <td class={`right number ${queue.waiting > 1000 ? "bad" : ""}`}>{count(queue.waiting)}</td>
+              <td class="right number">{count(queue.inHand)}</td>
+              <td class="right number">{bytes(queue.bytes)}</td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </Card>
   );
 }
 
-function Figure(props: { name: string; value: string; href?: string; class?: string }) {
+/** `per`: so many in a minute, said by the second where that is a number one can picture. */
+function Figure(props: { name: string; value: string; href?: string; class?: string; per?: number }) {
+  const perSecond = (props.per ?? 0) / 60;
   const inside = (
     <>
-      <span class="figure-value">{props.value}</span>
+      <span class="figure-value">
+        {props.value}
+        {perSecond >= 1 && <span class="figure-per"> {perSecond.toFixed(perSecond < 10 ? 1 : 0)}/s</span>}
+      </span>
       <span class="figure-name">
         {props.class && <span class={`dot ${props.class}`} aria-hidden="true" />}
         {props.name}
@@ -208,24 +263,5 @@ function Figure(props: { name: string; value: string; href?: string; class?: str
     </a>
   ) : (
     <div class="figure">{inside}</div>
-  );
-}
-
-export function FirstSteps() {
-  const prefix = me.value?.prefix ? `${me.value.prefix}.` : "";
-  return (
-    <Card title="Start the first orchestration">
-      <p>
-        Nothing has run here yet. An orchestration starts when somebody publishes its input on a NATS subject:
-        from any language, from the command line, or from the <a href="/start">form</a>. The part after{" "}
-        <code>orchestrations.</code> is the id you choose.
-      </p>
-      <Command label="NATS" text={`nats pub ${prefix}orchestrations.my-first.start.hello '{"name":"you"}'`} />
-      <Command label="CLI" text={`holdfast start hello --id my-first --input '{"name":"you"}' --wait`} />
-      <Command
-        label="HTTP"
-        text={`curl -X POST ${location.origin}/api/orchestrations/hello -H 'content-type: application/json' -d '{"id":"my-first","input":{"name":"you"}}'`}
-      />
-    </Card>
   );
 }

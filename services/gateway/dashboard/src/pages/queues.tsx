@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { type DeadLetterView, get, mayAct, post, type StreamsView } from "../api.ts";
-import { bytes, count, plural } from "../format.ts";
+import { type DeadLetterView, get, mayAct, post } from "../api.ts";
+import { bytes, count } from "../format.ts";
 import { useLive } from "../live.ts";
 import { Card, Empty, Problem, Scrolled, When } from "../parts/basics.tsx";
 import { ask } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useLoad } from "../parts/use-load.ts";
+import { Streams } from "./streams.tsx";
 
 interface Letters {
   letters: DeadLetterView[];
@@ -19,7 +20,7 @@ export function QueuesPage() {
     <>
       <h1>Queues and dead letters</h1>
       <DeadLetters />
-      <Queues />
+      <Streams />
     </>
   );
 }
@@ -120,129 +121,4 @@ function discard(letter: DeadLetterView, onGone: () => void): void {
     done: "Discarded",
     act: () => post(`/api/dead/${letter.seq}/discard`).then(onGone),
   });
-}
-
-function Queues() {
-  const { data, error, reload } = useLoad((signal) => get<StreamsView>("/api/queues", signal), []);
-  useEffect(() => {
-    const timer = setInterval(reload, 2500);
-    return () => clearInterval(timer);
-  }, [reload]);
-  const queues = (data?.streams ?? []).filter((stream) => stream.role === "queue");
-  const others = (data?.streams ?? []).filter(
-    (stream) => stream.role !== "queue" && stream.role !== "history",
-  );
-  const histories = (data?.streams ?? []).filter((stream) => stream.role === "history");
-  return (
-    <>
-      {error !== undefined && <Problem error={error} />}
-      {queues.map((stream) => (
-        <Card
-          key={stream.name}
-          title={stream.name}
-          aside={
-            <span class="muted">
-              {plural(stream.messages, "message")}, {bytes(stream.bytes)}
-            </span>
-          }
-        >
-          {stream.consumers.length === 0 ? (
-            <p class="muted">
-              {stream.messages > 0 ? "Nobody reads it: what is in it waits." : "Nobody reads it yet."}
-            </p>
-          ) : (
-            <div class="table-wrap">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Consumer</th>
-                    <th scope="col">Reads</th>
-                    <th scope="col" class="right">
-                      Waiting
-                    </th>
-                    <th scope="col" class="right">
-                      In hand
-                    </th>
-                    <th scope="col" class="right">
-                      Redelivered
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {[...stream.consumers]
-                    .sort((a, b) => b.pending + b.ackPending - a.pending - a.ackPending)
-                    .slice(0, 40)
-                    .map((consumer) => (
-                      <tr key={consumer.name}>
-                        <td>
-                          <code>{consumer.name}</code>
-                        </td>
-                        <td>
-                          <code class="muted">{consumer.filter}</code>
-                        </td>
-                        <td class={`right number ${consumer.pending > 1000 ? "bad" : ""}`}>
-                          {count(consumer.pending)}
-                        </td>
-                        <td class="right number">{count(consumer.ackPending)}</td>
-                        <td class="right number">{count(consumer.redelivered)}</td>
-                      </tr>
-                    ))}
-                </tbody>
-              </table>
-            </div>
-          )}
-        </Card>
-      ))}
-      {data && (
-        <Card title="Storage">
-          <div class="table-wrap">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Stream</th>
-                  <th scope="col" class="right">
-                    Messages
-                  </th>
-                  <th scope="col" class="right">
-                    Size
-                  </th>
-                  <th scope="col" class="right">
-                    Replicas
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {others.map((stream) => (
-                  <tr key={stream.name}>
-                    <td>
-                      <code>{stream.name}</code>
-                    </td>
-                    <td class="right number">{count(stream.messages)}</td>
-                    <td class="right number">{bytes(stream.bytes)}</td>
-                    <td class="right number">{stream.replicas}</td>
-                  </tr>
-                ))}
-                <tr>
-                  <td>{histories.length} shared history streams</td>
-                  <td class="right number">
-                    {count(histories.reduce((sum, stream) => sum + stream.messages, 0))}
-                  </td>
-                  <td class="right number">
-                    {bytes(histories.reduce((sum, stream) => sum + stream.bytes, 0))}
-                  </td>
-                  <td class="right number">{histories[0]?.replicas ?? "–"}</td>
-                </tr>
-                <tr>
-                  <td>histories with a stream of their own</td>
-                  <td class="right number">{count(data.ownHistories)}</td>
-                  <td />
-                  <td />
-                </tr>
-              </tbody>
-            </table>
-          </div>
-        </Card>
-      )}
-    </>
-  );
 }

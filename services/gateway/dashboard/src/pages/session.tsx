@@ -1,11 +1,11 @@
-import { get, mayAct, type SessionRow } from "../api.ts";
-import { absolute, count, duration } from "../format.ts";
+import { ApiError, get, type InstanceRow, mayAct, type SessionRow } from "../api.ts";
+import { count, duration } from "../format.ts";
 import { useLive } from "../live.ts";
-import { Badge, Card, Command, Facts, Id, Problem, Took, When } from "../parts/basics.tsx";
+import { Badge, Card, Command, Empty, Facts, Id, Problem, Took, When } from "../parts/basics.tsx";
 import { Json } from "../parts/json.tsx";
 import { LeaseBar } from "../parts/lease-bar.tsx";
 import { useLoad } from "../parts/use-load.ts";
-import { drain, evict, isHeld } from "./sessions.tsx";
+import { drain, evict, isHeld } from "./session-table.tsx";
 
 export function SessionPage({ id }: { id: string }) {
   const session = useLoad((signal) => get<SessionRow>(`/api/sessions/${id}`, signal), [id]);
@@ -46,7 +46,11 @@ export function SessionPage({ id }: { id: string }) {
           </div>
         )}
       </div>
-      {session.error !== undefined && <Problem error={session.error} />}
+      {session.error instanceof ApiError && session.error.status === 404 ? (
+        <Gone id={id} />
+      ) : (
+        session.error !== undefined && <Problem error={session.error} />
+      )}
       {row && (
         <>
           <Card title="Why it is where it is">
@@ -88,6 +92,30 @@ export function SessionPage({ id }: { id: string }) {
   );
 }
 
+/** Its record went with the end of its instance; who held it when is in that history, for as long as that is kept. */
+function Gone({ id }: { id: string }) {
+  const users = useLoad(
+    (signal) => get<{ rows: InstanceRow[] }>(`/api/instances?session=${id}&limit=1`, signal),
+    [id],
+  );
+  const instanceId = users.data?.rows[0]?.instanceId;
+  if (!users.data) return null;
+  return (
+    <Empty title={instanceId === undefined ? "This session is not known here" : "This session is closed"}>
+      <p class="muted">
+        What is kept of it, who held it and what became of every call, is in the history of its orchestration.
+      </p>
+      {instanceId !== undefined && (
+        <p>
+          <a class="button" href={`/orchestrations/${instanceId}`}>
+            Open {instanceId}
+          </a>
+        </p>
+      )}
+    </Empty>
+  );
+}
+
 function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
   const requirements = [
     ...row.requires.tags,
@@ -108,7 +136,14 @@ function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
     ["Needs", requirements.length === 0 ? "nothing special" : requirements.join(", ")],
     ["Opened", <When at={row.openedAt} />],
     ...(row.lost
-      ? ([["Last lost", `${absolute(row.lost.at)} (${row.lost.reason})`]] as [string, string][])
+      ? ([
+          [
+            "Last lost",
+            <>
+              <When at={row.lost.at} /> <span class="muted">({row.lost.reason})</span>
+            </>,
+          ],
+        ] as [string, preact.ComponentChildren][])
       : []),
   ];
 }
@@ -118,7 +153,7 @@ function Owners({ row }: { row: SessionRow }) {
   return (
     <Card title="Who held it">
       <div class="table-wrap">
-        <table>
+        <table class="cards">
           <thead>
             <tr>
               <th scope="col">Worker</th>
@@ -133,19 +168,24 @@ function Owners({ row }: { row: SessionRow }) {
             </tr>
           </thead>
           <tbody>
-            {[...row.owners].reverse().map((owner) => (
+            {[...row.owners].reverse().map((owner, index) => (
               <tr key={owner.epoch}>
-                <td>
+                <td class="title">
+                  <span class={`dot owner-${(row.owners.length - 1 - index) % 8}`} aria-hidden="true" />{" "}
                   <Id>{owner.workerId}</Id>
                 </td>
-                <td class="right number">{owner.epoch}</td>
-                <td>
+                <td class="right number" data-label="Epoch">
+                  {owner.epoch}
+                </td>
+                <td data-label="From">
                   <When at={owner.from} />
                 </td>
-                <td class="right">
+                <td class="right" data-label="For">
                   <Took from={owner.from} to={owner.to} />
                 </td>
-                <td>{owner.to === undefined ? <span class="muted">holds it</span> : (owner.end ?? "–")}</td>
+                <td data-label="Ended by">
+                  {owner.to === undefined ? <span class="muted">holds it</span> : (owner.end ?? "–")}
+                </td>
               </tr>
             ))}
           </tbody>

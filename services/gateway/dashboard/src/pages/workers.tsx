@@ -85,15 +85,23 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
       <Facts
         facts={[
           ["Host", `${row.host} (pid ${row.pid})`],
-          ["Device", row.device ?? "–"],
+          ["Device", deviceOf(row)],
           ["Memory", bytes(row.rssBytes)],
           ["Event loop late by", `${row.eventLoopDelayMs.toFixed(1)} ms`],
           ["Build", row.buildId],
           ["Started", <When at={row.startedAt} />],
           ["Heard", <When at={row.seenAt} />],
-          ["Serves", row.sessionTypes.join(", ") || "no session type"],
         ]}
       />
+      <p class="serves">
+        <span class="muted">Sessions of type</span>
+        {row.sessionTypes.length === 0 && <span class="muted">none</span>}
+        {row.sessionTypes.map((type) => (
+          <span key={type} class="tag">
+            {type}
+          </span>
+        ))}
+      </p>
       {row.models.length > 0 && (
         <ul class="models" aria-label="Models loaded">
           {row.models.map((model) => (
@@ -119,6 +127,10 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
     </Card>
   );
 }
+
+/** What it says of itself, else what its models say they run on. */
+const deviceOf = (row: WorkerRow): string =>
+  row.device ?? ([...new Set(row.models.map((model) => model.device))].join(", ") || "–");
 
 function MeterOf({ name, used, max }: { name: string; used: number; max: number }) {
   return (

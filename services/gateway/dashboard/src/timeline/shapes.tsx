@@ -82,6 +82,12 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
         if (right < 0 || x > view.width) return null;
         const width = Math.max(right - x, 1.5);
         const owner = segment.workerId === undefined ? "" : `owner-${owners.get(segment.workerId) ?? 0}`;
+        // A flag at its beginning stands before the name, not on it.
+        const flagged = row.marks.some(({ kind, at }) => {
+          const beside = xOf(at, view) - x;
+          return kind === "reclaimed" && beside > -9 && beside < 12;
+        });
+        const indent = flagged ? 12 : 0;
         const parity = (segment.epoch ?? 0) % 2 === 0 ? "epoch-even" : "epoch-odd";
         return (
           <g
@@ -93,8 +99,11 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
             <title>{segmentTitle(segment, view.now)}</title>
             <rect x={x} y={3} width={width} height={rowHeight - 6} rx={width > 6 ? 3 : 0} />
             {width > 40 && (
-              <text x={x + 6} y={rowHeight / 2 + 4}>
-                {clipped(segmentLabel(segment), (width - (segment.to === undefined ? 10 : 24)) / 6.6)}
+              <text x={x + indent + 6} y={rowHeight / 2 + 4}>
+                {clipped(
+                  segmentLabel(segment),
+                  (width - indent - (segment.to === undefined ? 10 : 24)) / 6.6,
+                )}
               </text>
             )}
           </g>

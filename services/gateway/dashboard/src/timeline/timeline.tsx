@@ -96,12 +96,16 @@ function Axis(props: { from: number; to: number; start: number; width: number; h
     <>
       {ticks(from, to, Math.max(2, Math.floor(width / 110))).map((at) => {
         const x = ((at - from) / Math.max(to - from, 1)) * width;
+        // A label that would be cut off at the edge is left out; its line stays.
+        const fits = x < width - 44;
         return (
           <g key={at} class="tick">
             <line x1={x} x2={x} y1={axisHeight - 4} y2={height} />
-            <text x={x + 3} y={14}>
-              +{duration(at - start)}
-            </text>
+            {fits && (
+              <text x={x + 3} y={14}>
+                +{duration(at - start)}
+              </text>
+            )}
           </g>
         );
       })}

@@ -1,0 +1,183 @@
+/** What waits in which queue, and how big everything is. */
+import { useEffect } from "preact/hooks";
+import { get, type StreamsView } from "../api.ts";
+import { bytes, count, plural } from "../format.ts";
+import { Card, Problem } from "../parts/basics.tsx";
+import { useLoad } from "../parts/use-load.ts";
+
+type Stream = StreamsView["streams"][number];
+type Consumer = Stream["consumers"][number];
+
+/** What a stream is for, in words. */
+const purposes: Readonly<Record<string, string>> = {
+  INBOX: "What instances have yet to hear: starts, signals, results. One reader a partition.",
+  ACTIVITIES: "Tasks for any worker that has the activity. One reader an activity.",
+  CLAIMS: "Sessions that look for a worker. One reader a type.",
+  SESSIONS: "Calls for the worker that holds the session. One reader a worker.",
+};
+
+export function Streams() {
+  const { data, error, reload } = useLoad((signal) => get<StreamsView>("/api/queues", signal), []);
+  useEffect(() => {
+    const timer = setInterval(reload, 2500);
+    return () => clearInterval(timer);
+  }, [reload]);
+  const queues = (data?.streams ?? []).filter((stream) => stream.role === "queue");
+  return (
+    <>
+      {error !== undefined && <Problem error={error} />}
+      {queues.map((stream) => (
+        <Queue key={stream.name} stream={stream} />
+      ))}
+      {data && <Storage view={data} />}
+    </>
+  );
+}
+
+function Queue({ stream }: { stream: Stream }) {
+  const purpose = Object.entries(purposes).find(([name]) => stream.name.endsWith(name))?.[1];
+  const inOrder = [...stream.consumers].sort(
+    (a, b) =>
+      b.pending + b.ackPending - a.pending - a.ackPending ||
+      a.name.localeCompare(b.name, "en", { numeric: true }),
+  );
+  const busy = inOrder.filter(isBusy).slice(0, 40);
+  const idle = inOrder.filter((consumer) => !isBusy(consumer));
+  return (
+    <Card
+      title={stream.name}
+      aside={
+        <span class="muted">
+          {plural(stream.messages, "message")}, {bytes(stream.bytes)}
+        </span>
+      }
+    >
+      {purpose && <p class="muted">{purpose}</p>}
+      {stream.consumers.length === 0 && (
+        <p class="muted">
+          {stream.messages > 0 ? "Nobody reads it: what is in it waits." : "Nobody reads it yet."}
+        </p>
+      )}
+      {busy.length > 0 && <Consumers of={stream.name} list={busy} />}
+      {idle.length > 0 && (
+        <details>
+          <summary>{plural(idle.length, "reader")} with nothing to do</summary>
+          <Consumers of={stream.name} list={idle.slice(0, 100)} />
+        </details>
+      )}
+    </Card>
+  );
+}
+
+const isBusy = ({ pending, ackPending, redelivered }: Consumer): boolean =>
+  pending + ackPending + redelivered > 0;
+
+function Consumers({ of, list }: { of: string; list: readonly Consumer[] }) {
+  return (
+    <section class="table-wrap" aria-label={`Readers of ${of}`}>
+      <table class="cards">
+        <thead>
+          <tr>
+            <th scope="col">Reader</th>
+            <th scope="col">Reads</th>
+            <th scope="col" class="right">
+              Waiting
+            </th>
+            <th scope="col" class="right">
+              In hand
+            </th>
+            <th scope="col" class="right">
+              Redelivered
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((consumer) => (
+            <tr key={consumer.name}>
+              <td class="title">
+                <code>{consumer.name}</code>
+              </td>
+              <td data-label="Reads">
+                <code class="muted">{consumer.filter}</code>
+              </td>
+              <td class={`right number ${consumer.pending > 1000 ? "bad" : ""}`} data-label="Waiting">
+                {count(consumer.pending)}
+              </td>
+              <td class="right number" data-label="In hand">
+                {count(consumer.ackPending)}
+              </td>
+              <td class="right number" data-label="Redelivered">
+                {count(consumer.redelivered)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Storage({ view }: { view: StreamsView }) {
+  const others = view.streams.filter(({ role }) => role !== "queue" && role !== "history");
+  const histories = view.streams.filter(({ role }) => role === "history");
+  const sum = (of: (stream: Stream) => number) => histories.reduce((total, stream) => total + of(stream), 0);
+  return (
+    <Card
+      title="Storage"
+      aside={view.stored !== undefined && <span class="muted">{bytes(view.stored)} in the account</span>}
+    >
+      <section class="table-wrap" aria-label="Sizes of streams">
+        <table class="cards">
+          <thead>
+            <tr>
+              <th scope="col">Stream</th>
+              <th scope="col" class="right">
+                Messages
+              </th>
+              <th scope="col" class="right">
+                Size
+              </th>
+              <th scope="col" class="right">
+                Copies
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <tr>
+              <td class="title">{histories.length} shared history streams</td>
+              <td class="right number" data-label="Messages">
+                {count(sum((stream) => stream.messages))}
+              </td>
+              <td class="right number" data-label="Size">
+                {bytes(sum((stream) => stream.bytes))}
+              </td>
+              <td class="right number" data-label="Copies">
+                {histories[0]?.replicas ?? "–"}
+              </td>
+            </tr>
+            {others.map((stream) => (
+              <tr key={stream.name}>
+                <td class="title">
+                  <code>{stream.name}</code>
+                </td>
+                <td class="right number" data-label="Messages">
+                  {count(stream.messages)}
+                </td>
+                <td class="right number" data-label="Size">
+                  {bytes(stream.bytes)}
+                </td>
+                <td class="right number" data-label="Copies">
+                  {stream.replicas}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <p class="muted">
+        Beside these, {plural(view.ownHistories, "instance")} {view.ownHistories === 1 ? "has" : "have"} a
+        history stream of {view.ownHistories === 1 ? "its" : "their"} own.
+      </p>
+    </Card>
+  );
+}
