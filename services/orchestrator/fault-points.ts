@@ -1,7 +1,6 @@
-/**
- * Named places where a crash must do no harm. They do nothing unless a test switches one on: then the process, or the
- * simulated one, dies exactly there.
- */
+/** Places of a turn where a crash must do no harm. */
+import type { FaultPoints as Points } from "../fault-points.ts";
+
 export type FaultPoint =
   | "turn.before_append"
   | "turn.after_append"
@@ -9,24 +8,6 @@ export type FaultPoint =
   | "effects.half_published"
   | "continue.between_executions";
 
-export interface FaultPoints {
-  reach(point: FaultPoint): void;
-}
+export type FaultPoints = Points<FaultPoint>;
 
 export const noFaults: FaultPoints = { reach: () => undefined };
-
-/**
- * `HOLDFAST_ORCHESTRATOR_FAULT=turn.after_append:3` kills this process the third time it gets there;
- * `turn.before_append:3:stop` freezes it there, until somebody wakes it.
- */
-export function faultsFrom(setting: string | undefined): FaultPoints {
-  if (!setting) return noFaults;
-  const [point, count = "1", how] = setting.split(":");
-  const signal = how === "stop" ? "SIGSTOP" : "SIGKILL";
-  let left = Number(count);
-  return {
-    reach(reached) {
-      if (reached === point && --left === 0) process.kill(process.pid, signal);
-    },
-  };
-}

@@ -34,7 +34,7 @@ export interface OrchestratorOptions {
   cacheSize: number;
   alwaysReplay?: boolean;
   inlineBytes?: number;
-  faultPoints?: FaultPoints;
+  faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
 }

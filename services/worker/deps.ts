@@ -4,6 +4,7 @@ import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
+import type { WorkerFaultPoints } from "./fault-points.ts";
 import type { WorkerIdentity } from "./identity.ts";
 
 /** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
@@ -20,6 +21,8 @@ export interface WorkerDeps {
   readonly config: WorkerConfig;
   /** User values to the wire and back; big ones by way of the blob store. */
   readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "unwrap">;
+  /** Switched on by tests only. */
+  readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;
   /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
   readonly loadChanged: () => void;

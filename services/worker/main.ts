@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { Payloads } from "../../shared/bus/index.ts";
 import { loadApp } from "../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../config.ts";
+import { faultsFrom } from "../fault-points.ts";
 import { runService } from "../run-service.ts";
 import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./config.ts";
 import { createIdentity } from "./identity.ts";
@@ -24,7 +25,16 @@ export async function runWorker(env: Environment): Promise<void> {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
       return new Worker(
-        { bus, names, runtime, app, identity, config, payloads },
+        {
+          bus,
+          names,
+          runtime,
+          app,
+          identity,
+          config,
+          payloads,
+          faultPoints: faultsFrom(settings.WORKER_FAULT),
+        },
         {
           sessions: (deps) => sessionSide(deps, connection, engine.appPath),
           // As if the process had been told: it stops what is left and goes.

@@ -123,6 +123,7 @@ export const workerSettings = {
   WORKER_REGISTER_TTL: duration(2 * second, 10 * minute, { wholeSeconds: true })
     .default(15 * second)
     .describe("How long it is remembered without saying so."),
+  WORKER_FAULT: z.string().optional().describe("For fault tests: `point:count` kills the process there."),
 };
 
 export type WorkerSettings = z.infer<z.ZodObject<typeof workerSettings>>;

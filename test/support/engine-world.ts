@@ -10,6 +10,7 @@ import { Orchestrator } from "../../services/orchestrator/orchestrator.ts";
 import { defaultWatcherConfig } from "../../services/watcher/config.ts";
 import { Watcher } from "../../services/watcher/watcher.ts";
 import { workerConfig } from "../../services/worker/config.ts";
+import type { WorkerFaultPoint } from "../../services/worker/fault-points.ts";
 import { createIdentity } from "../../services/worker/identity.ts";
 import { SessionService } from "../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../services/worker/settings.ts";
@@ -113,8 +114,14 @@ export class World {
     return { id, bus, kill: () => bus.kill() };
   }
 
-  async worker(): Promise<Member> {
+  /** As with an orchestrator; `onDeath` hears of it. */
+  async worker(dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void }): Promise<Member> {
     const bus = this.broker.connect();
+    let left = dieAt?.count ?? 0;
+    const die = () => {
+      bus.kill();
+      dieAt?.onDeath();
+    };
     const { names, runtime } = this;
     const env = { WORKER_ACK_WAIT: "2s", WORKER_MAX_DELIVERIES: "50" };
     const config = workerConfig(z.object(workerSettings).parse(env));
@@ -127,6 +134,7 @@ export class World {
       identity,
       config,
       payloads: new Payloads(bus.blobs),
+      faultPoints: { reach: (point: WorkerFaultPoint) => point === dieAt?.point && --left === 0 && die() },
     };
     const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
     const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });

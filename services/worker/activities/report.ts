@@ -34,10 +34,15 @@ export async function publishReport(
   // With the epoch: the same attempt may be made again under the next one, and that report is another.
   const right = epoch === undefined ? "" : `-e${epoch}`;
   const msgId = `act-${instanceId}-${execution}-${of}-${attempt}${right}-${result.kind}`;
+  const what = epoch === undefined ? "activity" : "call";
+  deps.faultPoints?.reach(`${what}.before_report`);
   for (let tried = 1; ; tried++) {
     try {
       const outcome = await bus.publish(subject, body, { msgId });
-      if (outcome.kind === "stored") return "stored";
+      if (outcome.kind === "stored") {
+        deps.faultPoints?.reach(`${what}.after_report`);
+        return "stored";
+      }
     } catch (error) {
       const code = isFault(error) ? error.code : "report_failed";
       const message = error instanceof Error ? error.message : String(error);

@@ -27,7 +27,10 @@ import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
 import { type StreamSink, TaskStream } from "./task-stream.ts";
 
-export type TaskDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "payloads" | "identity">;
+export type TaskDeps = Pick<
+  WorkerDeps,
+  "bus" | "names" | "runtime" | "payloads" | "identity" | "faultPoints"
+>;
 
 export interface TaskRun {
   input?: Schema | undefined;

@@ -233,7 +233,11 @@ export class Attachment {
       ...{ sessionId, type, epoch: this.epoch, initMs, warm, restored, openedMs },
       ...{ instanceId: claim.instanceId, traceparent: claim.traceparent },
     });
-    void reporter.session(claim, { kind: "activated", on: this.#on, initMs, warm, restored }, this.#mayTell);
+    deps.faultPoints?.reach("init.before_told");
+    const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
+    void reporter
+      .session(claim, activated, this.#mayTell)
+      .then((told) => told && deps.faultPoints?.reach("init.after_told"));
   }
 
   #cared(): CaredFor {

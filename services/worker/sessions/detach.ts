@@ -82,9 +82,12 @@ async function endState(
 /** True where this act removed the lease: then it is on us to tell (A3). */
 async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
   if (ending.kind === "fenced") return false;
-  const { leases, runtime } = around.deps;
+  const { leases, runtime, faultPoints } = around.deps;
+  faultPoints?.reach("close.before_release");
   try {
-    return (await leases.release(lease)) === "released";
+    const released = (await leases.release(lease)) === "released";
+    faultPoints?.reach("close.after_release");
+    return released;
   } catch (error) {
     // It runs out by itself, and the watcher tells.
     const { code, message } = toFailure(error);

@@ -57,11 +57,13 @@ export class Taker {
       const definition = deps.app.sessions.get(type);
       const session = { instanceId, sessionId, attachment };
       const value = { v: 1 as const, holder: deps.identity.workerId, session };
+      deps.faultPoints?.reach("claim.before_lease");
       const outcome = await deps.leases.claim(key, value, leaseTtlOf(claim, definition, deps.config));
       if (outcome.kind === "taken") {
         capacity.free();
         return "raced";
       }
+      deps.faultPoints?.reach("claim.after_lease");
       const init = { claim, lease: outcome.lease, definition, capacity, ...this.#callbacks };
       this.#onAttached(new Attachment(this.#around, init));
       return "taken";

@@ -1,0 +1,25 @@
+/**
+ * Named places where a crash must do no harm. They do nothing unless a test switches one on: then the process, or the
+ * simulated one, dies exactly there.
+ */
+export interface FaultPoints<Point extends string> {
+  reach(point: Point): void;
+}
+
+/**
+ * `turn.after_append:3` kills this process the third time it gets there; `turn.before_append:3:stop` freezes it there,
+ * until somebody wakes it.
+ */
+export function faultsFrom<Point extends string>(
+  setting: string | undefined,
+): FaultPoints<Point> | undefined {
+  if (!setting) return undefined;
+  const [point, count = "1", how] = setting.split(":");
+  const signal = how === "stop" ? "SIGSTOP" : "SIGKILL";
+  let left = Number(count);
+  return {
+    reach(reached) {
+      if (reached === point && --left === 0) process.kill(process.pid, signal);
+    },
+  };
+}
