@@ -28,8 +28,8 @@ export class Partition {
   readonly #desk: Desk;
   readonly #ended = new AbortController();
   #consumption: Consumption | undefined;
-  #feeding: Promise<void> = Promise.resolve();
-  #refreshing: Promise<void> = Promise.resolve();
+  /** Openings follow one another: of two at once, one would feed on unnoticed after the partition was given up. */
+  #opening: Promise<void> = Promise.resolve();
 
   constructor(deps: OrchestratorDeps, options: PartitionOptions) {
     this.number = options.partition;
@@ -44,9 +44,8 @@ export class Partition {
   }
 
   /** Resolves when the first messages may arrive. */
-  async start(): Promise<void> {
-    await this.#open();
-    this.#feeding = this.#keepFeeding().catch((error: unknown) => this.#options.onBroken(this, error));
+  start(): Promise<void> {
+    return this.refresh();
   }
 
   /**
@@ -69,10 +68,12 @@ export class Partition {
           // Made anew whenever it is taken over, and what is unacknowledged is in the stream: nothing is worth a file.
           volatile: true,
         });
-        this.#consumption = await bus.consume(stream, name, {
+        const consumption = await bus.consume(stream, name, {
           maxMessages: this.#options.maxMessages,
           onMessage: this.#inOrder(),
         });
+        this.#consumption = consumption;
+        void consumption.ended.then((why) => why === "gone" && this.#again(consumption));
         return;
       } catch (error) {
         if (!isFault(error, "transient") || attempt >= 100 || this.#ended.signal.aborted) throw error;
@@ -90,7 +91,7 @@ export class Partition {
         this.#receive(delivery);
       } else if (next > 0) {
         next = -1;
-        this.refresh().catch((error: unknown) => this.#options.onBroken(this, error));
+        this.#again();
       }
     };
   }
@@ -100,35 +101,30 @@ export class Partition {
     if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
   }
 
-  async #keepFeeding(): Promise<void> {
+  #again(instead?: Consumption): void {
+    this.refresh(instead).catch((error: unknown) => this.#options.onBroken(this, error));
+  }
+
+  /** Everything unacknowledged comes again, at once and in order; `instead` of this one, if it is still the latest. */
+  refresh(instead?: Consumption): Promise<void> {
+    this.#opening = this.#opening.then(() => this.#refresh(instead));
+    return this.#opening;
+  }
+
+  async #refresh(instead: Consumption | undefined): Promise<void> {
     const { signal } = this.#ended;
-    while (!signal.aborted) {
-      const why = await this.#consumption?.ended;
-      if (signal.aborted || why !== "gone" || !this.#options.leases.isHeld(this.lease)) return;
-      await this.#open();
-    }
-  }
-
-  /** Everything unacknowledged comes again, at once and in order. */
-  refresh(): Promise<void> {
-    this.#refreshing = this.#refreshing.then(() => this.#refresh());
-    return this.#refreshing;
-  }
-
-  async #refresh(): Promise<void> {
-    if (this.#ended.signal.aborted) return;
+    if (signal.aborted || (instead && instead !== this.#consumption)) return;
     await this.#consumption?.stop();
-    if (this.#ended.signal.aborted) return;
+    // Whoever holds it now has made the consumer anew: it is not ours to delete.
+    if (signal.aborted || !this.#options.leases.isHeld(this.lease)) return;
     await this.#open();
-    this.#feeding = this.#keepFeeding().catch((error: unknown) => this.#options.onBroken(this, error));
   }
 
   stop = once(async () => {
     this.#ended.abort();
     // A consumption opened after this would be nobody's.
-    await this.#refreshing.catch(() => undefined);
+    await this.#opening.catch(() => undefined);
     await this.#consumption?.stop();
     await this.#desk.close();
-    await this.#feeding;
   });
 }
