@@ -205,6 +205,16 @@ export function storage(rig: () => BusRig): void {
       expect((await bus.streamInfo(name))?.messages).toBe(0);
     });
 
+    it("lets a purge with a life of its own go without a marker", async () => {
+      const name = fresh("ST");
+      await bus.ensureStream(limits(name, { maxMsgsPerSubject: 1, markerTtlMs: 60_000 }));
+      const subject = `${name}.a`;
+      await bus.publish(subject, bytes("x"));
+      await bus.publish(subject, bytes(""), { ttlMs: 1000, headers: { "KV-Operation": "PURGE" } });
+      await until(rig().clock, async () => (await bus.last(name, subject)) === undefined);
+      expect((await bus.streamInfo(name))?.lastSeq).toBe(2);
+    });
+
     it("lets messages expire and leaves a marker", async () => {
       const name = fresh("ST");
       await bus.ensureStream(limits(name, { maxMsgsPerSubject: 1, markerTtlMs: 60_000 }));

@@ -199,7 +199,8 @@ export class MemoryStream {
     const late = this.#fate.within("markerDelayMs");
     const expire = () => {
       const wasLast = this.lastSeqOf(kept.subject) === kept.seq;
-      const isMarker = kept.headers["Nats-Marker-Reason"] !== undefined;
+      const isMarker =
+        kept.headers["Nats-Marker-Reason"] !== undefined || kept.headers["KV-Operation"] === "PURGE";
       if (!this.remove(kept.seq)) return;
       const { markerTtlMs } = this.spec;
       if (!wasLast || isMarker || markerTtlMs === undefined) return;
