@@ -24,7 +24,7 @@ RUN npm run build && find dist \( -name '*.d.ts' -o -name '*.map' \) -exec rm -f
 FROM lockfile AS dependencies
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --omit=dev \
   && find node_modules -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
-  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} +
+  && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.test.*' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} +
 
 # The optional peer becomes a dependency; the lockfile still says which version. Of its native code stays what this
 # platform runs: onnxruntime brings five platforms, and its browser half is compiled into transformers.js already.
@@ -39,7 +39,7 @@ RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts 
   && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -exec rm -f {} + \
   && find @huggingface/transformers/dist -type f ! -name transformers.node.mjs -exec rm -f {} + \
   && find . -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
-  && find . \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} + \
+  && find . \( -name '*.map' -o -name '*.md' -o -name '*.test.*' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} + \
   && ln -s /models @huggingface/transformers/.cache
 
 # From where onnxruntime publishes it. TensorRT is not in the base image: its provider could never be loaded.
@@ -70,5 +70,5 @@ RUN ln -s /holdfast/bin/holdfast.js /usr/local/bin/holdfast \
 ENV NODE_ENV=production HOLDFAST_APP=/app/app.ts METRICS_PORT=9464
 WORKDIR /app
 USER 10001:10001
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["holdfast", "health"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --start-interval=2s --retries=3 CMD ["holdfast", "health"]
 ENTRYPOINT ["holdfast"]

@@ -2,42 +2,11 @@
 import { z } from "zod";
 import { tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
+import { deploymentSettings } from "./deployment.ts";
 import { misspelt } from "./misspelt.ts";
+import { setting } from "./setting.ts";
 
-const wholeNumber = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
-    .meta({ rule: `whole number, ${min} to ${max}` });
-
-const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) =>
-  z.enum(values, `must be one of ${values.join(", ")}`).meta({ rule: values.join(", ") });
-
-/**
- * Building blocks for the settings of a single service. Every value arrives as text. `rule` and what a setting's
- * `describe` says are what docs/configuration.md shows of it.
- */
-export const setting = {
-  wholeNumber,
-  oneOf,
-  text: z.string(),
-  flag: z
-    .enum(["true", "false", "1", "0"], "must be true or false")
-    .transform((value) => value === "true" || value === "1")
-    .meta({ rule: "true or false" }),
-  /** `a,b,c` */
-  list: z
-    .string()
-    .transform((value) =>
-      value
-        .split(",")
-        .map((part) => part.trim())
-        .filter((part) => part !== ""),
-    )
-    .meta({ rule: "names, separated by commas" }),
-};
+const { oneOf, wholeNumber } = setting;
 
 /** What all services understand. The keys are the variables' names. */
 export const commonSettings = {
@@ -203,7 +172,8 @@ function refuseContradiction(nats: NatsSettings): void {
 
 function refuseUnknown(env: Environment, service: string, shape: SettingsShape): void {
   const mine = `HOLDFAST_${service.toUpperCase()}_`;
-  const given = Object.keys(env);
+  // Unset, as everywhere: a setting passed through empty is what its misspelt name was meant for.
+  const given = Object.keys(env).filter((name) => env[name]);
   const known = Object.keys(shape);
   // A family of names is ours where a setting of the service that asks belongs to it.
   const families = ["HISTORY_", `${service.toUpperCase()}_`].filter((family) =>
@@ -216,7 +186,10 @@ function refuseUnknown(env: Environment, service: string, shape: SettingsShape):
         (name.startsWith("HOLDFAST_") &&
           !ownPrefixes.some((prefix) => prefix !== mine && name.startsWith(prefix)))),
   );
-  const refused = [...unknown, ...misspelt(given, known).filter(notAmong(unknown))];
+  const refused = [
+    ...unknown,
+    ...misspelt(given, [...known, ...Object.keys(deploymentSettings)]).filter(notAmong(unknown)),
+  ];
   if (refused.length === 0) return;
   throw new Fault("config", {
     code: "unknown_setting",

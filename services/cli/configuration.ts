@@ -1,18 +1,20 @@
 /** The reference of all settings, from the schemas that read them. `npm run docs:config` writes it, a test compares. */
 import { z } from "zod";
 import { commonSettings, type SettingsShape } from "../config.ts";
+import { deploymentSettings } from "../deployment.ts";
 import { gatewaySettings } from "../gateway/config.ts";
 import { orchestratorSettings } from "../orchestrator/settings.ts";
 import { watcherSettings } from "../watcher/config.ts";
 import { workerSettings } from "../worker/settings.ts";
 
-/** Every variable a service understands, by whom. */
+/** Every variable somebody understands, by whom. */
 export const allSettings: Readonly<Record<string, SettingsShape>> = {
   "Every service": commonSettings,
   Orchestrator: orchestratorSettings,
   Worker: workerSettings,
   Watcher: watcherSettings,
   Gateway: gatewaySettings,
+  "compose.yaml": deploymentSettings,
 };
 
 export function configurationReference(): string {
@@ -35,7 +37,7 @@ Every service reads its settings from the environment, once, at start. A value t
 variable's name and the rule. So is a name nobody knows that begins like ours (\`HOLDFAST_\`, \`HISTORY_\`, and in their
 own service \`WORKER_\`, \`WATCHER_\`, \`GATEWAY_\`), a name one letter off a setting that is not set, and settings that
 contradict each other. An empty variable counts as unset. Durations are \`250ms\`, \`5s\`, \`2m\`, \`1h\`, \`30d\`, or
-milliseconds. What \`compose.yaml\` itself reads (\`DEPLOY_…\`) is in \`.env.example\`.
+milliseconds. \`compose.yaml\` itself reads \`DEPLOY_…\`.
 `;
 
 function row(name: string, schema: z.ZodType): string {

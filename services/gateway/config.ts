@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { Fault } from "../../shared/errors/index.ts";
-import { type SettingsOf, setting } from "../config.ts";
+import type { SettingsOf } from "../config.ts";
+import { setting } from "../setting.ts";
 import { type Identity, isLoopback, parseTokens } from "./security/index.ts";
 
 export const gatewaySettings = {

@@ -1,6 +1,6 @@
 /** The variables an orchestrator understands beside those of every service. */
 import { z } from "zod";
-import { setting } from "../config.ts";
+import { setting } from "../setting.ts";
 
 export const orchestratorSettings = {
   HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: setting

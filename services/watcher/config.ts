@@ -3,7 +3,8 @@ import { z } from "zod";
 import { isFault } from "../../shared/errors/index.ts";
 import { requireTtl } from "../../shared/leases/index.ts";
 import { parseDuration } from "../../shared/runtime/index.ts";
-import { type SettingsOf, setting } from "../config.ts";
+import type { SettingsOf } from "../config.ts";
+import { setting } from "../setting.ts";
 
 const second = 1000;
 const minute = 60 * second;

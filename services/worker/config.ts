@@ -42,6 +42,8 @@ export interface WorkerConfig {
     readonly maxInitMs: number;
   };
   readonly drainTimeoutMs: number;
+  /** Absent: not known. */
+  readonly stopGraceMs: number | undefined;
   readonly registration: { readonly everyMs: number; readonly ttlMs: number };
 }
 
@@ -70,6 +72,7 @@ export function workerConfig(settings: WorkerSettings): WorkerConfig {
       maxInitMs: settings.WORKER_MAX_INIT,
     },
     drainTimeoutMs: settings.WORKER_DRAIN_TIMEOUT,
+    stopGraceMs: settings.WORKER_STOP_GRACE,
     registration: { everyMs: settings.WORKER_REGISTER_EVERY, ttlMs: settings.WORKER_REGISTER_TTL },
   };
   refuseContradictions(config);
@@ -106,7 +109,7 @@ export function refuseUnknownNames(config: WorkerConfig, app: App): void {
 }
 
 function refuseContradictions(config: WorkerConfig): void {
-  const { activities, sessions, registration } = config;
+  const { activities, sessions, registration, drainTimeoutMs, stopGraceMs } = config;
   if (activities.slots === 0 && sessions.max === 0) {
     contradiction(
       "WORKER_ACTIVITY_SLOTS",
@@ -142,6 +145,13 @@ function refuseContradictions(config: WorkerConfig): void {
         `contradict: ${max} of "${type}" do not fit into ${sessions.max}`,
       );
     }
+  }
+  if (stopGraceMs !== undefined && stopGraceMs <= drainTimeoutMs) {
+    contradiction(
+      "WORKER_DRAIN_TIMEOUT",
+      "WORKER_STOP_GRACE",
+      "contradict: it would be killed while it drains. The grace is DEPLOY_WORKER_STOP_GRACE in compose.yaml",
+    );
   }
   if (registration.everyMs * 2 > registration.ttlMs) {
     contradiction(

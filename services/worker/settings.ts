@@ -3,7 +3,7 @@ import { z } from "zod";
 import { tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { isFault } from "../../shared/errors/index.ts";
 import { parseDuration } from "../../shared/runtime/index.ts";
-import { setting } from "../config.ts";
+import { setting } from "../setting.ts";
 
 const second = 1000;
 const minute = 60 * second;
@@ -117,6 +117,11 @@ export const workerSettings = {
   WORKER_DRAIN_TIMEOUT: duration(0, hour)
     .default(30 * second)
     .describe("Told to stop, what runs may finish for so long. The container's grace must be longer."),
+  WORKER_STOP_GRACE: duration(0, 2 * hour)
+    .optional()
+    .describe(
+      "How long it may take to stop before it is killed, where that is known. Set by `compose.yaml`.",
+    ),
   WORKER_REGISTER_EVERY: duration(200, minute)
     .default(4 * second)
     .describe("How often the worker says that it is there."),

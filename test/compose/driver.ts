@@ -1,5 +1,11 @@
 /** What a user without our library does: subjects, JSON, headers. Nothing else is known of the installation. */
-import { connect, headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
+import {
+  connect,
+  headers,
+  type Msg,
+  type NatsConnection,
+  type RequestOptions,
+} from "@nats-io/transport-node";
 import { z } from "zod";
 import { until } from "../support/stack.ts";
 
@@ -19,8 +25,8 @@ export type HoldStatus = z.infer<typeof HoldStatus>;
 const Answer = z.looseObject({
   ok: z.boolean(),
   status: z.string().optional(),
-  output: z.unknown(),
-  customStatus: z.unknown(),
+  output: z.unknown().optional(),
+  customStatus: z.unknown().optional(),
   error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
 });
 export type Answer = z.infer<typeof Answer>;
@@ -36,6 +42,9 @@ const StreamInfo = z.looseObject({
     .optional(),
 });
 export type StreamInfo = z.infer<typeof StreamInfo>;
+
+const unfinished = ["pending", "running", "parked"];
+const pieceMs = 10_000;
 
 export class Driver implements AsyncDisposable {
   readonly #connection: NatsConnection;
@@ -60,19 +69,22 @@ export class Driver implements AsyncDisposable {
     await this.#accepted(`orchestrations.${id}.signal.${name}`, payload, messageId);
   }
 
-  async status(id: string): Promise<Answer> {
+  /** Undefined: nobody answered, as while NATS is away. */
+  async status(id: string): Promise<Answer | undefined> {
     return this.#ask(`status.${id}`);
   }
 
   async result(id: string, waitMs = 60_000): Promise<Answer> {
-    return until(
-      `the result of ${id}`,
-      async () => {
-        const answer = await this.#ask(`result.${id}`, `${waitMs}ms`, waitMs + 5_000).catch(() => undefined);
-        return answer?.status !== undefined && answer.status !== "running" ? answer : undefined;
-      },
-      waitMs,
-    );
+    const deadline = performance.now() + waitMs;
+    let seen: Answer | undefined;
+    while (performance.now() < deadline) {
+      // In pieces: whoever answers may die meanwhile.
+      const answer = await this.#ask(`result.${id}`, `${pieceMs}ms`, pieceMs + 5_000);
+      if (answer?.status !== undefined && !unfinished.includes(answer.status)) return answer;
+      seen = answer ?? seen;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`${id} did not end within ${waitMs} ms; it was last seen as ${JSON.stringify(seen)}`);
   }
 
   /** The status of a `hold`, as soon as it is so. */
@@ -80,7 +92,7 @@ export class Driver implements AsyncDisposable {
     return until(
       `${id}: ${what}`,
       async () => {
-        const answer = await this.status(id).catch(() => undefined);
+        const answer = await this.status(id);
         const parsed = HoldStatus.safeParse(answer?.customStatus);
         return parsed.success && isSo(parsed.data) ? parsed.data : undefined;
       },
@@ -101,8 +113,10 @@ export class Driver implements AsyncDisposable {
   }
 
   async stream(name: string): Promise<StreamInfo> {
-    const reply = await this.#connection.request(`$JS.API.STREAM.INFO.${name}`, "", { timeout: 10_000 });
-    return StreamInfo.parse(reply.json());
+    return until(`what stream ${name} is like`, async () => {
+      const reply = await this.#request(`$JS.API.STREAM.INFO.${name}`, "", { timeout: 5_000 });
+      return StreamInfo.safeParse(reply?.json()).data;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -112,20 +126,27 @@ export class Driver implements AsyncDisposable {
   async #accepted(subject: string, payload: unknown, messageId: string): Promise<void> {
     const head = headers();
     head.set("Nats-Msg-Id", messageId);
-    await until(`the acknowledgement of ${subject}`, async () => {
-      const options = { headers: head, timeout: 2_000 };
-      const reply = await this.#connection
-        .request(subject, JSON.stringify(payload), options)
-        .catch((): Msg | undefined => undefined);
-      const ack = z.looseObject({ stream: z.string(), seq: z.int() }).safeParse(reply?.json());
-      return ack.success;
-    });
+    await until(
+      `the acknowledgement of ${subject}`,
+      async () => {
+        const reply = await this.#request(subject, JSON.stringify(payload), {
+          headers: head,
+          timeout: 2_000,
+        });
+        return z.looseObject({ stream: z.string(), seq: z.int() }).safeParse(reply?.json()).success;
+      },
+      60_000,
+    );
   }
 
-  async #ask(subject: string, wait?: string, timeout = 5_000): Promise<Answer> {
+  async #ask(subject: string, wait?: string, timeout = 5_000): Promise<Answer | undefined> {
     const head = headers();
     if (wait !== undefined) head.set("Holdfast-Wait", wait);
-    const reply = await this.#connection.request(subject, "", { headers: head, timeout });
-    return Answer.parse(reply.json());
+    const reply = await this.#request(subject, "", { headers: head, timeout });
+    return reply && Answer.parse(reply.json());
+  }
+
+  #request(subject: string, body: string, options: RequestOptions): Promise<Msg | undefined> {
+    return this.#connection.request(subject, body, options).catch(() => undefined);
   }
 }

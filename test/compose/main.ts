@@ -12,9 +12,10 @@ import { type Ground, imageName, type Stage } from "./stage.ts";
 import { checkHardening, refuseSettings, runDemo } from "./steps/demo.ts";
 import { checkGpuProfile } from "./steps/gpu.ts";
 import { buildImages } from "./steps/images.ts";
-import { checkCluster, killTheLeader, restartNats } from "./steps/nats.ts";
+import { checkCluster, killLeaders, restartNats } from "./steps/nats.ts";
 import { buildApplication, mountApplication } from "./steps/own-application.ts";
-import { crashAWorker, killTheHolder, scaleToFour, stopAWorker } from "./steps/sessions.ts";
+import { scaleToFour } from "./steps/scaling.ts";
+import { crashAWorker, killTheHolder, stopAWorker } from "./steps/sessions.ts";
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -71,7 +72,7 @@ async function run(ground: Ground): Promise<void> {
   const env = { NATS_REPLICAS: "3", DEPLOY_APP_DIR: ground.appDir };
   await withStage(ground, { name: "holdfast-test-cluster", env, profiles: ["cluster"] }, async (stage) => {
     await journal.step("Look at the cluster", () => checkCluster(stage));
-    await journal.step("Kill a leader under load", () => killTheLeader(stage));
+    await journal.step("Kill leaders under load", () => killLeaders(stage));
   });
 }
 

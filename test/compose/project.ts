@@ -75,7 +75,7 @@ export class Project implements AsyncDisposable {
   }
 
   attempt(...args: string[]): Promise<Finished> {
-    return attempt("docker", this.#arguments(args), this.#options());
+    return attempt("docker", this.#arguments(args), { ...this.#options(), timeoutMs: 120_000 });
   }
 
   /** Up, every container healthy. */
@@ -126,9 +126,14 @@ export class Project implements AsyncDisposable {
     return `${stdout}${stderr}`;
   }
 
+  /** Everything anybody complained about, and the last words of each. */
   async logs(): Promise<string> {
-    const { stdout, stderr } = await this.attempt("logs", "--tail", "25", "--no-color");
-    return `${stdout}${stderr}`;
+    const { stdout, stderr } = await this.attempt("logs", "--no-color");
+    const complaints = stdout
+      .split("\n")
+      .filter((line) => /"level":"(warn|error|fatal)"|\[(WRN|ERR|FTL)\]/.test(line));
+    const last = await this.attempt("logs", "--tail", "25", "--no-color");
+    return [...complaints.slice(-200), "", last.stdout, stderr].join("\n");
   }
 
   /** Down with its volumes; nothing is left. */

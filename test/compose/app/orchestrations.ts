@@ -1,7 +1,7 @@
 /** What orchestrators run. */
 import { defineOrchestration, isSessionLost } from "holdfast";
 import { z } from "zod";
-import { step, tally } from "./work.ts";
+import { room, step, tally } from "./work.ts";
 
 /** So many steps, one after the other; returns how many. */
 export const walk = defineOrchestration("walk", {
@@ -11,6 +11,19 @@ export const walk = defineOrchestration("walk", {
     let count = 0;
     while (count < steps) count = await ctx.run(step, count);
     return count;
+  },
+});
+
+/** Opens a session, says where and when, and stays until it is told to leave, or not at all. */
+export const visit = defineOrchestration("visit", {
+  input: z.object({ stay: z.boolean() }),
+  async run(ctx, { stay }) {
+    const session = await ctx.openSession(room);
+    const seen = { host: session.info.host, openedAt: ctx.now() };
+    ctx.setStatus(seen);
+    if (stay) await ctx.waitForSignal("leave");
+    await session.close();
+    return seen;
   },
 });
 

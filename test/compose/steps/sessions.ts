@@ -44,65 +44,6 @@ async function runs({ project }: Stage, host: string, ms: number): Promise<void>
   );
 }
 
-/** Four workers, and how soon the new ones are given sessions. */
-export async function scaleToFour(stage: Stage): Promise<void> {
-  const { project, driver, journal } = stage;
-  const before = new Set((await project.containers("worker")).map(({ id }) => id));
-  const ids: string[] = [];
-  let feeding = true;
-  const fed = (async () => {
-    while (feeding && ids.length < 100) {
-      const id = newId("hold");
-      await driver.start(id, "hold", {});
-      ids.push(id);
-      // A steady trickle, so that there always is a session to be had.
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  })();
-  await project.compose("up", "-d", "--no-build", "--no-recreate", "--scale", "worker=4", "worker");
-  const fresh = (await project.containers("worker")).filter(({ id }) => !before.has(id));
-  check("new workers", fresh.length, 2);
-  const readyAt = await Promise.all(fresh.map(({ id }) => readyTime(stage, id)));
-  const open = new Map<string, HoldStatus>();
-  await until("every new worker holds a session", async () => {
-    for (const id of ids.filter((id) => !open.has(id))) {
-      open.set(id, await driver.held(id, "its session is open", () => true));
-    }
-    return fresh.every(({ host }) => [...open.values()].some((status) => status.host === host));
-  });
-  feeding = false;
-  await fed;
-  const delays = fresh.map(({ host }, index) => {
-    const mine = [...open.values()].filter((status) => status.host === host);
-    const first = Math.min(...mine.map(({ openedAt }) => openedAt));
-    return first - (readyAt[index]?.ready ?? 0);
-  });
-  journal.note(
-    "from container start to ready",
-    readyAt.map(({ ready, started }) => `${ready - started} ms`).join(", "),
-  );
-  journal.note("from ready to the first session", delays.map((ms) => `${ms} ms`).join(", "));
-  ensure(
-    "new workers get sessions within a second of their start",
-    delays.every((ms) => ms <= 1000),
-    delays,
-  );
-  await Promise.all(ids.map((id) => driver.signal(id, "add", { done: true }, `add-${++signals}`)));
-  await Promise.all(ids.map((id) => driver.result(id, 120_000)));
-  journal.note("sessions opened meanwhile", ids.length);
-}
-
-async function readyTime({ project }: Stage, id: string): Promise<{ started: number; ready: number }> {
-  const started = Date.parse(
-    (await project.docker("inspect", "--format", "{{.State.StartedAt}}", id)).trim(),
-  );
-  const ready = await until("the new worker says ready", async () => {
-    const line = (await project.said(id)).split("\n").find((text) => text.includes('"message":"ready"'));
-    return line === undefined ? undefined : Date.parse(JSON.parse(line).time);
-  });
-  return { started, ready };
-}
-
 /** The container that holds a session is killed: the orchestration is told, and goes on elsewhere. */
 export async function killTheHolder(stage: Stage): Promise<void> {
   const { project, driver, journal } = stage;

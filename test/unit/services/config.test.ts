@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { readConfig, setting } from "../../../services/config.ts";
+import { readConfig } from "../../../services/config.ts";
+import { setting } from "../../../services/setting.ts";
 
 const read = (env: Record<string, string>) => readConfig(env, "orchestrator").config;
 
@@ -47,6 +48,8 @@ describe("readConfig", () => {
     [{ HISTORY_LAYOT: "shared" }, /unknown setting HISTORY_LAYOT$/],
     [{ NATS_REPLICA: "3" }, /unknown setting NATS_REPLICA \(NATS_REPLICAS\?\)/],
     [{ LOG_LEEVL: "info" }, /LOG_LEEVL \(LOG_LEVEL\?\)/],
+    [{ NATS_REPLICA: "3", NATS_REPLICAS: "" }, /NATS_REPLICA \(NATS_REPLICAS\?\)/],
+    [{ DEPLOY_WORKER: "4" }, /DEPLOY_WORKER \(DEPLOY_WORKERS\?\)/],
   ])("refuses %o by name", (env, message) => {
     expect(() => read(env)).toThrow(message);
   });

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { z } from "zod";
 import { allSettings, configurationReference } from "../../../services/cli/configuration.ts";
+import { deploymentSettings } from "../../../services/deployment.ts";
 import { packageDir } from "../../../services/version.ts";
 
 const text = (path: string): string => readFileSync(join(packageDir(), path), "utf8");
@@ -21,6 +23,17 @@ it(".env.example names only what a service or compose.yaml reads", () => {
     (name) => !known.has(name) && !compose.includes(`\${${name}`) && !name.startsWith("COMPOSE_"),
   );
   expect(strangers).toEqual([]);
+});
+
+it("deploymentSettings are what compose.yaml reads, with its defaults", () => {
+  const read = [...text("compose.yaml").matchAll(/\$\{(DEPLOY_\w+)(?::-([^$}]*))?/g)].map(
+    ([, name = "", fallback = ""]) => [name, fallback],
+  );
+  const known = Object.entries(deploymentSettings).map(([name, schema]) => [
+    name,
+    schema instanceof z.ZodDefault ? String(schema.def.defaultValue) : "",
+  ]);
+  expect(Object.fromEntries(read)).toEqual(Object.fromEntries(known));
 });
 
 it("compose.yaml gives services only settings they know, and .env.example has all it reads", () => {

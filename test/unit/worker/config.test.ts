@@ -53,6 +53,7 @@ it.each([
   [{ WORKER_ACTIVITY_SLOTS: "0", WORKER_QUEUES: "a" }, "WORKER_ACTIVITY_SLOTS and WORKER_QUEUES"],
   [{ WORKER_MAX_SESSIONS: "0", WORKER_SESSION_TYPES: "a" }, "WORKER_MAX_SESSIONS and WORKER_SESSION_TYPES"],
   [{ WORKER_MAX_SESSIONS: "2", WORKER_MAX_PER_TYPE: "a=3" }, "WORKER_MAX_PER_TYPE and WORKER_MAX_SESSIONS"],
+  [{ WORKER_STOP_GRACE: "30s" }, "WORKER_DRAIN_TIMEOUT and WORKER_STOP_GRACE"],
   [{ WORKER_REGISTER_EVERY: "10s" }, "WORKER_REGISTER_EVERY and WORKER_REGISTER_TTL"],
 ] satisfies [Record<string, string>, string][])("refuses %j by name", (env, name) => {
   expect(() => configOf(env)).toThrow(name);
