@@ -90,6 +90,7 @@ export class Bucket {
     });
   }
 
+  /** What changes while it is read comes again, the later one last. */
   async *entries(filter = ">"): AsyncGenerator<Entry, void, undefined> {
     for await (const message of this.#bus.lastPerSubject(this.stream, this.#subject(filter))) {
       if (absence(message) === undefined) yield this.#entry(message);

@@ -1,5 +1,7 @@
 /** Errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure. */
-import { type Failure, isDeeperThan } from "../../schemas/index.ts";
+import type { Failure } from "../../schemas/index.ts";
+// Past the door: whoever needs errors only need not load the schemas.
+import { isDeeperThan } from "../../schemas/value-limits.ts";
 import {
   ActivityError,
   CancelledError,

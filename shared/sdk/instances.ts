@@ -3,6 +3,7 @@ import { type InstanceStatus, InstanceSummary, type Payload, terminalStatuses } 
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
+import { Newest } from "./newest.ts";
 
 type Values = "input" | "output" | "customStatus";
 
@@ -88,22 +89,25 @@ export class Instances {
 
   /** Big values are left out: a list should not fetch blobs. */
   async list(options: ListOptions): Promise<InstanceView[]> {
+    const { name, prefix = "", limit = 100 } = options;
     const statuses = options.status === undefined ? undefined : [options.status].flat();
-    const found: InstanceSummary[] = [];
-    for await (const { value } of this.#bucket.entries()) {
-      if (statuses && !statuses.includes(value.status)) continue;
-      if (options.name !== undefined && value.name !== options.name) continue;
-      if (options.prefix !== undefined && !value.instanceId.startsWith(options.prefix)) continue;
-      found.push(value);
+    const fits = (summary: InstanceSummary) =>
+      (!statuses || statuses.includes(summary.status)) && (name === undefined || summary.name === name);
+    const found = new Newest<InstanceSummary>(limit, newestFirst);
+    for await (const { key, value } of this.#bucket.entries()) {
+      if (key.startsWith(prefix)) found.put(key, fits(value) ? value : undefined);
     }
-    const since = (summary: InstanceSummary) => summary.startedAt ?? summary.updatedAt;
-    found.sort((a, b) => since(b) - since(a) || (a.instanceId < b.instanceId ? -1 : 1));
-    return found.slice(0, options.limit ?? 100).map((summary) => {
+    return found.take().map((summary) => {
       const { v: _, input, output, customStatus, ...plain } = summary;
       return { ...plain, ...inlineValues({ input, output, customStatus }) };
     });
   }
 }
+
+const since = (summary: InstanceSummary): number => summary.startedAt ?? summary.updatedAt;
+
+const newestFirst = (a: InstanceSummary, b: InstanceSummary): number =>
+  since(b) - since(a) || (a.instanceId < b.instanceId ? -1 : 1);
 
 function inlineValues(values: Record<Values, Payload | undefined>): { [K in Values]?: unknown } {
   const inline: { [K in Values]?: unknown } = {};

@@ -14,6 +14,7 @@ import { HoldfastError, SessionLostError, SessionUnusable } from "../errors/inde
 import { LeaseStore, type Look } from "../leases/index.ts";
 import { type Runtime, token } from "../runtime/index.ts";
 import { explain } from "../sessions/explain.ts";
+import { Newest } from "./newest.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { userFacing } from "./user-facing.ts";
 
@@ -30,6 +31,8 @@ export interface SessionListOptions {
   type?: string | undefined;
   instanceId?: string | undefined;
   phase?: SessionRecord["phase"] | undefined;
+  /** At most so many, the latest. Default: all. */
+  limit?: number | undefined;
 }
 
 export interface SessionAccess {
@@ -69,14 +72,16 @@ export class SessionClient {
   /** Latest first. */
   list(options: SessionListOptions = {}): Promise<SessionRecord[]> {
     return userFacing(async () => {
-      const found: SessionRecord[] = [];
-      for await (const { value } of this.#records.entries()) {
-        if (options.type !== undefined && value.type !== options.type) continue;
-        if (options.instanceId !== undefined && value.instanceId !== options.instanceId) continue;
-        if (options.phase !== undefined && value.phase !== options.phase) continue;
-        found.push(value);
+      const { type, instanceId, phase, limit = Number.POSITIVE_INFINITY } = options;
+      const fits = (record: SessionRecord) =>
+        (type === undefined || record.type === type) &&
+        (instanceId === undefined || record.instanceId === instanceId) &&
+        (phase === undefined || record.phase === phase);
+      const found = new Newest<SessionRecord>(limit, (a, b) => b.openedAt - a.openedAt);
+      for await (const { key, value } of this.#records.entries()) {
+        found.put(key, fits(value) ? value : undefined);
       }
-      return found.sort((a, b) => b.openedAt - a.openedAt);
+      return found.take();
     });
   }
 

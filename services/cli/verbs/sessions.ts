@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { SessionRecord } from "../../../schemas/index.ts";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
 import { type Confirmed, confirm, destructive } from "../confirm.ts";
-import { choice, phases } from "../options.ts";
+import { choice, phases, wholeNumber } from "../options.ts";
 import { sessionTable, shownSession } from "../render/sessions.ts";
 
 export const sessionCommands = (cli: Cli): Command =>
@@ -27,15 +27,23 @@ export const sessionCommands = (cli: Cli): Command =>
       }),
     );
 
+type ListOptions = ClientOptions & {
+  type?: string;
+  instance?: string;
+  phase?: SessionRecord["phase"];
+  limit: number;
+};
+
 function list(cli: Cli): Command {
   return clientCommand("list", "list sessions, latest first")
     .option("--type <type>", "only this type")
     .option("--instance <id>", "only of this instance")
     .addOption(choice("--phase <phase>", "only this phase", phases))
-    .action((options: ClientOptions & { type?: string; instance?: string; phase?: SessionRecord["phase"] }) =>
+    .option("--limit <n>", "at most so many", wholeNumber, 50)
+    .action((options: ListOptions) =>
       withClient(cli, options, async ({ client, out }) => {
-        const { type, instance: instanceId, phase } = options;
-        const records = await client.sessions.list({ type, instanceId, phase });
+        const { type, instance: instanceId, phase, limit } = options;
+        const records = await client.sessions.list({ type, instanceId, phase, limit });
         out.list(records, () => (records.length === 0 ? "no sessions" : sessionTable(records, out.paint)));
         return undefined;
       }),
