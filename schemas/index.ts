@@ -5,4 +5,3 @@ export * from "./payload.ts";
 export * from "./read-models.ts";
 export * from "./session.ts";
 export * from "./telemetry.ts";
-export * from "./value-limits.ts";

@@ -5,7 +5,6 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
-  maxValueDepth,
   Parent,
   type Payload,
   SessionReport,
@@ -19,6 +18,7 @@ import {
   type StoredMessage,
   type Subjects,
 } from "../../shared/bus/index.ts";
+import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
 
 /** Headers a start or a signal may carry. */

@@ -1,7 +1,6 @@
 /** Between values and bytes. What comes off the wire is measured before it is parsed (F32). */
 import type { z } from "zod";
-import { isDeeperThan, maxMessageDepth } from "../../schemas/index.ts";
-import { Fault } from "../errors/index.ts";
+import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
 
 export type Decoded<T> = { kind: "ok"; value: T } | { kind: "invalid"; message: string };
 

@@ -6,14 +6,8 @@
  * V2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
  */
 import { createHash } from "node:crypto";
-import {
-  type BlobRef,
-  isDeeperThan,
-  maxValueBytes,
-  maxValueDepth,
-  type Payload,
-} from "../../schemas/index.ts";
-import { Fault, HoldfastError } from "../errors/index.ts";
+import type { BlobRef, Payload } from "../../schemas/index.ts";
+import { Fault, HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../errors/index.ts";
 import type { BlobStore } from "./bus.ts";
 import { parseJson, parseText } from "./codec.ts";
 

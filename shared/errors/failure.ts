@@ -1,7 +1,5 @@
 /** Errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure. */
 import type { Failure } from "../../schemas/index.ts";
-// Past the door: whoever needs errors only need not load the schemas.
-import { isDeeperThan } from "../../schemas/value-limits.ts";
 import {
   ActivityError,
   CancelledError,
@@ -15,6 +13,7 @@ import {
   SessionUnusable,
   TimeoutError,
 } from "./user-errors.ts";
+import { isDeeperThan } from "./value-limits.ts";
 
 const maxDepth = 5;
 const maxText = 8192;

@@ -1,6 +1,6 @@
 /** Values of the code on their way into commands. */
-import { isDeeperThan, maxValueBytes, maxValueDepth, type Payload } from "../../schemas/index.ts";
-import { HoldfastError } from "../errors/index.ts";
+import type { Payload } from "../../schemas/index.ts";
+import { HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../errors/index.ts";
 
 /**
  * A value that will be stored away as the text it has already become. To read it again would cost as much as writing

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maxValueBytes } from "../../../schemas/index.ts";
+import { maxValueBytes } from "../../../shared/errors/index.ts";
 import { LargeValue, toPayload } from "../../../shared/replay/to-payload.ts";
 
 describe("a value of the code", () => {
