@@ -76,3 +76,30 @@ it("joins the trace a start carries in its header", async () => {
     return names.includes("activity greet") && names.includes("orchestration hello");
   });
 });
+
+it("tells nothing a second time when another orchestrator replays the instance", async () => {
+  await stack.client.start("diary", { pages: 20 }, { id: "replayed" });
+  await until("a part of it", async () =>
+    (await stack.client.list()).some(({ instanceId }) => instanceId === "replayed"),
+  );
+  await until("some answers", async () => {
+    const events = await stack.client.history("replayed");
+    return events.filter(({ kind }) => kind === "activity.completed").length >= 5;
+  });
+  for (const orchestrator of stack.of("orchestrator")) orchestrator.kill("SIGKILL");
+  await stack.run("orchestrator");
+  expect(await stack.client.result("replayed", { timeout: "60s" })).toBe(20);
+  const events = await stack.client.history("replayed");
+  const calls = events.filter(({ kind }) => kind === "activity.scheduled").length;
+  // The worker's last spans leave it a little later than the instance's end.
+  const ofIt = await until("all spans", () => {
+    const root = spans.filter(({ name }) => name === "orchestration diary").at(-1);
+    const found = spans.filter(({ traceId }) => traceId === root?.traceId);
+    return found.filter(({ name }) => name === "call notebook.write").length >= calls && found;
+  });
+  const count = (wanted: string) => ofIt.filter(({ name }) => name === wanted).length;
+  expect(count("orchestration diary")).toBe(1);
+  expect(count("call notebook.write")).toBe(calls);
+  expect(count("session init notebook")).toBe(1);
+  expect(new Set(ofIt.map(({ spanId }) => spanId)).size).toBe(ofIt.length);
+}, 120_000);
