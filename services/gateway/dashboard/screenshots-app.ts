@@ -45,6 +45,15 @@ export const fetchPage = defineActivity("fetch-page", {
   },
 });
 
+export const nightlyReport = defineOrchestration("nightly-report", {
+  async run(ctx, { pages }: { pages: number }) {
+    const found = await Promise.all(
+      Array.from({ length: pages }, (_, page) => ctx.run(fetchPage, page, { retry: { maxAttempts: 2 } })),
+    );
+    return found.length;
+  },
+});
+
 export const classifyDocs = defineOrchestration("classify-docs", {
   input: z.object({
     docs: z.int().min(1).max(500).describe("How many documents to label"),
@@ -53,6 +62,8 @@ export const classifyDocs = defineOrchestration("classify-docs", {
   }),
   async run(ctx, { docs, model, approve }) {
     await using session = await ctx.openSession(classifier, { config: { model }, onLost: "reclaim" });
+    const report =
+      docs > 20 ? ctx.child(nightlyReport, { pages: 3 }, { id: `${ctx.instanceId}-report` }) : undefined;
     let labelled = 0;
     for (let page = 0; labelled < docs; page++) {
       const [text] = await Promise.all([
@@ -61,18 +72,9 @@ export const classifyDocs = defineOrchestration("classify-docs", {
       ]);
       if (text) labelled++;
       if (page % 5 === 0) ctx.setStatus({ labelled, of: docs });
+      if (page % 12 === 11) await ctx.sleep(700);
     }
     if (approve) await ctx.waitForSignal("approve");
-    await ctx.sleep(500);
-    return { labelled };
-  },
-});
-
-export const nightlyReport = defineOrchestration("nightly-report", {
-  async run(ctx, { pages }: { pages: number }) {
-    const found = await Promise.all(
-      Array.from({ length: pages }, (_, page) => ctx.run(fetchPage, page, { retry: { maxAttempts: 2 } })),
-    );
-    return found.length;
+    return { labelled, report: await report };
   },
 });

@@ -14,46 +14,70 @@ async function main(): Promise<void> {
   await using stack = await Stack.start({
     app,
     workers: 0,
-    env: { WORKER_TAGS: "gpu", WORKER_RESOURCES: "vram=24", WORKER_REGISTER_EVERY: "500ms" },
+    env: {
+      WORKER_TAGS: "gpu",
+      WORKER_RESOURCES: "vram=24",
+      WORKER_REGISTER_EVERY: "500ms",
+      WORKER_MAX_SESSIONS: "8",
+      WORKER_ACTIVITY_SLOTS: "16",
+      WORKER_BUILD_ID: "2026-11-16",
+    },
   });
   for (const name of ["gpu-1", "gpu-2", "gpu-3"]) await stack.run("worker", { WORKER_NODE_ID: name });
   const gateway = await stack.run("gateway", { GATEWAY_PORT: "0" });
   const url = await until("the gateway's address", () => /"url":"(http[^"]+)"/.exec(gateway.log())?.[1]);
   const browser = await launchBrowser();
+  const traffic = new AbortController();
+  const going = keepBusy(stack, traffic.signal);
   try {
     await populate(stack);
+    await shoot(browser, url, "orchestration", `/orchestrations/${watched}`, "light");
+    await shoot(browser, url, "orchestration-dark", `/orchestrations/${watched}`, "dark");
     await shoot(browser, url, "overview", "/", "light");
-    await shoot(browser, url, "orchestrations", "/orchestrations", "light");
-    await shoot(browser, url, "orchestration", "/orchestrations/docs-2026-11", "light");
-    await shoot(browser, url, "orchestration-dark", "/orchestrations/docs-2026-11", "dark");
     await shoot(browser, url, "sessions", "/sessions", "light");
     await shoot(browser, url, "workers", "/workers", "dark");
+    await shoot(browser, url, "orchestrations", "/orchestrations", "light");
     await shoot(browser, url, "start", "/start?name=classify-docs", "light");
   } finally {
+    traffic.abort();
+    await going;
     await browser.close();
   }
 }
 
-/** Some work that ended, some that runs, and one session whose worker died in the middle of it. */
+const watched = "docs-2026-11";
+
+/** Something ends every second or so, and now and then something fails, so that rates have a shape. */
+async function keepBusy({ client }: Stack, signal: AbortSignal): Promise<void> {
+  for (let i = 0; !signal.aborted; i++) {
+    const burst = 1 + (Math.floor(i / 8) % 3);
+    for (let n = 0; n < burst; n++) {
+      if (i % 5 === 4)
+        await client.start("nightly-report", { pages: i % 10 === 4 ? 5 : 3 }, { id: `report-${i}-${n}` });
+      else await client.start("classify-docs", { docs: 1 + (i % 3) }, { id: `docs-${1000 + i * 37 + n}` });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+  }
+}
+
+/** One orchestration whose session's worker dies in the middle of it, beside others that run. */
 async function populate(stack: Stack): Promise<void> {
   const { client } = stack;
-  const ended = Array.from({ length: 14 }, (_, i) =>
-    i % 4 === 0
-      ? client.start("nightly-report", { pages: 3 + i }, { id: `report-${i}` })
-      : client.start("classify-docs", { docs: 2 + (i % 3) }, { id: `docs-${1000 + i * 37}` }),
-  );
-  for (const handle of await Promise.all(ended)) await client.waitForEnd(handle.instanceId, 60_000);
-  await client.start("classify-docs", { docs: 200 }, { id: "docs-2026-11" });
-  await client.start("classify-docs", { docs: 300 }, { id: "docs-archive" });
-  const sessionId = await until("calls", async () => {
-    const session = (await client.sessions.list({ instanceId: "docs-2026-11" }))[0];
+  await client.start("classify-docs", { docs: 500 }, { id: "docs-archive" });
+  await client.start("classify-docs", { docs: 1, approve: true }, { id: "docs-approval" });
+  await until("a minute of traffic", async () => (await client.list({ limit: 200 })).length > 45, 180_000);
+  await client.start("classify-docs", { docs: 400 }, { id: watched });
+  const sessionId = await until("its session", async () => {
+    const session = (await client.sessions.list({ instanceId: watched }))[0];
     return session?.phase === "active" && session.sessionId;
   });
   const answered = async (atLeast: number) => {
-    const events = await client.history("docs-2026-11");
+    const events = await client.history(watched);
     return events.filter(({ kind }) => kind === "activity.completed").length >= atLeast;
   };
-  await until("some answers", () => answered(18));
+  await until("some answers", () => answered(14));
+  await client.signal(watched, "hurry", { by: "ada" });
+  await until("more of them", () => answered(22));
   const { record } = await client.sessions.describe(sessionId);
   const holder = (await client.workers.list()).find(({ workerId }) => workerId === record.workerId);
   stack
@@ -64,7 +88,8 @@ async function populate(stack: Stack): Promise<void> {
     const { record: now } = await client.sessions.describe(sessionId);
     return now.phase === "active" && now.epoch !== record.epoch;
   });
-  await until("more answers", () => answered(40));
+  await stack.run("worker", { WORKER_NODE_ID: "gpu-4" });
+  await until("answers of the other", () => answered(55), 60_000);
 }
 
 async function shoot(
@@ -74,7 +99,11 @@ async function shoot(
   path: string,
   colorScheme: "light" | "dark",
 ): Promise<void> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme });
+  const page = await browser.newPage({
+    viewport: { width: 1200, height: 760 },
+    deviceScaleFactor: 1.5,
+    colorScheme,
+  });
   await page.goto(url + path);
   await page.locator("main h1").waitFor();
   // Everything asked for has come once the network has been quiet; the live line stays open and does not count.

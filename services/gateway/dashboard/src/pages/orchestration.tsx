@@ -115,6 +115,7 @@ function Header({ summary }: { summary: InstanceView }) {
   return (
     <Card>
       <Facts
+        flow
         facts={[
           ["Status", <Badge status={summary.status} />],
           ["Name", summary.name ?? "–"],

@@ -23,9 +23,6 @@ export function SessionTable({ rows }: { rows: SessionRow[] }) {
             <th scope="col" class="right">
               Waiting
             </th>
-            <th scope="col" class="right">
-              Init
-            </th>
             <th scope="col">Opened</th>
             {mayAct() && (
               <th scope="col">
@@ -80,11 +77,11 @@ function SessionLine({ row }: { row: SessionRow }) {
       <td class="right number" data-label="Waiting">
         {row.work ? row.work.queued + row.work.running : "–"}
       </td>
-      <td class="right number" data-label="Init">
-        {row.initMs === undefined ? "–" : duration(row.initMs)}
-      </td>
       <td data-label="Opened">
-        <When at={row.openedAt} />
+        <div>
+          <When at={row.openedAt} />
+          {row.initMs !== undefined && <div class="muted under">init {duration(row.initMs)}</div>}
+        </div>
       </td>
       {mayAct() && (
         <td class="right">

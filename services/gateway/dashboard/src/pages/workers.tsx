@@ -89,8 +89,12 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
           ["Memory", bytes(row.rssBytes)],
           ["Event loop late by", `${row.eventLoopDelayMs.toFixed(1)} ms`],
           ["Build", row.buildId],
-          ["Started", <When at={row.startedAt} />],
-          ["Heard", <When at={row.seenAt} />],
+          [
+            "Started, heard",
+            <span>
+              <When at={row.startedAt} />, <When at={row.seenAt} />
+            </span>,
+          ],
         ]}
       />
       <p class="serves">

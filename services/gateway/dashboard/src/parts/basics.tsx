@@ -118,9 +118,10 @@ export function Id({ children, href }: { children: string; href?: string }) {
   );
 }
 
-export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
+/** `flow`: each as wide as it needs, in one line where there is room; otherwise in columns. */
+export function Facts({ facts, flow }: { facts: [string, ComponentChildren][]; flow?: boolean }) {
   return (
-    <dl class="facts">
+    <dl class={`facts ${flow ? "flow" : ""}`}>
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
