@@ -16,6 +16,11 @@ export const gatewaySettings = {
     .wholeNumber(0, 65_535)
     .default(4440)
     .describe("HTTP, dashboard, `/metrics`, `/readyz`; 0 takes a free port."),
+  GATEWAY_PUBLIC_URL: z
+    .url("must be an address like https://flows.example")
+    .transform((url) => url.replace(/\/$/, ""))
+    .optional()
+    .describe("Where people reach it, for the link in the log. Default: the port it opened."),
   GATEWAY_TOKENS: z
     .string()
     .optional()
@@ -40,6 +45,8 @@ export const gatewaySettings = {
 export interface GatewayConfig {
   readonly host: string;
   readonly port: number;
+  /** Absent: it is reached where it listens. */
+  readonly publicUrl: string | undefined;
   readonly tokens: readonly (Identity & { token: string })[];
   /** Made up at start because the settings asked for it: told to whoever reads the log. */
   readonly generatedToken: string | undefined;
@@ -52,6 +59,7 @@ export interface GatewayConfig {
 export const defaultGatewayConfig: GatewayConfig = {
   host: "127.0.0.1",
   port: 4440,
+  publicUrl: undefined,
   tokens: [],
   generatedToken: undefined,
   allowedHosts: [],
@@ -76,6 +84,7 @@ export function gatewayConfig(
   return Object.freeze({
     host: settings.GATEWAY_HOST,
     port: settings.GATEWAY_PORT,
+    publicUrl: settings.GATEWAY_PUBLIC_URL,
     tokens,
     generatedToken,
     allowedHosts: settings.GATEWAY_ALLOWED_HOSTS,

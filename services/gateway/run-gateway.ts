@@ -46,7 +46,7 @@ async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened
   await door.start();
   // The fragment never leaves the browser: the token is not in any log of requests.
   const login = config.generatedToken === undefined ? "" : `/#token=${config.generatedToken}`;
-  logger.info({ url: `${door.url}${login}` }, "dashboard");
+  logger.info({ url: `${config.publicUrl ?? door.url}${login}` }, "dashboard");
   return { door, config };
 }
 

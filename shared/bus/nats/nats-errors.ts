@@ -55,7 +55,11 @@ const table: Readonly<Record<number, Entry>> = {
   10058: ["config", "stream_mismatch"],
   10059: ["transient", "no_stream"],
   10065: ["config", "subjects_taken", "Another stream has these subjects: delete it or set HOLDFAST_PREFIX."],
-  10074: ["config", "replicas_need_cluster", "Replicas above 1 need a NATS cluster."],
+  10074: [
+    "config",
+    "replicas_need_cluster",
+    "More than one copy (NATS_REPLICAS) needs a NATS cluster of at least as many servers.",
+  ],
   10076: notEnabled,
   10077: storageFull,
   10110: ["contract", "immutable"],

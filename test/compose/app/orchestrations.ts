@@ -14,16 +14,13 @@ export const walk = defineOrchestration("walk", {
   },
 });
 
-/** Opens a session, says where and when, and stays until it is told to leave, or not at all. */
+/** Opens a session, says where and when, and stays until it is told to leave. */
 export const visit = defineOrchestration("visit", {
-  input: z.object({ stay: z.boolean() }),
-  async run(ctx, { stay }) {
+  async run(ctx) {
     const session = await ctx.openSession(room);
-    const seen = { host: session.info.host, openedAt: ctx.now() };
-    ctx.setStatus(seen);
-    if (stay) await ctx.waitForSignal("leave");
+    ctx.setStatus({ host: session.info.host, openedAt: ctx.now() });
+    await ctx.waitForSignal("leave");
     await session.close();
-    return seen;
   },
 });
 

@@ -10,12 +10,8 @@ export const step = defineActivity("step", {
   run: async (_ctx, count) => count + 1,
 });
 
-/** Says where it is. */
-export const room = defineSession("room", {
-  idleTimeout: 0,
-  init: () => ({}),
-  calls: { where: call({ output: z.string(), run: () => hostname() }) },
-});
+/** Costs nothing to hold. */
+export const room = defineSession("room", { idleTimeout: 0, init: () => ({}), calls: {} });
 
 /** Counts in memory, and says where. */
 export const tally = defineSession("tally", {

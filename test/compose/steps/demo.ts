@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { loadMails } from "../../../examples/mails/mails.ts";
 import { check, ensure } from "../check.ts";
+import type { Journal } from "../journal.ts";
+import type { Project } from "../project.ts";
 import { newId, type Stage } from "../stage.ts";
 
 const mailCount = 200;
@@ -43,8 +45,23 @@ export async function runDemo({ project, driver, journal }: Stage): Promise<void
   journal.note("of them rightly", right);
   journal.note("calls of that session", `${Math.round((1000 * mails.length) / ms)} a second`);
 
-  const page = await fetch(`http://127.0.0.1:${project.ports.gateway}/`);
+  await openTheLink(project, journal);
+}
+
+/** The link in the gateway's log, as a user would click it. */
+async function openTheLink(project: Project, journal: Journal): Promise<void> {
+  const [gateway] = await project.containers("gateway");
+  const line = (await project.said(gateway?.id ?? ""))
+    .split("\n")
+    .find((text) => text.includes('"dashboard"'));
+  const link = new URL(z.looseObject({ url: z.string() }).parse(JSON.parse(line ?? "{}")).url);
+  check("the address in the log", link.origin, `http://localhost:${project.ports.gateway}`);
+  const page = await fetch(link);
   ensure("the dashboard answers", page.ok, page.status);
+  const headers = { authorization: `Bearer ${link.hash.slice("#token=".length)}` };
+  const who = await fetch(new URL("/api/whoami", link), { headers });
+  ensure("its token is good", who.ok, who.status);
+  journal.note("the link in the gateway's log", "opens the dashboard, its token is good");
 }
 
 const Inspected = z.array(
@@ -104,5 +121,16 @@ export async function refuseSettings({ project, journal }: Stage): Promise<void>
     check(`exit code with ${env.join(" ")}`, code, 2);
     ensure(`the complaint about ${env.join(" ")}`, says.test(stderr), stderr);
   }
-  journal.note("refused by name", attempts.map(({ env }) => `\`${env[0]}\``).join(", "));
+  const peer = await project.attempt("--profile", "cluster", "run", "--rm", "--no-deps", "-T", "nats-2");
+  ensure(
+    "the profile cluster is refused without NATS_REPLICAS=3",
+    peer.code !== 0 && peer.stderr.includes("NATS_REPLICAS must be 3 with the profile cluster"),
+    peer,
+  );
+  journal.note(
+    "refused by name",
+    [...attempts.map(({ env }) => `\`${env[0]}\``), "the profile `cluster` without `NATS_REPLICAS=3`"].join(
+      ", ",
+    ),
+  );
 }

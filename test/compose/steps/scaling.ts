@@ -8,23 +8,17 @@ import { newId, type Stage } from "../stage.ts";
 const Visit = z.object({ host: z.string(), openedAt: z.number() });
 type Visit = z.infer<typeof Visit>;
 
-/** Held all the while, so that the old workers have something to do and the new ones nothing. */
-const staying = 8;
 const visitEveryMs = 150;
+/** Fewer than two workers can hold: none of them waits for the new ones. */
+const mostOpen = 40;
 const soonMs = 1000;
 
 export async function scaleToFour(stage: Stage): Promise<void> {
-  const { project, driver, journal } = stage;
+  const { project, journal } = stage;
   const before = new Set((await project.containers("worker")).map(({ id }) => id));
-  const held = await Promise.all(Array.from({ length: staying }, () => visit(stage, true)));
-  for (const id of held) {
-    await until(
-      `${id} is open`,
-      async () => Visit.safeParse((await driver.status(id))?.customStatus).success,
-    );
-  }
   const visits = new Visits(stage);
   try {
+    await until("sessions are open on the old workers", () => visits.count >= 4, 60_000);
     const scaled = performance.now();
     await project.compose("up", "-d", "--no-build", "--no-recreate", "--scale", "worker=4", "worker");
     const fresh = (await project.containers("worker")).filter(({ id }) => !before.has(id));
@@ -35,14 +29,12 @@ export async function scaleToFour(stage: Stage): Promise<void> {
       `${Math.round(performance.now() - scaled)} ms after \`--scale worker=4\``,
     );
     const firsts = await Promise.all(fresh.map(({ host }) => visits.firstOn(host)));
-    await visits.stop();
     const delays = firsts.map(({ openedAt }, index) => openedAt - (started[index]?.readyAt ?? 0));
     journal.note(
       "from container start to ready",
       started.map(({ startedAt, readyAt }) => `${readyAt - startedAt} ms`).join(", "),
     );
     journal.note("from ready to the first session", delays.map((ms) => `${ms} ms`).join(", "));
-    journal.note("sessions opened meanwhile", visits.count);
     ensure(
       "new workers get sessions within a second of their start",
       delays.every((ms) => ms <= soonMs),
@@ -51,17 +43,10 @@ export async function scaleToFour(stage: Stage): Promise<void> {
   } finally {
     await visits.stop();
   }
-  await Promise.all(held.map((id) => driver.signal(id, "leave", null, `leave-${id}`)));
-  for (const id of held) check(`how ${id} ends`, (await driver.result(id)).status, "completed");
+  journal.note("sessions opened meanwhile", visits.count);
 }
 
-async function visit({ driver }: Stage, stay: boolean): Promise<string> {
-  const id = newId("visit");
-  await driver.start(id, "visit", { stay });
-  return id;
-}
-
-/** A steady trickle of short sessions, so that there always is one to be had. */
+/** A steady trickle of sessions, so that there always is one to be had; each stays until there are too many. */
 class Visits {
   readonly #stage: Stage;
   readonly #going: Promise<void>;
@@ -75,6 +60,7 @@ class Visits {
     this.#going.catch(() => undefined);
   }
 
+  /** Opened so far. */
   get count(): number {
     return this.#seen.length;
   }
@@ -87,21 +73,43 @@ class Visits {
     );
   }
 
+  /** All leave; each has completed. */
   async stop(): Promise<void> {
     this.#over = true;
     await this.#going;
   }
 
   async #go(): Promise<void> {
-    const running: Promise<unknown>[] = [];
-    while (!this.#over) {
-      const id = await visit(this.#stage, false);
-      const told = this.#stage.driver.result(id).then(({ output }) => this.#seen.push(Visit.parse(output)));
-      told.catch(() => undefined);
-      running.push(told);
+    const { driver } = this.#stage;
+    const staying: string[] = [];
+    const left: Promise<void>[] = [];
+    while (!this.#over || staying.length > 0) {
+      const oldest = this.#over || staying.length > mostOpen ? staying.shift() : undefined;
+      if (oldest !== undefined) await driver.signal(oldest, "leave", null, `leave-${oldest}`);
+      if (this.#over) continue;
+      const id = newId("visit");
+      await driver.start(id, "visit", null);
+      staying.push(id);
+      const ended = this.#watch(id);
+      ended.catch(() => undefined);
+      left.push(ended);
       await new Promise((resolve) => setTimeout(resolve, visitEveryMs));
     }
-    await Promise.all(running);
+    await Promise.all(left);
+  }
+
+  async #watch(id: string): Promise<void> {
+    const { driver } = this.#stage;
+    const opened = await until(
+      `${id} is open`,
+      async () => {
+        const answer = await driver.status(id);
+        return Visit.safeParse(answer?.customStatus).data;
+      },
+      60_000,
+    );
+    this.#seen.push(opened);
+    check(`how ${id} ends`, (await driver.result(id, 180_000)).status, "completed");
   }
 }
 
