@@ -1,6 +1,6 @@
 /** `npm run test:compose [-- --record]`. Exits with 0, with 1 where something is wrong, with 77 where there is no engine. */
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { availableParallelism, cpus, tmpdir } from "node:os";
+import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { packageDir } from "../../services/version.ts";
 import { Driver } from "./driver.ts";
@@ -76,6 +76,17 @@ async function run(ground: Ground): Promise<void> {
   });
 }
 
+/** Whoever else uses it is part of the figures. */
+function machine(): string {
+  const [, , load = 0] = loadavg();
+  return [
+    `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"})`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    `${type()} ${release()}`,
+    `load average over the last 15 minutes ${load.toFixed(1)}`,
+  ].join(", ");
+}
+
 async function main(args: readonly string[]): Promise<number> {
   const found = await findEngine({ mayFetch: process.env.COMPOSE_TEST_FETCH !== "no", say });
   if (found.kind === "none") {
@@ -93,13 +104,10 @@ async function main(args: readonly string[]): Promise<number> {
     await run({ engine, images, journal, folder, appDir });
     if (args.includes("--record")) {
       const facts = [
-        { what: "when", value: new Date().toISOString().slice(0, 16).replace("T", " ") },
+        { what: "when", value: `${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC` },
         { what: "engine", value: engine.description },
         { what: "base images", value: images.description },
-        {
-          what: "machine",
-          value: `${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? "unknown"}`,
-        },
+        { what: "machine", value: machine() },
         { what: "result", value: `all ${journal.entries.length} steps passed` },
       ];
       await writeFile(join(packageDir(), "docs/compose-test.md"), journal.markdown(facts));
