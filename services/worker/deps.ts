@@ -20,7 +20,7 @@ export interface WorkerDeps {
   readonly identity: WorkerIdentity;
   readonly config: WorkerConfig;
   /** User values to the wire and back; big ones by way of the blob store. */
-  readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "unwrap">;
+  readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "wrapText" | "wrapTextSync" | "unwrap">;
   /** Switched on by tests only. */
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;

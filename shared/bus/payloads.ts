@@ -8,6 +8,7 @@
 import { createHash } from "node:crypto";
 import type { BlobRef, Payload } from "../../schemas/index.ts";
 import { Fault, HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../errors/index.ts";
+import { notSerialisable, writeJson } from "../runtime/index.ts";
 import type { BlobStore } from "./bus.ts";
 import { parseJson, parseText } from "./codec.ts";
 
@@ -58,6 +59,12 @@ export class Payloads {
     return serialised.kind === "plain" ? { json: serialised.json } : undefined;
   }
 
+  /** Both at once. */
+  wrapTextSync(json: string): Payload | undefined {
+    const serialised = this.#check(json);
+    return serialised.kind === "plain" ? { json: serialised.json } : undefined;
+  }
+
   async unwrap(payload: Payload): Promise<unknown> {
     return "json" in payload ? payload.json : this.#fetch(payload.blob);
   }
@@ -102,7 +109,7 @@ export class Payloads {
     if (value === undefined || value === null || typeof value === "boolean")
       return { kind: "plain", json: value };
     if (typeof value === "number") return { kind: "plain", json: Number.isFinite(value) ? value : null };
-    return this.#check(toText(value));
+    return this.#check(writeJson(value));
   }
 
   /** What is stored away is not parsed here: whoever needs it reads it back. */
@@ -129,23 +136,5 @@ export class Payloads {
     });
   }
 }
-
-function toText(value: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (cause) {
-    throw notSerialisable(cause instanceof Error ? cause.message : String(cause), cause);
-  }
-  if (text === undefined) throw notSerialisable(`a ${typeof value} has no JSON form`);
-  return text;
-}
-
-const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
-  new HoldfastError({
-    code: "not_serialisable",
-    message: `the value cannot be turned into JSON: ${why}`,
-    cause,
-  });
 
 const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

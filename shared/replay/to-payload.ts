@@ -1,6 +1,7 @@
 /** Values of the code on their way into commands. */
 import type { Payload } from "../../schemas/index.ts";
 import { HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../errors/index.ts";
+import { notSerialisable, writeJson } from "../runtime/index.ts";
 
 /**
  * A value that will be stored away as the text it has already become. To read it again would cost as much as writing
@@ -22,7 +23,7 @@ const largeCharacters = 256 * 1024;
 /** A snapshot of a user's value as JSON: what the code does to it afterwards changes nothing. */
 export function toPayload(value: unknown): { payload: Payload; bytes: number } {
   if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
-  const text = textOf(value);
+  const text = writeJson(value);
   if (isDeeperThan(text, maxValueDepth)) {
     throw notSerialisable(`it is nested deeper than ${maxValueDepth} levels`);
   }
@@ -42,27 +43,9 @@ export const jsonText = (json: unknown): string =>
 
 export const plainValue = (json: unknown): unknown => (json instanceof LargeValue ? json.toJSON() : json);
 
-function textOf(value: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (cause) {
-    throw notSerialisable(cause instanceof Error ? cause.message : String(cause), cause);
-  }
-  if (text === undefined) throw notSerialisable(`a ${typeof value} has no JSON form`);
-  return text;
-}
-
 const tooLarge = (bytes: number): HoldfastError =>
   new HoldfastError({
     code: "payload_too_large",
     message: `a value of ${bytes} bytes is larger than the limit of ${maxValueBytes}`,
     details: { bytes, limit: maxValueBytes },
-  });
-
-const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
-  new HoldfastError({
-    code: "not_serialisable",
-    message: `the value cannot be turned into JSON: ${why}`,
-    ...(cause === undefined ? {} : { cause }),
   });

@@ -13,3 +13,4 @@ export {
   insideTrace,
   parseTraceparent,
 } from "./trace.ts";
+export { notSerialisable, writeJson } from "./write-json.ts";

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import {
   type AnySession,
   call,
+  defineActivity,
   defineOrchestration,
   defineSession,
   type InitContext,
@@ -41,6 +42,9 @@ export const returning = {
     value.self = value;
     return value;
   },
+  nestedFunction: () => ({ list: [1, { act: () => 1 }] }),
+  nestedSymbol: () => [{ name: Symbol("s") }],
+  nestedBigint: () => ({ of: { count: 1n } }),
   throwingGetter: () => ({
     get value() {
       throw new Error("not for you");
@@ -48,7 +52,21 @@ export const returning = {
   }),
 } satisfies Record<string, () => unknown>;
 
-const acts: Record<string, () => unknown> = { ...throwing, ...returning };
+class Money {
+  readonly #cents = 150;
+  readonly currency = "EUR";
+  toJSON(): string {
+    return `${this.#cents / 100} ${this.currency}`;
+  }
+}
+
+/** Odd, but JSON has words for it. */
+export const odd = {
+  classes: () => ({ price: new Money(), at: new Date(0), none: undefined, list: [undefined, Number.NaN] }),
+  bytes: () => ({ bytes: Buffer.from("hi") }),
+} satisfies Record<string, () => unknown>;
+
+const acts: Record<string, () => unknown> = { ...throwing, ...returning, ...odd };
 
 interface State {
   calls: number;
@@ -83,7 +101,18 @@ export const badThread = bad("thread");
 export const badProcess = bad("process");
 const types = { inline: badInline, thread: badThread, process: badProcess };
 
-type How = keyof typeof throwing | keyof typeof returning | "hang" | "spin";
+const batching = (isolation: Isolation) =>
+  defineSession(`batching-${isolation}`, {
+    ...{ isolation, leaseTtl: "3s" as const, init },
+    calls: {
+      many: call({
+        batch: { maxSize: 3, maxDelay: "2s" },
+        run: (_state: State, hows: string[]): unknown[] => hows.map((how) => acts[how]?.() ?? hows.length),
+      }),
+    },
+  });
+
+type How = keyof typeof throwing | keyof typeof returning | keyof typeof odd | "hang" | "spin";
 const isLimited = (how: How): how is "hang" | "spin" => how === "hang" || how === "spin";
 
 interface Seen {
@@ -109,6 +138,29 @@ export const misbehave = defineOrchestration("misbehave", {
     await session.fine(null);
     const got = await seen(isLimited(how) ? session[how](null) : session.act(how));
     return { got, after: await seen(session.fine(null)), pid };
+  },
+});
+
+/** An activity beside the state of a session, and one that is nobody's. */
+export const actOut = defineActivity("act-out", { run: (_ctx, how: string) => acts[how]?.() });
+export const beside = defineOrchestration("beside", {
+  async run(ctx, { where, how }: { where: Isolation | "plain"; how: How }) {
+    if (where === "plain") return seen(ctx.run(actOut, how));
+    await using session = await ctx.openSession(types[where]);
+    return await seen(session.run(actOut, how));
+  },
+});
+
+/** One poisoned item of a batch. */
+export const batched = {
+  inline: batching("inline"),
+  thread: batching("thread"),
+  process: batching("process"),
+};
+export const together = defineOrchestration("together", {
+  async run(ctx, where: Isolation) {
+    await using session = await ctx.openSession(batched[where]);
+    return await Promise.all(["odd", "nestedFunction", "classes"].map((how) => seen(session.many(how))));
   },
 });
 

@@ -22,6 +22,7 @@ import {
 import { insideTrace } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { WorkContext } from "../work-context.ts";
+import { Written } from "../written.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
 import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
@@ -147,6 +148,7 @@ async function completed(
   value: unknown,
 ): Promise<TaskOutcome> {
   try {
+    if (value instanceof Written) return { kind: "completed", output: await written(deps, task, value) };
     const output = run.output
       ? validate(run.output, value, "invalid_output", `output of ${task.name}`)
       : value;
@@ -158,6 +160,9 @@ async function completed(
     return { kind: "failed", error: { ...failureOf(error), retryable: false } };
   }
 }
+
+const written = ({ payloads }: TaskDeps, { instanceId }: ActivityTask, { json }: Written) =>
+  payloads.wrapTextSync(json) ?? payloads.wrapText(json, instanceId);
 
 function timedOut(
   task: ActivityTask,

@@ -5,6 +5,7 @@
 import { bareSessionType, type Failure } from "../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
 import { Fault, fromFailure, isFault, toFailure } from "../../../shared/errors/index.ts";
+import { writeJson } from "../../../shared/runtime/index.ts";
 import { Contexts } from "./contexts.ts";
 import { EventQueue } from "./event-queue.ts";
 import { LazyAbort } from "./lazy-abort.ts";
@@ -28,13 +29,16 @@ export interface Hosted {
 
 export class HostServer {
   readonly #app: App;
+  readonly #copies: boolean;
   readonly #post: Post<FromHost>;
   readonly #contexts: Contexts;
   readonly #hosted = new Map<string, Hosted>();
   readonly #running = new Map<number, LazyAbort>();
 
-  constructor(app: App, post: Post<FromHost>) {
+  /** `copies`: what is posted arrives as a copy. */
+  constructor(app: App, post: Post<FromHost>, { copies = false } = {}) {
     this.#app = app;
+    this.#copies = copies;
     this.#post = post;
     this.#contexts = new Contexts(post);
   }
@@ -146,10 +150,10 @@ export class HostServer {
     const check = (value: unknown) => validate(call.output, value, "invalid_output", `output of ${what}`);
     if (!call.batch) {
       const value: unknown = await call.run(hosted.state, parse(request.inputs[0]) as never, ctx);
-      return [itemOf(() => check(value))];
+      return [this.#item(() => check(value))];
     }
     // An input that does not parse fails alone; the handler sees the others.
-    const inputs = request.inputs.map((input) => itemOf(() => parse(input)));
+    const inputs = request.inputs.map((input) => parsed(() => parse(input)));
     const good = inputs.flatMap((item) => (item.ok ? [item.value] : []));
     const results: unknown = good.length > 0 ? await call.run(hosted.state, good as never, ctx) : [];
     if (!Array.isArray(results) || results.length !== good.length) {
@@ -162,7 +166,7 @@ export class HostServer {
     return inputs.map((item): Item => {
       if (!item.ok) return item;
       const value: unknown = results[at++];
-      return value instanceof Error ? { ok: false, error: toFailure(value) } : itemOf(() => check(value));
+      return value instanceof Error ? { ok: false, error: toFailure(value) } : this.#item(() => check(value));
     });
   }
 
@@ -170,14 +174,25 @@ export class HostServer {
     id: number,
     request: Extract<HostRequest, { kind: "activity" }>,
     abort: LazyAbort,
-  ): Promise<unknown> {
+  ): Promise<Item> {
     const hosted = this.#find(request.key);
     const { name } = request;
     const activity = this.#app.activities.get(name);
     if (!activity) throw unknownCode("activity", name, "this worker");
     const ctx = this.#contexts.run(id, request.run, hosted, abort);
     const input = validate(activity.input, request.input, "invalid_input", `input of ${name}`);
-    return validate(activity.output, await activity.run(ctx, input), "invalid_output", `output of ${name}`);
+    const value: unknown = await activity.run(ctx, input);
+    return this.#item(() => validate(activity.output, value, "invalid_output", `output of ${name}`));
+  }
+
+  #item(make: () => unknown): Item {
+    try {
+      const value = make();
+      const plain = !this.#copies || value === null || copied.has(typeof value);
+      return plain ? { ok: true, value } : { ok: true, json: writeJson(value) };
+    } catch (error) {
+      return { ok: false, error: toFailure(error) };
+    }
   }
 
   #adopt(key: string, session: SessionFacts): void {
@@ -212,7 +227,10 @@ export class HostServer {
 const unknownCode = (what: string, name: string, where: string): Fault =>
   new Fault("contract", { code: `unknown_${what}`, message: `${where} has no ${what} named ${name}` });
 
-function itemOf(make: () => unknown): Item {
+/** A copy of these is the same again. */
+const copied: ReadonlySet<string> = new Set(["undefined", "boolean", "number", "string"]);
+
+function parsed(make: () => unknown): { ok: true; value: unknown } | { ok: false; error: Failure } {
   try {
     return { ok: true, value: make() };
   } catch (error) {

@@ -35,8 +35,9 @@ export class HostSession {
     return (await this.host.client.request({ kind: "call", key, name, inputs, run }, options)) as Item[];
   }
 
-  activity(name: string, input: unknown, run: RunFacts, options: RunOptions): Promise<unknown> {
-    return this.host.client.request({ kind: "activity", key: this.#facts.key, name, input, run }, options);
+  async activity(name: string, input: unknown, run: RunFacts, options: RunOptions): Promise<Item> {
+    const { key } = this.#facts;
+    return (await this.host.client.request({ kind: "activity", key, name, input, run }, options)) as Item;
   }
 
   event(name: string, payload: unknown): void {

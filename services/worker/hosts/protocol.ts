@@ -35,8 +35,11 @@ export interface ModelFacts {
   bytes?: number;
 }
 
-/** One item of a call's answer: a batch answers each of its items alone. */
-export type Item = { ok: true; value: unknown } | { ok: false; error: Failure };
+/**
+ * What user code returned: a batch answers each of its items alone. Where the host is another thread or process, what
+ * has parts is written down there: a copy would lose its classes, and with them what they say of themselves in JSON.
+ */
+export type Item = { ok: true; value: unknown } | { ok: true; json: string } | { ok: false; error: Failure };
 
 /** Things asked of a host that are answered by `done` or `failed`. */
 export type HostRequest =

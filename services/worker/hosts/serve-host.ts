@@ -12,7 +12,7 @@ export interface HostEnd {
 
 export async function serveHost(setup: HostSetup, end: HostEnd): Promise<void> {
   try {
-    const server = new HostServer(await loadApp(setup.appPath), end.post);
+    const server = new HostServer(await loadApp(setup.appPath), end.post, { copies: true });
     end.onMessage((message) => server.receive(message));
     end.post({ kind: "ready", pid: process.pid });
   } catch (error) {

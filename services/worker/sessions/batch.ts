@@ -4,6 +4,7 @@
  */
 
 import { HostedFailure, type Item } from "../hosts/index.ts";
+import { Written } from "../written.ts";
 
 export type RunItems = (inputs: unknown[], signal: AbortSignal) => Promise<Item[]>;
 
@@ -79,7 +80,7 @@ function settle(member: Member, item: Item | undefined): void {
 }
 
 export function resultOf(item: Item | undefined): unknown {
-  if (item?.ok) return item.value;
+  if (item?.ok) return "json" in item ? new Written(item.json) : item.value;
   throw item ? new HostedFailure(item.error) : new Error("no result for this item");
 }
 

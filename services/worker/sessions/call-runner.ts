@@ -78,8 +78,8 @@ export class CallRunner {
     const [first] = calls;
     const { name } = first.task;
     if (!first.call) {
-      await this.#runOne(first, (facts, input, signal, hooks) =>
-        state.activity(name, input, facts, { signal, hooks }),
+      await this.#runOne(first, async (facts, input, signal, hooks) =>
+        resultOf(await state.activity(name, input, facts, { signal, hooks })),
       );
     } else if (batchRuleOf(this.#init.definition, name)) {
       await this.#runBatch(state, calls);

@@ -51,7 +51,7 @@ afterEach(async () => {
     return calls.used === 0 && sessions.used === 0 && info?.sessions.length === 0;
   });
   await until("every host has ended", () => hostsOf(worker).length === 0);
-  expect((await stack.bus.blobs.keys("")).filter((key) => key.startsWith("checkpoints/"))).toEqual([]);
+  expect(await stack.bus.blobs.keys("")).toEqual([]);
   await streams.untilQuiet();
   expect(await streams.deadLetters()).toEqual([]);
 });
@@ -68,6 +68,24 @@ const run = async <O>(name: string, input: unknown): Promise<O> => {
 };
 const misbehave = (where: string, how: string) =>
   run<{ got: Seen; after: Seen; pid: number }>("misbehave", { where, how });
+
+const refusedInside = [
+  ["nestedFunction", "list[1].act is a function"],
+  ["nestedSymbol", "[0].name is a symbol"],
+  ["nestedBigint", "of.count is a bigint"],
+] as const;
+const written = { price: "1.5 EUR", at: "1970-01-01T00:00:00.000Z", list: [null, null] };
+
+describe.each([...places, "plain"] as const)("an activity %s", (where) => {
+  it.each(refusedInside)("that returns %s fails, and says where", async (how, message) => {
+    expect(await run<Seen>("beside", { where, how })).toMatchObject({
+      ...{ code: "not_serialisable", message: expect.stringContaining(message) },
+    });
+  });
+  it("that returns what only its class can write is written by it", async () => {
+    expect(await run<Seen>("beside", { where, how: "classes" })).toEqual({ value: written });
+  });
+});
 
 describe.each(places)("a handler %s", (where) => {
   it.each([
@@ -91,6 +109,27 @@ describe.each(places)("a handler %s", (where) => {
     },
   );
 
+  it.each(refusedInside)("that returns %s fails its call alone, and says where", async (how, message) => {
+    const { got, after } = await misbehave(where, how);
+    expect(got).toMatchObject({ code: "not_serialisable", message: expect.stringContaining(message) });
+    expect(after).toEqual({ value: 2 });
+  });
+
+  it("that returns what only its class can write is written by it", async () => {
+    expect((await misbehave(where, "classes")).got).toEqual({ value: written });
+    expect((await misbehave(where, "bytes")).got).toEqual({
+      value: { bytes: { type: "Buffer", data: [104, 105] } },
+    });
+  });
+
+  it("that returns a bad item in a batch fails that item alone", async () => {
+    expect(await run<Seen[]>("together", where)).toEqual([
+      { value: 3 },
+      expect.objectContaining({ code: "not_serialisable", message: expect.stringContaining("list[1].act") }),
+      { value: written },
+    ]);
+  });
+
   it("that never returns is given up with its session", async () => {
     const { got, after, pid } = await misbehave(where, "hang");
     expect(got).toMatchObject({ name: "TimeoutError", code: "timeout", message: /700 ms/ });
@@ -113,6 +152,7 @@ it.each([
   ["unreadable", "thrown_value"],
   ["function", "not_serialisable"],
   ["cycle", "not_serialisable"],
+  ["nestedFunction", "not_serialisable"],
 ])("an orchestration that ends with %s fails in words", async (how, code) => {
   await expect(run("throw-out", how)).rejects.toMatchObject({ code, message: expect.stringMatching(/./) });
 });

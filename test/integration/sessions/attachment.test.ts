@@ -116,9 +116,8 @@ describe("a session held by a worker", () => {
     expect(most).toBe(1);
     const wide = fresh();
     const onWide = await rig.open("wide", wide);
-    const more: number[] = [];
-    for (let n = 0; n < 9; n++) more.push(await rig.call(onWide, wide, { name: "step", input: n }));
-    for (const of of more) await rig.result(of);
+    const more = Array.from({ length: 9 }, (_, n) => rig.call(onWide, wide, { name: "step", input: n }));
+    for (const of of await Promise.all(more)) await rig.result(of);
     expect(most).toBe(3);
   });
 

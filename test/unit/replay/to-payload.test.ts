@@ -36,6 +36,7 @@ describe("a value of the code", () => {
     ["a symbol", Symbol("s")],
     ["a big integer", 1n],
     ["a cycle", cycle],
+    ["a function inside", { a: [{ f: () => 1 }] }],
   ])("is refused where JSON has no form for it: %s", (_what, value) => {
     expect(() => toPayload(value)).toThrow(expect.objectContaining({ code: "not_serialisable" }));
   });
