@@ -54,15 +54,26 @@ export async function publishEffects(
   const summary = effects.findLast((effect) => effect.kind === "summary");
   const first = effects.filter(
     (effect) =>
-      effect.kind !== "unschedule" &&
+      !followsTheRest(effect) &&
       (effect.kind !== "summary" || effect === summary) &&
       !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
   );
   await Promise.all(first.map(publish));
-  // Last, and only if all is out: while a schedule is there, its firing repairs what was left undone (T3).
   if (target.outbox.signal.aborted) return;
-  await Promise.all(effects.map((effect) => (effect.kind === "unschedule" ? publish(effect) : undefined)));
+  await Promise.all(effects.map((effect) => (followsTheRest(effect) ? publish(effect) : undefined)));
 }
+
+/**
+ * Only when all the rest is out: while a schedule is there, its firing repairs what was left undone (T3); and what ends
+ * something must not overtake what began it, where the code did both in one turn.
+ */
+const later: ReadonlySet<Effect["kind"]> = new Set([
+  "unschedule",
+  "cancel-child",
+  "cancel-task",
+  "leave-pool",
+]);
+const followsTheRest = ({ kind }: Effect): boolean => later.has(kind);
 
 function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, target: EffectTarget) {
   const { bus, names, runtime } = deps;

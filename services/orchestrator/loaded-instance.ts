@@ -217,6 +217,30 @@ export class LoadedInstance {
     await this.#target.summaries.write(instance.state);
   }
 
+  /** What somebody asked of an instance that is not there, or no more: seen by people, not lost in silence. */
+  async #unheard(message: InboxMessage, delivery: Delivery, why: string): Promise<void> {
+    const { instanceId: id } = this;
+    const { status } = this.instance.state;
+    if (message.kind === "signal") {
+      const reason = `instance ${id} has ended (${status})`;
+      this.#deps.runtime.announce({
+        kind: "signal.unheard",
+        instanceId: id,
+        name: message.name,
+        why: reason,
+      });
+      await bury(this.#deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });
+    } else if ((message.kind === "cancel" || message.kind === "terminate") && why === "unknown") {
+      const reason = `there is no instance ${id}: it was not started`;
+      await bury(this.#deps, delivery, {
+        what: message.kind,
+        id,
+        code: "instance_not_found",
+        message: reason,
+      });
+    }
+  }
+
   /** Tells people how it stands now, whatever they were told before. */
   async show(): Promise<void> {
     const { instance } = this;
@@ -230,19 +254,9 @@ export class LoadedInstance {
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
   ): Promise<boolean> {
-    const { runtime } = this.#deps;
     const { state } = this.instance;
     await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
-    if (message.kind === "signal" && delivery) {
-      const why = `instance ${this.instanceId} has ended (${state.status})`;
-      runtime.announce({ kind: "signal.unheard", instanceId: this.instanceId, name: message.name, why });
-      await bury(this.#deps, delivery, {
-        what: "signal",
-        id: this.instanceId,
-        code: "instance_ended",
-        message: why,
-      });
-    }
+    if (delivery) await this.#unheard(message, delivery, accepted.why);
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") await this.show();
     // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way

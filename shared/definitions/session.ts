@@ -1,6 +1,6 @@
 import { bareSessionType, tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { Fault } from "../errors/index.ts";
-import type { Duration } from "../runtime/index.ts";
+import { type Duration, parseDuration } from "../runtime/index.ts";
 import type { ActivityContext, SessionView, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
@@ -209,6 +209,15 @@ function checkSpec(
     if (!tokenPattern.test(callName)) refuse(`call name "${callName}" must be ${tokenRule}`);
   }
   if (spec.checkpointEvery !== undefined && !spec.checkpoint) refuse("checkpointEvery needs checkpoint");
+  const ms = (what: "creationTimeout" | "executionTimeout" | "idleTimeout") => {
+    const value = spec[what];
+    return value === undefined ? undefined : parseDuration(value, `${what} of session "${name}"`);
+  };
+  const executionMs = ms("executionTimeout") ?? Number.POSITIVE_INFINITY;
+  for (const what of ["creationTimeout", "idleTimeout"] as const) {
+    const longer = (ms(what) ?? 0) > executionMs;
+    if (longer) refuse(`${what} (${ms(what)} ms) is longer than executionTimeout (${executionMs} ms)`);
+  }
   if (spec.checkpoint && !spec.restore) refuse("checkpoint needs restore");
   if (spec.restore && !spec.checkpoint) refuse("restore needs checkpoint");
 }

@@ -117,8 +117,13 @@ function header(message: CoreMessage, name: string): string | undefined {
 
 async function reply(bus: Bus, answer: Promise<object>): Promise<MicroReply> {
   try {
-    const body = encode({ ok: true, ...(await answer) });
-    return body.length > bus.maxPayloadBytes ? tooLarge(body.length) : { body };
+    const answered: { input?: unknown } = await answer;
+    const body = encode({ ok: true, ...answered });
+    if (body.length <= bus.maxPayloadBytes) return { body };
+    // Who asks for a result can do without what was put in.
+    const { input: _, ...rest } = answered;
+    const shorter = encode({ ok: true, ...rest });
+    return shorter.length <= bus.maxPayloadBytes ? { body: shorter } : tooLarge(body.length);
   } catch (error) {
     if (!(error instanceof HoldfastError) && !isFault(error)) throw error;
     return refusal(error.code, error.message);

@@ -60,8 +60,11 @@ export function sessionOptions(
     const value = own[what] ?? ofType[what];
     return value === undefined ? undefined : parseDuration(value, what);
   };
-  const creationTimeoutMs = pick("creationTimeout") ?? defaultCreationTimeoutMs;
   const executionTimeoutMs = pick("executionTimeout");
+  // Nobody is refused for a default that was not asked for.
+  const creationTimeoutMs =
+    pick("creationTimeout") ??
+    Math.min(defaultCreationTimeoutMs, executionTimeoutMs ?? Number.POSITIVE_INFINITY);
   const idleTimeoutMs = pick("idleTimeout");
   const leaseTtlMs = pick("leaseTtl");
   const onLost = own.onLost ?? (own.recovery?.rebuild ? "rebuild" : "fail");

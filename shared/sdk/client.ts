@@ -26,7 +26,7 @@ import { DeadLetters } from "./dead-letters.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
 import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";
 import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
-import { Instances, type InstanceView, isTerminal, type ListOptions } from "./instances.ts";
+import { Instances, type InstanceView, isTerminal, type ListOptions, wasStarted } from "./instances.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
@@ -231,7 +231,7 @@ export class Client {
   #control(instanceId: string, verb: "cancel" | "terminate", reason: string | undefined): Promise<void> {
     return userFacing(async () => {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
-      if (!summary) throw notFound(instanceId);
+      if (!summary || !wasStarted(summary)) throw notFound(instanceId);
       if (isTerminal(summary.status)) throw ended(instanceId, summary.status);
       await publishSurely(this.#bus, {
         subject: this.#names.verb(instanceId, verb),

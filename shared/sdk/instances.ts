@@ -20,6 +20,10 @@ export interface ListOptions {
   limit?: number | undefined;
 }
 
+/** Signals may come first: they wait for a start under the id, and there is nothing else yet. */
+export const wasStarted = (summary: InstanceSummary): boolean =>
+  summary.status !== "pending" || summary.name !== undefined;
+
 export const isTerminal = (status: InstanceStatus): boolean => terminalStatuses.includes(status);
 
 export class Instances {
@@ -46,26 +50,27 @@ export class Instances {
    */
   async find(instanceId: string): Promise<InstanceSummary | undefined> {
     const known = await this.summary(instanceId);
-    if (known) return known;
+    if (known && wasStarted(known)) return known;
     const waiting = await this.#bus.read(this.#names.inboxStream, this.#names.inboxOf(instanceId));
     return this.#accepted(instanceId, waiting ?? []) ?? (await this.summary(instanceId));
   }
 
   #accepted(instanceId: string, waiting: { subject: string; at: number }[]): InstanceSummary | undefined {
+    let accepted: InstanceSummary | undefined;
     for (const message of waiting) {
       const verb = this.#names.parseInbox(message.subject)?.verb;
       if (verb?.kind !== "start" && verb?.kind !== "signal") continue;
-      return InstanceSummary.parse({
+      accepted ??= InstanceSummary.parse({
         v: 1,
         instanceId,
-        ...(verb.kind === "start" ? { name: verb.name } : {}),
         status: "pending",
         execution: 0,
         events: 0,
         updatedAt: message.at,
       });
+      if (verb.kind === "start") return InstanceSummary.parse({ ...accepted, name: verb.name });
     }
-    return undefined;
+    return accepted;
   }
 
   async view(summary: InstanceSummary): Promise<InstanceView> {

@@ -133,3 +133,23 @@ it("F37: runs an id once, however many start it at the same time", async () => {
   expect(kinds.filter((kind) => kind === "activity.completed")).toHaveLength(3);
   await streams.checkEnded(["same"]);
 });
+
+it.each(["cancel", "terminate"])(
+  "a %s for an instance nobody started is put away visibly, whoever sent it",
+  async (verb) => {
+    const id = `ghost-${verb}`;
+    const refused = { code: "instance_not_found" };
+    await expect(stack.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
+    await ask(`orchestrations.${id}.${verb}`);
+    // A signal that waits for a start is not a start.
+    await stack.client.signal(id, "word", 1);
+    await until("the signal is kept", async () => (await stack.client.status(id)).events === 1);
+    await expect(stack.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
+    await ask(`orchestrations.${id}.${verb}`);
+    const letters = await until("both are dead letters", async () => {
+      const all = (await streams.deadLetters()).filter((letter) => letter.id === id);
+      return all.length === 2 && all;
+    });
+    for (const { reason } of letters) expect(reason).toMatchObject({ code: "instance_not_found" });
+  },
+);

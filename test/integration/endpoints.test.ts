@@ -117,6 +117,14 @@ describe("endpoints", () => {
     });
   });
 
+  it("leaves the input out where the answer would be too big with it", async () => {
+    const input = await new Payloads(bus.blobs).wrap("x".repeat(2_000_000), "fed");
+    await tell("fed", { status: "completed", input, output: { json: "small" } });
+    const { body } = await ask("result.fed");
+    expect(body).toMatchObject({ ok: true, status: "completed", output: "small" });
+    expect(body).not.toHaveProperty("input");
+  });
+
   it("is a micro service", async () => {
     const { body } = await ask("$SRV.INFO.holdfast");
     expect(body).toMatchObject({ name: "holdfast", version: "1.2.3" });

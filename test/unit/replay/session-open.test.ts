@@ -315,6 +315,32 @@ scenario("bad options are refused by name, and nothing is opened", bad, async (b
   expect(bench.kinds).toEqual(["instance.started", "instance.completed"]);
 });
 
+scenario(
+  "a short life shortens the time to be created, where nobody gave one",
+  flow((ctx) => ctx.openSession({ executionTimeout: "10s" }).then(() => "opened")),
+  async (bench) => {
+    await bench.turn(start("flow"));
+    expect(bench.last("session.opened").options).toMatchObject({
+      executionTimeoutMs: 10_000,
+      creationTimeoutMs: 10_000,
+    });
+  },
+);
+
+test.each([
+  [
+    { executionTimeout: "1m", idleTimeout: "5m" },
+    /"m": idleTimeout \(300000 ms\).*executionTimeout \(60000 ms\)/,
+  ],
+  [
+    { executionTimeout: "1s", creationTimeout: "5s" },
+    /"m": creationTimeout \(5000 ms\).*executionTimeout \(1000 ms\)/,
+  ],
+  [{ idleTimeout: "soon" as "1s" }, /idleTimeout of session "m": "soon" is not a duration/],
+] as const)("a type that contradicts itself is refused where it is defined: %j", (options, message) => {
+  expect(() => defineSession("m", { ...options, init: () => 0, calls: {} })).toThrow(message);
+});
+
 const token = flow(async (ctx) => {
   const first = await ctx.openSession(model, { config });
   const made = first.token();

@@ -1,0 +1,31 @@
+/** A child let go in the turn that asked for it: its cancel must not overtake its start. */
+import { expect, test } from "vitest";
+import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { World } from "../support/engine-world.ts";
+import { someFaults } from "../support/memory-bus.ts";
+
+const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("never") });
+const fickle = defineOrchestration("fickle", {
+  async run(ctx) {
+    const scope = ctx.scope((inner) => inner.child(waits, null, { id: "child" }));
+    scope.cancel("changed its mind");
+    return await scope.result.catch((error: { code: string }) => error.code);
+  },
+});
+const app = collectApp({ waits, fickle });
+
+test("the child ends cancelled, or was never started", async () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const world = new World({ seed, app, faults: someFaults });
+    await world.prepare();
+    await world.orchestrator();
+    const handle = await world.start("fickle", null, "parent");
+    expect(await world.run(handle.result(), 600_000)).toBe("cancelled");
+    await world.clock.advance(60_000);
+    const child = await world
+      .run(world.client.status("child"))
+      .catch((error: { code: string }) => error.code);
+    const status = typeof child === "string" ? child : child.status;
+    expect(["cancelled", "instance_not_found"], `seed ${seed}`).toContain(status);
+  }
+});
