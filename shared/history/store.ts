@@ -119,7 +119,7 @@ export class HistoryStore {
         body: encoded.body,
       });
     } catch (error) {
-      // Archived and deleted since: whoever is still here must load again.
+      // Archived and deleted since, or the server is closing down: whoever is still here must load again.
       if (isFault(error, "transient") && error.code === "no_stream") return fenced;
       throw error;
     }

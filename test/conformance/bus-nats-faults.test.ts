@@ -26,6 +26,37 @@ afterAll(async () => {
   await server.stop();
 });
 
+describe("SIGTERM", () => {
+  it("never shows a stream as missing that only its server has closed already", async () => {
+    const streams = Array.from({ length: 300 }, () => fresh("LM"));
+    for (const stream of streams) {
+      await bus.ensureStream(limits(stream));
+      await bus.publish(`${stream}.a`, bytes("here"));
+    }
+    const missing: string[] = [];
+    let asked = 0;
+    let over = false;
+    const reader = async (read: (stream: string) => Promise<unknown>) => {
+      while (!over) {
+        const stream = streams[asked++ % streams.length] ?? "";
+        if ((await read(stream)) === undefined) missing.push(stream);
+      }
+    };
+    const reading = Promise.all([
+      ...Array.from({ length: 10 }, () => reader((stream) => bus.last(stream, `${stream}.a`))),
+      ...Array.from({ length: 10 }, () => reader((stream) => bus.read(stream, `${stream}.a`))),
+    ]);
+    for (let stop = 0; stop < 3; stop++) {
+      const before = asked;
+      await until(systemClock, () => asked > before + 300);
+      await server.restart();
+    }
+    over = true;
+    await reading;
+    expect(missing).toEqual([]);
+  }, 60_000);
+});
+
 describe("kill -9", () => {
   it("loses nothing that was answered, and answers everything", async () => {
     const stream = fresh("LM");

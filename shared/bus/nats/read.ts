@@ -1,4 +1,12 @@
-/** Reading without a consumer: direct gets, one subject or filter at a time, page by page. */
+/**
+ * Reading without a consumer: direct gets, one subject or filter at a time, page by page.
+ *
+ * R1 Nobody answers a direct get where there is no such stream, but also where its server is closing down stream by
+ *    stream, or a replica has not opened it yet. The JetStream API knows the difference: a server that closes down does
+ *    not answer there at all. So nothing is called missing before the API was asked. (A turn that took a closed history
+ *    for none let a completion go.)
+ */
+import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../errors/index.ts";
 import type { StoredMessage } from "../bus.ts";
 import type { Api } from "./api.ts";
@@ -15,6 +23,11 @@ interface Page {
 
 const pageSize = 5_000;
 const silenceMs = 5_000;
+const askAgainMs = 50;
+
+/** Nobody answered: missing, or not to be had just now (R1). */
+const nobody = Symbol("nobody");
+type Nobody = typeof nobody;
 
 export class Reader {
   readonly #link: Link;
@@ -36,9 +49,7 @@ export class Reader {
     const all: StoredMessage[] = [];
     let from = fromSeq;
     for (;;) {
-      const page = await this.#retried(`read ${stream}`, () =>
-        this.#page(stream, subject, from, Math.min(pageSize, limit - all.length)),
-      );
+      const page = await this.#pageOf(stream, subject, from, Math.min(pageSize, limit - all.length));
       if (page === undefined) return undefined;
       for (const message of page.messages) all.push(message);
       const last = page.messages.at(-1);
@@ -51,10 +62,10 @@ export class Reader {
     return leader ? this.#lastOfLeader(stream, subject) : this.#lastOfAny(stream, subject);
   }
 
-  /** Answered by any replica, and quickly by nobody where there is no such stream. */
-  #lastOfAny(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return this.#retried(`read ${subject}`, () =>
-      this.#mux.request<StoredMessage | undefined | Failed>(
+  /** Answered by any replica. */
+  async #lastOfAny(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    const found = await this.#retried<StoredMessage | Nobody | undefined>(`read ${subject}`, () =>
+      this.#mux.request<StoredMessage | Nobody | undefined | Failed>(
         `$JS.API.DIRECT.GET.${stream}.${subject}`,
         emptyBody,
         undefined,
@@ -62,12 +73,19 @@ export class Reader {
         (reply) => {
           const parsed = parseHeaders(reply);
           if (parsed.status === 0) return fromDirect(reply, parsed);
-          if (parsed.status === 404 || parsed.status === 503) return undefined;
+          if (parsed.status === 404) return undefined;
+          if (parsed.status === 503) return nobody;
           throw refused(`read ${subject}`, parsed);
         },
         (why) => why,
       ),
     );
+    return found === nobody ? this.#lastOfLeader(stream, subject) : found;
+  }
+
+  /** R1 */
+  async #exists(stream: string): Promise<boolean> {
+    return (await this.#api.find(`STREAM.INFO.${stream}`, undefined, [codes.streamNotFound])) !== undefined;
   }
 
   async #lastOfLeader(stream: string, subject: string): Promise<StoredMessage | undefined> {
@@ -92,12 +110,19 @@ export class Reader {
     };
   }
 
-  async #page(
-    stream: string,
-    subject: string,
-    from: number,
-    batch: number,
-  ): Promise<Page | undefined | Failed> {
+  async #pageOf(stream: string, subject: string, from: number, batch: number): Promise<Page | undefined> {
+    const doing = `read ${stream}`;
+    const deadline = performance.now() + silenceMs;
+    for (;;) {
+      const page = await this.#retried(doing, () => this.#page(stream, subject, from, batch));
+      if (page !== nobody) return page;
+      if (!(await this.#exists(stream))) return undefined;
+      if (performance.now() > deadline) throw this.#api.lost(doing);
+      await delay(askAgainMs);
+    }
+  }
+
+  async #page(stream: string, subject: string, from: number, batch: number): Promise<Page | Nobody | Failed> {
     const page: Page = { messages: [], pending: 0 };
     let missing = false;
     const ended = await this.#mux.stream(
@@ -117,11 +142,14 @@ export class Reader {
       },
     );
     if (ended !== "done") return ended;
-    return missing ? undefined : page;
+    return missing ? nobody : page;
   }
 
   /** Reads may be repeated: tried again after a disconnect, as long as a read may take. */
-  async #retried<T extends object | undefined>(doing: string, act: () => Promise<T | Failed>): Promise<T> {
+  async #retried<T extends object | Nobody | undefined>(
+    doing: string,
+    act: () => Promise<T | Failed>,
+  ): Promise<T> {
     const deadline = performance.now() + silenceMs;
     for (;;) {
       const left = deadline - performance.now();
