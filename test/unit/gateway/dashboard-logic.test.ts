@@ -98,6 +98,12 @@ describe("pending work says why", () => {
     slots: { activities: { used, max: 4 } },
   });
 
+  it("are not guessed before sessions and workers are known", () => {
+    const unknown = { sessions: undefined, workers: undefined, now: 100 };
+    const [pending] = pendingWork({ model: foldHistory(dated(scheduled(queue))), ...unknown });
+    expect(pending).toMatchObject({ why: "looking…", troubled: false });
+  });
+
   it("for activities: nobody serves, all busy, handed out, retried later", () => {
     expect(why(scheduled(queue))).toEqual(["no worker runs fetch on queue default"]);
     expect(why(scheduled(queue), [worker(4)])).toEqual(["all 1 workers of queue default are busy"]);

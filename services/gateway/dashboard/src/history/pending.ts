@@ -14,8 +14,9 @@ export interface Pending {
 
 export interface PendingInput {
   model: HistoryModel;
-  sessions: readonly SessionRow[];
-  workers: readonly WorkerRow[];
+  /** Undefined until they are there: nothing is said about what nobody has looked at. */
+  sessions: readonly SessionRow[] | undefined;
+  workers: readonly WorkerRow[] | undefined;
   now: number;
 }
 
@@ -60,6 +61,7 @@ const base = (work: Work, what: string): Pick<Pending, "id" | "what" | "since"> 
 });
 
 type Reason = Pick<Pending, "why" | "troubled" | "link">;
+const looking: Reason = { why: "looking…", troubled: false };
 
 function activityReason(work: Work, { workers, now }: PendingInput): Reason {
   const last = work.attempts.at(-1);
@@ -69,6 +71,7 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
       troubled: true,
     };
   }
+  if (!workers) return looking;
   const serving = workers.filter((worker) =>
     worker.activities.some((activity) => activity.queue === work.queue && activity.name === work.name),
   );
@@ -83,6 +86,7 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
 }
 
 function callReason(work: Work, { sessions, now }: PendingInput): Reason {
+  if (!sessions) return looking;
   const session = sessions.find((row) => row.sessionId === work.sessionId);
   const link = `/sessions/${work.sessionId}`;
   if (!session) return { why: `session ${work.sessionId} is not known here`, troubled: true, link };

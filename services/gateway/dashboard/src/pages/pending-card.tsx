@@ -22,8 +22,8 @@ export function PendingWork(props: {
   const model = useMemo(() => foldHistory(props.page.events), [props.page]);
   const pending = pendingWork({
     model,
-    sessions: sessions.data?.rows ?? [],
-    workers: workers.data?.rows ?? [],
+    sessions: sessions.data?.rows,
+    workers: workers.data?.rows,
     now: now.value,
   });
   const shown = pending.slice(0, 20);
