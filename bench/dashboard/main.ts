@@ -1,4 +1,7 @@
-/** `npm run bench:dashboard`: how fast pages come, and what looking costs the engine. One JSON line each. */
+/**
+ * `npm run bench:dashboard [-- --quick] [-- --pages | --engine]`: how fast pages come, and what looking costs the engine.
+ * One JSON line each.
+ */
 import { pickFreePort } from "../../services/cli/nats/free-port.ts";
 import { browserPath } from "../../test/support/browser.ts";
 import { Rig } from "../rig.ts";
@@ -37,8 +40,11 @@ async function pageTimes(): Promise<void> {
 }
 
 try {
-  if (browserPath() !== undefined) await pageTimes();
-  tell(await watchedEngine(quick ? { rounds: 3, instances: 500 } : { rounds: 9, instances: 1_500 }));
+  const only = process.argv.find((one) => one === "--pages" || one === "--engine");
+  if (browserPath() !== undefined && only !== "--engine") await pageTimes();
+  if (only !== "--pages") {
+    tell(await watchedEngine(quick ? { rounds: 3, instances: 500 } : { rounds: 9, instances: 1_000 }));
+  }
 } finally {
   await Rig.stopAll();
 }

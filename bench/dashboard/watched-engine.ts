@@ -6,7 +6,7 @@
 import { pickFreePort } from "../../services/cli/nats/free-port.ts";
 import { type Bus, bucketStream, connectBus, subjects } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
-import { cpuMsOf } from "../process-cost.ts";
+import { CpuMeter, cpuMsOf } from "../process-cost.ts";
 import { Rig } from "../rig.ts";
 import type { ServiceProcess } from "../service.ts";
 import { percentile } from "../stats.ts";
@@ -19,6 +19,10 @@ type Way = (typeof ways)[number];
 
 interface Run {
   instancesPerSecond: number;
+  /** CPU of server, orchestrator, worker and client for one instance. Other people's load hardly changes it. */
+  engineUs: number;
+  /** CPU of the gateway in the same time, for one instance. */
+  gatewayUs: number;
   updatesPerSecond: number;
   gatewayShare: number;
   pagesShare: number;
@@ -72,6 +76,14 @@ export async function watchedEngine(options: { rounds: number; instances: number
     slowedByGateway: slowed(runs.alone, runs.gateway),
     slowedByPages: slowed(runs.gateway, runs.pages),
     slowedByBoth: slowed(runs.alone, runs.pages),
+    aloneCpuUs: middle("alone", "engineUs"),
+    gatewayCpuUs: middle("gateway", "engineUs") + middle("gateway", "gatewayUs"),
+    pagesCpuUs: middle("pages", "engineUs") + middle("pages", "gatewayUs"),
+    /** What that comes to on a machine the engine fills: CPU with pages against CPU without. */
+    cpuByPages:
+      (middle("pages", "engineUs") + middle("pages", "gatewayUs")) /
+        (middle("gateway", "engineUs") + middle("gateway", "gatewayUs")) -
+      1,
     updatesPerSecond: middle("pages", "updatesPerSecond"),
     eventsPerPage: middle("pages", "eventsPerPage"),
     gatewayCore: middle("gateway", "gatewayShare"),
@@ -86,17 +98,24 @@ async function oneRun(rig: Rig, bus: Bus, way: Way, instances: number): Promise<
   try {
     if (way !== "alone") gateway = await rig.startService("gateway");
     if (way === "pages") pages = await Pages.open(`http://127.0.0.1:${rig.env.GATEWAY_PORT}`, pageCount);
+    // A process that has just started is still being compiled.
+    await shortInstances(rig.client, Math.ceil(instances / 3));
     const gatewayCpu = () => (gateway ? (cpuMsOf(gateway.pid) ?? 0) : 0);
+    const engine = new CpuMeter(rig.pids);
     const before = { gateway: gatewayCpu(), pages: pages?.cpuMs ?? 0, updates: await updatesIn(bus) };
-    const load = await shortInstances(rig.client, instances);
+    const seenBefore = (await pages?.seen())?.events ?? 0;
+    const load = await engine.during(() => shortInstances(rig.client, instances));
     const { wallMs } = load;
     const seen = await pages?.seen();
+    const events = (seen?.events ?? 0) - seenBefore;
     return {
       instancesPerSecond: figuresOf(load).instancesPerSecond,
+      engineUs: Object.values(engine.perUnitUs(instances)).reduce((sum, us) => sum + us, 0),
+      gatewayUs: ((gatewayCpu() - before.gateway) / instances) * 1000,
       updatesPerSecond: ((await updatesIn(bus)) - before.updates) / (wallMs / 1000),
       gatewayShare: (gatewayCpu() - before.gateway) / wallMs,
       pagesShare: ((pages?.cpuMs ?? 0) - before.pages) / wallMs,
-      eventsPerPage: (seen?.events ?? 0) / pageCount / (wallMs / 1000),
+      eventsPerPage: events / pageCount / (wallMs / 1000),
     };
   } finally {
     await pages?.close();

@@ -113,6 +113,24 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     await page.getByRole("link", { name: "came-later" }).waitFor();
   });
 
+  it("shows the columns one asks for, and keeps them in the address", async () => {
+    await put.instance({
+      instanceId: "child-1",
+      parent: { instanceId: "docs-live", execution: 1, of: 7 },
+      updatedAt: Date.now() + 1_000,
+    });
+    await page.goto(`${gateway.url}/orchestrations?prefix=child-`);
+    await page.getByRole("link", { name: "child-1" }).waitFor();
+    await page.getByText("Columns", { exact: true }).click();
+    await page.getByLabel("Parent").check();
+    await page.getByLabel("Events").uncheck();
+    await page.getByRole("cell", { name: "docs-live" }).waitFor();
+    expect(await page.getByRole("columnheader", { name: "Events" }).count()).toBe(0);
+    await page.reload();
+    await page.getByRole("columnheader", { name: "Parent" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("columns")).toBe("name,status,started,took,parent,note");
+  });
+
   it("pages back and to the latest", async () => {
     await page.goto(`${gateway.url}/orchestrations`);
     const first = page.locator("tbody tr").first();

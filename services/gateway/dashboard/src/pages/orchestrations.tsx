@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import { get, type InstanceRow, mayAct } from "../api.ts";
-import { count, plural } from "../format.ts";
+import { plural } from "../format.ts";
 import { useLive } from "../live.ts";
-import { Badge, Empty, Id, Problem, Took, When } from "../parts/basics.tsx";
+import { Empty, Id, Problem } from "../parts/basics.tsx";
 import { useLoad } from "../parts/use-load.ts";
 import { query, setQuery } from "../router.ts";
 import { BulkBar } from "./bulk.tsx";
+import { type Column, ColumnPicker, chosenColumns } from "./columns.tsx";
 import { Filters, filterOf, fitsFilter, searchOf } from "./filters.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 
@@ -32,15 +33,19 @@ export function OrchestrationsPage() {
     },
     [search, cursor, reload],
   );
+  const columns = chosenColumns(query.value.get("columns"));
   const rows = data?.rows ?? [];
   const empty = data && data.matching === 0;
   return (
     <>
       <div class="page-head">
         <h1>Orchestrations</h1>
-        <a class="button primary" href="/start">
-          Start one
-        </a>
+        <div class="actions">
+          <ColumnPicker />
+          <a class="button primary" href="/start">
+            Start one
+          </a>
+        </div>
       </div>
       <Filters filter={filter} />
       {error !== undefined && <Problem error={error} />}
@@ -76,21 +81,22 @@ export function OrchestrationsPage() {
                   </th>
                 )}
                 <th scope="col">Id</th>
-                <th scope="col">Name</th>
-                <th scope="col">Status</th>
-                <th scope="col">Started</th>
-                <th scope="col" class="right">
-                  Took
-                </th>
-                <th scope="col" class="right">
-                  Events
-                </th>
-                <th scope="col">Note</th>
+                {columns.map(({ key, title, right }) => (
+                  <th key={key} scope="col" class={right ? "right" : ""}>
+                    {title}
+                  </th>
+                ))}
               </tr>
             </thead>
             <tbody>
               {rows.map((row) => (
-                <RowOf key={row.instanceId} row={row} chosen={chosen} setChosen={setChosen} />
+                <RowOf
+                  key={row.instanceId}
+                  row={row}
+                  columns={columns}
+                  chosen={chosen}
+                  setChosen={setChosen}
+                />
               ))}
             </tbody>
           </table>
@@ -103,10 +109,11 @@ export function OrchestrationsPage() {
 
 function RowOf(props: {
   row: InstanceRow;
+  columns: readonly Column[];
   chosen: ReadonlySet<string>;
   setChosen: (ids: ReadonlySet<string>) => void;
 }) {
-  const { row, chosen, setChosen } = props;
+  const { row, columns, chosen, setChosen } = props;
   return (
     <tr>
       {mayAct() && (
@@ -127,33 +134,13 @@ function RowOf(props: {
       <td class="title">
         <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>
       </td>
-      <td data-label="Name">{row.name ?? <span class="muted">–</span>}</td>
-      <td data-label="Status">
-        <Badge status={row.status} />
-      </td>
-      <td data-label="Started">
-        <When at={row.startedAt ?? row.updatedAt} />
-      </td>
-      <td class="right" data-label="Took">
-        <Took from={row.startedAt} to={row.endedAt} />
-      </td>
-      <td class="right number" data-label="Events">
-        {count(row.events)}
-      </td>
-      <td class="note">{noteOf(row)}</td>
+      {columns.map(({ key, title, right, class: kind = "", cell }) => (
+        <td key={key} data-label={title} class={`${kind} ${right ? "right number" : ""}`}>
+          {cell(row)}
+        </td>
+      ))}
     </tr>
   );
-}
-
-function noteOf(row: InstanceRow) {
-  if (row.error) {
-    return (
-      <span class="bad" title={row.error.message}>
-        {row.error.code}: {row.error.message}
-      </span>
-    );
-  }
-  return row.execution > 1 ? <span class="muted">execution {row.execution}</span> : null;
 }
 
 function Pager({ list, cursor }: { list: List; cursor: string }) {
