@@ -83,6 +83,8 @@ const calls = {
     timeout: "700ms",
     run: (_state: State, _input: unknown) => new Promise<never>(() => undefined),
   }),
+  /** Takes its thread or process along. */
+  crash: call({ run: (_state: State, _input: unknown) => crash() }),
   /** Never lets go of its thread either. */
   spin: call({
     timeout: "700ms",
@@ -90,6 +92,12 @@ const calls = {
       for (;;);
     },
   }),
+};
+
+const crash = (): Promise<never> => {
+  process.stderr.write("the model is on fire\n");
+  setTimeout(() => process.exit(3), 20);
+  return new Promise(() => undefined);
 };
 
 const init = (_ctx: InitContext): State => ({ calls: 0 });
@@ -112,8 +120,9 @@ const batching = (isolation: Isolation) =>
     },
   });
 
-type How = keyof typeof throwing | keyof typeof returning | keyof typeof odd | "hang" | "spin";
-const isLimited = (how: How): how is "hang" | "spin" => how === "hang" || how === "spin";
+type How = keyof typeof throwing | keyof typeof returning | keyof typeof odd | "hang" | "spin" | "crash";
+const isOwn = (how: How): how is "hang" | "spin" | "crash" =>
+  how === "hang" || how === "spin" || how === "crash";
 
 interface Seen {
   name?: string;
@@ -136,7 +145,7 @@ export const misbehave = defineOrchestration("misbehave", {
     await using session = await ctx.openSession(types[where]);
     const pid = await session.where(null);
     await session.fine(null);
-    const got = await seen(isLimited(how) ? session[how](null) : session.act(how));
+    const got = await seen(isOwn(how) ? session[how](null) : session.act(how));
     return { got, after: await seen(session.fine(null)), pid };
   },
 });
@@ -218,6 +227,25 @@ export const badInit = defineSession("bad-init", {
   calls,
 });
 
+/** A model too big for the machine: the kernel ends whoever loads it. */
+export const tooBig = defineSession("too-big", {
+  isolation: "process",
+  leaseTtl: "3s",
+  init: (_ctx: InitContext): Promise<State> => {
+    process.stderr.write("allocating 80 GB\n");
+    setTimeout(() => process.kill(process.pid, "SIGKILL"), 20);
+    return new Promise(() => undefined);
+  },
+  calls,
+});
+/** And one that says what it needs. */
+export const tooMuch = defineSession("too-much", {
+  requires: { resources: { vram: 80 } },
+  creationTimeout: "2s",
+  init,
+  calls,
+});
+
 const model = (name: string, localModelPath: string) =>
   textModel({ name, model: "absent/model", localModelPath, session: { leaseTtl: "3s" } });
 export const missingModel = model(
@@ -226,8 +254,13 @@ export const missingModel = model(
 );
 
 export const openBadly = defineOrchestration("open-badly", {
-  async run(ctx, { what, config }: { what: "init" | "shutdown" | "model"; config?: string }) {
-    const type: AnySession = { init: badInit, shutdown: badShutdown, model: missingModel }[what];
+  async run(
+    ctx,
+    { what, config }: { what: "init" | "shutdown" | "model" | "big" | "much"; config?: string },
+  ) {
+    const type: AnySession = {
+      ...{ init: badInit, shutdown: badShutdown, model: missingModel, big: tooBig, much: tooMuch },
+    }[what];
     return seen(
       (async () => {
         await using session = await ctx.openSession(type, { config, maxInitAttempts: 2 });

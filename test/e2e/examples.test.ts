@@ -55,6 +55,10 @@ describe("classify", () => {
     expect(right / mails.length).toBeGreaterThan(0.9);
     expect((await stack.client.status(instanceId)).customStatus).toEqual({ done: 60, of: 60 });
     expect(await kinds(instanceId, "session.activated")).toHaveLength(1);
+    const models = (await stack.client.workers.list()).flatMap(({ models }) => models);
+    expect(models).toContainEqual({
+      ...{ name: "spam-use", device: "cpu", loadMs: expect.any(Number), bytes: expect.any(Number) },
+    });
   });
 
   it("gives the same answers with the model loaded each time", async () => {

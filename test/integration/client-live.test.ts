@@ -104,6 +104,9 @@ describe("a whole installation from outside", () => {
     for await (const { chunk } of client.stream("st", { after: items[1]?.offset })) rest.push(chunk);
     expect(rest).toEqual(["value 103", "value 104"]);
     expect((await cli("stream", "st")).stdout).toBe("value 101\nvalue 102\nvalue 103\nvalue 104\n");
+    const [, , third] = (await cli("stream", "st", "--json")).stdout.trimEnd().split("\n");
+    const { offset } = JSON.parse(third ?? "{}") as { offset: number };
+    expect((await cli("stream", "st", "--after", String(offset))).stdout).toBe("value 104\n");
   });
 
   it("lists, describes and explains a session", async () => {

@@ -124,7 +124,10 @@ test("instances past their retention are forgotten whole, others not", async () 
   const payloads = new Payloads(bus.blobs, { inlineBytes: 10 });
   await ended("old", Date.now() - 10_000);
   await ended("new");
-  for (const id of ["old", "new"]) await payloads.wrap("x".repeat(100), id);
+  for (const id of ["old", "new"]) {
+    await payloads.wrap("x".repeat(100), id);
+    await bus.publish(names.stream(id, 1, 2), encode({ chunk: 1 }));
+  }
   await bus.publish(names.signal("old", "late"), encode({}));
   const a = await world.watcher("a", { ...sweeping, archiveAfterMs: 60_000, retainForMs: 5000 });
   await a.heard("retention.swept", ({ step }) => step === "instances");
@@ -133,6 +136,8 @@ test("instances past their retention are forgotten whole, others not", async () 
   expect(await bus.blobs.keys("old/")).toEqual([]);
   expect(await bus.blobs.keys("new/")).toHaveLength(1);
   expect(await bus.read(names.inboxStream, names.inboxOf("old"))).toEqual([]);
+  expect(await bus.read(names.streamsStream, names.streamsOf("old"))).toEqual([]);
+  expect(await bus.read(names.streamsStream, names.streamsOf("new"))).toHaveLength(1);
   const left: string[] = [];
   for await (const { key } of instances.entries()) left.push(key);
   expect(left).not.toContain("old");

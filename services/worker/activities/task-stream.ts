@@ -4,7 +4,7 @@ import type { Bus } from "../../../shared/bus/bus.ts";
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import type { StreamWriter } from "../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
-import type { Runtime } from "../../../shared/runtime/index.ts";
+import { type Runtime, writeJson } from "../../../shared/runtime/index.ts";
 
 /** Where the chunks of one run go. The engine closes it when the run is over. */
 export interface StreamSink extends StreamWriter {
@@ -80,7 +80,7 @@ export class TaskStream implements StreamSink {
       at: this.#deps.runtime.clock.now(),
       chunk: { json: value === undefined ? null : value },
     };
-    const body = Buffer.from(JSON.stringify(chunk));
+    const body = Buffer.from(writeJson(chunk));
     if (body.length <= largestChunkBytes) return body;
     throw new HoldfastError({
       code: "stream_chunk_too_large",

@@ -68,13 +68,20 @@ export class TypeHosts {
       linger: undefined,
       age: undefined,
     };
-    const { maxAgeMs } = this.#policy;
-    if (maxAgeMs !== undefined) {
-      kept.age = this.#runtime.clock.after(maxAgeMs, () => this.#retire(kept, `it is ${maxAgeMs} ms old`));
-    }
     this.#kept.add(kept);
     host.onLost(() => this.#forget(kept));
+    // Counted from when it is of use: one that takes long to start would else be old before it has served anybody.
+    host.ready.then(
+      () => this.#age(kept),
+      () => undefined, // whoever waits for it hears why
+    );
     return kept;
+  }
+
+  #age(kept: Kept): void {
+    const { maxAgeMs } = this.#policy;
+    if (maxAgeMs === undefined || !this.#kept.has(kept)) return;
+    kept.age = this.#runtime.clock.after(maxAgeMs, () => this.#retire(kept, `it is ${maxAgeMs} ms old`));
   }
 
   #enter(kept: Kept): HostPlace {

@@ -14,10 +14,12 @@ const places = ["inline", "thread", "process"] as const;
 let stack: Stack;
 let streams: Streams;
 let worker: number;
+let threadsAtFirst: number;
 beforeAll(async () => {
   stack = await Stack.start({ app });
   streams = new Streams(stack);
   worker = stack.of("worker")[0]?.pid ?? 0;
+  threadsAtFirst = threadsOf(worker);
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
@@ -36,6 +38,9 @@ const hostsOf = (parent: number): number[] =>
       }
     })
     .map(Number);
+
+/** Of the operating system; the runtime's own pools come with the first use of each. */
+const threadsOf = (pid: number): number => readdirSync(`/proc/${pid}/task`).length;
 
 /** Nothing of a session that is over stays anywhere: no lease, no right, no host, no blob, no message. */
 afterEach(async () => {
@@ -139,6 +144,15 @@ describe.each(places)("a handler %s", (where) => {
 });
 
 describe.each(["thread", "process"] as const)("a handler %s", (where) => {
+  it("that crashes loses its session, with the exit code and its last words", async () => {
+    const { got, after } = await misbehave(where, "crash");
+    expect(got).toMatchObject({
+      ...{ name: "SessionLostError", code: "session_lost" },
+      message: expect.stringMatching(/exit code 3.*the model is on fire/s),
+    });
+    expect(after).toMatchObject({ code: "session_lost" });
+  });
+
   it("that never lets go of its thread is ended", async () => {
     const { got, after } = await misbehave(where, "spin");
     expect(got).toMatchObject({ name: "TimeoutError", code: "timeout" });
@@ -180,10 +194,29 @@ describe("a session", () => {
     expect(await run<Seen>("open-badly", { what: "shutdown" })).toEqual({ value: 1 });
   });
 
+  it("whose model does not fit into the machine cannot be had, and the worker lives on", async () => {
+    expect(await run<Seen>("open-badly", { what: "big" })).toMatchObject({
+      ...{ name: "SessionInitFailed", code: "session_init_failed" },
+      message: expect.stringMatching(/SIGKILL.*allocating 80 GB/s),
+    });
+  });
+
+  it("that needs more than any worker has is told so", async () => {
+    expect(await run<Seen>("open-badly", { what: "much" })).toMatchObject({
+      ...{ name: "SessionCreationTimeout", code: "session_creation_timeout" },
+      message: expect.stringContaining("vram"),
+    });
+  });
+
   it("whose model is missing names the path and the setting", async () => {
     expect(await run<Seen>("open-badly", { what: "model" })).toMatchObject({
       code: "session_init_failed",
       message: expect.stringMatching(/absent\/model.*examples\/models.*allowRemote/s),
     });
   });
+});
+
+it("leaves no thread behind", async () => {
+  // Each host of the tests above was a thread of its own, or had one.
+  await until("the worker has as many threads as at first", () => threadsOf(worker) <= threadsAtFirst + 8);
 });

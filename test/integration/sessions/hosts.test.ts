@@ -156,6 +156,50 @@ describe("hosts", () => {
     for (const pid of pids) await untilGone(pid);
   });
 
+  it.each(["recycled-by-age", "recycled-by-size"])(
+    "hand their state over when they are old or large: %s",
+    async (type) => {
+      await rig.worker(app, { appPath });
+      const id = fresh();
+      const on = await rig.open(type, id);
+      const pids = new Set<number>();
+      let counted = 0;
+      await rig.poll("a second host", async () => {
+        expect(await rig.output(await rig.call(on, id, { name: "count", input: 1 }))).toBe(++counted);
+        const where = await rig.output(await rig.call(on, id, { name: "where" }));
+        pids.add((where as { pid: number }).pid);
+        return pids.size > 1;
+      });
+      expect(rig.kinds(id), "between calls, unnoticed").toEqual(["claimed", "activated"]);
+      await rig.stopWorkers();
+      for (const pid of pids) await untilGone(pid);
+    },
+  );
+
+  it.each(["threaded", "processed"])("limit the threads of maths libraries: %s", async (type) => {
+    await rig.worker(app, { appPath });
+    const id = fresh();
+    const on = await rig.open(type, id);
+    const input = [
+      ...["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"],
+      "VECLIB_MAXIMUM_THREADS",
+    ];
+    const set = (await rig.output(await rig.call(on, id, { name: "environment", input }))) as object;
+    expect(Object.keys(set)).toEqual(input);
+    for (const limit of Object.values(set)) expect(Number(limit)).toBeGreaterThanOrEqual(1);
+  });
+
+  it("have GPUs of their own where the worker has several", async () => {
+    await rig.worker(app, { appPath, env: { WORKER_RESOURCES: "gpu=2" } });
+    const seen: unknown[] = [];
+    for (const id of [fresh(), fresh()]) {
+      const on = await rig.open("processed", id);
+      const input = ["CUDA_VISIBLE_DEVICES"];
+      seen.push(await rig.output(await rig.call(on, id, { name: "environment", input })));
+    }
+    expect(seen).toEqual([{ CUDA_VISIBLE_DEVICES: "0" }, { CUDA_VISIBLE_DEVICES: "1" }]);
+  });
+
   it("that have served enough give up what can be made anew, and keep what cannot", async () => {
     await rig.worker(app, { appPath });
     const [kept, given] = [fresh(), fresh()];

@@ -1,7 +1,7 @@
 /** Session types for tests of hosts: what they do is told by their calls. */
 import { spawn } from "node:child_process";
 import { isMainThread, threadId } from "node:worker_threads";
-import { call, defineSession } from "../../../shared/definitions/index.ts";
+import { call, defineSession, type HostOptions } from "../../../shared/definitions/index.ts";
 import { NonRetryableError } from "../../../shared/errors/index.ts";
 
 interface State {
@@ -12,6 +12,10 @@ interface State {
 const calls = () => ({
   where: call({
     run: (_state: State) => ({ pid: process.pid, threadId, isMainThread, omp: process.env.OMP_NUM_THREADS }),
+  }),
+  environment: call({
+    run: (_state: State, names: string[]) =>
+      Object.fromEntries(names.map((name) => [name, process.env[name]])),
   }),
   count: call({ run: (state: State, by: number) => (state.count += by) }),
   crash: call({
@@ -127,6 +131,18 @@ export const recycledByLoss = defineSession<State, ReturnType<typeof calls>>("re
   init: (ctx) => state(ctx.session.id),
   calls: calls(),
 });
+
+const recycled = (name: string, host: HostOptions) =>
+  defineSession<State, ReturnType<typeof calls>>(name, {
+    isolation: "process",
+    host: { killGrace: 300, ...host },
+    init: (ctx) => state(ctx.session.id),
+    calls: calls(),
+    checkpoint: (value) => encode(value),
+    restore: (_ctx, _config, bytes) => decode(bytes),
+  });
+export const recycledByAge = recycled("recycled-by-age", { maxAge: 1_000 });
+export const recycledBySize = recycled("recycled-by-size", { maxRssMb: 1, pingInterval: 50 });
 
 export const saved = defineSession<State, ReturnType<typeof calls>>("saved", {
   checkpointEvery: 2,

@@ -37,6 +37,19 @@ describe("metrics", () => {
     expect(text).toContain("holdfast_history_cas_conflicts_total 1");
   });
 
+  it("show models that were loaded, and how full batches were", async () => {
+    const ran = { kind: "batch.ran", type: "ml", name: "classify", ms: 20 } as const;
+    const text = await told(
+      { kind: "model.loaded", model: "spam", device: "cpu", loadMs: 1500, bytes: 4096 },
+      { ...ran, size: 8 },
+      { ...ran, size: 4 },
+    );
+    expect(text).toContain('holdfast_model_load_seconds_sum{model="spam",device="cpu"} 1.5');
+    expect(text).toContain('holdfast_model_bytes{model="spam",device="cpu"} 4096');
+    expect(text).toContain('holdfast_batch_size_sum{type="ml",name="classify"} 12');
+    expect(text).toContain('holdfast_batch_size_count{type="ml",name="classify"} 2');
+  });
+
   it("count sessions up and down, and how their state came about", async () => {
     const attached = {
       kind: "session.attached",
