@@ -69,7 +69,7 @@ export class Gateway implements Service {
       bus,
       names,
       client: options.client,
-      histories: new Histories(bus, names, options.history),
+      histories: new Histories(bus, names, options.history, runtime.clock),
       live: this.#live,
       streams: this.#streams,
       audit: new Audit(bus, names, runtime.clock),

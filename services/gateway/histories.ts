@@ -1,24 +1,64 @@
 /** What the gateway reads beside what the client shows: whole histories, big values, changes. */
 import type { Commit } from "../../schemas/index.ts";
 import { type Bus, parseJson, type Subjects } from "../../shared/bus/index.ts";
-import type { HistoryStore } from "../../shared/history/index.ts";
+import type { HistoryMark, HistoryStore } from "../../shared/history/index.ts";
+import type { Clock } from "../../shared/runtime/index.ts";
 import { notFound } from "./http/problem.ts";
+
+/** Histories in memory at a time; ten thousand events are some megabytes. */
+const mostKept = 8;
+const keptForMs = 30_000;
+
+interface Kept {
+  commits: readonly Commit[];
+  mark: HistoryMark;
+  readAt: number;
+}
 
 export class Histories {
   readonly #bus: Bus;
   readonly #names: Subjects;
   readonly #history: HistoryStore;
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, Kept>();
+  readonly #reading = new Map<string, Promise<unknown>>();
 
-  constructor(bus: Bus, names: Subjects, history: HistoryStore) {
+  constructor(bus: Bus, names: Subjects, history: HistoryStore, clock: Clock) {
+    this.#clock = clock;
     this.#bus = bus;
     this.#names = names;
     this.#history = history;
   }
 
-  /** All commits of all executions still stored, in order. */
-  async read(instanceId: string): Promise<Commit[]> {
-    const commits = await this.#history.readAll(instanceId);
-    if (!commits || commits.length === 0) throw notFound("history of instance", instanceId);
+  /**
+   * All commits of all executions still stored, in order. A page that follows an instance asks after every turn: what it
+   * has been shown is kept for a while, so that a long history is not read anew for each new event.
+   */
+  async read(instanceId: string): Promise<readonly Commit[]> {
+    const before = this.#reading.get(instanceId) ?? Promise.resolve(undefined);
+    // One after the other: pages that look at the same instance share what the first of them reads.
+    const reading = before.catch(() => undefined).then(() => this.#readOn(instanceId));
+    this.#reading.set(instanceId, reading);
+    try {
+      return await reading;
+    } finally {
+      if (this.#reading.get(instanceId) === reading) this.#reading.delete(instanceId);
+    }
+  }
+
+  async #readOn(instanceId: string): Promise<readonly Commit[]> {
+    const kept = this.#kept.get(instanceId);
+    // An id may be removed and used again meanwhile; whoever follows an instance asks more often than this.
+    const known = kept && this.#clock.monotonic() - kept.readAt < keptForMs ? kept : undefined;
+    const found = await this.#history.readOn(instanceId, known?.mark);
+    this.#kept.delete(instanceId);
+    if (!found) throw notFound("history of instance", instanceId);
+    const commits = found.anew || !known ? found.commits : [...known.commits, ...found.commits];
+    if (commits.length === 0) throw notFound("history of instance", instanceId);
+    this.#kept.set(instanceId, { commits, mark: found.mark, readAt: this.#clock.monotonic() });
+    // The one nobody has asked for the longest is the first of the map.
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest);
     return commits;
   }
 

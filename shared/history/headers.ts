@@ -44,3 +44,7 @@ export function commitsOnly(messages: StoredMessage[]): StoredMessage[] {
   const start = messages.findLastIndex((message) => message.headers[headers.archived] !== undefined);
   return messages.slice(Math.max(0, start)).filter((message) => sealOf(message) === undefined);
 }
+
+/** Nothing of its history stands before it. A later execution begins with a message of its own, too. */
+export const beginsHistory = (message: StoredMessage): boolean =>
+  message.headers[headers.archived] !== undefined || message.headers[headers.executionStart] === undefined;

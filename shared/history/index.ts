@@ -1,7 +1,9 @@
 export {
   type AppendOutcome,
+  type HistoryMark,
   HistoryStore,
   type HistoryStoreOptions,
   type LoadedHistory,
   type Position,
+  type ReadOn,
 } from "./store.ts";

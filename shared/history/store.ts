@@ -13,7 +13,7 @@ import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
 import { archiveHistory } from "./archive.ts";
 import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
-import { commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
+import { beginsHistory, commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
 import { type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 
@@ -39,6 +39,19 @@ export interface LoadedHistory {
   /** Of the latest execution; signals that came before the start belong to the first. */
   commits: Commit[];
   position: Position;
+}
+
+/** How far a reader has come. */
+export interface HistoryMark {
+  readonly stream: string;
+  readonly lastSeq: number;
+}
+
+export interface ReadOn {
+  commits: Commit[];
+  /** These are all there are; otherwise they follow those read before. */
+  anew: boolean;
+  mark: HistoryMark;
 }
 
 export type AppendOutcome = { kind: "appended"; position: Position } | { kind: "fenced" };
@@ -134,6 +147,21 @@ export class HistoryStore {
   async readAll(instanceId: string): Promise<Commit[] | undefined> {
     const found = await this.#locate(instanceId);
     return found && this.#decode(instanceId, await this.#readFrom(found, 1));
+  }
+
+  /** What came behind the mark, and the next one. Everything where there is none or it fits no more. */
+  async readOn(instanceId: string, mark?: HistoryMark): Promise<ReadOn | undefined> {
+    const found = await this.#locate(instanceId);
+    if (!found) return undefined;
+    const { stream } = found;
+    const lastSeq = lastCommitSeqOf(found.last);
+    const known = mark?.stream === stream && mark.lastSeq <= lastSeq ? mark.lastSeq : 0;
+    if (known === lastSeq) return { commits: [], anew: false, mark: { stream, lastSeq } };
+    const messages = await this.#readFrom(found, known + 1);
+    // Removed and begun again under the same id, or put away: what was read before is not part of this one.
+    if (known > 0 && messages.some(beginsHistory)) return this.readOn(instanceId);
+    const commits = await this.#decode(instanceId, messages);
+    return { commits, anew: known === 0, mark: { stream, lastSeq: messages.at(-1)?.seq ?? known } };
   }
 
   async exists(instanceId: string): Promise<boolean> {

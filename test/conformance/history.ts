@@ -184,6 +184,38 @@ export function historySuite(
       expect((await store.readAll(id))?.map((commit) => commit.execution)).toEqual([1, 1, 2, 2]);
     });
 
+    it("reads on behind a mark, and anew where the mark fits no more", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      expect(await store.readOn(id)).toBeUndefined();
+      let position = await begin(store, id);
+      const first = await store.readOn(id);
+      expect(first).toMatchObject({ anew: true });
+      expect(kinds(first?.commits)).toEqual(["instance.started"]);
+      expect(await store.readOn(id, first?.mark)).toMatchObject({
+        anew: false,
+        commits: [],
+        mark: first?.mark,
+      });
+      const added = commitOf(id, 1, signal(2));
+      position = await go(store, position, added);
+      const second = await store.readOn(id, first?.mark);
+      expect(second).toMatchObject({ anew: false, commits: [added] });
+      await go(store, position, commitOf(id, 1, completed(3)));
+      await store.archive(id);
+      const ended = ["instance.started", "signal.received", "instance.completed"];
+      const third = await store.readOn(id, second?.mark);
+      expect(
+        kinds(third?.anew ? third.commits : [...(first?.commits ?? []), added, ...(third?.commits ?? [])]),
+      ).toEqual(ended);
+      await store.remove(id);
+      expect(await store.readOn(id, third?.mark)).toBeUndefined();
+      await begin(store, id);
+      const again = await store.readOn(id, third?.mark);
+      expect(again?.anew).toBe(true);
+      expect(kinds(again?.commits)).toEqual(["instance.started"]);
+    });
+
     it("counts signals before the start to the first execution", async () => {
       const store = storeOn(bus);
       const id = newId();
