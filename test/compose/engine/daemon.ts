@@ -11,8 +11,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { watchOwnDeath } from "../../../services/cli/nats/death-watch.ts";
 import { attempt, lastLine } from "../command.ts";
+import { watchOwnDeath } from "./death-watch.ts";
 
 export interface Daemon extends AsyncDisposable {
   /** For the command line: where it listens, where its plugins are. */
@@ -38,7 +38,7 @@ export async function startDaemon(packages: string): Promise<Daemon> {
     stdio: ["ignore", openSync(log, "a"), openSync(log, "a")],
     detached: true,
   });
-  const callOff = child.pid === undefined ? () => undefined : watchOwnDeath(child.pid);
+  const callOff = child.pid === undefined ? () => undefined : watchOwnDeath(child.pid, folder, env);
   const stop = async () => {
     await end(child);
     callOff();
