@@ -29,10 +29,10 @@ export const visit = defineOrchestration("visit", {
  * loss is caught, and it goes on in a new session. What happened is its status and in the end its result.
  */
 export const hold = defineOrchestration("hold", {
-  input: z.object({ onLost: z.enum(["fail", "reclaim"]).default("reclaim") }),
-  async run(ctx, { onLost }) {
+  input: z.object({ onLost: z.enum(["fail", "reclaim"]), leaseTtl: z.int() }),
+  async run(ctx, options) {
     const seen: unknown[] = [];
-    let session = await ctx.openSession(tally, { onLost });
+    let session = await ctx.openSession(tally, options);
     const openedAt = ctx.now();
     for (;;) {
       ctx.setStatus({ host: session.info.host, openedAt, seen });
@@ -43,7 +43,7 @@ export const hold = defineOrchestration("hold", {
       } catch (error) {
         if (!isSessionLost(error)) throw error;
         seen.push({ lost: error.code, reason: error.reason, at: ctx.now() });
-        session = await ctx.openSession(tally, { onLost });
+        session = await ctx.openSession(tally, options);
         seen.push({ ...(await session.add({})), at: ctx.now() });
       }
     }

@@ -15,7 +15,6 @@ export const room = defineSession("room", { idleTimeout: 0, init: () => ({}), ca
 
 /** Counts in memory, and says where. */
 export const tally = defineSession("tally", {
-  leaseTtl: "3s",
   idleTimeout: 0,
   init: () => ({ count: 0 }),
   calls: {

@@ -45,9 +45,9 @@ async function underLoad(stage: Stage, happen: () => Promise<void>): Promise<str
 const noDeadLetters = async ({ driver }: Stage) =>
   check("dead letters", (await driver.stream("DEAD")).state.messages, 0);
 
-/** A session that is held before and after: the same, with its memory (S14), though its lease is shorter than the outage. */
-async function keepingASession(stage: Stage, act: () => Promise<void>): Promise<void> {
-  const held = await hold(stage, "fail");
+/** A session that is held before and after: the same, with its memory. */
+async function keepingASession(stage: Stage, leaseTtl: number, act: () => Promise<void>): Promise<void> {
+  const held = await hold(stage, "fail", leaseTtl);
   await held.add();
   await act();
   const after = await held.add();
@@ -57,13 +57,17 @@ async function keepingASession(stage: Stage, act: () => Promise<void>): Promise<
     after,
   );
   await held.end();
-  stage.journal.note("a session held all the while", "the same, with its memory");
+  stage.journal.note(
+    `a session held all the while, lease of ${leaseTtl / 1000} s`,
+    "the same, with its memory",
+  );
   await noDeadLetters(stage);
 }
 
 export async function restartNats(stage: Stage): Promise<void> {
   const { project, journal } = stage;
-  await keepingASession(stage, async () => {
+  // Shorter than an outage may be: its holder takes it up again (S14).
+  await keepingASession(stage, 3_000, async () => {
     const restarted = await underLoad(stage, async () => {
       await project.compose("restart", "nats");
     });
@@ -90,7 +94,8 @@ const core = ["INBOX", "ACTIVITIES", "CLAIMS", "SESSIONS", "KV_leases", "KV_inst
 
 /** The servers that lead what everything depends on, one after the other. */
 export async function killLeaders(stage: Stage): Promise<void> {
-  await keepingASession(stage, async () => {
+  // The default: longer than the change of a leader takes (S7).
+  await keepingASession(stage, 15_000, async () => {
     await killLeader(stage, "INBOX");
     await killLeader(stage, "KV_leases");
   });

@@ -11,10 +11,13 @@ const lostOf = (seen: readonly Seen[]) => seen.flatMap((entry) => ("lost" in ent
 
 let signals = 0;
 
-export async function hold(stage: Stage, onLost: "fail" | "reclaim") {
+/** Short, so that a loss is told soon; shorter than the change of a leader in a cluster takes. */
+const shortLeaseMs = 3_000;
+
+export async function hold(stage: Stage, onLost: "fail" | "reclaim", leaseTtl = shortLeaseMs) {
   const { driver } = stage;
   const id = newId("hold");
-  await driver.start(id, "hold", { onLost });
+  await driver.start(id, "hold", { onLost, leaseTtl });
   const { host } = await driver.held(id, "its session is open", () => true);
   const ask = (payload: { ms?: number; done?: boolean }) =>
     driver.signal(id, "add", payload, `add-${++signals}`);
