@@ -90,7 +90,8 @@ export async function crashAWorker(stage: Stage): Promise<void> {
   const [worker] = await project.containers("worker");
   const id = worker?.id ?? "";
   const crashedAt = performance.now();
-  await project.docker("exec", id, "node", "-e", crash);
+  // The container ends with the worker, and takes the one who killed it along.
+  await project.docker("exec", "--detach", id, "node", "-e", crash);
   await until("it is started again", async () => {
     return (await project.docker("inspect", "--format", "{{.RestartCount}}", id)).trim() === "1";
   });
