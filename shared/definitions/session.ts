@@ -12,6 +12,8 @@ export interface InitContext {
   readonly session: Omit<SessionView, "events">;
   readonly signal: AbortSignal;
   readonly log: WorkLog;
+  /** How many threads a library should compute with here: this host's share of the cores, or what the worker was told. */
+  readonly threads: number;
   /** Shown in the worker's metadata and metrics. */
   reportModel(model: { name: string; device: string; loadMs: number; bytes?: number }): void;
 }

@@ -18,7 +18,7 @@ export interface LoadPipelineOptions {
   fallback?: boolean;
   /** Which of the model's files; `auto` and nothing leave it to the model's config, then fp32. */
   dtype?: Dtype;
-  /** Threads inside one operator. 1 by default: hosts multiply, see `threadLimits`. */
+  /** Threads inside one operator. 1 by default; a session type takes its host's share (`ctx.threads`). */
   threads?: number;
   /** Of a model on the hub. */
   revision?: string;
@@ -63,10 +63,13 @@ export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeli
       loadMs: performance.now() - startedAt,
       // Freed memory is reused by a second load, so growth alone would call that one free.
       memoryBytes: Math.max(grown, weightBytes(location)),
+      threads: options.threads ?? defaultThreads,
     },
     runOptions,
   );
 }
+
+const defaultThreads = 1;
 
 interface Attempt {
   runnable: Runnable;
@@ -103,7 +106,7 @@ async function loadOn(
   options: LoadPipelineOptions,
   device: ConcreteDevice,
 ): Promise<Runnable> {
-  const { task, dtype, threads = 1, warmUp = ["warm up"], runOptions = {} } = options;
+  const { task, dtype, threads = defaultThreads, warmUp = ["warm up"], runOptions = {} } = options;
   const source = location.kind === "folder" ? location.path : location.id;
   const loaded: unknown = await library.pipeline(task, source, {
     device,

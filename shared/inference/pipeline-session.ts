@@ -69,7 +69,7 @@ function defineModelSession<Calls extends Record<string, Call<LoadedModel, strin
       }
       const runOptions = { ...taskDefaults[task], ...load.runOptions };
       return {
-        pipeline: await loadAndReport(ctx, { ...load, task, model, runOptions }),
+        pipeline: await loadAndReport(ctx, { threads: ctx.threads, ...load, task, model, runOptions }),
         texts: 0,
         batches: 0,
       };

@@ -24,6 +24,8 @@ export interface PipelineFacts {
   loadMs: number;
   /** Growth of the process while loading, at least the size of the weights. An estimate, for placement and metrics. */
   memoryBytes: number;
+  /** Threads inside one operator. */
+  threads: number;
 }
 
 /**

@@ -129,6 +129,7 @@ describe("as a session type", () => {
       warn: (message) => warned.push(message),
       error: () => undefined,
     },
+    threads: 2,
     reportModel: (model) => reported.push(model),
   });
 
@@ -147,8 +148,16 @@ describe("as a session type", () => {
     const labels = Labels.parse(await run(type.calls.classify, state, ["win a prize", "hello"]));
     expect(labels).toHaveLength(2);
     expect(type.snapshot?.(state)).toMatchObject({ model: "spam-use", device: "cpu", texts: 2, batches: 1 });
+    expect(type.snapshot?.(state), "the share of its host").toMatchObject({ threads: 2 });
     await type.shutdown?.(state, init());
     await expect(run(type.calls.classify, state, ["late"])).rejects.toMatchObject({ code: "model_disposed" });
+  });
+
+  test("computes with as many threads as its type says", async () => {
+    const type = textModel({ ...load, threads: 1 });
+    const state = await type.init(init(), {});
+    expect(type.snapshot?.(state)).toMatchObject({ threads: 1 });
+    await type.shutdown?.(state, init());
   });
 
   test("takes the model from the config, and single calls without a batch", async () => {

@@ -27,6 +27,8 @@ export interface Carrier {
 /** What a host is told at its birth. */
 export interface HostSetup {
   appPath: string;
+  /** To compute with. */
+  threads: number;
 }
 
 export const noAppFile = (type: string, isolation: string): Failure => ({

@@ -20,11 +20,13 @@ interface Write {
 
 export class Contexts {
   readonly #post: Post<FromHost>;
+  readonly #threads: number;
   readonly #writes = new Map<number, Write>();
   #lastWrite = 0;
 
-  constructor(post: Post<FromHost>) {
+  constructor(post: Post<FromHost>, threads: number) {
     this.#post = post;
+    this.#threads = threads;
   }
 
   init(id: number, hosted: Hosted, abort: LazyAbort): InitContext {
@@ -35,6 +37,7 @@ export class Contexts {
         return abort.signal;
       },
       log: this.log(id),
+      threads: this.#threads,
       reportModel: (model) => this.#post({ kind: "model", key, model: { ...model } }),
     };
   }

@@ -21,3 +21,7 @@ export function hostEnvironment(
   // What the user set for the worker beats our share.
   return { ...limits.env, ...inherited, ...gpus };
 }
+
+/** For libraries that read no variable, onnxruntime among them. */
+export const threadsOf = ({ OMP_NUM_THREADS: limit }: NodeJS.ProcessEnv): number =>
+  Math.max(1, Math.floor(Number(limit)) || 1);

@@ -3,7 +3,7 @@ import type { AnySession, App } from "../../../shared/definitions/index.ts";
 import { once, type Runtime } from "../../../shared/runtime/index.ts";
 import { noAppFile } from "./carrier.ts";
 import { HostedFailure } from "./host-client.ts";
-import { hostEnvironment } from "./host-environment.ts";
+import { hostEnvironment, threadsOf } from "./host-environment.ts";
 import { hostPolicy } from "./host-options.ts";
 import type { HostPlace, Hosts } from "./hosts.ts";
 import { inlineHost } from "./inline-host.ts";
@@ -30,7 +30,7 @@ export class HostPool implements Hosts {
   constructor(options: HostPoolOptions) {
     this.#options = options;
     this.#inline = {
-      host: inlineHost(options.app),
+      host: inlineHost(options.app, threadsOf(hostEnvironment(0, options))),
       leave: () => undefined,
       ran: () => undefined,
       onRetire: () => () => undefined,
@@ -60,8 +60,8 @@ export class HostPool implements Hosts {
     const hosts = new TypeHosts(runtime, policy, () => {
       const index = this.#hosts++;
       const env = hostEnvironment(index, this.#options);
-      const carrier =
-        isolation === "thread" ? new ThreadCarrier({ appPath }, env) : new ProcessCarrier({ appPath }, env);
+      const setup = { appPath, threads: threadsOf(env) };
+      const carrier = isolation === "thread" ? new ThreadCarrier(setup, env) : new ProcessCarrier(setup, env);
       const { heartbeat, killGraceMs } = policy;
       const id = `${definition.name}-${index}`;
       return new IsolatedHost({ id, isolation, carrier, runtime, heartbeat, killGraceMs });

@@ -36,11 +36,11 @@ export class HostServer {
   readonly #running = new Map<number, LazyAbort>();
 
   /** `copies`: what is posted arrives as a copy. */
-  constructor(app: App, post: Post<FromHost>, { copies = false } = {}) {
+  constructor(app: App, post: Post<FromHost>, { copies = false, threads = 1 } = {}) {
     this.#app = app;
     this.#copies = copies;
     this.#post = post;
-    this.#contexts = new Contexts(post);
+    this.#contexts = new Contexts(post, threads);
   }
 
   receive(message: ToHost): void {

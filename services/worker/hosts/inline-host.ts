@@ -2,14 +2,16 @@ import type { App } from "../../../shared/definitions/index.ts";
 import type { Host } from "./host.ts";
 import { HostClient } from "./host-client.ts";
 import { HostServer } from "./host-server.ts";
+import type { FromHost } from "./protocol.ts";
 
 /** State in the worker's own thread: nothing is copied, and nothing stands between the user's code and the worker. */
-export function inlineHost(app: App): Host {
+export function inlineHost(app: App, threads: number): Host {
   const client: HostClient = new HostClient((message) => server.receive(message));
-  const server: HostServer = new HostServer(app, (message) => {
+  const post = (message: FromHost) => {
     if (message.kind !== "ready" && message.kind !== "unable" && message.kind !== "pong")
       client.receive(message);
-  });
+  };
+  const server: HostServer = new HostServer(app, post, { threads });
   return {
     id: "inline",
     isolation: "inline",

@@ -12,7 +12,8 @@ export interface HostEnd {
 
 export async function serveHost(setup: HostSetup, end: HostEnd): Promise<void> {
   try {
-    const server = new HostServer(await loadApp(setup.appPath), end.post, { copies: true });
+    const { appPath, threads } = setup;
+    const server = new HostServer(await loadApp(appPath), end.post, { copies: true, threads });
     end.onMessage((message) => server.receive(message));
     end.post({ kind: "ready", pid: process.pid });
   } catch (error) {

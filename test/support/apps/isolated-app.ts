@@ -7,12 +7,15 @@ import { NonRetryableError } from "../../../shared/errors/index.ts";
 interface State {
   id: string;
   count: number;
+  /** What `init` was told. */
+  threads?: number;
 }
 
 const calls = () => ({
   where: call({
     run: (_state: State) => ({ pid: process.pid, threadId, isMainThread, omp: process.env.OMP_NUM_THREADS }),
   }),
+  threads: call({ run: (state: State) => state.threads }),
   environment: call({
     run: (_state: State, names: string[]) =>
       Object.fromEntries(names.map((name) => [name, process.env[name]])),
@@ -87,7 +90,7 @@ export const threaded = defineSession<State, ReturnType<typeof calls>>("threaded
   host: { sessionsPerHost: 2 },
   init: (ctx) => {
     ctx.reportModel({ name: "tiny", device: "cpu", loadMs: 1 });
-    return state(ctx.session.id);
+    return { ...state(ctx.session.id), threads: ctx.threads };
   },
   calls: calls(),
 });
@@ -102,7 +105,7 @@ export const hangingThread = defineSession<State, ReturnType<typeof calls>>("han
 export const processed = defineSession<State, ReturnType<typeof calls>>("processed", {
   isolation: "process",
   host: { killGrace: 300 },
-  init: (ctx) => state(ctx.session.id),
+  init: (ctx) => ({ ...state(ctx.session.id), threads: ctx.threads }),
   calls: calls(),
 });
 

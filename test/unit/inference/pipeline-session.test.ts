@@ -21,6 +21,7 @@ const ctx: InitContext = {
   },
   signal: new AbortController().signal,
   log: quiet,
+  threads: 1,
   reportModel: () => undefined,
 };
 

@@ -8,6 +8,7 @@ const facts: PipelineFacts = {
   why: undefined,
   loadMs: 1,
   memoryBytes: 1,
+  threads: 1,
 };
 
 function pipelineOver(run: (...args: unknown[]) => Promise<unknown>, task = facts.task, defaults = {}) {
