@@ -3,6 +3,7 @@
  * processes; most verbs run in this one, because starting Node forty times is most of what the test would measure.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -230,4 +231,40 @@ describe("holdfast dev and the verbs", () => {
     await dev.ended();
     await until(none(dev.allPids()), "every process is gone");
   });
+});
+
+it("dev on a server that will not do: one sentence, exit code 5, nothing started", async () => {
+  const old = createServer((socket) => {
+    const info = {
+      server_id: "x",
+      server_name: "old",
+      version: "2.10.4",
+      proto: 1,
+      headers: true,
+      jetstream: true,
+    };
+    socket.on("error", () => undefined);
+    socket.on("data", (data) => data.includes("PING") && socket.write("PONG\r\n"));
+    socket.write(`INFO ${JSON.stringify({ ...info, max_payload: 1_048_576 })}\r\n`);
+  });
+  await new Promise<void>((resolve) => old.listen(0, "127.0.0.1", resolve));
+  const { port } = old.address() as AddressInfo;
+  const dir = await tempDir();
+  const dev = (url: string) =>
+    runCli(["dev", "--app", basicsApp, "--data-dir", dir, "--json"], { env: { NATS_URL: url } });
+  try {
+    const tooOld = await dev(`nats://me:secret@127.0.0.1:${port}`);
+    expect(tooOld).toMatchObject({ code: 5, stdout: "" });
+    expect(JSON.parse(tooOld.stderr).error).toMatchObject({
+      code: "nats_too_old",
+      message: expect.stringMatching(/2\.10\.4.*2\.14/),
+    });
+    expect(tooOld.stderr).not.toContain("secret");
+    const nobody = await dev("nats://127.0.0.1:1");
+    expect(nobody).toMatchObject({ code: 5, stdout: "" });
+    expect(JSON.parse(nobody.stderr).error.code).toBe("nats_unreachable");
+  } finally {
+    old.close();
+    await rm(dir, { recursive: true, force: true });
+  }
 });

@@ -2,10 +2,13 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { once } from "../../../shared/runtime/index.ts";
+import { connectBus, subjects } from "../../../shared/bus/index.ts";
+import { once, silent } from "../../../shared/runtime/index.ts";
 import { loadApp } from "../../../shared/sdk/load-app.ts";
-import { type Environment, readConfig } from "../../config.ts";
+import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
+import { connectionSettings } from "../../run-service.ts";
 import { removeDevFile, writeDevFile } from "../dev-file.ts";
+import { maskUrl } from "../mask-url.ts";
 import { Crew } from "./crew.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
@@ -45,6 +48,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   // Checked before anything is started: most first mistakes are here.
   const { config } = readConfig(env, "cli");
   await loadApp(options.app);
+  if (config.nats.url !== undefined) await requireServer(config);
   const logDir = join(dataDir, "logs");
   mkdirSync(logDir, { recursive: true });
 
@@ -62,7 +66,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   try {
     const nats = await keeper?.start();
     const natsUrl = nats?.url ?? config.nats.url ?? "";
-    onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${natsUrl}`);
+    onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${maskUrl(natsUrl)}`);
     crew = new Crew({
       logDir,
       env: { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) },
@@ -91,6 +95,12 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     await stop();
     throw error;
   }
+}
+
+/** Asked once, here, so that a server that will not do is one sentence and not one from each service. */
+async function requireServer(config: EngineConfig): Promise<void> {
+  const connection = connectionSettings(config, subjects(config.prefix), "holdfast-dev");
+  await (await connectBus({ ...connection, announce: silent })).close();
 }
 
 interface StartedGateway {
