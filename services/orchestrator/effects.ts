@@ -158,7 +158,7 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
         if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
         const claim = claimMessage(state, effect);
         return publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
-          msgId: `claim-${session.sessionId}-${attachment}`,
+          msgId: `claim-${instanceId}-${session.sessionId}-${attachment}`,
         });
       }
       case "withdraw-claim":

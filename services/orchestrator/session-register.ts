@@ -1,5 +1,7 @@
 /** The register of sessions: who owns an id, who holds it. The watcher's second net and the views read it (S5). */
 import type { Failure, SessionRecord, SessionState } from "../../schemas/index.ts";
+import { leaseKeys } from "../../shared/bus/index.ts";
+import { LeaseStore } from "../../shared/leases/index.ts";
 import type { InstanceState } from "../../shared/replay/index.ts";
 import { place } from "../../shared/sessions/placement.ts";
 import { recordOf } from "../../shared/sessions/records.ts";
@@ -43,20 +45,29 @@ export class SessionRegister {
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
-      const taken = known && known.record.instanceId !== session.owner && known.record.phase !== "closed";
+      // Also where theirs is over: its attachments are spent, and nobody could claim them for us (L4).
+      const taken = known && known.record.instanceId !== session.owner;
       if (taken) return this.#refuse(session, idTaken(session, known.record));
-      const previous = known?.record.instanceId === session.owner ? known.record : undefined;
-      const record = recordOf(session, previous, clock.now());
+      const record = recordOf(session, known?.record, clock.now());
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
         this.#known.set(sessionId, { record, revision: outcome.revision });
+        if (!known && (await this.#isSpent(session))) return this.#refuse(session, idUsed(session));
         return this.#refuseGoneResource(session);
       }
       this.#known.delete(sessionId);
     }
     throw new Error(`session ${sessionId} could not be registered`);
+  }
+
+  /** The register has forgotten whoever used this id; the leases have not. Ids the engine made are nobody else's. */
+  async #isSpent({ sessionId, owner, attachments }: SessionState): Promise<boolean> {
+    if (sessionId.startsWith(`${owner}-`)) return false;
+    const { bus, names } = this.#deps;
+    const key = leaseKeys.session(sessionId, Math.max(1, attachments));
+    return (await new LeaseStore(bus, names.bucket("leases")).look(key)).kind !== "none";
   }
 
   async #look(sessionId: string): Promise<Known | undefined> {
@@ -98,9 +109,16 @@ const isNew = (session: SessionState): boolean =>
 
 const idTaken = (session: SessionState, record: SessionRecord): Failure => ({
   code: "session_id_taken",
-  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase})`,
+  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}); ids are used once`,
   retryable: false,
   details: { sessionId: session.sessionId, owner: record.instanceId },
+});
+
+const idUsed = ({ sessionId }: SessionState): Failure => ({
+  code: "session_id_taken",
+  message: `session id ${sessionId} was used by another instance; ids are used once`,
+  retryable: false,
+  details: { sessionId },
 });
 
 export const claimFacts = (session: SessionState) => ({

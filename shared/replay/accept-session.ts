@@ -225,10 +225,15 @@ export function failSession(state: InstanceState, session: SessionState, error: 
   ];
 }
 
-/** Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). */
+/**
+ * Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). One that failed
+ * is over as it is: people can still ask why.
+ */
 export const closings = (state: InstanceState): NewEvent[] =>
   [...state.sessions.values()]
-    .filter((session) => session.owner === state.instanceId && session.phase.kind !== "closed")
+    .filter(
+      ({ owner, phase: { kind } }) => owner === state.instanceId && kind !== "closed" && kind !== "failed",
+    )
     .map(({ sessionId }) => ({ kind: "session.closed", sessionId, by: "engine" }));
 
 /** Whether this attachment is behind what is known of a granted session, or is it. */

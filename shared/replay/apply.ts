@@ -150,7 +150,8 @@ function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }
   for (const child of state.children.values()) effects.push({ kind: "cancel-child", childId: child.childId });
   if (!keepSessions) {
     for (const session of state.sessions.values()) {
-      if (isOwned(state, session) && session.phase.kind !== "closed")
+      const { kind } = session.phase;
+      if (isOwned(state, session) && kind !== "closed" && kind !== "failed")
         effects.push(...closeSession(state, session));
     }
   }

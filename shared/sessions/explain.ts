@@ -35,7 +35,11 @@ export function explain(
         ...lastLoss(record, workers, now),
       ];
     case "closed":
-      return [`closed ${ago(record.updatedAt, now)} by its instance ${record.instanceId}`];
+      return [
+        `closed ${ago(record.updatedAt, now)} by its instance ${record.instanceId}`,
+        ...(record.error ? [`had failed: ${record.error.message}`] : []),
+        ...lastLoss(record, workers, now),
+      ];
   }
 }
 

@@ -41,6 +41,7 @@ export function recordOf(
     ...(initMs !== undefined && { initMs }),
     ...(lost && { lost }),
     ...(phase.kind === "failed" && { error: phase.error }),
+    ...(phase.kind === "closed" && previous?.error && { error: previous.error }),
     ...(state.lending && { lentTo: state.lending.to.instanceId }),
     ...(options.leaseTtlMs !== undefined && { leaseTtlMs: options.leaseTtlMs }),
     owners: ownersAfter(previous?.owners ?? [], state, now),

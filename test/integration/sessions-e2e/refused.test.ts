@@ -1,6 +1,7 @@
 /** What cannot be had is refused in words: at once where it is wrong, after its time where nobody came. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
 import { Journal } from "../../support/journal.ts";
 import { Stack } from "../../support/stack.ts";
 import { Streams } from "../../support/streams.ts";
@@ -60,6 +61,21 @@ describe("wrong where it is written", () => {
     });
     await stack.client.signal("owner", "end", "bye");
     expect(await stack.client.result("owner", { timeout: "20s" })).toMatchObject({ word: "bye", last: 2 });
+    // Its attachments are spent: refused at once, instead of waiting for a worker that cannot come.
+    expect(await opens({ what: "counter", id: "theirs" })).toMatchObject({
+      code: "session_id_taken",
+      message: expect.stringContaining("belongs to instance owner (closed)"),
+    });
+  });
+});
+
+it("an id whose lease is spent, though nobody remembers by whom", async () => {
+  const subject = bucketSubject(stack.names.bucket("leases"), leaseKeys.session("spent", 1));
+  const tombstone = { headers: { "KV-Operation": "PURGE" }, ttlMs: 60_000 };
+  await stack.bus.publish(subject, new Uint8Array(), tombstone);
+  expect(await opens({ what: "counter", id: "spent" })).toMatchObject({
+    code: "session_id_taken",
+    message: expect.stringContaining("used once"),
   });
 });
 
@@ -87,6 +103,16 @@ describe("nobody came in time, and why", () => {
       ...timeout,
       message: expect.stringContaining("no worker with tag gpu"),
     });
+  });
+
+  it("is still explained when its instance is over", async () => {
+    const placement = { tags: ["gpu"] };
+    expect(await opens({ what: "counter", id: "tried", creationTimeout: "1s", placement })).toMatchObject(
+      timeout,
+    );
+    const { record, explanation } = await stack.client.sessions.describe("tried");
+    expect(record.phase).toBe("failed");
+    expect(explanation.join()).toContain("no worker with tag gpu");
   });
 
   it("no worker has the resources", async () => {

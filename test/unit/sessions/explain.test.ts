@@ -108,13 +108,20 @@ describe("how a held session is", () => {
   });
 });
 
+const failure = { code: "x", message: "no memory", retryable: false };
+
 test("every other phase has its sentence", () => {
   expect(explain(record({ phase: "parked", attachment: 0 }), [], undefined, now)[0]).toContain("lazy");
   expect(explain(record({ phase: "parked" }), [], undefined, now)[0]).toContain("parked after idling");
   expect(explain(record({ phase: "closed" }), [], undefined, now)).toEqual([
     "closed 2.0 s ago by its instance i1",
   ]);
-  const failed = { phase: "failed", error: { code: "x", message: "no memory", retryable: false } };
+  const over = { phase: "closed", lost: { reason: "expired", at: now - 5000 }, error: failure };
+  expect(explain(record(over), [], undefined, now).slice(1)).toEqual([
+    "had failed: no memory",
+    "lost 5.0 s ago (expired)",
+  ]);
+  const failed = { phase: "failed", error: failure };
   expect(explain(record(failed), [], undefined, now)).toEqual(["failed 2.0 s ago: no memory"]);
   const lost = { phase: "lost", lost: { reason: "aborted", detail: "by hand", at: now - 1000 } };
   expect(explain(record(lost), [], undefined, now)).toEqual(["lost 1.0 s ago (aborted: by hand)"]);
