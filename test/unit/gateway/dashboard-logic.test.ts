@@ -1,6 +1,6 @@
 /** What the dashboard works out from a history, without a browser. */
 import { describe, expect, it } from "vitest";
-import { fieldKind, firstValue } from "../../../services/gateway/dashboard/src/form/schema.ts";
+import { exampleValue, fieldKind, firstValue } from "../../../services/gateway/dashboard/src/form/schema.ts";
 import { bytes, duration } from "../../../services/gateway/dashboard/src/format.ts";
 import { importedPage, readHistoryFile } from "../../../services/gateway/dashboard/src/history/import.ts";
 import { foldHistory } from "../../../services/gateway/dashboard/src/history/model.ts";
@@ -233,6 +233,25 @@ describe("a form from a JSON Schema", () => {
     expect(fieldKind({}).kind).toBe("json");
     expect(fieldKind({ type: "array", items: {} }).kind).toBe("json");
     expect(fieldKind({ const: 4 })).toEqual({ kind: "choice", options: [4] });
+  });
+});
+
+describe("an example to start with", () => {
+  it("has what is required and nothing else, with a word for text", () => {
+    expect(
+      exampleValue({
+        type: "object",
+        properties: {
+          name: { type: "string" },
+          size: { type: "integer", minimum: 3 },
+          inner: { type: "object", properties: { who: { type: "string" } }, required: ["who"] },
+          note: { type: "string" },
+        },
+        required: ["name", "size", "inner"],
+      }),
+    ).toEqual({ name: "you", size: 3, inner: { who: "you" } });
+    expect(exampleValue(undefined)).toBe(null);
+    expect(exampleValue({ type: "string", default: "x" })).toBe("x");
   });
 });
 
