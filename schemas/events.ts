@@ -58,6 +58,8 @@ const instanceEvents = [
       .strictObject({
         signals: z.array(z.strictObject({ name: Name, payload: Payload })),
         sessions: z.array(SessionState),
+        /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
+        spent: z.record(z.string(), z.int().positive()).optional(),
         /** When the first execution began. */
         startedAt: z.number().optional(),
       })

@@ -71,7 +71,7 @@ function opened(state: InstanceState, event: EventOf<"session.opened">, at: numb
     options: event.options,
     openedAt: at,
     // Opened again under the same id: lease keys go on counting, they are never reused.
-    attachments: state.sessions.get(event.sessionId)?.attachments ?? 0,
+    attachments: state.sessions.get(event.sessionId)?.attachments ?? state.spent[event.sessionId] ?? 0,
     initFailures: 0,
     phase: { kind: "parked" },
   };

@@ -134,6 +134,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.parent = event.parent;
   state.traceparent = event.traceparent;
   state.startedAt = event.carried?.startedAt ?? at;
+  state.spent = event.carried?.spent ?? {};
   state.next = undefined;
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });

@@ -269,6 +269,7 @@ export class Instance {
       carried: {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),
+        ...spentBefore(before),
         startedAt: before.startedAt,
       },
     };
@@ -299,6 +300,19 @@ export class Instance {
     return this.#lastInbox.has(seq);
   }
 }
+
+/** Ids the code chose may be opened again; those the engine made are never used twice. */
+function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: Record<string, number> } {
+  const used = [...sessions.values()].filter(
+    ({ owner, sessionId, attachments }) =>
+      owner === instanceId && attachments > 0 && !sessionId.startsWith(`${instanceId}-`),
+  );
+  const all = [...Object.entries(spent), ...used.map((one) => [one.sessionId, one.attachments] as const)];
+  return all.length === 0 ? {} : { spent: Object.fromEntries(all.slice(-carriedIds)) };
+}
+
+/** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */
+const carriedIds = 1000;
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;

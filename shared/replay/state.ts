@@ -78,6 +78,8 @@ export interface InstanceState {
   readonly rebuilt: Map<string, number>;
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
+  /** Attachments used up by sessions of earlier executions that are over, by id. */
+  spent: Record<string, number>;
   cancelRequested: boolean;
   cancelReason: string | undefined;
   customStatus: Payload | undefined;
@@ -108,6 +110,7 @@ export function initialState(instanceId: string): InstanceState {
     sessionSchedules: new Map(),
     rebuilt: new Map(),
     earlySignals: [],
+    spent: {},
     cancelRequested: false,
     cancelReason: undefined,
     customStatus: undefined,

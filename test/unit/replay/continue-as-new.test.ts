@@ -248,3 +248,24 @@ scenario("the parent hears from the last execution only", { step, counts }, asyn
   const { effects } = await bench.turn(completed(2, 1, { execution: 2 }));
   expect(effects).toContainEqual(expect.objectContaining({ kind: "report-to-parent", ...child }));
 });
+
+const reopens = defineOrchestration("reopens", {
+  async run(ctx, left: number): Promise<unknown> {
+    const session = await ctx.openSession({ id: "mine" });
+    await session.close();
+    return left === 0 ? "done" : ctx.continueAsNew(left - 1);
+  },
+});
+
+scenario(
+  "a session opened again under its id in the next execution asks for a new attachment",
+  { reopens },
+  async (bench) => {
+    await bench.turn(start("reopens", 2));
+    for (const attachment of [1, 2, 3]) {
+      expect(bench.last("session.requested")).toMatchObject({ sessionId: "mine", attachment });
+      await bench.turn(activated("mine", held(attachment)));
+    }
+    expect(bench.output).toBe("done");
+  },
+);
