@@ -160,6 +160,31 @@ describe("the tree of an instance", () => {
     expect(text).toContain("○ activity charge");
   });
 
+  it("shows where a lent member is, its loss, and that it was given back", () => {
+    const on = { attachment: 1, epoch: 9, workerId: "w1", nodeId: "n", host: "h", resourceId: "r" };
+    const options = {
+      ...{ creationTimeoutMs: 1, onLost: "reclaim", maxAutoRetries: 1, maxInitAttempts: 1 },
+      ...{ requires: {}, lazy: false, metadata: {} },
+    };
+    const member = {
+      ...{ sessionId: "p-m1", owner: "pool-p", type: "ml", options, openedAt: 0 },
+      ...{ attachments: 1, initFailures: 0, phase: { kind: "active", on } },
+    };
+    const pool = { type: "ml", min: 1, max: 1, sharing: "exclusive" };
+    const turns = [
+      { at: 0, events: [{ kind: "instance.started", name: "x", input: json() }] },
+      { at: 1, events: [{ kind: "pool.joined", poolId: "p", pool }] },
+      { at: 2, events: [{ kind: "pool.lent", of: 2, member }] },
+      { at: 3, events: [{ kind: "session.lost", sessionId: "p-m1", on, reason: "expired" }] },
+      { at: 4, events: [{ kind: "pool.left", poolId: "p", of: 2 }] },
+    ];
+    const item = (upTo: number) => branchOf("i", entries(turns.slice(0, upTo)), undefined).items[0];
+    expect(item(2)).toMatchObject({ kind: "pool", label: "p", mark: "open", note: "" });
+    expect(item(3)).toMatchObject({ mark: "open", note: "p-m1 on w1" });
+    expect(item(4)).toMatchObject({ mark: "failed", note: "lost (expired)" });
+    expect(item(5)).toMatchObject({ mark: "done", to: 4 });
+  });
+
   it("says that it is parked, which no event does", () => {
     const error = { code: "nondeterminism", message: "history has a timer", retryable: false };
     const branch = branchOf("order-7", parent, { status: "parked", error });

@@ -60,6 +60,23 @@ describe("a history as people see it", () => {
     expect(model.sessions[0]?.segments.at(-1)?.to).toBe(20_000);
   });
 
+  it("has a lent member from the lending to the giving back", () => {
+    const on = { attachment: 1, epoch: 9, workerId: "w", nodeId: "w", host: "h", resourceId: "r" };
+    const member = { sessionId: "p-m1", type: "ml", phase: { kind: "active", on } };
+    const model = foldHistory(
+      dated([
+        { at: 1, events: [{ kind: "instance.started", name: "x", input: { json: 1 } }] },
+        { at: 2, events: [{ kind: "pool.joined", poolId: "p", pool: { type: "ml", min: 1, max: 1 } }] },
+        { at: 5, events: [{ kind: "pool.lent", of: 2, member }] },
+        { at: 9, events: [{ kind: "pool.left", poolId: "p", of: 2 }] },
+      ]),
+    );
+    expect(model.sessions).toMatchObject([
+      { sessionId: "p-m1", from: 5, to: 9, segments: [{ phase: "held", from: 5, to: 9, workerId: "w" }] },
+    ]);
+    expect(model.sessions[0]?.marks.map(({ text }) => text)).toEqual(["given back"]);
+  });
+
   it("takes over sessions carried from the execution before", () => {
     const on = { attachment: 3, epoch: 9, workerId: "w", nodeId: "w", host: "h", resourceId: "r" };
     const carried = {
