@@ -15,7 +15,12 @@ let stack: Stack;
 let streams: Streams;
 let leases: LeaseLog;
 beforeAll(async () => {
-  const env = { ...journal.env, WORKER_LEASE_TTL: "2s", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "2000" };
+  const env = {
+    ...journal.env,
+    ...{ WORKER_LEASE_TTL: "2s", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "2000" },
+    // Calls that crossed with a drain were sent to a worker that has gone: they are swept up soon.
+    ...{ WATCHER_DEAD_AFTER: "2s", WATCHER_SWEEP_EVERY: "1s" },
+  };
   stack = await Stack.start({ app, workers: 0, env });
   streams = new Streams(stack);
   leases = await LeaseLog.start(stack);

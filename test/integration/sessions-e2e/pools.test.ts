@@ -77,6 +77,7 @@ describe.each([
     await start("asking", { pool, calls: 16, ms: 500, stay: true }, "tide");
     await stack.client.signal("tide", "ask");
     await journal.until("ask tide ", 16);
+    await journal.until("init tide ", 3);
     expect(inits("tide")).toHaveLength(3);
     expect(workersOf("tide").size).toBe(2);
     // Still used, but nobody asks: those beyond the minimum park and are let go.
@@ -87,7 +88,8 @@ describe.each([
     ]);
     await stack.client.signal("tide", "go");
     const answers = await result<Answer[]>("tide");
-    expect(new Set(answers.map(({ member }) => member)).size).toBe(3);
+    // The last to come may find nothing left to do.
+    expect(new Set(answers.map(({ member }) => member)).size).toBeGreaterThan(1);
     await gone("tide", 3);
     await until("all members are closed", async () => {
       const kinds = (await streams.events(keeper)).flatMap((event) =>
