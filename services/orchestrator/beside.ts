@@ -17,8 +17,9 @@ export interface BesideOptions {
 }
 
 /**
- * A turn may keep the thread as long as its limit allows, with a value of many megabytes in its hands: partitions are
- * not lost over that. What takes longer is ended by the watchdog.
+ * A turn may keep the thread as long as its limit allows, and reading and writing a value of many megabytes around it
+ * longer than that: partitions are not lost over it, for whoever took them over would stand before the same value.
+ * Code that does not come back is ended by the watchdog long before.
  */
 export function leasesBeside({ id, bucket, runtime, ttlMs, watchdog }: BesideOptions): ThreadedLeaseKeeper {
   return new ThreadedLeaseKeeper({
@@ -26,7 +27,7 @@ export function leasesBeside({ id, bucket, runtime, ttlMs, watchdog }: BesideOpt
     bucket,
     runtime,
     ttlMs,
-    stallLimitMs: Math.max(ttlMs, watchdog.limitMs),
+    stallLimitMs: Math.max(ttlMs, 6 * watchdog.limitMs),
     spawn: (setup) =>
       startThread(import.meta.url, "watchdog-thread", {
         workerData: { ...setup, watchdog } satisfies BesideSetup,
