@@ -87,6 +87,8 @@ export class LeaseLog implements AsyncDisposable {
         if (!before) continue;
         const pair = `${sessionId} attachments ${before.attachment} and ${next.attachment}`;
         expect(before.end, `${pair}: the first has ended`).toBeDefined();
+        // An owner that comes back by itself has given up the right before, though the server may say so later (S14).
+        if (next.holder === before.holder) continue;
         expect(next.fromSeq, `${pair}: in order`).toBeGreaterThan(
           before.end?.seq ?? Number.POSITIVE_INFINITY,
         );
