@@ -211,8 +211,6 @@ export class HistoryStore {
   async #ownerElsewhere(position: Position, instanceId: string): Promise<boolean> {
     const own = this.#own(instanceId);
     if (position.stream === own.stream) return false;
-    // One server answers a direct read from the same store it creates streams in, and much cheaper; a replica may lag.
-    if (this.#options.replicas === 1) return (await this.#bus.read(own.stream, own.subject)) !== undefined;
     return (await this.#bus.streamInfo(own.stream)) !== undefined;
   }
 
