@@ -6,8 +6,9 @@
  */
 
 import { z } from "zod";
-import { PoolSignal, PoolSpec, poolOrchestration, poolSignal } from "../../schemas/index.ts";
+import { PoolSignal, PoolSpec, poolOrchestration } from "../../schemas/index.ts";
 import { type App, defineOrchestration, type OrchestrationContext } from "../../shared/definitions/index.ts";
+import { PoolAttention } from "./pool-attention.ts";
 import { isGone, lookEveryMs, PoolMembers, stateOf } from "./pool-members.ts";
 import { PoolUsers } from "./pool-users.ts";
 
@@ -36,20 +37,20 @@ class Keeper {
   readonly #input: KeeperInput;
   readonly #users: PoolUsers;
   readonly #members: PoolMembers;
-  #status = "";
-  #wake: () => void = () => undefined;
+  readonly #attention: PoolAttention;
 
   constructor(ctx: OrchestrationContext, app: App, input: KeeperInput) {
     const { poolId, pool, made } = input;
     this.#ctx = ctx;
     this.#input = input;
     this.#users = new PoolUsers(input, pool, ctx.now());
+    this.#attention = new PoolAttention(ctx);
     this.#members = new PoolMembers({
       ...{ ctx, app, poolId, pool, made },
       onOpened: () => {
-        if (this.#users.count === 0) this.#wake();
+        if (this.#users.count === 0) this.#attention.wake();
       },
-      onFailed: () => this.#wake(),
+      onFailed: () => this.#attention.wake(),
     });
   }
 
@@ -58,7 +59,7 @@ class Keeper {
     for (let heard = 0; heard < signalsPerExecution; heard++) {
       await this.#adjust();
       this.#tellPeople();
-      const signal = PoolSignal.safeParse(await this.#next());
+      const signal = PoolSignal.safeParse(await this.#attention.next(this.#silenceMs()));
       if (signal.success) this.#hear(signal.data);
     }
     const { poolId, pool } = this.#input;
@@ -69,17 +70,6 @@ class Keeper {
       members: this.#members.list.map(({ id, spare }) => ({ id, spare })),
       made: this.#members.made,
     });
-  }
-
-  /** What is said next; undefined when it is time to look. */
-  #next(): Promise<unknown> {
-    const said = this.#ctx.waitForSignal(poolSignal);
-    const silenceMs = this.#silenceMs();
-    if (silenceMs === undefined) return said;
-    const changed = new Promise<undefined>((resolve) => {
-      this.#wake = () => resolve(undefined);
-    });
-    return Promise.race([said, changed, this.#ctx.sleep(silenceMs)]);
   }
 
   #silenceMs(): number | undefined {
@@ -129,14 +119,10 @@ class Keeper {
   }
 
   #tellPeople(): void {
-    const status = {
+    this.#attention.tell({
       users: this.#users.count,
       members: this.#members.list.length,
       error: this.#members.lastError,
-    };
-    const text = JSON.stringify(status);
-    if (text === this.#status) return;
-    this.#status = text;
-    this.#ctx.setStatus(status);
+    });
   }
 }

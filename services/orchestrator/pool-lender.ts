@@ -9,17 +9,11 @@
  */
 
 import { z } from "zod";
-import {
-  Borrower,
-  lenderOrchestration,
-  Name,
-  PoolSignal,
-  PoolSpec,
-  poolSignal,
-} from "../../schemas/index.ts";
+import { Borrower, lenderOrchestration, Name, PoolSignal, PoolSpec } from "../../schemas/index.ts";
 import { type App, defineOrchestration, type OrchestrationContext } from "../../shared/definitions/index.ts";
 import { lend, takeBack } from "../../shared/replay/index.ts";
 import { parseDuration } from "../../shared/runtime/index.ts";
+import { PoolAttention } from "./pool-attention.ts";
 import { isGone, lookEveryMs, type Member, PoolMembers, spareIdle, stateOf } from "./pool-members.ts";
 import { PoolUsers } from "./pool-users.ts";
 
@@ -53,22 +47,22 @@ class Lender {
   readonly #input: LenderInput;
   readonly #users: PoolUsers;
   readonly #members: PoolMembers;
+  readonly #attention: PoolAttention;
   readonly #waiting: Map<string, Borrower>;
   /** By member. */
   readonly #lentTo = new Map<string, string>();
   readonly #freeSince = new Map<string, number>();
   readonly #idleMs: number;
   #lendings: number;
-  #status = "";
   /** A member came or could not be had since the last look. */
   #changed = false;
-  #wake: () => void = () => undefined;
 
   constructor(ctx: OrchestrationContext, app: App, input: LenderInput) {
     const { poolId, pool, made } = input;
     this.#ctx = ctx;
     this.#input = input;
     this.#users = new PoolUsers(input, pool, ctx.now());
+    this.#attention = new PoolAttention(ctx);
     this.#waiting = new Map(input.waiting.map(({ user, borrower }) => [user, borrower]));
     this.#lendings = input.lendings;
     this.#idleMs = parseDuration(
@@ -77,7 +71,7 @@ class Lender {
     );
     const change = () => {
       this.#changed = true;
-      this.#wake();
+      this.#attention.wake();
     };
     this.#members = new PoolMembers({
       ...{ ctx, app, poolId, pool, made },
@@ -116,16 +110,8 @@ class Lender {
     });
   }
 
-  /** What is said next; undefined when it is time to look. */
   #next(): Promise<unknown> {
-    if (this.#changed) return Promise.resolve();
-    const said = this.#ctx.waitForSignal(poolSignal);
-    const silenceMs = this.#silenceMs();
-    if (silenceMs === undefined) return said;
-    const changed = new Promise<undefined>((resolve) => {
-      this.#wake = () => resolve(undefined);
-    });
-    return Promise.race([said, changed, this.#ctx.sleep(silenceMs)]);
+    return this.#changed ? Promise.resolve() : this.#attention.next(this.#silenceMs());
   }
 
   #silenceMs(): number | undefined {
@@ -228,16 +214,12 @@ class Lender {
   }
 
   #tellPeople(): void {
-    const status = {
+    this.#attention.tell({
       users: this.#users.count,
       members: this.#members.list.length,
       lent: this.#lentTo.size,
       waiting: this.#waiting.size,
       error: this.#members.lastError,
-    };
-    const text = JSON.stringify(status);
-    if (text === this.#status) return;
-    this.#status = text;
-    this.#ctx.setStatus(status);
+    });
   }
 }
