@@ -40,6 +40,67 @@ export const ActivityReport = z.strictObject({
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
+/** A call for the holder of a session. */
+export const SessionCall = z.strictObject({
+  v: SchemaVersion,
+  kind: z.literal("call"),
+  epoch: Epoch,
+  call: z.boolean(),
+  task: ActivityTask,
+  /** On a member that is lent: under which lending. What comes under an earlier one is dropped. */
+  lending: z.int().positive().optional(),
+});
+export type SessionCall = z.infer<typeof SessionCall>;
+
+/** Which attempt at which task. */
+const TaskAttempt = {
+  execution: z.int().positive(),
+  of: EventId,
+  attempt: z.int().positive(),
+};
+
+/** On work that came by the lane: the orchestrator whose lane its result goes to. */
+export const laneOwnerHeader = "Holdfast-Owner";
+
+/** Answer to work and to reports on the lane. Only `taken` and `recorded` may be relied on. */
+export const LaneAnswer = z.discriminatedUnion("kind", [
+  /** In this worker's hands. */
+  z.strictObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId }),
+  /** No slot, no such session: it has to go by the queue. */
+  z.strictObject({ v: SchemaVersion, kind: z.literal("refused") }),
+  /** In the history, with all that follows from it. */
+  z.strictObject({ v: SchemaVersion, kind: z.literal("recorded") }),
+  /** The instance is not with this orchestrator: it has to go by the inbox. */
+  z.strictObject({ v: SchemaVersion, kind: z.literal("elsewhere") }),
+]);
+export type LaneAnswer = z.infer<typeof LaneAnswer>;
+
+/** Calls of one session by the lane, in order: all of them are taken or none. */
+export const LaneCalls = z.strictObject({
+  v: SchemaVersion,
+  calls: z.array(SessionCall).min(1),
+});
+export type LaneCalls = z.infer<typeof LaneCalls>;
+
+/** Worker → orchestrator on its lane: taken there and not to be finished here. */
+export const LaneReturn = z.strictObject({ v: SchemaVersion, ...TaskAttempt });
+export type LaneReturn = z.infer<typeof LaneReturn>;
+
+/** Orchestrator → workers: do you still have these? */
+export const LaneQuestion = z.strictObject({
+  v: SchemaVersion,
+  tasks: z.array(z.strictObject({ instanceId: InstanceId, ...TaskAttempt })),
+});
+export type LaneQuestion = z.infer<typeof LaneQuestion>;
+
+/** Places in the question's list of what this worker does not have. */
+export const LaneHoldings = z.strictObject({
+  v: SchemaVersion,
+  workerId: WorkerId,
+  missing: z.array(z.int().nonnegative()),
+});
+export type LaneHoldings = z.infer<typeof LaneHoldings>;
+
 /** What running work wrote with `ctx.stream.write`, on `streams.<instanceId>.<execution>.<of>`. */
 export const StreamChunk = z.strictObject({
   v: SchemaVersion,
@@ -115,15 +176,7 @@ export type SessionClaim = z.infer<typeof SessionClaim>;
 
 /** To the holder of a session, on `sessions.<workerId>.<sessionId>`. Only `call` needs a slot. */
 export const SessionWork = z.discriminatedUnion("kind", [
-  z.strictObject({
-    v: SchemaVersion,
-    kind: z.literal("call"),
-    epoch: Epoch,
-    call: z.boolean(),
-    task: ActivityTask,
-    /** On a member that is lent: under which lending. What comes under an earlier one is dropped. */
-    lending: z.int().positive().optional(),
-  }),
+  SessionCall,
   z.strictObject({
     v: SchemaVersion,
     kind: z.literal("cancel"),

@@ -6,6 +6,7 @@ import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import type { FaultPoints } from "./fault-points.ts";
+import type { Lane } from "./lane.ts";
 import type { ParkedList } from "./parked.ts";
 import type { Runaways } from "./runaways.ts";
 
@@ -26,5 +27,6 @@ export interface OrchestratorDeps {
   };
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
+  readonly lane: Lane;
   readonly faultPoints: FaultPoints;
 }

@@ -2,6 +2,8 @@
 import { bury, type Delivery } from "../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { openDoor } from "./door.ts";
+import type { LaneDesk } from "./lane.ts";
+import type { LaneSeats } from "./lane-work.ts";
 import { LiveInstance } from "./live-instance.ts";
 
 /** Idle instances in order of use, oldest first. */
@@ -30,19 +32,27 @@ export class InstanceCache {
   }
 }
 
+export interface DeskOptions {
+  alwaysReplay: boolean;
+  /** Instances with work out on the lane at a time. */
+  laneSeats: number;
+}
+
 export class Desk {
   readonly #deps: OrchestratorDeps;
   readonly #cache: InstanceCache;
   readonly #alwaysReplay: boolean;
+  readonly #laneSeats: LaneSeats;
   readonly #instances = new Map<string, LiveInstance>();
   readonly #closed = new AbortController();
   /** Burials under way. */
   readonly #burials = new Set<Promise<void>>();
 
-  constructor(deps: OrchestratorDeps, cache: InstanceCache, { alwaysReplay }: { alwaysReplay: boolean }) {
+  constructor(deps: OrchestratorDeps, cache: InstanceCache, { alwaysReplay, laneSeats }: DeskOptions) {
     this.#deps = deps;
     this.#cache = cache;
     this.#alwaysReplay = alwaysReplay;
+    this.#laneSeats = { free: laneSeats };
   }
 
   get size(): number {
@@ -59,6 +69,13 @@ export class Desk {
     const { instanceId: id, code, message } = opened;
     const burial = this.#bury(delivery, { id, code, message }).finally(() => this.#burials.delete(burial));
     this.#burials.add(burial);
+  }
+
+  /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */
+  find(instanceId: string): LaneDesk | undefined {
+    const known = this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
+    if (known) this.#cache.wake(known);
+    return known;
   }
 
   async #bury(delivery: Delivery, refused: { id: string; code: string; message: string }): Promise<void> {
@@ -82,6 +99,7 @@ export class Desk {
     const instance = new LiveInstance(instanceId, this.#deps, {
       signal: this.#closed.signal,
       alwaysReplay: this.#alwaysReplay,
+      laneSeats: this.#laneSeats,
       onIdle: (idle) => this.#onIdle(idle),
     });
     this.#instances.set(instanceId, instance);
@@ -92,6 +110,7 @@ export class Desk {
     const forget = () => {
       if (this.#instances.get(instance.instanceId) === instance) this.#instances.delete(instance.instanceId);
     };
+    if (instance.anchored) return; // its results come to it by the lane
     if (instance.loaded || instance.waitsForTimer) this.#cache.rest(instance, forget);
     else forget();
   }
@@ -105,7 +124,7 @@ export class Desk {
     ]);
     for (const instance of this.#instances.values()) {
       this.#cache.wake(instance);
-      instance.drop();
+      instance.letGo();
     }
     this.#instances.clear();
   }

@@ -8,12 +8,14 @@ import {
   ChildReport,
   EventId,
   InstanceId,
+  type LaneCalls,
   lenderOrchestration,
   Name,
   type PoolSignal,
   poolInstance,
   poolOrchestration,
   poolSignal,
+  type SessionCall,
   type SessionClaim,
   SessionId,
   type SessionWork,
@@ -24,6 +26,7 @@ import { encode } from "../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { inboxHeaders } from "./door.ts";
+import type { LaneWork } from "./lane-work.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
 import type { Summaries } from "./summaries.ts";
@@ -42,6 +45,7 @@ export async function publishEffects(
   state: Readonly<InstanceState>,
   effects: readonly Effect[],
   target: EffectTarget,
+  lane: LaneWork,
 ): Promise<void> {
   if (effects.length === 0) return;
   // A session must be registered before anybody can claim it: the watcher looks its instance up there (S5).
@@ -49,7 +53,7 @@ export async function publishEffects(
   for (const effect of effects) if (effect.kind === "register-session") sessions.add(effect.sessionId);
   const refused = sessions.size > 0 ? await target.register.write(state, sessions) : sessions;
   deps.faultPoints.reach("effects.half_published");
-  const publish = publisher(deps, state, target);
+  const publish = publisher(deps, state, target, lane, sendCalls(state, effects, lane));
   // One summary says all: several at once would only fight for its place.
   const summary = effects.findLast((effect) => effect.kind === "summary");
   const first = effects.filter(
@@ -75,7 +79,13 @@ const later: ReadonlySet<Effect["kind"]> = new Set([
 ]);
 const followsTheRest = ({ kind }: Effect): boolean => later.has(kind);
 
-function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, target: EffectTarget) {
+function publisher(
+  deps: OrchestratorDeps,
+  state: Readonly<InstanceState>,
+  target: EffectTarget,
+  lane: LaneWork,
+  callsSent: ReadonlyMap<string, Promise<boolean>>,
+) {
   const { bus, names, runtime } = deps;
   const { instanceId, execution } = state;
   const { outbox } = target;
@@ -88,10 +98,11 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
     switch (effect.kind) {
       case "task": {
         const { task } = effect;
-        if (!isCurrent(task) || task.target.kind !== "queue") return;
+        if (!isCurrent(task) || task.target.kind !== "queue" || lane.isOut(state, task)) return;
+        const message = encode(taskMessage(state, task));
+        if (await lane.send(state, [task], message)) return;
         const subject = names.activity(task.target.queue, task.name);
         const msgId = `task-${about}-${task.id}-${task.attempt}`;
-        const message = taskMessage(state, task);
         if (task.readyAt <= runtime.clock.now()) return publishSurely(outbox, subject, message, { msgId });
         const waiting = names.retry(instanceId, execution, task.id, task.attempt);
         return publishSurely(outbox, waiting, message, {
@@ -102,15 +113,10 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
       case "call": {
         const { task, on } = effect;
         if (!isCurrent(task) || task.target.kind !== "session" || task.sentEpoch !== on.epoch) return;
-        const { sessionId, call } = task.target;
-        const work: SessionWork = {
-          v: 1,
-          kind: "call",
-          epoch: on.epoch,
-          call,
-          task: taskMessage(state, task),
-          lending: state.sessions.get(sessionId)?.lending?.number,
-        };
+        const { sessionId } = task.target;
+        await callsSent.get(sessionId);
+        if (lane.isOut(state, task)) return;
+        const work = callMessage(state, task, task.target, on);
         const msgId = `call-${about}-${task.id}-${task.attempt}-${on.epoch}`;
         if (task.readyAt <= runtime.clock.now()) return toHolder(on, sessionId, work, msgId);
         const waiting = names.sessionRetry(instanceId, execution, task.id, task.attempt);
@@ -263,6 +269,48 @@ function publisher(deps: OrchestratorDeps, state: Readonly<InstanceState>, targe
     }
   };
 }
+
+/**
+ * The calls meant for the lane, those of one session in one message: a call must not overtake another. Resolves for
+ * each session when it is known whether they were taken; if not, they go by the queue, in the same order.
+ */
+function sendCalls(
+  state: Readonly<InstanceState>,
+  effects: readonly Effect[],
+  lane: LaneWork,
+): ReadonlyMap<string, Promise<boolean>> {
+  const sent = new Map<string, Promise<boolean>>();
+  const planned = new Map<string, { tasks: OpenTask[]; calls: SessionCall[] }>();
+  for (const effect of effects) {
+    if (effect.kind !== "call" || !lane.isPlanned(effect.task)) continue;
+    const { task, on } = effect;
+    if (task.target.kind !== "session" || task.sentEpoch !== on.epoch) continue;
+    const { sessionId } = task.target;
+    const group = planned.get(sessionId) ?? { tasks: [], calls: [] };
+    planned.set(sessionId, group);
+    group.tasks.push(task);
+    group.calls.push(callMessage(state, task, task.target, on));
+  }
+  for (const [sessionId, { tasks, calls }] of planned) {
+    const message: LaneCalls = { v: 1, calls };
+    sent.set(sessionId, lane.send(state, tasks, encode(message)));
+  }
+  return sent;
+}
+
+const callMessage = (
+  state: Readonly<InstanceState>,
+  task: OpenTask,
+  { sessionId, call }: Extract<OpenTask["target"], { kind: "session" }>,
+  { epoch }: Attachment,
+): SessionCall => ({
+  v: 1,
+  kind: "call",
+  epoch,
+  call,
+  task: taskMessage(state, task),
+  lending: state.sessions.get(sessionId)?.lending?.number,
+});
 
 const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
   const { timeouts } = task;

@@ -4,10 +4,12 @@
  * O1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
  * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
+import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
-import { isEnded, nextDeadline } from "../../shared/replay/index.ts";
+import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
+import { type LaneSeats, LaneWork } from "./lane-work.ts";
 import { LoadedInstance, type Mail } from "./loaded-instance.ts";
 import { showSetAside } from "./set-aside.ts";
 
@@ -18,11 +20,13 @@ export interface LiveInstanceOptions {
   onIdle(instance: LiveInstance): void;
   /** Replays before every turn: for tests (T8). */
   alwaysReplay: boolean;
+  laneSeats: LaneSeats;
 }
 
 /** What fails so often in a row will fail the next time too: people are told, and it is tried more seldom (T9). */
 const hopeless = 4;
 const longestWaitMs = 5_000;
+const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 
 export class LiveInstance {
@@ -33,6 +37,8 @@ export class LiveInstance {
   /** Inbox sequences in the mailbox or in the running turn: a redelivery of these is noise. */
   readonly #held = new Set<number>();
   #loaded: LoadedInstance | undefined;
+  /** Absent where nothing is out. */
+  #lane: LaneWork | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
@@ -52,6 +58,11 @@ export class LiveInstance {
     return this.#loaded !== undefined;
   }
 
+  /** Work is out on the lane: it must stay in memory. */
+  get anchored(): boolean {
+    return this.#lane?.anchor !== undefined;
+  }
+
   get waitsForTimer(): boolean {
     return this.#timer !== undefined;
   }
@@ -59,11 +70,19 @@ export class LiveInstance {
   put(mail: Mail): void {
     const seq = mail.delivery?.seq;
     if (seq !== undefined) {
-      if (this.#held.has(seq)) return;
+      if (this.#held.has(seq)) {
+        if (mail.delivery) this.#lane?.redelivered(mail.delivery);
+        return;
+      }
       this.#held.add(seq);
     }
     this.#mailbox.push(mail);
     this.#running ??= this.#work();
+  }
+
+  /** A worker cannot finish what it was given by the lane. */
+  recall(task: { execution: number; of: number; attempt: number }): void {
+    this.#lane?.recall(task, "returned");
   }
 
   /** Waits for the turn under way. Nothing new is begun when the signal is aborted. */
@@ -76,6 +95,13 @@ export class LiveInstance {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#loaded = undefined;
+  }
+
+  /** Somebody else's from now on. */
+  letGo(): void {
+    this.drop();
+    this.#lane?.letGo();
+    this.#lane = undefined;
   }
 
   async #work(): Promise<void> {
@@ -129,7 +155,8 @@ export class LiveInstance {
     for (;;) {
       const { signal } = this.#options;
       this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, this.#looksNew(batch));
-      if ((await this.#loaded.take(batch)) === "done") break;
+      this.#lane ??= this.#newLane();
+      if ((await this.#loaded.take(batch, this.#lane)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
@@ -137,14 +164,34 @@ export class LiveInstance {
       await this.#loaded.show();
       this.#setAside = false;
     }
+    const { state } = this.#loaded.instance;
     this.#rest(this.#loaded);
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;
-    for (const { delivery } of batch) {
-      if (!delivery) continue;
-      delivery.ack();
-      this.#held.delete(delivery.seq);
+    this.#settle(batch, state);
+  }
+
+  #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {
+    const { kept, released } = this.#lane?.settle(state) ?? {};
+    if (!kept) this.#lane = undefined;
+    for (const { delivery, done } of batch) {
+      done?.();
+      if (delivery && delivery !== kept) this.#acknowledge(delivery);
     }
+    if (released) this.#acknowledge(released);
+  }
+
+  #acknowledge(delivery: Delivery): void {
+    delivery.ack();
+    this.#held.delete(delivery.seq);
+  }
+
+  #newLane(): LaneWork {
+    const { names, runtime, lane } = this.#deps;
+    return new LaneWork({
+      ...{ instanceId: this.instanceId, names, runtime, lane, seats: this.#options.laneSeats },
+      onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
+    });
   }
 
   /**
@@ -167,7 +214,7 @@ export class LiveInstance {
     if (next !== undefined) {
       const wait = Math.max(0, next - this.#deps.runtime.clock.now());
       this.#timer = this.#deps.runtime.clock.after(wait, () =>
-        this.put({ message: { kind: "wake", wake: undefined }, delivery: undefined }),
+        this.put({ message: wakeUp, delivery: undefined }),
       );
     }
     if (this.#options.alwaysReplay) this.#loaded = undefined;

@@ -18,14 +18,19 @@ import {
 import { token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type EffectTarget, publishEffects } from "./effects.ts";
+import type { LaneWork } from "./lane-work.ts";
 import { SessionRegister } from "./session-register.ts";
 import { answerStray } from "./strays.ts";
 import { Summaries } from "./summaries.ts";
 
 export interface Mail {
   message: InboxMessage;
-  /** Absent for what this process tells itself: a local timer. */
+  /** Absent for what this process tells itself, as a local timer does, and for what came by the lane. */
   delivery: Delivery | undefined;
+  /** Called when its turn is over and all that follows from it is out. */
+  done?: (() => void) | undefined;
+  /** A task that was out on the lane and is nobody's any more. */
+  recalled?: number | undefined;
 }
 
 interface Loaded {
@@ -34,6 +39,7 @@ interface Loaded {
   target: EffectTarget;
   /** Time of the last commit. */
   lastAt: number;
+  laned: number[];
 }
 
 export class LoadedInstance {
@@ -42,13 +48,16 @@ export class LoadedInstance {
   readonly #target: EffectTarget;
   #position: Position | undefined;
   #lastAt: number;
+  /** Tasks an owner before us meant for the lane. */
+  #laned: readonly number[];
 
-  private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt }: Loaded) {
+  private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt, laned }: Loaded) {
     this.instance = instance;
     this.#deps = deps;
     this.#target = target;
     this.#position = position;
     this.#lastAt = lastAt;
+    this.#laned = laned;
   }
 
   /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
@@ -75,7 +84,8 @@ export class LoadedInstance {
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
     }
     const lastAt = history?.commits.at(-1)?.at ?? 0;
-    return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt });
+    const laned = history?.commits.flatMap((commit) => commit.lane ?? []) ?? [];
+    return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt, laned });
   }
 
   get instanceId(): string {
@@ -83,22 +93,26 @@ export class LoadedInstance {
   }
 
   /** One turn over all that waits. Fenced: this copy is stale, nothing of it may be used again (T4). */
-  async take(batch: readonly Mail[]): Promise<"done" | "fenced"> {
+  async take(batch: readonly Mail[], lane: LaneWork): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
     const { instance } = this;
     const startedAt = clock.monotonic();
+    lane.begin();
     // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
     const now = Math.max(clock.now(), this.#lastAt);
     if (instance.state.next) {
       // An owner died between two executions: the next one begins before anything else happens to the instance.
-      await publishEffects(this.#deps, instance.state, instance.lastEffects, this.#target);
-      if ((await this.#commitTurn([], [], now, startedAt)) === "fenced") return "fenced";
+      await this.#publish(instance.lastEffects, lane);
+      if ((await this.#commitTurn([], [], now, startedAt, lane)) === "fenced") return "fenced";
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
     let again = false;
-    for (const { message, delivery } of batch) {
+    const recalled: number[] = [];
+    for (const { message, delivery, recalled: of } of batch) {
+      if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
+        lane.applied(delivery);
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
@@ -110,15 +124,51 @@ export class LoadedInstance {
       }
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
-      else if (delivery) instance.applied(delivery.seq);
+      else if (delivery) {
+        instance.applied(delivery.seq);
+        lane.applied(delivery);
+      }
     }
-    // The commit before may not have got all its effects out (T3).
-    if (again) await publishEffects(this.#deps, instance.state, instance.lastEffects, this.#target);
+    if (again) {
+      await this.#lookAfterLane(lane);
+      // The commit before may not have got all its effects out (T3).
+      await this.#publish(instance.lastEffects, lane);
+    }
     if (facts.length > 0 || instance.hasUnseen) {
-      const verdict = await this.#commitTurn(facts, effects, now, startedAt);
+      const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
       if (verdict === "fenced") return verdict;
     }
+    if (recalled.length > 0) await this.#sendTasks(recalled, lane);
     return "done";
+  }
+
+  #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
+    return publishEffects(this.#deps, this.instance.state, effects, this.#target, lane);
+  }
+
+  /** By the queue, those still open. */
+  #sendTasks(ids: readonly number[], lane: LaneWork): Promise<void> {
+    const { tasks } = this.instance.state;
+    const open = ids.flatMap((id) => tasks.get(id) ?? []);
+    return this.#publish(
+      open.map((task) => ({ kind: "task", task })),
+      lane,
+    );
+  }
+
+  /** The owner before us sent these by the lane: what no live worker has goes by the queue (N1). */
+  async #lookAfterLane(lane: LaneWork): Promise<void> {
+    const { state } = this.instance;
+    const laned = this.#laned;
+    this.#laned = [];
+    const lost = await Promise.all(
+      laned.map(async (id) => {
+        const task = state.tasks.get(id);
+        if (!task || task.attempt > 1 || lane.isOut(state, task)) return [];
+        return (await lane.adopt(state, task)) ? [] : [id];
+      }),
+    );
+    await this.#sendTasks(lost.flat(), lane);
   }
 
   async #commitTurn(
@@ -126,11 +176,12 @@ export class LoadedInstance {
     effects: Effect[],
     now: number,
     startedAt: number,
+    lane: LaneWork,
   ): Promise<"done" | "fenced"> {
     const { instance } = this;
     if (facts.length > 0 || instance.hasUnseen) {
       const turn = await instance.finish(facts, effects, now);
-      if ((await this.#commit(turn, now, startedAt)) === "fenced") return "fenced";
+      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
     }
     // Continue-as-new: the next execution begins with a commit of its own.
     while (instance.state.next) {
@@ -138,24 +189,28 @@ export class LoadedInstance {
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
       const turn = await instance.finish(next.facts, next.effects, now);
-      if ((await this.#commit(turn, now, startedAt)) === "fenced") return "fenced";
+      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
     }
     return "done";
   }
 
-  async #commit(turn: Turn, now: number, startedAt: number): Promise<"done" | "fenced"> {
+  async #commit(turn: Turn, now: number, startedAt: number, lane: LaneWork): Promise<"done" | "fenced"> {
     const { history, runtime, faultPoints } = this.#deps;
     const { instance } = this;
     const { state } = instance;
     await this.#parkedOrNot();
     if (turn.events.length === 0) return "done";
+    const anchor = lane.anchor?.seq;
+    const laned = lane.plan(state, turn.effects, now);
     const commit: Commit = {
       v: 1,
       commitId: token(runtime.random),
       instanceId: this.instanceId as InstanceId,
       execution: state.execution,
       at: now,
-      inbox: instance.takeInbox(),
+      inbox: instance.takeInbox(anchor),
+      ...(anchor === undefined ? {} : { anchor }),
+      ...(laned.length > 0 ? { lane: laned } : {}),
       ...(turn.deferred ? { deferred: true as const } : {}),
       events: turn.events,
     };
@@ -184,7 +239,7 @@ export class LoadedInstance {
     if (turn.events.some((event) => event.kind === "instance.started")) {
       runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
     }
-    await publishEffects(this.#deps, state, turn.effects, this.#target);
+    await this.#publish(turn.effects, lane);
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);

@@ -49,6 +49,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         leases,
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,
+        lane: own.HOLDFAST_ORCHESTRATOR_LANE,
         watchdog: { build, mark },
         faultPoints: faultsFrom(own.HOLDFAST_ORCHESTRATOR_FAULT),
       });

@@ -12,6 +12,7 @@ import { place } from "../../shared/sessions/placement.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
+import { Lane } from "./lane.ts";
 import { ParkedList } from "./parked.ts";
 import { Partitions } from "./partitions.ts";
 import { poolKeeper } from "./pool-keeper.ts";
@@ -33,6 +34,8 @@ export interface OrchestratorOptions {
   /** Idle instances kept in memory. */
   cacheSize: number;
   alwaysReplay?: boolean;
+  /** Work may go straight to live workers. Default: yes. */
+  lane?: boolean;
   inlineBytes?: number;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
@@ -47,6 +50,7 @@ export class Orchestrator implements Service {
   readonly #workers: LiveWorkers;
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
+  readonly #lane: Lane;
   readonly #parked: ParkedList;
   readonly #runaways: Runaways;
 
@@ -58,6 +62,10 @@ export class Orchestrator implements Service {
     this.#leases = options.leases;
     this.#parked = new ParkedList({ bus, names, id, runtime });
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
+    const enabled = options.lane ?? true;
+    this.#lane = new Lane({ id, bus, names, runtime, enabled }, (instanceId) =>
+      this.#partitions.find(instanceId),
+    );
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
     const deps: OrchestratorDeps = {
@@ -80,6 +88,7 @@ export class Orchestrator implements Service {
       },
       parked: this.#parked,
       runaways: this.#runaways,
+      lane: this.#lane,
       faultPoints: options.faultPoints ?? noFaults,
     };
     this.#partitions = new Partitions(deps, {
@@ -118,12 +127,14 @@ export class Orchestrator implements Service {
     await this.#workers.start();
     await this.#runaways.start();
     await this.#leases.start();
+    await this.#lane.start();
     await this.#partitions.start();
     await this.#parked.wakeAll();
   }
 
   stop = once(async () => {
     await this.#partitions.stop();
+    await this.#lane.stop();
     await this.#leases.stop();
     await this.#workers.stop();
     await this.#runaways.stop();

@@ -5,6 +5,7 @@ import type { Lease, Leases } from "../../shared/leases/index.ts";
 import { once, sleep } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { Desk, type InstanceCache } from "./desk.ts";
+import type { LaneDesk } from "./lane.ts";
 
 export interface PartitionOptions {
   partition: number;
@@ -36,11 +37,19 @@ export class Partition {
     this.lease = options.lease;
     this.#deps = deps;
     this.#options = options;
-    this.#desk = new Desk(deps, options.cache, { alwaysReplay: options.alwaysReplay });
+    this.#desk = new Desk(deps, options.cache, {
+      alwaysReplay: options.alwaysReplay,
+      // What is kept unacknowledged takes room from the feed: half of it is left for everything else.
+      laneSeats: Math.floor(options.maxMessages / 2),
+    });
   }
 
   get instances(): number {
     return this.#desk.size;
+  }
+
+  find(instanceId: string): LaneDesk | undefined {
+    return this.#options.leases.isHeld(this.lease) ? this.#desk.find(instanceId) : undefined;
   }
 
   /** Resolves when the first messages may arrive. */

@@ -4,6 +4,7 @@ import type { Lease, Leases } from "../../shared/leases/index.ts";
 import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import type { InstanceCache } from "./desk.ts";
+import type { LaneDesk } from "./lane.ts";
 import { Partition } from "./partition.ts";
 import { fairShare } from "./share.ts";
 
@@ -45,6 +46,15 @@ export class Partitions implements Service {
     let sum = 0;
     for (const partition of this.#held.values()) sum += partition.instances;
     return sum;
+  }
+
+  /** The instance, where it is in the memory of this process. */
+  find(instanceId: string): LaneDesk | undefined {
+    for (const partition of this.#held.values()) {
+      const found = partition.find(instanceId);
+      if (found) return found;
+    }
+    return undefined;
   }
 
   async start(): Promise<void> {

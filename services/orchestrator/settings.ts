@@ -14,6 +14,9 @@ export const orchestratorSettings = {
   HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: setting.flag
     .default(false)
     .describe("Replays before every turn: slow, for finding nondeterministic code."),
+  HOLDFAST_ORCHESTRATOR_LANE: setting.flag
+    .default(true)
+    .describe("Work goes straight to live workers and back where it can; `false`: always by the queues."),
   HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS: setting
     .wholeNumber(100, 600_000)
     .default(10_000)

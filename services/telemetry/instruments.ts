@@ -48,6 +48,7 @@ export function instruments(registry: Registry, probes: Probes) {
     redeliveries: counter("activity_redeliveries", "Tasks delivered again", ["name"]),
     handedBack: counter("activity_handed_back", "Tasks given back untouched", ["why"]),
     poisoned: counter("activity_poisoned", "Tasks delivered too often", ["name"]),
+    laneRecalled: counter("lane_recalled", "Tasks on the lane that went out again by the queue", ["why"]),
     // sessions
     sessionsActive: gauge("sessions_active", "Sessions this process holds", ["type"]),
     claims: counter("session_claims", "Claims seen, and what came of them", ["type", "verdict"]),

@@ -57,6 +57,8 @@ function recordersOf(metrics: Instruments): Recorders {
     "message.duplicate": ({ verb }) => metrics.duplicates.inc({ verb }),
     "completion.late": () => metrics.late.inc(),
     "completion.fenced": () => metrics.fenced.inc(),
+    "lane.recalled": ({ why }) => metrics.laneRecalled.inc({ why }),
+    "lane.adopted": null,
     "signal.unheard": null,
     "history.shared": null,
     "history.archived": null,

@@ -172,6 +172,28 @@ export function subjects(prefix = "") {
     /** To one worker, answered: drain. */
     workerControl: (workerId: string) => `${dot}control.${worker(workerId)}`,
 
+    // the lane: work straight to a live worker and its result straight back; lost messages are made up for by the queues
+    /** Any worker that serves the activity, answered: one of them takes the task or none does. */
+    laneOfActivity: (queue: string, activityName: string) =>
+      `${dot}lanes.activities.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,
+    /** The holder of a session, answered. */
+    laneOfSession: (workerId: string, sessionId: string) =>
+      `${dot}lanes.sessions.${worker(workerId)}.${session(sessionId)}`,
+    laneOfSessions: (workerId: string) => `${dot}lanes.sessions.${worker(workerId)}.*`,
+    /** Whoever sent the work, answered when the result is recorded. `returned`: it could not be finished. */
+    laneOfOwner: (orchestratorId: string, instanceId: string, verb: "report" | "returned") =>
+      `${dot}lanes.owners.${requireToken("orchestrator id", orchestratorId)}.${id(instanceId)}.${verb}`,
+    laneOfOwners: (orchestratorId: string) =>
+      `${dot}lanes.owners.${requireToken("orchestrator id", orchestratorId)}.*.*`,
+    parseLaneOfOwner(subject: string): { instanceId: string; verb: string } | undefined {
+      const [instanceId, verb] = subject.split(".").slice(-2);
+      return instanceId && verb ? { instanceId, verb } : undefined;
+    },
+    /** One worker, answered: which of these tasks it does not have. */
+    laneOfHoldings: (workerId: string) => `${dot}lanes.holdings.${worker(workerId)}`,
+    /** All workers; only one that has all of these tasks answers. */
+    laneOfSeekers: `${dot}lanes.seekers`,
+
     // endpoints
     endpoint: (verb: "start" | "status" | "result" | "query") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>

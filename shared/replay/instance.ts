@@ -115,7 +115,7 @@ export class Instance {
     }
     effects.push(...rest.flatMap((event) => apply(state, event, at)));
     for (const seq of commit.inbox) state.applied.add(seq);
-    this.#lastInbox = new Set(commit.inbox);
+    this.#lastInbox = behind(commit.inbox, commit.anchor);
     this.#lastEffects = effects;
   }
 
@@ -287,11 +287,11 @@ export class Instance {
     this.#inbox.push(seq);
   }
 
-  /** Sequences to record with the commit of this turn. */
-  takeInbox(): number[] {
+  /** Sequences to record with the commit of this turn; `anchor` is recorded beside them. */
+  takeInbox(anchor?: number): number[] {
     const inbox = this.#inbox;
     this.#inbox = [];
-    this.#lastInbox = new Set(inbox);
+    this.#lastInbox = behind(inbox, anchor);
     return inbox;
   }
 
@@ -300,6 +300,10 @@ export class Instance {
     return this.#lastInbox.has(seq);
   }
 }
+
+/** Messages whose redelivery means that a commit's effects may not be out. */
+const behind = (inbox: readonly number[], anchor: number | undefined): ReadonlySet<number> =>
+  new Set(anchor === undefined ? inbox : [...inbox, anchor]);
 
 /** Ids the code chose may be opened again; those the engine made are never used twice. */
 function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: Record<string, number> } {

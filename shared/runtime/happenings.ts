@@ -37,6 +37,16 @@ export type Happening =
   | { kind: "message.duplicate"; instanceId: string; verb: string; seq: number }
   | { kind: "completion.late"; instanceId: string; of: number; attempt: number }
   | { kind: "completion.fenced"; instanceId: string; of: number; epoch: number }
+  /** A task given to a worker by the lane goes out again by the queue: the worker is gone, or has not got it. */
+  | {
+      kind: "lane.recalled";
+      instanceId: string;
+      of: number;
+      workerId: string;
+      why: "returned" | "missing" | "silent";
+    }
+  /** A task on the lane of the owner before is with a live worker, and stays there. */
+  | { kind: "lane.adopted"; instanceId: string; of: number; workerId: string }
   | { kind: "signal.unheard"; instanceId: string; name: string; why: string }
   | { kind: "history.shared"; live: number; limit: number }
   | { kind: "history.archived"; instanceId: string }

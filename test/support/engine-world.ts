@@ -28,6 +28,8 @@ export interface Member {
   readonly id: string;
   readonly bus: MemoryBus;
   kill(): void;
+  /** In good order, as after SIGTERM. */
+  stop(): Promise<void>;
 }
 
 export interface WorldOptions {
@@ -111,7 +113,7 @@ export class World {
       faultPoints,
     });
     await this.run(orchestrator.start());
-    return { id, bus, kill: () => bus.kill() };
+    return { id, bus, kill: () => bus.kill(), stop: () => orchestrator.stop() };
   }
 
   /** As with an orchestrator; `onDeath` hears of it. */
@@ -140,7 +142,7 @@ export class World {
     const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
     await this.run(leases.start());
     await this.run(worker.start());
-    return { id: identity.workerId, bus, kill: () => bus.kill() };
+    return { id: identity.workerId, bus, kill: () => bus.kill(), stop: () => worker.stop() };
   }
 
   async watcher(): Promise<Member> {
@@ -156,7 +158,7 @@ export class World {
       histories: this.#histories(bus),
     });
     await this.run(watcher.start());
-    return { id, bus, kill: () => bus.kill() };
+    return { id, bus, kill: () => bus.kill(), stop: () => watcher.stop() };
   }
 
   /** Until it is accepted; the same id again changes nothing. */

@@ -9,8 +9,11 @@ export interface Held {
   readonly key: string;
   readonly task: ActivityTask;
   readonly feed: Feed;
+  /** The orchestrator whose lane it came by: its result goes there. */
+  readonly owner: string | undefined;
   /** The latest, where it was delivered again while we had it. */
   delivery: Delivery;
 }
 
-export const attemptKey = (task: ActivityTask): string => `${taskKey(task)}.${task.attempt}`;
+export const attemptKey = (task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt">): string =>
+  `${taskKey(task)}.${task.attempt}`;

@@ -4,9 +4,10 @@
  * A1 No more user code at a time than there are slots, over all activities.
  * A2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
  * A3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
+ *    What came by the lane has no server to tell: its owner asks whether it is still here.
  * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
-import type { ActivityTask } from "../../../schemas/index.ts";
+import { type ActivityTask, laneOwnerHeader } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
@@ -22,6 +23,7 @@ import { publishReport, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
 import { Scarcity } from "./scarcity.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
+import { TaskLane } from "./task-lane.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
@@ -40,6 +42,7 @@ export class ActivityService implements Service {
   readonly #deps: WorkerDeps;
   readonly #feeds: Feed[];
   readonly #scarcity: Scarcity;
+  readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
@@ -70,6 +73,12 @@ export class ActivityService implements Service {
     this.#feeds = this.served.map(
       (activity) => new Feed(deps, activity, (message, feed) => this.#receive(message, feed)),
     );
+    this.#lane = new TaskLane({
+      deps,
+      feeds: this.#feeds,
+      onTask: (task, delivery, feed, taken) => this.#takeNow(task, delivery, feed, taken),
+      has: (key) => this.#held.has(key),
+    });
   }
 
   async start(): Promise<void> {
@@ -77,13 +86,14 @@ export class ActivityService implements Service {
     await this.#cancels.start();
     this.#tick();
     await Promise.all(this.#feeds.map((feed) => feed.start()));
+    await this.#lane.start();
   }
 
   /** Takes nothing more, finishes what runs, at most so long; gives back the rest. */
   drain = once(async () => {
     this.#draining = true;
     this.#scarcity.stop();
-    await Promise.all(this.#feeds.map((feed) => feed.stop()));
+    await Promise.all([this.#lane.close(), ...this.#feeds.map((feed) => feed.stop())]);
     this.#line.handBackAll();
     if (this.#running.size > 0) await this.#idleWithin(this.#deps.config.drainTimeoutMs);
     if (this.#running.size > 0) await this.#abandonAll();
@@ -96,18 +106,29 @@ export class ActivityService implements Service {
   stop = once(async () => {
     await this.drain();
     this.#keepAlive?.cancel();
+    await this.#lane.stop();
     await this.#cancels.stop();
   });
 
   #receive(delivery: Delivery, feed: Feed, slot?: Slot): void {
-    const { config } = this.#deps;
     const decoded = decodeTask(delivery, feed.activity);
-    if (decoded.kind === "invalid") {
-      slot?.release();
-      void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
-      return;
-    }
-    const { task } = decoded;
+    if (decoded.kind === "task") return this.#enter(decoded.task, delivery, feed, slot);
+    slot?.release();
+    void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
+  }
+
+  /** By the lane: only with a slot at once, and not past those that wait for one. */
+  #takeNow(task: ActivityTask, delivery: Delivery, feed: Feed, taken: () => void): boolean {
+    if (this.#draining || feed.resting || this.slots.waiting > 0) return false;
+    const slot = this.slots.tryTake();
+    if (!slot) return false;
+    taken();
+    this.#enter(task, delivery, feed, slot);
+    return true;
+  }
+
+  #enter(task: ActivityTask, delivery: Delivery, feed: Feed, slot?: Slot): void {
+    const { config } = this.#deps;
     const key = attemptKey(task);
     const known = this.#held.get(key);
     if (known) {
@@ -122,7 +143,7 @@ export class ActivityService implements Service {
       return;
     }
     if (task.attempt > 1) this.#endEarlier(task);
-    const held: Held = { key, task, feed, delivery };
+    const held: Held = { key, task, feed, delivery, owner: delivery.headers[laneOwnerHeader] };
     if (delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
       void refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
@@ -179,7 +200,7 @@ export class ActivityService implements Service {
       ...{ instanceId, name, of, attempt, redelivered: deliveries > 1, waitedMs },
     });
     // Not waited for: it goes out before the result does, and that is all that matters.
-    if (task.reportStart) void this.#report(task, { kind: "started" });
+    if (task.reportStart) void this.#report(held, { kind: "started" });
     const outcome = await runTask(this.#deps, task, {
       input: definition.input,
       output: definition.output,
@@ -203,7 +224,7 @@ export class ActivityService implements Service {
       case "failed":
       case "timeout":
       case "state_missing":
-        if ((await this.#report(held.task, reportOf(outcome))) === "stored") held.delivery.ack(); // A2
+        if ((await this.#report(held, reportOf(outcome))) === "stored") held.delivery.ack(); // A2
         return;
       case "interrupted":
         if (isCancelled(outcome.reason)) held.delivery.ack();
@@ -212,8 +233,8 @@ export class ActivityService implements Service {
     }
   }
 
-  #report(task: ActivityTask, result: Parameters<typeof publishReport>[2]) {
-    return publishReport(this.#deps, task, result, { signal: this.#givingUp.signal });
+  #report({ task, owner }: Held, result: Parameters<typeof publishReport>[2]) {
+    return publishReport(this.#deps, task, result, { owner, signal: this.#givingUp.signal });
   }
 
   #cancel(key: string): void {

@@ -104,10 +104,10 @@ export class Attachment {
   }
 
   /** Work of this epoch. False where it came too late or a second time. */
-  receive(work: SessionWork): boolean {
+  receive(work: SessionWork, owner?: string): boolean {
     switch (work.kind) {
       case "call":
-        return this.#phase.kind === "ready" && this.#phase.calls.add(work.task, work.call, work.lending);
+        return this.#phase.kind === "ready" && this.#phase.calls.add(work, owner);
       case "cancel":
         if (this.#phase.kind === "ready") this.#phase.calls.cancel(work);
         return true;

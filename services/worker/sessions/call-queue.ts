@@ -20,6 +20,8 @@ export interface QueuedCall {
   readonly arrivedAt: number;
   /** Absent where the call was sent to this session and nobody else. */
   readonly loan?: Loan | undefined;
+  /** The orchestrator whose lane it came by: its result goes there. */
+  readonly owner?: string | undefined;
 }
 
 export interface BatchRule {

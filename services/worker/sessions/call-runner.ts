@@ -130,7 +130,7 @@ export class CallRunner {
     const task = withLimits(queued.task, queued.call ? definition : undefined);
     const about = { sessionId: session.id, type: session.type, name: task.name, of: task.of, epoch };
     announce({ kind: "call.started", ...about, waitedMs: startedAt - queued.arrivedAt });
-    if (task.reportStart) this.#tell(task, { kind: "started" });
+    if (task.reportStart) this.#tell(queued, task, { kind: "started" });
     let finished: Promise<unknown> | undefined;
     const outcome = await runTask(deps, task, {
       run: (ctx, input) =>
@@ -159,7 +159,7 @@ export class CallRunner {
       ms: clock.monotonic() - startedAt,
       ...{ instanceId: task.instanceId, traceparent: task.traceparent },
     });
-    if (outcome.kind !== "interrupted") this.#tell(task, reportOf(outcome), loan);
+    if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
     else loan?.settle(running.cancelled ? "done" : "back");
     if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
     if (finished) await finished.catch(() => undefined); // C2; what it throws now concerns nobody
@@ -177,7 +177,7 @@ export class CallRunner {
     if (call || late) onHung(detail);
   }
 
-  #tell(task: ActivityTask, result: Report, loan?: Loan): void {
+  #tell({ owner }: QueuedCall, task: ActivityTask, result: Report, loan?: Loan): void {
     const { deps, session, mayTell, fenced } = this.#init;
     this.#untold++;
     if (!mayTell()) {
@@ -185,11 +185,13 @@ export class CallRunner {
       loan?.settle("back");
       return;
     }
-    void publishReport(deps, task, result, { epoch: session.epoch, signal: fenced }).then((outcome) => {
-      if (outcome === "stored") this.#untold--;
-      else this.#fence(task);
-      loan?.settle(outcome === "stored" ? "done" : "back");
-    });
+    void publishReport(deps, task, result, { epoch: session.epoch, owner, signal: fenced }).then(
+      (outcome) => {
+        if (outcome === "stored") this.#untold--;
+        else this.#fence(task);
+        loan?.settle(outcome === "stored" ? "done" : "back");
+      },
+    );
   }
 
   /** S7, S6: under a right that is over nothing is told, only counted (C3). */

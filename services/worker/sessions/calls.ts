@@ -8,7 +8,7 @@
  * C5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
  *    before, and waits until that is over; what comes of an earlier lending is dropped.
  */
-import type { ActivityTask } from "../../../schemas/index.ts";
+import type { ActivityTask, SessionCall } from "../../../schemas/index.ts";
 import { type Timer, within } from "../../../shared/runtime/index.ts";
 import type { HostSession } from "../hosts/index.ts";
 import type { Slot, Slots } from "../slots.ts";
@@ -26,6 +26,9 @@ export interface CallsInit extends CallRunnerInit {
   /** A run is over and the next has not begun. */
   onRan: () => void;
 }
+
+/** What an instance sends to the holder. */
+export type SentCall = Pick<SessionCall, "task" | "call" | "lending">;
 
 /** Which task: without an instance, of whoever has that event. */
 export interface TaskName {
@@ -81,16 +84,16 @@ export class Calls {
     return this.#runs > 0 || this.#runner.untold > 0;
   }
 
-  /** False where it was seen before (C1), or comes too late. `lending`: the one it was sent under, if any (C5). */
-  add(task: ActivityTask, call: boolean, lending = this.#lending): boolean {
+  /** False where it was seen before (C1), or comes too late: `lending` is the one it was sent under, if any (C5). */
+  add({ task, call, lending = this.#lending }: SentCall, owner?: string): boolean {
     if (lending < this.#lending) return false;
     if (lending > this.#lending) this.#handOver(lending);
-    return this.#enter(task, call) === "taken";
+    return this.#enter({ task, call, owner }) === "taken";
   }
 
   /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (C4). */
   lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
-    return this.#enter(task, true, loan);
+    return this.#enter({ task, call: true, loan });
   }
 
   /** How long the oldest waiting call has waited here. */
@@ -170,10 +173,10 @@ export class Calls {
       onHung("what the borrower before had running did not stop");
   }
 
-  #enter(task: ActivityTask, call: boolean, loan?: Loan): "taken" | "seen" | "ended" {
+  #enter(call: Omit<QueuedCall, "arrivedAt">): "taken" | "seen" | "ended" {
     if (this.#ended) return "ended";
-    if (!this.#seen.add(keyOf(task))) return "seen";
-    this.#queue.add({ task, call, arrivedAt: this.#now(), loan });
+    if (!this.#seen.add(keyOf(call.task))) return "seen";
+    this.#queue.add({ ...call, arrivedAt: this.#now() });
     this.#init.onBusy();
     this.#pump();
     return "taken";

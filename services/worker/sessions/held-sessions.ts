@@ -30,11 +30,11 @@ export class HeldSessions {
   }
 
   /** To the attachment of the work's epoch; what names none goes to the newest. */
-  receive(sessionId: string, work: SessionWork): boolean {
+  receive(sessionId: string, work: SessionWork, owner?: string): boolean {
     const epoch = work.kind === "event" ? undefined : work.epoch;
     const found = this.#bySession
       .get(sessionId)
       ?.findLast((one) => epoch === undefined || one.epoch === epoch);
-    return found?.receive(work) ?? false;
+    return found?.receive(work, owner) ?? false;
   }
 }

@@ -75,7 +75,9 @@ export class SessionService implements SessionPart {
     this.#claims = new Claims({
       ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker, time },
     });
-    this.#feed = new WorkFeed(deps, timing, (sessionId, work) => this.#held.receive(sessionId, work));
+    this.#feed = new WorkFeed(deps, timing, (sessionId, work, owner) =>
+      this.#held.receive(sessionId, work, owner),
+    );
   }
 
   async start(): Promise<void> {

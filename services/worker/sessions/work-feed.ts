@@ -4,10 +4,18 @@
  * W1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
  *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
  * W2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
+ *    The same holds for a call that comes by the lane: taken means in our hands.
  * W3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
-import { SessionWork } from "../../../schemas/index.ts";
-import { type Consumption, type Delivery, decode } from "../../../shared/bus/index.ts";
+import { LaneAnswer, LaneCalls, laneOwnerHeader, SessionWork } from "../../../schemas/index.ts";
+import {
+  type Consumption,
+  type CoreMessage,
+  type Delivery,
+  decode,
+  encode,
+  type Stoppable,
+} from "../../../shared/bus/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../shared/runtime/index.ts";
 import { deadLetter } from "./dead-letter.ts";
@@ -20,7 +28,10 @@ const atATime = 500;
 /** Messages delivered again are recognised by their sequence; events have no other name. */
 const remembered = 4096;
 
-export type OnWork = (sessionId: string, work: SessionWork) => boolean;
+/** `owner`: the orchestrator whose lane it came by. */
+export type OnWork = (sessionId: string, work: SessionWork, owner?: string) => boolean;
+
+const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 
 export class WorkFeed implements Service {
   readonly #deps: SessionDeps;
@@ -32,17 +43,24 @@ export class WorkFeed implements Service {
   #unlisten: () => void = () => undefined;
   #consumption: Consumption | undefined;
   #following: Promise<void> | undefined;
+  #lane: Stoppable | undefined;
+  readonly #taken: Uint8Array;
 
   constructor(deps: SessionDeps, timing: SessionTiming, onWork: OnWork) {
     this.#deps = deps;
     this.#timing = timing;
     this.#onWork = onWork;
     this.#consumer = deps.names.workerConsumer(deps.identity.workerId);
+    this.#taken = encode(LaneAnswer.parse({ v: 1, kind: "taken", workerId: deps.identity.workerId }));
   }
 
   async start(): Promise<void> {
     this.#consumption = await this.#consume();
     this.#following = this.#follow(this.#consumption);
+    const { bus, names, identity } = this.#deps;
+    this.#lane = await bus.subscribe(names.laneOfSessions(identity.workerId), {}, (message) =>
+      this.#receiveDirect(message),
+    );
     this.#unlisten = this.#deps.bus.onState((state) => {
       if (state.kind === "reconnected") void this.#remove(); // W2: `#follow` makes it again
     });
@@ -51,6 +69,7 @@ export class WorkFeed implements Service {
   stop = once(async () => {
     this.#unlisten();
     this.#stopping.abort();
+    await this.#lane?.stop();
     await this.#consumption?.stop();
     await this.#following;
     // This incarnation never comes back; without this the server would keep the consumer until it is found idle.
@@ -103,8 +122,19 @@ export class WorkFeed implements Service {
     return bus.consume(stream, this.#consumer, { maxMessages: atATime, onMessage });
   }
 
+  /** What cannot be taken comes again by the queue, and is buried or counted there. */
+  #receiveDirect({ subject, headers, body, reply }: CoreMessage): void {
+    const decoded = decode(LaneCalls, body);
+    const calls = decoded.kind === "ok" ? decoded.value.calls : [];
+    const sessionId = sessionOf(subject);
+    const owner = headers[laneOwnerHeader];
+    // All are of one epoch: the attachment that takes the first takes the rest, and knows what it has seen.
+    const taken = calls.filter((call) => this.#onWork(sessionId, call, owner));
+    reply?.(taken.length > 0 ? this.#taken : refused);
+  }
+
   #receive(delivery: Delivery): void {
-    const sessionId = delivery.subject.split(".").at(-1) ?? "";
+    const sessionId = sessionOf(delivery.subject);
     const decoded = decode(SessionWork, delivery.body);
     if (decoded.kind === "invalid") {
       const reason = { code: "invalid_work", message: decoded.message };
@@ -124,3 +154,5 @@ export class WorkFeed implements Service {
     this.#deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }
+
+const sessionOf = (subject: string): string => subject.slice(subject.lastIndexOf(".") + 1);

@@ -237,10 +237,10 @@ describe("a member that is lent (C5)", () => {
       String(inputs[0]).startsWith("a/")
         ? forever(inputs, signal).finally(() => ended.push(String(inputs[0])))
         : Promise.resolve(inputs.map((value) => ({ ok: true, value })));
-    rig.calls.add(call("a", 1), true, 1);
-    rig.calls.add(call("a", 2), true, 1);
+    rig.calls.add({ task: call("a", 1), call: true, lending: 1 });
+    rig.calls.add({ task: call("a", 2), call: true, lending: 1 });
     await rig.pass();
-    expect(rig.calls.add(call("b", 1), true, 2)).toBe(true);
+    expect(rig.calls.add({ task: call("b", 1), call: true, lending: 2 })).toBe(true);
     await rig.pass();
     expect(ended).toEqual(["a/1"]);
     expect(rig.ran).toEqual([["a/1"], ["b/1"]]);
@@ -248,8 +248,8 @@ describe("a member that is lent (C5)", () => {
   });
 
   it("drops what comes late of an earlier lending", async () => {
-    rig.calls.add(call("b", 1), true, 2);
-    expect(rig.calls.add(call("a", 9), true, 1)).toBe(false);
+    rig.calls.add({ task: call("b", 1), call: true, lending: 2 });
+    expect(rig.calls.add({ task: call("a", 9), call: true, lending: 1 })).toBe(false);
     await rig.pass();
     expect(rig.ran).toEqual([["b/1"]]);
   });
@@ -257,9 +257,9 @@ describe("a member that is lent (C5)", () => {
   it("is given up when what was left behind does not stop", async () => {
     rig = new Rig({ closeMs: 20 });
     rig.code = () => new Promise(() => undefined);
-    rig.calls.add(call("a", 1), true, 1);
+    rig.calls.add({ task: call("a", 1), call: true, lending: 1 });
     await rig.pass();
-    rig.calls.add(call("b", 1), true, 2);
+    rig.calls.add({ task: call("b", 1), call: true, lending: 2 });
     await rig.hung;
     expect(rig.ran).toEqual([["a/1"]]);
   });

@@ -1,0 +1,231 @@
+/** What one instance has out on the lane, and the inbox message that stands for it (N1). */
+import { type EventId, InstanceId, type LaneQuestion } from "../../schemas/index.ts";
+import type { Delivery, Subjects } from "../../shared/bus/index.ts";
+import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
+import type { Runtime } from "../../shared/runtime/index.ts";
+import type { Lane } from "./lane.ts";
+
+export type RecallWhy = "returned" | "missing" | "silent";
+
+/** A plain task in a worker's hands. */
+export interface OutTask {
+  readonly name: LaneQuestion["tasks"][number];
+  readonly subject: string;
+  readonly workerId: string;
+  /** Monotonic. */
+  readonly since: number;
+  recall(why: RecallWhy): void;
+}
+
+interface Out {
+  readonly execution: number;
+  readonly attempt: number;
+  /** Of a call: it lives and dies with this epoch, so nobody has to look after it. */
+  readonly epoch: number | undefined;
+  readonly subject: string;
+  readonly workerId: string;
+  readonly since: number;
+}
+
+/** Of how many instances of a partition work may be out: each keeps one message of its feed unsettled. */
+export interface LaneSeats {
+  free: number;
+}
+
+export interface LaneWorkInit {
+  instanceId: string;
+  names: Subjects;
+  runtime: Runtime;
+  lane: Lane;
+  seats: LaneSeats;
+  /** A task is nobody's: the instance must send it by the queue, between turns. */
+  onRecalled(of: number): void;
+}
+
+/** Wider fan-outs go by the queue, which spreads them better than chance. */
+const widest = 64;
+
+export class LaneWork {
+  readonly #init: LaneWorkInit;
+  readonly #out = new Map<number, Out>();
+  readonly #planned = new Map<number, string>();
+  #anchor: Delivery | undefined;
+  /** Could become the anchor: applied in this turn, not acknowledged yet. */
+  #candidate: Delivery | undefined;
+
+  constructor(init: LaneWorkInit) {
+    this.#init = init;
+  }
+
+  /** An inbox message kept from an earlier turn. */
+  get anchor(): Delivery | undefined {
+    return this.#anchor;
+  }
+
+  /** The same message delivered again: the newest is the one to settle. */
+  redelivered(delivery: Delivery): void {
+    if (this.#anchor?.seq === delivery.seq) this.#anchor = delivery;
+  }
+
+  /** A turn is tried, perhaps not for the first time: what a fenced one meant to send means nothing. */
+  begin(): void {
+    this.#planned.clear();
+    this.#candidate = undefined;
+  }
+
+  /** This message is in the history, and will come again if this process dies. */
+  applied(delivery: Delivery): void {
+    this.#candidate ??= delivery;
+  }
+
+  /** Chooses, before the commit, what of it goes by the lane. Returns the tasks among them. */
+  plan(state: Readonly<InstanceState>, effects: readonly Effect[], now: number): EventId[] {
+    this.#planned.clear();
+    if (!this.#anchor && (!this.#candidate || this.#init.seats.free <= 0)) return [];
+    const tasks: EventId[] = [];
+    for (const effect of effects) {
+      if (effect.kind !== "task" && effect.kind !== "call") continue;
+      if (this.#out.size + this.#planned.size >= widest) break;
+      const { task } = effect;
+      if (state.tasks.get(task.id) !== task || task.readyAt > now) continue;
+      const subject = effect.kind === "task" ? this.#taskLane(task) : this.#callLane(state, task, effect.on);
+      if (subject === undefined || !this.#init.lane.isOpen(subject)) continue;
+      this.#planned.set(task.id, subject);
+      if (effect.kind === "task") tasks.push(task.id as EventId);
+    }
+    return tasks;
+  }
+
+  /** First attempts without heartbeats: what has a past goes by the queue, which counts and remembers. */
+  #taskLane({ attempt, target, timeouts, name }: OpenTask): string | undefined {
+    if (target.kind !== "queue" || attempt > 1 || timeouts.heartbeatMs !== undefined) return undefined;
+    return this.#init.names.laneOfActivity(target.queue, name);
+  }
+
+  /** Calls of a session run in order: one by the lane must not overtake one that went by the queue. */
+  #callLane(
+    state: Readonly<InstanceState>,
+    task: OpenTask,
+    on: { workerId: string; epoch: number },
+  ): string | undefined {
+    if (task.target.kind !== "session" || task.sentEpoch !== on.epoch) return undefined;
+    const { sessionId } = task.target;
+    for (const other of state.tasks.values()) {
+      if (other.id >= task.id) break;
+      const { target } = other;
+      if (target.kind !== "session" || target.sessionId !== sessionId || other.sentEpoch === undefined)
+        continue;
+      if (!this.#planned.has(other.id) && !this.isOut(state, other)) return undefined;
+    }
+    return this.#init.names.laneOfSession(on.workerId, sessionId);
+  }
+
+  isOut({ execution }: Readonly<InstanceState>, { id, attempt, sentEpoch }: OpenTask): boolean {
+    const out = this.#out.get(id);
+    return out?.execution === execution && out.attempt === attempt && out.epoch === sentEpoch;
+  }
+
+  isPlanned({ id }: OpenTask): boolean {
+    return this.#planned.has(id);
+  }
+
+  /** Offers what was planned, in one message. True when a worker has it, false where it must go by the queue. */
+  async send(
+    { execution }: Readonly<InstanceState>,
+    tasks: readonly OpenTask[],
+    body: Uint8Array,
+  ): Promise<boolean> {
+    const subject = this.#planned.get(tasks[0]?.id ?? 0);
+    if (subject === undefined) return false;
+    const workerId = await this.#init.lane.offer(subject, body);
+    for (const { id, attempt, sentEpoch: epoch } of tasks) {
+      this.#planned.delete(id);
+      if (workerId !== undefined) this.#add(id, { execution, attempt, epoch, subject, workerId });
+    }
+    return workerId !== undefined;
+  }
+
+  /** A task an owner before us sent by the lane. False where no live worker has it. */
+  async adopt(
+    { execution }: Readonly<InstanceState>,
+    { id, attempt, name, target }: OpenTask,
+  ): Promise<boolean> {
+    const { instanceId, lane, names, runtime } = this.#init;
+    if (target.kind !== "queue") return false;
+    const workerId = await lane.seek(nameOf(instanceId, execution, id, attempt));
+    if (workerId === undefined) return false;
+    const subject = names.laneOfActivity(target.queue, name);
+    this.#add(id, { execution, attempt, epoch: undefined, subject, workerId });
+    runtime.announce({ kind: "lane.adopted", instanceId, of: id, workerId });
+    return true;
+  }
+
+  /** No longer on the lane. False where it was not. */
+  recall(
+    { execution, of, attempt }: { execution: number; of: number; attempt: number },
+    why: RecallWhy,
+  ): boolean {
+    const out = this.#out.get(of);
+    if (!out || out.execution !== execution || out.attempt !== attempt || out.epoch !== undefined)
+      return false;
+    this.#out.delete(of);
+    const { instanceId, runtime } = this.#init;
+    runtime.announce({ kind: "lane.recalled", instanceId, of, workerId: out.workerId, why });
+    this.#init.onRecalled(of);
+    return true;
+  }
+
+  *tasks(): Iterable<OutTask> {
+    const { instanceId } = this.#init;
+    for (const [of, { execution, attempt, epoch, subject, workerId, since }] of this.#out) {
+      if (epoch !== undefined) continue;
+      const name = nameOf(instanceId, execution, of, attempt);
+      yield { name, subject, workerId, since, recall: (why) => this.recall({ execution, of, attempt }, why) };
+    }
+  }
+
+  /**
+   * The turn is over. What is answered is no longer out; the anchor is kept while anything is. Returns the message that
+   * stays unacknowledged, and the one that was kept until now and need not be any more.
+   */
+  settle(state: Readonly<InstanceState>): { kept: Delivery | undefined; released: Delivery | undefined } {
+    for (const of of this.#out.keys()) {
+      const task = state.tasks.get(of);
+      if (!task || !this.isOut(state, task)) this.#out.delete(of);
+    }
+    const { lane, seats } = this.#init;
+    const before = this.#anchor;
+    this.#anchor = this.#out.size > 0 ? (before ?? this.#candidate) : undefined;
+    this.#candidate = undefined;
+    this.#planned.clear();
+    if (!before && this.#anchor) {
+      seats.free--;
+      lane.watch(this);
+    }
+    if (before && !this.#anchor) this.#rest();
+    return { kept: this.#anchor, released: this.#anchor ? undefined : before };
+  }
+
+  /** The partition is somebody else's now, who gets the anchor again. */
+  letGo(): void {
+    if (this.#anchor) this.#rest();
+    this.#anchor = undefined;
+    this.#out.clear();
+  }
+
+  #rest(): void {
+    this.#init.seats.free++;
+    this.#init.lane.unwatch(this);
+  }
+
+  #add(of: number, out: Omit<Out, "since">): void {
+    this.#out.set(of, { ...out, since: this.#init.runtime.clock.monotonic() });
+  }
+}
+
+const nameOf = (instanceId: string, execution: number, of: number, attempt: number) => ({
+  instanceId: InstanceId.parse(instanceId),
+  execution,
+  of: of as EventId,
+  attempt,
+});

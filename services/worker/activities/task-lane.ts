@@ -1,0 +1,90 @@
+/**
+ * Where orchestrators hand tasks to this worker directly, and ask what became of them. Only what can start at once is
+ * taken: everything else waits in the queue, where any worker finds it.
+ */
+import { type ActivityTask, LaneAnswer, type LaneHoldings, LaneQuestion } from "../../../schemas/index.ts";
+import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
+import { once, type Service } from "../../../shared/runtime/index.ts";
+import type { WorkerDeps } from "../deps.ts";
+import { decodeTask } from "./decode-task.ts";
+import type { Feed } from "./feed.ts";
+import { attemptKey } from "./held.ts";
+import { LaneDelivery } from "./lane-delivery.ts";
+
+export interface TaskLaneInit {
+  deps: WorkerDeps;
+  feeds: readonly Feed[];
+  /** True when it starts at once; `taken` is called before it does. */
+  onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed, taken: () => void): boolean;
+  /** Whether this attempt is in our hands. */
+  has(key: string): boolean;
+}
+
+const queueGroup = "workers";
+const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
+
+export class TaskLane implements Service {
+  readonly #init: TaskLaneInit;
+  readonly #taken: Uint8Array;
+  #tasks: Stoppable[] = [];
+  #questions: Stoppable[] = [];
+
+  constructor(init: TaskLaneInit) {
+    this.#init = init;
+    this.#taken = encode(LaneAnswer.parse({ v: 1, kind: "taken", workerId: init.deps.identity.workerId }));
+  }
+
+  async start(): Promise<void> {
+    const { deps, feeds } = this.#init;
+    const { bus, names, identity } = deps;
+    this.#questions = await Promise.all([
+      bus.subscribe(names.laneOfHoldings(identity.workerId), {}, (message) => this.#tell(message)),
+      bus.subscribe(names.laneOfSeekers, {}, (message) => this.#found(message)),
+    ]);
+    this.#tasks = await Promise.all(
+      feeds.map((feed) => {
+        const subject = names.laneOfActivity(feed.activity.queue, feed.activity.name);
+        return bus.subscribe(subject, { queue: queueGroup }, (message) => this.#receive(message, feed));
+      }),
+    );
+  }
+
+  /** No tasks any more; what is held here is still told. */
+  close = once(async () => {
+    await Promise.all(this.#tasks.map((subscription) => subscription.stop()));
+  });
+
+  stop = once(async () => {
+    await this.close();
+    await Promise.all(this.#questions.map((subscription) => subscription.stop()));
+  });
+
+  #receive(message: CoreMessage, feed: Feed): void {
+    const { deps, onTask } = this.#init;
+    const decoded = decodeTask(message, feed.activity);
+    // By the queue it will be buried with its reason.
+    if (decoded.kind === "invalid") return message.reply?.(refused);
+    const delivery = new LaneDelivery(deps, message, decoded.task);
+    const taken = () => message.reply?.(this.#taken);
+    if (!onTask(decoded.task, delivery, feed, taken)) message.reply?.(refused);
+  }
+
+  #tell({ body, reply }: CoreMessage): void {
+    const question = decode(LaneQuestion, body);
+    if (question.kind === "ok") reply?.(this.#holdings(this.#missing(question.value)));
+  }
+
+  #found({ body, reply }: CoreMessage): void {
+    const question = decode(LaneQuestion, body);
+    if (question.kind === "ok" && this.#missing(question.value).length === 0) reply?.(this.#holdings([]));
+  }
+
+  #missing({ tasks }: LaneQuestion): number[] {
+    return tasks.flatMap((task, place) => (this.#init.has(attemptKey(task)) ? [] : [place]));
+  }
+
+  #holdings(missing: number[]): Uint8Array {
+    const { workerId } = this.#init.deps.identity;
+    return encode({ v: 1, workerId: workerId as LaneHoldings["workerId"], missing } satisfies LaneHoldings);
+  }
+}

@@ -1,0 +1,299 @@
+/**
+ * The lane: tasks and calls go straight to a live worker and back. What happens when a message, a worker, an
+ * orchestrator or both of them are lost on the way; laws N1–N4 of services/orchestrator/lane.ts.
+ */
+import { beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Commit } from "../../schemas/index.ts";
+import {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../shared/definitions/index.ts";
+import { World } from "../support/engine-world.ts";
+import { checkHistory } from "../support/history-laws.ts";
+import { type BusFaults, noFaults, someFaults } from "../support/memory-bus.ts";
+
+let runs: string[] = [];
+let order: number[] = [];
+let world: World;
+
+const quick = defineActivity("quick", { input: z.int(), run: (_ctx, n) => n });
+const long = defineActivity("long", {
+  input: z.int(),
+  run: async (ctx, ms) => {
+    runs.push(ctx.workerId);
+    await new Promise<void>((resolve) => world.clock.after(ms, resolve));
+    return ms;
+  },
+});
+const counter = defineSession("counter", {
+  init: () => ({ n: 0 }),
+  calls: {
+    add: call({
+      input: z.int(),
+      run: (state: { n: number }, n) => {
+        order.push(n);
+        state.n += n;
+        return state.n;
+      },
+    }),
+  },
+});
+const steps = defineOrchestration("steps", {
+  input: z.int(),
+  run: async (ctx, n) => {
+    for (let i = 0; i < n; i++) await ctx.run(quick, i);
+    return n;
+  },
+});
+const longStep = defineOrchestration("long-step", { input: z.int(), run: (ctx, ms) => ctx.run(long, ms) });
+const wide = defineOrchestration("wide", {
+  input: z.int(),
+  run: async (ctx, n) => {
+    const all = await Promise.all(Array.from({ length: n }, (_, i) => ctx.run(quick, i)));
+    return all.length;
+  },
+});
+const afterTimer = defineOrchestration("after-timer", {
+  run: async (ctx) => {
+    await ctx.sleep(50);
+    await ctx.run(quick, 1);
+    return ctx.run(quick, 2);
+  },
+});
+const calls = defineOrchestration("calls", {
+  input: z.int(),
+  run: async (ctx, n) => {
+    await using session = await ctx.openSession(counter, { onLost: "reclaim" });
+    const results = [];
+    for (let i = 0; i < n; i += 2) results.push(...(await Promise.all([session.add(i), session.add(i + 1)])));
+    return results.length;
+  },
+});
+const app = collectApp({ quick, long, counter, steps, longStep, wide, afterTimer, calls });
+
+async function open(faults: BusFaults = noFaults, options: { alwaysReplay?: boolean; seed?: number } = {}) {
+  const { seed = 1, alwaysReplay = false } = options;
+  world = new World({ seed, app, faults, alwaysReplay });
+  await world.prepare();
+}
+
+beforeEach(() => {
+  runs = [];
+  order = [];
+});
+
+const stored = async (stream: string): Promise<number> =>
+  (await world.run(world.outside.streamInfo(stream)))?.lastSeq ?? -1;
+const waiting = async (stream: string): Promise<number> =>
+  (await world.run(world.outside.streamInfo(stream)))?.messages ?? -1;
+const laned = (commits: readonly Commit[] | undefined): number[] =>
+  (commits ?? []).flatMap((commit) => commit.lane ?? []);
+
+/** Until the activity has begun so often. */
+async function untilRuns(count: number): Promise<void> {
+  for (let passed = 0; runs.length < count; passed += 10) {
+    expect(passed, `${runs.length} of ${count} runs`).toBeLessThan(120_000);
+    await world.clock.advance(10);
+  }
+}
+
+describe("on a good day", () => {
+  test.each([false, true])(
+    "nothing but the start is stored beside the history; always replaying %s",
+    async (alwaysReplay) => {
+      await open(noFaults, { alwaysReplay });
+      await world.orchestrator();
+      await world.worker();
+      const handle = await world.start("steps", 5, "a");
+      expect(await world.run(handle.result())).toBe(5);
+      expect(await stored(world.names.activitiesStream)).toBe(0);
+      expect(await stored(world.names.inboxStream)).toBe(1);
+      await world.clock.advance(100);
+      expect(await waiting(world.names.inboxStream), "the anchor is acknowledged").toBe(0);
+      const commits = (await world.history("a")) ?? [];
+      checkHistory(commits);
+      expect(laned(commits)).toHaveLength(5);
+      expect(commits.slice(1).map(({ anchor }) => anchor)).toEqual([1, 1, 1, 1, 1]);
+    },
+  );
+
+  test("a wide fan-out goes by the queue for the most part", async () => {
+    await open();
+    await world.orchestrator();
+    await world.worker();
+    const handle = await world.start("wide", 200, "a");
+    expect(await world.run(handle.result())).toBe(200);
+    expect(laned(await world.history("a")).length).toBeLessThanOrEqual(64);
+    expect(await waiting(world.names.activitiesStream)).toBe(0);
+  });
+
+  test("without a message to stand for it, a task goes by the queue; the next one by the lane again", async () => {
+    // The timer of the process comes before the schedule of the server.
+    await open({ ...noFaults, scheduleDelayMs: [200, 200] });
+    await world.orchestrator();
+    await world.worker();
+    const handle = await world.start("after-timer", null, "a");
+    expect(await world.run(handle.result())).toBe(2);
+    expect(await stored(world.names.activitiesStream)).toBe(1);
+    expect(laned(await world.history("a"))).toHaveLength(1);
+  });
+
+  test("calls of a session go by the lane and stay in order", async () => {
+    await open();
+    await world.orchestrator();
+    await world.watcher();
+    await world.worker();
+    const handle = await world.start("calls", 20, "a");
+    expect(await world.run(handle.result())).toBe(20);
+    expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    // Only the close.
+    expect(await stored(world.names.sessionsStream)).toBe(1);
+  });
+});
+
+describe("what is lost on the way", () => {
+  test.each([11, 12, 13, 14, 15, 16])(
+    "half of all plain messages: everything ends, each result once; seed %s",
+    async (seed) => {
+      await open({ ...noFaults, latencyMs: [1, 1], plainLost: 0.5 }, { seed, alwaysReplay: seed % 2 === 0 });
+      await world.orchestrator();
+      await world.watcher();
+      await world.worker();
+      const handles = await Promise.all([
+        world.start("steps", 20, "steps"),
+        world.start("wide", 30, "wide"),
+        world.start("calls", 20, "calls"),
+      ]);
+      const results = await world.run(Promise.all(handles.map((handle) => handle.result())), 3_600_000);
+      expect(results).toEqual([20, 30, 20]);
+      // A session knows its calls: one that came by both ways runs once, and in order (a connection keeps it).
+      expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i));
+      for (const id of ["steps", "wide", "calls"]) checkHistory((await world.history(id)) ?? []);
+      await world.clock.advance(120_000);
+      expect(await waiting(world.names.inboxStream)).toBe(0);
+      expect(await waiting(world.names.activitiesStream)).toBe(0);
+    },
+  );
+
+  test("no worker at all: the task waits in the queue for the first", async () => {
+    await open();
+    await world.orchestrator();
+    const handle = await world.start("steps", 2, "a");
+    await world.clock.advance(5_000);
+    expect(await waiting(world.names.activitiesStream)).toBe(1);
+    await world.worker();
+    expect(await world.run(handle.result())).toBe(2);
+  });
+});
+
+describe("who dies with it", () => {
+  test("the worker: its task goes to another within seconds, long before any acknowledgement wait", async () => {
+    await open();
+    await world.orchestrator();
+    const first = await world.worker();
+    const handle = await world.start("long-step", 3_000, "a");
+    await untilRuns(1);
+    const diedAt = world.clock.now();
+    first.kill();
+    await world.worker();
+    await untilRuns(2);
+    expect(world.clock.now() - diedAt).toBeLessThan(10_000);
+    expect(await world.run(handle.result())).toBe(3_000);
+    expect(world.happenings).toContainEqual(
+      expect.objectContaining({ kind: "lane.recalled", instanceId: "a", workerId: first.id, why: "silent" }),
+    );
+  });
+
+  test("the orchestrator: the next one finds the task in its worker's hands and leaves it there", async () => {
+    await open();
+    const first = await world.orchestrator();
+    const worker = await world.worker();
+    const handle = await world.start("long-step", 20_000, "a");
+    await untilRuns(1);
+    first.kill();
+    await world.orchestrator();
+    expect(await world.run(handle.result(), 60_000)).toBe(20_000);
+    expect(runs).toEqual([worker.id]);
+    expect(world.count("lane.adopted")).toBe(1);
+    checkHistory((await world.history("a")) ?? []);
+    await world.clock.advance(100);
+    expect(await waiting(world.names.inboxStream), "the adopted anchor is acknowledged").toBe(0);
+  });
+
+  test("both: the next orchestrator sends the task by the queue", async () => {
+    await open();
+    const orchestrator = await world.orchestrator();
+    const worker = await world.worker();
+    const handle = await world.start("long-step", 2_000, "a");
+    await untilRuns(1);
+    orchestrator.kill();
+    worker.kill();
+    await world.orchestrator();
+    const second = await world.worker();
+    expect(await world.run(handle.result(), 60_000)).toBe(2_000);
+    expect(runs).toEqual([worker.id, second.id]);
+    expect(await stored(world.names.activitiesStream)).toBe(1);
+  });
+
+  test("first the orchestrator, later the worker: the one that adopted the task notices", async () => {
+    await open();
+    const orchestrator = await world.orchestrator();
+    const worker = await world.worker();
+    const handle = await world.start("long-step", 30_000, "a");
+    await untilRuns(1);
+    orchestrator.kill();
+    await world.orchestrator();
+    while (world.count("lane.adopted") === 0) await world.clock.advance(100);
+    worker.kill();
+    const second = await world.worker();
+    expect(await world.run(handle.result(), 120_000)).toBe(30_000);
+    expect(runs).toEqual([worker.id, second.id]);
+  });
+
+  test.each([21, 22, 23, 24, 25, 26, 27, 28])(
+    "anybody, on a bad day: everything ends; seed %s",
+    async (seed) => {
+      await open(someFaults, { seed, alwaysReplay: seed % 2 === 0 });
+      let orchestrator = await world.orchestrator();
+      let worker = await world.worker();
+      await world.watcher();
+      const ids = ["s1", "s2", "s3", "l1", "l2", "c1"];
+      const handles = [];
+      for (const id of ids) {
+        const [name, input] =
+          id[0] === "s" ? ["steps", 10] : id[0] === "l" ? ["long-step", 2_500] : ["calls", 10];
+        handles.push(await world.start(name as string, input, id));
+      }
+      for (let strike = 0; strike < 3; strike++) {
+        await world.clock.advance(world.random.next() * 1_500);
+        if (world.random.next() < 0.6) orchestrator.kill();
+        if (world.random.next() < 0.6) worker.kill();
+        orchestrator = await world.orchestrator();
+        worker = await world.worker();
+      }
+      const results = await world.run(Promise.all(handles.map((handle) => handle.result())), 3_600_000);
+      expect(results).toEqual([10, 10, 10, 2_500, 2_500, 10]);
+      for (const id of ids) checkHistory((await world.history(id)) ?? []);
+    },
+  );
+});
+
+test("a worker that is drained in the middle gives its task back, and its owner sends it by the queue", async () => {
+  await open();
+  await world.orchestrator();
+  const first = await world.worker();
+  const handle = await world.start("long-step", 60_000, "a");
+  await untilRuns(1);
+  void first.stop();
+  const second = await world.worker();
+  await untilRuns(2);
+  expect(runs).toEqual([first.id, second.id]);
+  expect(await world.run(handle.result(), 600_000)).toBe(60_000);
+  expect(world.happenings).toContainEqual(
+    expect.objectContaining({ kind: "lane.recalled", instanceId: "a", why: "returned" }),
+  );
+});
