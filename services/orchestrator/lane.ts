@@ -45,8 +45,9 @@ export interface LaneDesk {
   recall(task: { execution: number; of: number; attempt: number }): void;
 }
 
-const offerMs = 500;
-const seekMs = 500;
+/** Who is not there is known at once; who is there may be busy. */
+const offerMs = 2_000;
+const seekMs = 2_000;
 const askMs = 1_000;
 /** How long a subject is left alone after each kind of disappointment. */
 const closedMs = { refused: 20, nobody: 1_000, timeout: 2_000, slow: 60_000 };

@@ -16,7 +16,7 @@ export async function refusePoisoned(
   const { deliveries } = delivery;
   const message = `${name} was handed out ${deliveries - 1} times and no worker lived to answer`;
   const error = { code: "poisoned", message, retryable: false };
-  if ((await publishReport(deps, task, { kind: "failed", error }, { signal })) !== "stored") return;
+  if ((await publishReport(deps, task, { kind: "failed", error }, { signal })) === "given_up") return;
   deps.runtime.announce({ kind: "activity.poisoned", instanceId, name, of, deliveries });
   await deadLetter(deps, delivery, instanceId, error);
 }

@@ -12,6 +12,9 @@ import type { ReportedOutcome } from "./task-outcome.ts";
 
 export type Report = ActivityReport["result"];
 
+/** `recorded`: in the history. `stored`: in the inbox, and will be. `given_up`: nobody knows it. */
+export type Reported = "recorded" | "stored" | "given_up";
+
 export interface ReportOptions {
   /** Under which right a session's work was done. */
   epoch?: number | undefined;
@@ -30,7 +33,7 @@ export async function publishReport(
   task: ActivityTask,
   result: Report,
   { epoch, owner, signal }: ReportOptions = {},
-): Promise<"stored" | "given_up"> {
+): Promise<Reported> {
   const { bus, names, runtime, identity } = deps;
   const { instanceId, execution, of, attempt } = task;
   const report: ActivityReport = { v: 1, execution, of, attempt, workerId: identity.workerId, result };
@@ -44,7 +47,7 @@ export async function publishReport(
   deps.faultPoints?.reach(`${what}.before_report`);
   if (owner !== undefined && (await isRecorded(deps, owner, instanceId, body))) {
     deps.faultPoints?.reach(`${what}.after_report`);
-    return "stored";
+    return "recorded";
   }
   for (let tried = 1; ; tried++) {
     try {

@@ -12,6 +12,7 @@ import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import { Seen } from "../seen.ts";
 import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
@@ -35,6 +36,7 @@ interface Running {
 /** For code that was told to stop, before the process goes. */
 const lingerMs = 1_000;
 const faultPauseMs = 1_000;
+const rememberedTasks = 4096;
 
 export class ActivityService implements Service {
   readonly slots: Slots;
@@ -46,6 +48,11 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
+  /**
+   * Came by the lane and was told: if it comes by the queue too, it is not run again, and an owner that asks for it
+   * must wait for what is in its inbox, not send it out again.
+   */
+  readonly #told = new Seen(rememberedTasks);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -77,7 +84,7 @@ export class ActivityService implements Service {
       deps,
       feeds: this.#feeds,
       onTask: (task, delivery, feed, taken) => this.#takeNow(task, delivery, feed, taken),
-      has: (key) => this.#held.has(key),
+      has: (key) => this.#held.has(key) || this.#told.has(key),
     });
   }
 
@@ -137,7 +144,7 @@ export class ActivityService implements Service {
       known.delivery = delivery;
       return;
     }
-    if (this.#cancels.covers(task)) {
+    if (this.#told.has(key) || this.#cancels.covers(task)) {
       slot?.release();
       delivery.ack();
       return;
@@ -224,7 +231,9 @@ export class ActivityService implements Service {
       case "failed":
       case "timeout":
       case "state_missing":
-        if ((await this.#report(held, reportOf(outcome))) === "stored") held.delivery.ack(); // A2
+        if ((await this.#report(held, reportOf(outcome))) === "given_up") return;
+        if (held.owner !== undefined) this.#told.add(held.key);
+        held.delivery.ack(); // A2
         return;
       case "interrupted":
         if (isCancelled(outcome.reason)) held.delivery.ack();

@@ -16,7 +16,7 @@ export interface TaskLaneInit {
   feeds: readonly Feed[];
   /** True when it starts at once; `taken` is called before it does. */
   onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed, taken: () => void): boolean;
-  /** Whether this attempt is in our hands. */
+  /** Whether this attempt is in our hands, or was told of by the inbox. */
   has(key: string): boolean;
 }
 

@@ -187,9 +187,9 @@ export class CallRunner {
     }
     void publishReport(deps, task, result, { epoch: session.epoch, owner, signal: fenced }).then(
       (outcome) => {
-        if (outcome === "stored") this.#untold--;
-        else this.#fence(task);
-        loan?.settle(outcome === "stored" ? "done" : "back");
+        if (outcome === "given_up") this.#fence(task);
+        else this.#untold--;
+        loan?.settle(outcome === "given_up" ? "back" : "done");
       },
     );
   }
