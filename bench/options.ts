@@ -26,7 +26,7 @@ export const usage = `npm run bench -- [options]
   --only W1,loss                  these workloads alone
   --layout per-instance|shared    one history layout (otherwise both, where it matters)
   --sync always|default           flush every write to disk before it is acknowledged (default: every two minutes)
-  --cpu-prof <folder>             orchestrator processes leave CPU profiles there
+  --cpu-prof <folder>             orchestrators and workers leave CPU profiles there
 `;
 
 export function readOptions(args: string[]): BenchOptions {

@@ -72,7 +72,9 @@ export class Rig {
       const profiled = options.cpuProf ? ["--cpu-prof", `--cpu-prof-dir=${options.cpuProf}`] : [];
       const starting: Promise<unknown>[] = [
         rig.startOrchestrator([...profiled, ...(spec.orchestratorArgv ?? [])]),
-        ...Array.from({ length: spec.workers ?? 1 }, () => rig.startWorker({}, spec.workerArgv)),
+        ...Array.from({ length: spec.workers ?? 1 }, () =>
+          rig.startWorker({}, [...profiled, ...(spec.workerArgv ?? [])]),
+        ),
       ];
       if (spec.watcher) starting.push(rig.startService("watcher"));
       await Promise.all(starting);

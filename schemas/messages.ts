@@ -66,6 +66,8 @@ export const laneOwnerHeader = "Holdfast-Owner";
 export const LaneAnswer = z.discriminatedUnion("kind", [
   /** In this worker's hands. */
   z.strictObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId }),
+  /** In this worker's hands, and over already. */
+  z.strictObject({ v: SchemaVersion, kind: z.literal("done"), workerId: WorkerId, report: ActivityReport }),
   /** No slot, no such session: it has to go by the queue. */
   z.strictObject({ v: SchemaVersion, kind: z.literal("refused") }),
   /** In the history, with all that follows from it. */
@@ -74,6 +76,16 @@ export const LaneAnswer = z.discriminatedUnion("kind", [
   z.strictObject({ v: SchemaVersion, kind: z.literal("elsewhere") }),
 ]);
 export type LaneAnswer = z.infer<typeof LaneAnswer>;
+
+/** Orchestrator → worker: results it was told in answers to its offers are in the history, or not wanted any more. */
+export const LaneRecordings = z.strictObject({ v: SchemaVersion, keys: z.array(z.string()) });
+export type LaneRecordings = z.infer<typeof LaneRecordings>;
+
+/** With the epoch: the same attempt may be made again under the next one, and that result is another. */
+export const laneRecordingKey = (
+  instanceId: string,
+  { execution, of, attempt, epoch = 0 }: Pick<ActivityReport, "execution" | "of" | "attempt" | "epoch">,
+): string => `${instanceId}.${execution}.${of}.${attempt}.${epoch}`;
 
 /** Calls of one session by the lane, in order: all of them are taken or none. */
 export const LaneCalls = z.strictObject({

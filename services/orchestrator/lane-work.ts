@@ -3,7 +3,7 @@ import { type EventId, InstanceId, type LaneQuestion } from "../../schemas/index
 import type { Delivery, Subjects } from "../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
-import type { Lane } from "./lane.ts";
+import type { Lane, Taken } from "./lane.ts";
 
 export type RecallWhy = "returned" | "missing" | "silent";
 
@@ -38,6 +38,8 @@ export interface LaneWorkInit {
   runtime: Runtime;
   lane: Lane;
   seats: LaneSeats;
+  /** It was over before its owner could turn to anything else. */
+  onReport(done: Extract<Taken, { kind: "done" }>): void;
   /** A task is nobody's: the instance must send it by the queue, between turns. */
   onRecalled(of: number): void;
 }
@@ -137,12 +139,13 @@ export class LaneWork {
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
     if (subject === undefined) return false;
-    const workerId = await this.#init.lane.offer(subject, body);
+    const taken = await this.#init.lane.offer(subject, body);
     for (const { id, attempt, sentEpoch: epoch } of tasks) {
       this.#planned.delete(id);
-      if (workerId !== undefined) this.#add(id, { execution, attempt, epoch, subject, workerId });
+      if (taken) this.#add(id, { execution, attempt, epoch, subject, workerId: taken.workerId });
     }
-    return workerId !== undefined;
+    if (taken?.kind === "done") this.#init.onReport(taken);
+    return taken !== undefined;
   }
 
   /** A task an owner before us sent by the lane. False where no live worker has it. */

@@ -4,7 +4,7 @@
  *
  * N1 Work goes by the lane only while its instance keeps an inbox message unacknowledged, its anchor. If this process
  *    dies, the anchor comes again, and whoever gets it finds out what became of the work.
- * N2 `taken` means in a worker's hands. Whatever else comes back, or nothing, sends the work by the queue.
+ * N2 `taken` means in a worker's hands, and so does its result as the answer. Whatever else comes back, or nothing, sends the work by the queue.
  * N3 A result that came by the lane is answered when its turn is over, as an inbox message is acknowledged (O2).
  *    Unanswered it comes again by the inbox, and the first one counts (T5).
  * N4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the queue.
@@ -14,6 +14,7 @@ import {
   LaneAnswer,
   LaneHoldings,
   type LaneQuestion,
+  type LaneRecordings,
   LaneReturn,
   laneOwnerHeader,
 } from "../../schemas/index.ts";
@@ -39,6 +40,9 @@ export interface LaneOptions {
   enabled: boolean;
 }
 
+/** In a worker's hands, or over already. */
+export type Taken = Extract<LaneAnswer, { kind: "taken" | "done" }>;
+
 /** Where results go; undefined where the instance is not with this orchestrator. */
 export interface LaneDesk {
   put(mail: Mail): void;
@@ -49,6 +53,7 @@ export interface LaneDesk {
 const offerMs = 2_000;
 const seekMs = 2_000;
 const askMs = 1_000;
+const recordedAfterMs = 10;
 /** How long a subject is left alone after each kind of disappointment. */
 const closedMs = { refused: 20, nobody: 1_000, timeout: 2_000, slow: 60_000 };
 /** Work that takes longer is no gain on the lane and holds its anchor: the next of its kind goes by the queue. */
@@ -70,6 +75,9 @@ export class Lane implements Service {
   readonly #works = new Set<LaneWork>();
   /** Worker → since when it has not answered. */
   readonly #silent = new Map<string, number>();
+  /** By worker, not yet said. */
+  readonly #recorded = new Map<string, string[]>();
+  #saying: Timer | undefined;
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
@@ -88,6 +96,8 @@ export class Lane implements Service {
   stop = once(async () => {
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#saying?.cancel();
+    this.#sayRecorded();
     await this.#subscription?.stop();
   });
 
@@ -101,8 +111,8 @@ export class Lane implements Service {
     return true;
   }
 
-  /** The worker that has it now; undefined where it must go by the queue (N2). */
-  async offer(subject: string, body: Uint8Array): Promise<string | undefined> {
+  /** Undefined where it must go by the queue (N2). */
+  async offer(subject: string, body: Uint8Array): Promise<Taken | undefined> {
     try {
       const reply = await this.#options.bus.request(subject, body, {
         timeoutMs: offerMs,
@@ -113,7 +123,8 @@ export class Lane implements Service {
         return undefined;
       }
       const answer = decode(LaneAnswer, reply.body);
-      if (answer.kind === "ok" && answer.value.kind === "taken") return answer.value.workerId;
+      if (answer.kind === "ok" && (answer.value.kind === "taken" || answer.value.kind === "done"))
+        return answer.value;
       this.#close(subject, closedMs.refused);
     } catch (error) {
       this.#close(subject, closedMs.slow);
@@ -137,6 +148,23 @@ export class Lane implements Service {
       this.#complain("seeking a task", error);
       return undefined;
     }
+  }
+
+  /** Said for many at a time: the worker only remembers a little longer. */
+  recorded(workerId: string, key: string): void {
+    const keys = this.#recorded.get(workerId);
+    if (keys) keys.push(key);
+    else this.#recorded.set(workerId, [key]);
+    this.#saying ??= this.#options.runtime.clock.after(recordedAfterMs, () => this.#sayRecorded());
+  }
+
+  #sayRecorded(): void {
+    this.#saying = undefined;
+    const { bus, names } = this.#options;
+    for (const [workerId, keys] of this.#recorded) {
+      bus.send(names.laneOfRecordings(workerId), encode({ v: 1, keys } satisfies LaneRecordings));
+    }
+    this.#recorded.clear();
   }
 
   watch(work: LaneWork): void {

@@ -4,6 +4,7 @@
  * O1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
  * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
+import { laneRecordingKey } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
@@ -190,6 +191,12 @@ export class LiveInstance {
     const { names, runtime, lane } = this.#deps;
     return new LaneWork({
       ...{ instanceId: this.instanceId, names, runtime, lane, seats: this.#options.laneSeats },
+      onReport: ({ workerId, report }) =>
+        this.put({
+          message: { kind: "activity", report },
+          delivery: undefined,
+          done: () => lane.recorded(workerId, laneRecordingKey(this.instanceId, report)),
+        }),
       onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
     });
   }

@@ -6,6 +6,7 @@ import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerFaultPoints } from "./fault-points.ts";
 import type { WorkerIdentity } from "./identity.ts";
+import type { Recordings } from "./lane/index.ts";
 
 /** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
 export interface WorkersView {
@@ -24,6 +25,8 @@ export interface WorkerDeps {
   /** Switched on by tests only. */
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;
+  /** Absent: results of what came by the lane are told one by one. */
+  readonly recordings?: Pick<Recordings, "wait">;
   /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
   readonly loadChanged: () => void;
 }

@@ -2,11 +2,12 @@
 import type { ActivityTask } from "../../schemas/index.ts";
 import type { ActivityContext, SessionView, StreamWriter, WorkLog } from "../../shared/definitions/index.ts";
 import type { Announce } from "../../shared/runtime/index.ts";
+import type { LazyAbort } from "./lazy-abort.ts";
 
 export interface WorkContextInit {
   task: ActivityTask;
   workerId: string;
-  signal: AbortSignal;
+  abort: Pick<LazyAbort, "signal">;
   session: SessionView | undefined;
   lastHeartbeat: unknown;
   onHeartbeat: (details: unknown) => void;
@@ -42,7 +43,7 @@ export class WorkContext implements ActivityContext {
   }
 
   get signal(): AbortSignal {
-    return this.#init.signal;
+    return this.#init.abort.signal;
   }
 
   get session(): SessionView | undefined {

@@ -5,6 +5,7 @@ import { LiveWorkers } from "../../shared/sessions/index.ts";
 import { ActivityService } from "./activities/index.ts";
 import { Control } from "./control.ts";
 import type { SessionLoad, SessionPart, WorkerDeps } from "./deps.ts";
+import { Recordings } from "./lane/index.ts";
 import { Registration } from "./registration.ts";
 import { ProcessVitals } from "./vitals.ts";
 
@@ -36,16 +37,23 @@ export class Worker implements Service {
   readonly #sessions: SessionPart | undefined;
   readonly #registration: Registration;
   readonly #control: Control;
+  readonly #recordings: Recordings;
   readonly #view: LiveWorkers;
   readonly #vitals = new ProcessVitals();
   readonly #startedAt: number;
   #draining = false;
   #stopping = false;
 
-  constructor(base: Omit<WorkerDeps, "view" | "loadChanged">, parts: WorkerParts = {}) {
+  constructor(base: Omit<WorkerDeps, "view" | "recordings" | "loadChanged">, parts: WorkerParts = {}) {
     this.#view = new LiveWorkers(base);
     this.#registration = new Registration(base, () => this.#describe());
-    const deps: WorkerDeps = { ...base, view: this.#view, loadChanged: () => this.#registration.changed() };
+    this.#recordings = new Recordings(base);
+    const deps: WorkerDeps = {
+      ...base,
+      view: this.#view,
+      recordings: this.#recordings,
+      loadChanged: () => this.#registration.changed(),
+    };
     this.#deps = deps;
     this.#startedAt = base.runtime.clock.now();
     this.#activities = new ActivityService({
@@ -65,6 +73,7 @@ export class Worker implements Service {
     await this.#view.start();
     await this.#registration.start();
     await this.#control.start();
+    await this.#recordings.start();
     await this.#activities.start();
     await this.#sessions?.start();
     const { runtime, identity } = this.#deps;
@@ -83,6 +92,7 @@ export class Worker implements Service {
     this.#stopping = true;
     await this.drain();
     await Promise.all([this.#activities.stop(), this.#sessions?.stop(), this.#control.stop()]);
+    await this.#recordings.stop();
     await this.#registration.stop();
     await this.#view.stop();
     this.#vitals.stop();

@@ -233,7 +233,10 @@ class NatsBus implements Bus {
     return {
       stop: async () => {
         if (this.#link.closed || subscription.isClosed()) return;
-        if (options.unconfirmed) return subscription.unsubscribe();
+        if (options.unconfirmed) {
+          this.#link.cork();
+          return subscription.unsubscribe();
+        }
         await subscription.drain().catch(() => undefined); // disconnected: it is gone already
       },
     };

@@ -189,6 +189,8 @@ export function subjects(prefix = "") {
       const [instanceId, verb] = subject.split(".").slice(-2);
       return instanceId && verb ? { instanceId, verb } : undefined;
     },
+    /** One worker: what it told is recorded. */
+    laneOfRecordings: (workerId: string) => `${dot}lanes.recordings.${worker(workerId)}`,
     /** One worker, answered: which of these tasks it does not have. */
     laneOfHoldings: (workerId: string) => `${dot}lanes.holdings.${worker(workerId)}`,
     /** All workers; only one that has all of these tasks answers. */

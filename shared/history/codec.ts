@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { BlobRef, Commit } from "../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../bus/bus.ts";
+import { utf8 } from "../bus/codec.ts";
 import { Fault } from "../errors/index.ts";
 import { headers } from "./headers.ts";
 
@@ -17,7 +18,7 @@ export interface EncodedCommit {
 }
 
 export function encodeCommit(commit: Commit, maxPayloadBytes: number): EncodedCommit {
-  const bytes = encoder.encode(JSON.stringify(commit));
+  const bytes = utf8(JSON.stringify(commit));
   if (bytes.length <= maxPayloadBytes - headroomBytes) return { body: bytes };
   const sha256 = digest(bytes);
   const ref = { key: `${commit.instanceId}/commit-${commit.commitId}`, bytes: bytes.length, sha256 };

@@ -56,6 +56,9 @@ export interface ResultOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What a handle knows of its instance. */
+type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
+
 const blobHeader = "Holdfast-Blob";
 
 export class Client {
@@ -110,24 +113,26 @@ export class Client {
         validate(orchestration.input, input, "invalid_input", `input of ${name}`);
       }
       await this.#send(this.#names.start(id, name), `start-${id}`, id, input, traceHeaders());
-      return handleOf(this, id, true);
+      const { clock } = this.#runtime;
+      return handleOf(this, id, { clock, at: clock.monotonic() });
     });
   }
 
   /** A handle to an instance that was started elsewhere or earlier. */
   get<O = unknown>(instanceId: string): InstanceHandle<O> {
-    return handleOf<O>(this, instanceId, false);
+    return handleOf<O>(this, instanceId);
   }
 
   /** The output, once it has ended; its error, thrown, where it failed. */
-  result<O = unknown>(instanceId: string, options: ResultOptions & { known?: boolean } = {}): Promise<O> {
+  result<O = unknown>(instanceId: string, options: KnownResultOptions = {}): Promise<O> {
     return userFacing(async () => {
-      const { timeout, signal, known = false } = options;
+      const { timeout, signal, known = false, justStarted } = options;
       const timeoutMs = timeout === undefined ? Number.POSITIVE_INFINITY : parseDuration(timeout, "timeout");
       const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
         timeoutMs,
         signal,
         known,
+        justStarted,
       });
       if (waited.kind === "unknown") throw notFound(instanceId);
       if (waited.kind === "running") throw tooLate(instanceId, waited.summary, signal);

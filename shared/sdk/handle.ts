@@ -1,3 +1,4 @@
+import type { Clock } from "../runtime/index.ts";
 import type { Client, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
@@ -14,9 +15,21 @@ export interface InstanceHandle<O = unknown> {
   history(): Promise<HistoryEntry[]>;
 }
 
-export const handleOf = <O>(client: Client, instanceId: string, known: boolean): InstanceHandle<O> => ({
+/** Who asks for the result so soon after the start has most likely come before the end. */
+const justStartedMs = 2;
+
+/** `started`: when the start was accepted, monotonic; there is such an instance. */
+export const handleOf = <O>(
+  client: Client,
+  instanceId: string,
+  started?: { clock: Clock; at: number },
+): InstanceHandle<O> => ({
   instanceId,
-  result: (options) => client.result<O>(instanceId, { ...options, known }),
+  result: (options) => {
+    const known = started !== undefined;
+    const justStarted = known && started.clock.monotonic() - started.at < justStartedMs;
+    return client.result<O>(instanceId, { ...options, known, justStarted });
+  },
   status: () => client.status(instanceId),
   signal: (name, payload) => client.signal(instanceId, name, payload),
   cancel: (reason) => client.cancel(instanceId, reason),

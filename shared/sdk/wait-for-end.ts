@@ -20,6 +20,8 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
   /** There is such an instance, even if nothing is to be seen of it yet. */
   known: boolean;
+  /** A moment ago, by us: nothing is to be seen of its end yet, most likely. */
+  justStarted?: boolean | undefined;
 }
 
 export type Waited =
@@ -29,6 +31,8 @@ export type Waited =
   | { kind: "unknown" };
 
 const lookEveryMs = 1_500;
+/** What ends sooner tells so by its notice, unless it ended before we listened. */
+const firstLookMs = 20;
 /** The notice may overtake the summary on its way to a replica. */
 const lookAgainMs = 15;
 const looksAfterNotice = 20;
@@ -36,12 +40,21 @@ const looksAfterNotice = 20;
 export async function waitForEnd(
   { bus, names, runtime, instances }: WaitDeps,
   instanceId: string,
-  { timeoutMs, signal, known }: WaitOptions,
+  { timeoutMs, signal, known, justStarted = false }: WaitOptions,
 ): Promise<Waited> {
   const deadline = runtime.clock.monotonic() + timeoutMs;
-  let wake = new AbortController();
+  let wake: () => void = () => undefined;
+  /** Until the time is over or there is something new. */
+  const nap = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = runtime.clock.after(ms, resolve);
+      wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   let quickLooks = 0;
-  const onAbort = () => wake.abort();
+  const onAbort = () => wake();
   signal?.addEventListener("abort", onAbort, { once: true });
   const patiently = async <T>(ask: () => Promise<T>): Promise<T> => {
     for (;;) {
@@ -60,7 +73,7 @@ export async function waitForEnd(
     const summary = decode(InstanceSummary, body);
     if (summary.kind === "ok") told = summary.value;
     else quickLooks = looksAfterNotice;
-    wake.abort();
+    wake();
   };
   // Asked for before the first look, on the same connection: an end in between is not missed.
   const subscription = await patiently(() =>
@@ -68,7 +81,7 @@ export async function waitForEnd(
   );
   try {
     for (let looks = 0; ; looks++) {
-      wake = new AbortController();
+      if (looks === 0 && justStarted) await nap(firstLookMs);
       const summary = told ?? (await patiently(() => instances.summary(instanceId)));
       if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
       if (!summary && !known && looks === 0 && !(await patiently(() => instances.find(instanceId))))
@@ -77,7 +90,7 @@ export async function waitForEnd(
       if (left <= 0 || signal?.aborted) return { kind: "running", summary };
       const pause = quickLooks > 0 ? lookAgainMs : lookEveryMs;
       if (quickLooks > 0) quickLooks--;
-      await sleep(runtime.clock, Math.min(left, pause), wake.signal);
+      if (!told) await nap(Math.min(left, pause));
     }
   } finally {
     signal?.removeEventListener("abort", onAbort);

@@ -1,5 +1,6 @@
 /** User code in a cage: it may throw anything, return anything, never return; one of these comes out, once. */
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+import type { Aborting } from "../lazy-abort.ts";
 
 export type Settled =
   | { kind: "returned"; value: unknown }
@@ -21,12 +22,7 @@ export interface UserCall {
   beat(): void;
 }
 
-export function callUserCode(
-  clock: Clock,
-  signal: AbortSignal,
-  limits: Limits,
-  run: () => unknown,
-): UserCall {
+export function callUserCode(clock: Clock, signal: Aborting, limits: Limits, run: () => unknown): UserCall {
   const { startToCloseMs, heartbeatMs } = limits;
   let beatAt = clock.monotonic();
   let closeTimer: Timer | undefined;

@@ -1,5 +1,6 @@
 import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
+import type { LanePath } from "../lane/index.ts";
 import { taskKey } from "./cancel-notices.ts";
 import type { Feed } from "./feed.ts";
 
@@ -9,8 +10,8 @@ export interface Held {
   readonly key: string;
   readonly task: ActivityTask;
   readonly feed: Feed;
-  /** The orchestrator whose lane it came by: its result goes there. */
-  readonly owner: string | undefined;
+  /** Present where it came by the lane: its result goes back there. */
+  readonly lane: LanePath | undefined;
   /** The latest, where it was delivered again while we had it. */
   delivery: Delivery;
 }

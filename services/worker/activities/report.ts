@@ -3,10 +3,11 @@
  * id makes that one report. Only then the task is acknowledged, so nothing is lost by a death in between.
  * What came by the lane is answered by the lane first; if its owner does not say that it is recorded, it is stored too.
  */
-import { type ActivityReport, type ActivityTask, LaneAnswer } from "../../../schemas/index.ts";
-import { decode } from "../../../shared/bus/index.ts";
+import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
+import { encode } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
+import type { LanePath } from "../lane/index.ts";
 import type { TaskDeps } from "./run-task.ts";
 import type { ReportedOutcome } from "./task-outcome.ts";
 
@@ -18,37 +19,35 @@ export type Reported = "recorded" | "stored" | "given_up";
 export interface ReportOptions {
   /** Under which right a session's work was done. */
   epoch?: number | undefined;
-  /** The orchestrator whose lane the task came by. */
-  owner?: string | undefined;
+  /** Present where the task came by the lane. */
+  lane?: LanePath | undefined;
   /** Gives up trying: the process is going, somebody else gets the task. */
   signal?: AbortSignal | undefined;
 }
 
-/** For a turn that waits for its append; an owner that is gone is known at once. */
-const recordedMs = 2_000;
 const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
 
 export async function publishReport(
   deps: TaskDeps,
   task: ActivityTask,
   result: Report,
-  { epoch, owner, signal }: ReportOptions = {},
+  { epoch, lane, signal }: ReportOptions = {},
 ): Promise<Reported> {
   const { bus, names, runtime, identity } = deps;
   const { instanceId, execution, of, attempt } = task;
   const report: ActivityReport = { v: 1, execution, of, attempt, workerId: identity.workerId, result };
   if (epoch !== undefined) report.epoch = epoch;
-  const subject = names.verb(instanceId, "activity");
-  const body = Buffer.from(JSON.stringify(report));
   // With the epoch: the same attempt may be made again under the next one, and that report is another.
   const right = epoch === undefined ? "" : `-e${epoch}`;
   const msgId = `act-${instanceId}-${execution}-${of}-${attempt}${right}-${result.kind}`;
   const what = epoch === undefined ? "activity" : "call";
   deps.faultPoints?.reach(`${what}.before_report`);
-  if (owner !== undefined && (await isRecorded(deps, owner, instanceId, body))) {
+  if (await lane?.tell(instanceId, report)) {
     deps.faultPoints?.reach(`${what}.after_report`);
     return "recorded";
   }
+  const subject = names.verb(instanceId, "activity");
+  const body = encode(report);
   for (let tried = 1; ; tried++) {
     try {
       const outcome = await bus.publish(subject, body, { msgId });
@@ -63,25 +62,6 @@ export async function publishReport(
     }
     const waitMs = jittered(backoffMs(backoff, tried), runtime.random);
     if (signal?.aborted || (await sleep(runtime.clock, waitMs, signal)) === "aborted") return "given_up";
-  }
-}
-
-async function isRecorded(
-  { bus, names }: TaskDeps,
-  owner: string,
-  instanceId: string,
-  body: Uint8Array,
-): Promise<boolean> {
-  if (!bus.connected()) return false;
-  try {
-    const subject = names.laneOfOwner(owner, instanceId, "report");
-    const reply = await bus.request(subject, body, { timeoutMs: recordedMs });
-    if (reply.kind !== "reply") return false;
-    const answer = decode(LaneAnswer, reply.body);
-    return answer.kind === "ok" && answer.value.kind === "recorded";
-  } catch (error) {
-    if (isFault(error)) return false; // the inbox is tried next, and says what is wrong
-    throw error;
   }
 }
 

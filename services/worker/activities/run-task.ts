@@ -21,6 +21,7 @@ import {
 } from "../../../shared/errors/index.ts";
 import { insideTrace } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import type { LazyAbort } from "../lazy-abort.ts";
 import { WorkContext } from "../work-context.ts";
 import { Written } from "../written.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
@@ -43,7 +44,7 @@ export interface TaskRun {
    * The signal user code sees. The caller aborts it to end the run as `interrupted`; a timeout aborts it too, so that
    * code which has been given up can stop.
    */
-  controller: AbortController;
+  abort: LazyAbort;
   /** How often the task was delivered; above 1 heartbeat details of the run before are looked up. */
   deliveries: number;
   /** Tells runs of one attempt apart in its stream: the epoch on sessions. Default: deliveries. */
@@ -79,7 +80,7 @@ async function runWith(
   const context = new WorkContext({
     task,
     workerId: identity.workerId,
-    signal: run.controller.signal,
+    abort: run.abort,
     session: run.session,
     lastHeartbeat,
     onHeartbeat: (details) => {
@@ -89,12 +90,12 @@ async function runWith(
     openStream: () => (stream = new TaskStream(deps, task, run.runNumber ?? run.deliveries)),
     announce: runtime.announce,
   });
-  call = callUserCode(runtime.clock, run.controller.signal, task.timeouts, () =>
+  call = callUserCode(runtime.clock, run.abort, task.timeouts, () =>
     insideTrace(task.traceparent, task.instanceId, () => run.run(context, input)),
   );
   const settled = await call.settled;
   const outcome = await outcomeOf(deps, task, run, settled);
-  if (outcome.kind === "timeout") run.controller.abort(new TimeoutError(outcome.error));
+  if (outcome.kind === "timeout") run.abort.abort(new TimeoutError(outcome.error));
   if (outcome.kind === "timeout" || outcome.kind === "interrupted") run.onAbandoned?.(call.finished);
   if (stream) await stream.close();
   const over = isOver(outcome);
@@ -137,7 +138,7 @@ async function outcomeOf(
     case "heartbeat":
       return timedOut(task, settled.kind, task.timeouts.heartbeatMs);
     case "interrupted":
-      return { kind: "interrupted", reason: run.controller.signal.reason };
+      return { kind: "interrupted", reason: run.abort.reason };
   }
 }
 

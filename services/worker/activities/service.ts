@@ -7,11 +7,13 @@
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
  * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
-import { type ActivityTask, laneOwnerHeader } from "../../../schemas/index.ts";
+import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import { LaneDelivery } from "../lane/index.ts";
+import { LazyAbort } from "../lazy-abort.ts";
 import { Seen } from "../seen.ts";
 import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
@@ -30,7 +32,7 @@ import { WaitingLine } from "./waiting-line.ts";
 
 interface Running {
   readonly held: Held;
-  readonly controller: AbortController;
+  readonly abort: LazyAbort;
 }
 
 /** For code that was told to stop, before the process goes. */
@@ -83,7 +85,7 @@ export class ActivityService implements Service {
     this.#lane = new TaskLane({
       deps,
       feeds: this.#feeds,
-      onTask: (task, delivery, feed, taken) => this.#takeNow(task, delivery, feed, taken),
+      onTask: (task, delivery, feed) => this.#takeNow(task, delivery, feed),
       has: (key) => this.#held.has(key) || this.#told.has(key),
     });
   }
@@ -125,11 +127,11 @@ export class ActivityService implements Service {
   }
 
   /** By the lane: only with a slot at once, and not past those that wait for one. */
-  #takeNow(task: ActivityTask, delivery: Delivery, feed: Feed, taken: () => void): boolean {
+  #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
     if (this.#draining || feed.resting || this.slots.waiting > 0) return false;
     const slot = this.slots.tryTake();
     if (!slot) return false;
-    taken();
+    delivery.path.take();
     this.#enter(task, delivery, feed, slot);
     return true;
   }
@@ -150,7 +152,8 @@ export class ActivityService implements Service {
       return;
     }
     if (task.attempt > 1) this.#endEarlier(task);
-    const held: Held = { key, task, feed, delivery, owner: delivery.headers[laneOwnerHeader] };
+    const lane = delivery instanceof LaneDelivery ? delivery.path : undefined;
+    const held: Held = { key, task, feed, delivery, lane };
     if (delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
       void refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
@@ -167,15 +170,15 @@ export class ActivityService implements Service {
 
   /** An attempt before this one is of no use to anybody any more. */
   #endEarlier(task: ActivityTask): void {
-    for (const { held, controller } of this.#running) {
+    for (const { held, abort } of this.#running) {
       if (held.task.attempt < task.attempt && taskKey(held.task) === taskKey(task)) {
-        controller.abort(new CancelledError("the next attempt has begun"));
+        abort.abort(new CancelledError("the next attempt has begun"));
       }
     }
   }
 
   async #run(held: Held, slot: Slot): Promise<void> {
-    const running: Running = { held, controller: new AbortController() };
+    const running: Running = { held, abort: new LazyAbort() };
     this.#running.add(running);
     try {
       const outcome = await this.#work(running);
@@ -194,7 +197,7 @@ export class ActivityService implements Service {
     }
   }
 
-  async #work({ held, controller }: Running): Promise<TaskOutcome> {
+  async #work({ held, abort }: Running): Promise<TaskOutcome> {
     const { clock, announce } = this.#deps.runtime;
     const { task, feed } = held;
     const { deliveries } = held.delivery;
@@ -212,7 +215,7 @@ export class ActivityService implements Service {
       input: definition.input,
       output: definition.output,
       run: (ctx, input) => definition.run(ctx, input),
-      controller,
+      abort,
       deliveries,
       onAbandoned: (finished) => this.#linger(finished),
     });
@@ -232,7 +235,7 @@ export class ActivityService implements Service {
       case "timeout":
       case "state_missing":
         if ((await this.#report(held, reportOf(outcome))) === "given_up") return;
-        if (held.owner !== undefined) this.#told.add(held.key);
+        if (held.lane) this.#told.add(held.key);
         held.delivery.ack(); // A2
         return;
       case "interrupted":
@@ -242,13 +245,13 @@ export class ActivityService implements Service {
     }
   }
 
-  #report({ task, owner }: Held, result: Parameters<typeof publishReport>[2]) {
-    return publishReport(this.#deps, task, result, { owner, signal: this.#givingUp.signal });
+  #report({ task, lane }: Held, result: Parameters<typeof publishReport>[2]) {
+    return publishReport(this.#deps, task, result, { lane, signal: this.#givingUp.signal });
   }
 
   #cancel(key: string): void {
-    for (const { held, controller } of this.#running) {
-      if (taskKey(held.task) === key) controller.abort(new CancelledError("the task was cancelled"));
+    for (const { held, abort } of this.#running) {
+      if (taskKey(held.task) === key) abort.abort(new CancelledError("the task was cancelled"));
     }
     this.#line.cancel(key);
   }
@@ -283,7 +286,7 @@ export class ActivityService implements Service {
       retryable: true,
     });
     this.#givingUp.abort();
-    for (const { controller } of this.#running) controller.abort(reason);
+    for (const { abort } of this.#running) abort.abort(reason);
     await this.#idleWithin(lingerMs);
   }
 }

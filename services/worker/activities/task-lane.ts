@@ -2,36 +2,33 @@
  * Where orchestrators hand tasks to this worker directly, and ask what became of them. Only what can start at once is
  * taken: everything else waits in the queue, where any worker finds it.
  */
-import { type ActivityTask, LaneAnswer, type LaneHoldings, LaneQuestion } from "../../../schemas/index.ts";
+import { type ActivityTask, type LaneHoldings, LaneQuestion } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import { LaneDelivery, LanePath } from "../lane/index.ts";
 import { decodeTask } from "./decode-task.ts";
 import type { Feed } from "./feed.ts";
 import { attemptKey } from "./held.ts";
-import { LaneDelivery } from "./lane-delivery.ts";
 
 export interface TaskLaneInit {
   deps: WorkerDeps;
   feeds: readonly Feed[];
-  /** True when it starts at once; `taken` is called before it does. */
-  onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed, taken: () => void): boolean;
+  /** False where it cannot start at once. */
+  onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean;
   /** Whether this attempt is in our hands, or was told of by the inbox. */
   has(key: string): boolean;
 }
 
 const queueGroup = "workers";
-const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 
 export class TaskLane implements Service {
   readonly #init: TaskLaneInit;
-  readonly #taken: Uint8Array;
   #tasks: Stoppable[] = [];
   #questions: Stoppable[] = [];
 
   constructor(init: TaskLaneInit) {
     this.#init = init;
-    this.#taken = encode(LaneAnswer.parse({ v: 1, kind: "taken", workerId: init.deps.identity.workerId }));
   }
 
   async start(): Promise<void> {
@@ -61,12 +58,12 @@ export class TaskLane implements Service {
 
   #receive(message: CoreMessage, feed: Feed): void {
     const { deps, onTask } = this.#init;
+    const path = new LanePath(deps, message);
     const decoded = decodeTask(message, feed.activity);
     // By the queue it will be buried with its reason.
-    if (decoded.kind === "invalid") return message.reply?.(refused);
-    const delivery = new LaneDelivery(deps, message, decoded.task);
-    const taken = () => message.reply?.(this.#taken);
-    if (!onTask(decoded.task, delivery, feed, taken)) message.reply?.(refused);
+    if (decoded.kind === "invalid") return path.refuse();
+    const delivery = new LaneDelivery(message, path, decoded.task);
+    if (!onTask(decoded.task, delivery, feed)) path.refuse();
   }
 
   #tell({ body, reply }: CoreMessage): void {

@@ -8,8 +8,8 @@ import type {
   WorkLog,
 } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
+import type { LazyAbort } from "../lazy-abort.ts";
 import type { Hosted } from "./host-server.ts";
-import type { LazyAbort } from "./lazy-abort.ts";
 import type { FromHost, LogLevel, Post, RunFacts } from "./protocol.ts";
 
 interface Write {

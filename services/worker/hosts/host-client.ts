@@ -1,6 +1,7 @@
 /** The end that asks: matches answers to requests, and ends all that is open when the host is gone. */
 import type { Failure } from "../../../schemas/index.ts";
 import { HoldfastError, toFailure } from "../../../shared/errors/index.ts";
+import type { Aborting } from "../lazy-abort.ts";
 import type { FromHost, HostRequest, LogLevel, ModelFacts, Post, ToHost } from "./protocol.ts";
 
 /** What a running request says before it ends. */
@@ -41,7 +42,7 @@ export class HostClient {
    */
   request(
     request: HostRequest,
-    options: { signal?: AbortSignal; hooks?: RunHooks; transfer?: ArrayBuffer[] } = {},
+    options: { signal?: Aborting; hooks?: RunHooks; transfer?: ArrayBuffer[] } = {},
   ): Promise<unknown> {
     if (this.#gone) return Promise.reject(this.#gone);
     const id = ++this.#last;

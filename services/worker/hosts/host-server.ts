@@ -6,9 +6,9 @@ import { bareSessionType, type Failure } from "../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
 import { Fault, fromFailure, isFault, toFailure } from "../../../shared/errors/index.ts";
 import { writeJson } from "../../../shared/runtime/index.ts";
+import { LazyAbort } from "../lazy-abort.ts";
 import { Contexts } from "./contexts.ts";
 import { EventQueue } from "./event-queue.ts";
-import { LazyAbort } from "./lazy-abort.ts";
 import {
   type FromHost,
   type HostRequest,

@@ -1,9 +1,10 @@
+import type { Aborting } from "../lazy-abort.ts";
 import type { Host } from "./host.ts";
 import type { RunHooks, SessionHooks } from "./host-client.ts";
 import { type Item, movable, type RunFacts, type SessionFacts } from "./protocol.ts";
 
 export interface RunOptions {
-  signal: AbortSignal;
+  signal: Aborting;
   hooks: RunHooks;
 }
 

@@ -12,6 +12,7 @@ import { SessionLostError, TimeoutError, toFailure } from "../../../shared/error
 import type { Lease, LossWhy } from "../../../shared/leases/index.ts";
 import type { Timer } from "../../../shared/runtime/index.ts";
 import { type ModelFacts, type RunHooks, stateKey } from "../hosts/index.ts";
+import type { LanePath } from "../lane/index.ts";
 import { Calls } from "./calls.ts";
 import type { Place } from "./capacity.ts";
 import { detach, type Live } from "./detach.ts";
@@ -104,10 +105,10 @@ export class Attachment {
   }
 
   /** Work of this epoch. False where it came too late or a second time. */
-  receive(work: SessionWork, owner?: string): boolean {
+  receive(work: SessionWork, lane?: LanePath): boolean {
     switch (work.kind) {
       case "call":
-        return this.#phase.kind === "ready" && this.#phase.calls.add(work, owner);
+        return this.#phase.kind === "ready" && this.#phase.calls.add(work, lane);
       case "cancel":
         if (this.#phase.kind === "ready") this.#phase.calls.cancel(work);
         return true;

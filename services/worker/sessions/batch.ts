@@ -4,13 +4,14 @@
  */
 
 import { HostedFailure, type Item } from "../hosts/index.ts";
+import { type Aborting, LazyAbort } from "../lazy-abort.ts";
 import { Written } from "../written.ts";
 
-export type RunItems = (inputs: unknown[], signal: AbortSignal) => Promise<Item[]>;
+export type RunItems = (inputs: unknown[], signal: Aborting) => Promise<Item[]>;
 
 interface Member {
   input: unknown;
-  signal: AbortSignal;
+  signal: Aborting;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -28,7 +29,7 @@ export class Batch {
   }
 
   /** Runs when every expected member has joined or left. */
-  join(input: unknown, signal: AbortSignal): Promise<unknown> {
+  join(input: unknown, signal: Aborting): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#members.push({ input, signal, resolve, reject });
       this.#runIfComplete();
@@ -85,14 +86,14 @@ export function resultOf(item: Item | undefined): unknown {
 }
 
 /** One member's cancellation must not end what the others wait for. */
-function allAborted(signals: readonly AbortSignal[]): AbortSignal {
+function allAborted(signals: readonly Aborting[]): Aborting {
   const [first, ...others] = signals;
   if (first && others.length === 0) return first;
-  const controller = new AbortController();
+  const all = new LazyAbort();
   const check = () => {
-    if (signals.every((signal) => signal.aborted)) controller.abort(first?.reason);
+    if (signals.every((signal) => signal.aborted)) all.abort(first?.reason);
   };
   for (const signal of signals) signal.addEventListener("abort", check, { once: true });
   check();
-  return controller.signal;
+  return all;
 }

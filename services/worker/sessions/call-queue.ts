@@ -3,6 +3,7 @@
  * A batch waits for company only while nothing else is behind it and no longer than its oldest member may.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
+import type { LanePath } from "../lane/index.ts";
 
 /** A call taken from a queue that others take from too: whoever holds it says what became of it, once. */
 export interface Loan {
@@ -20,8 +21,8 @@ export interface QueuedCall {
   readonly arrivedAt: number;
   /** Absent where the call was sent to this session and nobody else. */
   readonly loan?: Loan | undefined;
-  /** The orchestrator whose lane it came by: its result goes there. */
-  readonly owner?: string | undefined;
+  /** Present where it came by the lane: its result goes back there. */
+  readonly lane?: LanePath | undefined;
 }
 
 export interface BatchRule {

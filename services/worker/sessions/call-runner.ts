@@ -13,6 +13,7 @@ import { publishReport, type Report, reportOf } from "../activities/report.ts";
 import { runTask } from "../activities/run-task.ts";
 import type { TaskOutcome } from "../activities/task-outcome.ts";
 import type { HostSession, RunFacts, RunHooks } from "../hosts/index.ts";
+import { type Aborting, LazyAbort } from "../lazy-abort.ts";
 import { Batch, resultOf } from "./batch.ts";
 import { batchRuleOf, withLimits } from "./call-limits.ts";
 import type { Loan, QueuedCall } from "./call-queue.ts";
@@ -32,11 +33,11 @@ export interface CallRunnerInit {
 }
 
 /** The user's code, wherever it runs. */
-type Code = (facts: RunFacts, input: unknown, signal: AbortSignal, hooks: RunHooks) => Promise<unknown>;
+type Code = (facts: RunFacts, input: unknown, signal: Aborting, hooks: RunHooks) => Promise<unknown>;
 
 interface Running {
   readonly queued: QueuedCall;
-  readonly controller: AbortController;
+  readonly abort: LazyAbort;
   /** Nobody waits for it, as against a session that ends under it. */
   cancelled: boolean;
 }
@@ -65,7 +66,7 @@ export class CallRunner {
   }
 
   abort(reason: Error, which: (queued: QueuedCall) => boolean = () => true): void {
-    for (const { queued, controller } of this.#running) if (which(queued)) controller.abort(reason);
+    for (const { queued, abort } of this.#running) if (which(queued)) abort.abort(reason);
   }
 
   cancel(which: (queued: QueuedCall) => boolean): void {
@@ -123,8 +124,8 @@ export class CallRunner {
     const { clock, announce } = deps.runtime;
     const { epoch } = session;
     const { loan } = queued;
-    const controller = new AbortController();
-    const running: Running = { queued, controller, cancelled: false };
+    const abort = new LazyAbort();
+    const running: Running = { queued, abort, cancelled: false };
     this.#running.add(running);
     const startedAt = clock.monotonic();
     const task = withLimits(queued.task, queued.call ? definition : undefined);
@@ -134,14 +135,14 @@ export class CallRunner {
     let finished: Promise<unknown> | undefined;
     const outcome = await runTask(deps, task, {
       run: (ctx, input) =>
-        code({ ...factsOf(task), lastHeartbeat: ctx.lastHeartbeat }, input, controller.signal, {
+        code({ ...factsOf(task), lastHeartbeat: ctx.lastHeartbeat }, input, abort, {
           heartbeat: (details) => ctx.heartbeat(details),
           write: (chunk) => ctx.stream.write(chunk),
           log: (level, message, fields) => this.#log(task, level, message, fields),
         }),
       // Only a bare session's own state can be missing; a typed one's is ours.
       ...(definition ? {} : { session }),
-      controller,
+      abort,
       // The attempt may have begun under the epoch before, or on another member of the pool.
       deliveries:
         loan?.deliveries ?? (session.attachment > 1 && task.timeouts.heartbeatMs !== undefined ? 2 : 1),
@@ -177,7 +178,7 @@ export class CallRunner {
     if (call || late) onHung(detail);
   }
 
-  #tell({ owner }: QueuedCall, task: ActivityTask, result: Report, loan?: Loan): void {
+  #tell({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: Loan): void {
     const { deps, session, mayTell, fenced } = this.#init;
     this.#untold++;
     if (!mayTell()) {
@@ -185,13 +186,11 @@ export class CallRunner {
       loan?.settle("back");
       return;
     }
-    void publishReport(deps, task, result, { epoch: session.epoch, owner, signal: fenced }).then(
-      (outcome) => {
-        if (outcome === "given_up") this.#fence(task);
-        else this.#untold--;
-        loan?.settle(outcome === "given_up" ? "back" : "done");
-      },
-    );
+    void publishReport(deps, task, result, { epoch: session.epoch, lane, signal: fenced }).then((outcome) => {
+      if (outcome === "given_up") this.#fence(task);
+      else this.#untold--;
+      loan?.settle(outcome === "given_up" ? "back" : "done");
+    });
   }
 
   /** S7, S6: under a right that is over nothing is told, only counted (C3). */

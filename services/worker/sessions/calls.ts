@@ -11,6 +11,7 @@
 import type { ActivityTask, SessionCall } from "../../../schemas/index.ts";
 import { type Timer, within } from "../../../shared/runtime/index.ts";
 import type { HostSession } from "../hosts/index.ts";
+import type { LanePath } from "../lane/index.ts";
 import { Seen } from "../seen.ts";
 import type { Slot, Slots } from "../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
@@ -85,10 +86,10 @@ export class Calls {
   }
 
   /** False where it was seen before (C1), or comes too late: `lending` is the one it was sent under, if any (C5). */
-  add({ task, call, lending = this.#lending }: SentCall, owner?: string): boolean {
+  add({ task, call, lending = this.#lending }: SentCall, lane?: LanePath): boolean {
     if (lending < this.#lending) return false;
     if (lending > this.#lending) this.#handOver(lending);
-    return this.#enter({ task, call, owner }) === "taken";
+    return this.#enter({ task, call, lane }) === "taken";
   }
 
   /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (C4). */

@@ -1,5 +1,6 @@
 import type { SessionWork } from "../../../schemas/index.ts";
 import type { Lease, LossWhy } from "../../../shared/leases/index.ts";
+import type { LanePath } from "../lane/index.ts";
 import type { Attachment } from "./attachment.ts";
 
 /** What this worker holds. Two attachments of one session may overlap while the older one ends (S3). */
@@ -30,11 +31,11 @@ export class HeldSessions {
   }
 
   /** To the attachment of the work's epoch; what names none goes to the newest. */
-  receive(sessionId: string, work: SessionWork, owner?: string): boolean {
+  receive(sessionId: string, work: SessionWork, lane?: LanePath): boolean {
     const epoch = work.kind === "event" ? undefined : work.epoch;
     const found = this.#bySession
       .get(sessionId)
       ?.findLast((one) => epoch === undefined || one.epoch === epoch);
-    return found?.receive(work, owner) ?? false;
+    return found?.receive(work, lane) ?? false;
   }
 }

@@ -75,8 +75,8 @@ export class SessionService implements SessionPart {
     this.#claims = new Claims({
       ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker, time },
     });
-    this.#feed = new WorkFeed(deps, timing, (sessionId, work, owner) =>
-      this.#held.receive(sessionId, work, owner),
+    this.#feed = new WorkFeed(deps, timing, (sessionId, work, lane) =>
+      this.#held.receive(sessionId, work, lane),
     );
   }
 

@@ -7,17 +7,17 @@
  *    The same holds for a call that comes by the lane: taken means in our hands.
  * W3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
-import { LaneAnswer, LaneCalls, laneOwnerHeader, SessionWork } from "../../../schemas/index.ts";
+import { LaneCalls, SessionWork } from "../../../schemas/index.ts";
 import {
   type Consumption,
   type CoreMessage,
   type Delivery,
   decode,
-  encode,
   type Stoppable,
 } from "../../../shared/bus/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { LanePath } from "../lane/index.ts";
 import { Seen } from "../seen.ts";
 import { deadLetter } from "./dead-letter.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
@@ -28,10 +28,8 @@ const atATime = 500;
 /** Messages delivered again are recognised by their sequence; events have no other name. */
 const remembered = 4096;
 
-/** `owner`: the orchestrator whose lane it came by. */
-export type OnWork = (sessionId: string, work: SessionWork, owner?: string) => boolean;
-
-const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
+/** `lane`: its way back, where it came by the lane. */
+export type OnWork = (sessionId: string, work: SessionWork, lane?: LanePath) => boolean;
 
 export class WorkFeed implements Service {
   readonly #deps: SessionDeps;
@@ -44,14 +42,12 @@ export class WorkFeed implements Service {
   #consumption: Consumption | undefined;
   #following: Promise<void> | undefined;
   #lane: Stoppable | undefined;
-  readonly #taken: Uint8Array;
 
   constructor(deps: SessionDeps, timing: SessionTiming, onWork: OnWork) {
     this.#deps = deps;
     this.#timing = timing;
     this.#onWork = onWork;
     this.#consumer = deps.names.workerConsumer(deps.identity.workerId);
-    this.#taken = encode(LaneAnswer.parse({ v: 1, kind: "taken", workerId: deps.identity.workerId }));
   }
 
   async start(): Promise<void> {
@@ -123,14 +119,16 @@ export class WorkFeed implements Service {
   }
 
   /** What cannot be taken comes again by the queue, and is buried or counted there. */
-  #receiveDirect({ subject, headers, body, reply }: CoreMessage): void {
-    const decoded = decode(LaneCalls, body);
+  #receiveDirect(message: CoreMessage): void {
+    const decoded = decode(LaneCalls, message.body);
     const calls = decoded.kind === "ok" ? decoded.value.calls : [];
-    const sessionId = sessionOf(subject);
-    const owner = headers[laneOwnerHeader];
+    const sessionId = sessionOf(message.subject);
+    const path = new LanePath(this.#deps, message);
     // All are of one epoch: the attachment that takes the first takes the rest, and knows what it has seen.
-    const taken = calls.filter((call) => this.#onWork(sessionId, call, owner));
-    reply?.(taken.length > 0 ? this.#taken : refused);
+    const taken = calls.filter((call) => this.#onWork(sessionId, call, path));
+    // The result of one call can be the answer; of several, the receipt is.
+    if (taken.length > 0) path.take({ atOnce: calls.length > 1 });
+    else path.refuse();
   }
 
   #receive(delivery: Delivery): void {

@@ -95,7 +95,7 @@ export class Link {
    * than the message, here and at the server it wakes.
    */
   publish(subject: string, body: Uint8Array, options?: PublishOptions): void {
-    if (!this.#corked) this.#cork();
+    this.cork();
     if (this.#acks.length > 0) this.#sendAcks();
     this.nc.publish(subject, body, options);
   }
@@ -106,8 +106,9 @@ export class Link {
     for (const [subject, body] of acks) this.nc.publish(subject, body);
   }
 
-  #cork(): void {
-    const socket = socketOf(this.nc);
+  /** What the library itself is about to write leaves with the rest too. */
+  cork(): void {
+    const socket = this.#corked ? undefined : socketOf(this.nc);
     if (!socket) return;
     this.#corked = true;
     socket.cork();
@@ -132,12 +133,13 @@ export class Link {
 
   #leave(): void {
     if (this.#acks.length === 0 || this.#state.kind !== "up") return;
-    if (!this.#corked) this.#cork();
+    this.cork();
     this.#sendAcks();
   }
 
   /** A callback that throws would end the reader of the whole connection: it never does. */
   subscribe(subject: string, queue: string | undefined, onMessage: (message: Msg) => void): Subscription {
+    this.cork();
     return this.nc.subscribe(subject, {
       ...(queue === undefined ? {} : { queue }),
       callback: (error, message) => {

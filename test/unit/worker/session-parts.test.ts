@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EventQueue } from "../../../services/worker/hosts/event-queue.ts";
 import { Heartbeat } from "../../../services/worker/hosts/heartbeat.ts";
-import { LazyAbort } from "../../../services/worker/hosts/lazy-abort.ts";
 import { movable } from "../../../services/worker/hosts/protocol.ts";
+import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts";
 import { Seen } from "../../../services/worker/seen.ts";
 import { Batch } from "../../../services/worker/sessions/batch.ts";
 import { Capacity, type Place } from "../../../services/worker/sessions/capacity.ts";
@@ -137,7 +137,7 @@ describe("small parts", () => {
 
   it("a batch is aborted when all its members are, not before", async () => {
     const [one, two] = [new AbortController(), new AbortController()];
-    let seen: AbortSignal | undefined;
+    let seen: Aborting | undefined;
     const batch = new Batch(
       2,
       (_inputs, signal) => {

@@ -1,0 +1,70 @@
+/**
+ * Waits for owners to say what they have recorded. They say it for many results at a time, a little later: nobody
+ * waits for it but the memory of what was not told yet.
+ */
+import { LaneRecordings } from "../../../schemas/index.ts";
+import { decode, type Stoppable } from "../../../shared/bus/index.ts";
+import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import type { WorkerDeps } from "../deps.ts";
+
+interface Waiting {
+  readonly deadline: number;
+  resolve(recorded: boolean): void;
+}
+
+/** For a turn that waits for its append; what is not recorded by then goes by the inbox. */
+const recordedMs = 2_000;
+const sweepMs = 500;
+
+export class Recordings implements Service {
+  readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity">;
+  readonly #waiting = new Map<string, Waiting>();
+  #subscription: Stoppable | undefined;
+  #timer: Timer | undefined;
+
+  constructor(deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity">) {
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    const { bus, names, identity } = this.#deps;
+    const subject = names.laneOfRecordings(identity.workerId);
+    this.#subscription = await bus.subscribe(subject, {}, ({ body }) => {
+      const told = decode(LaneRecordings, body);
+      if (told.kind === "ok") for (const key of told.value.keys) this.#settle(key, true);
+    });
+  }
+
+  stop = once(async () => {
+    this.#timer?.cancel();
+    await this.#subscription?.stop();
+    for (const key of [...this.#waiting.keys()]) this.#settle(key, false);
+  });
+
+  /** False when nobody said so in time. */
+  wait(key: string): Promise<boolean> {
+    const { clock } = this.#deps.runtime;
+    this.#settle(key, false);
+    return new Promise((resolve) => {
+      this.#waiting.set(key, { deadline: clock.monotonic() + recordedMs, resolve });
+      this.#timer ??= clock.after(sweepMs, () => this.#sweep());
+    });
+  }
+
+  #settle(key: string, recorded: boolean): void {
+    const waiting = this.#waiting.get(key);
+    this.#waiting.delete(key);
+    waiting?.resolve(recorded);
+  }
+
+  #sweep(): void {
+    const { clock } = this.#deps.runtime;
+    const now = clock.monotonic();
+    // In the order of their deadlines.
+    for (const [key, { deadline }] of this.#waiting) {
+      if (deadline > now) break;
+      this.#settle(key, false);
+    }
+    this.#timer = this.#waiting.size > 0 ? clock.after(sweepMs, () => this.#sweep()) : undefined;
+  }
+}
