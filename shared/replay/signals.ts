@@ -1,5 +1,6 @@
 /** Signals by name, first in first out, whoever comes first: the signal or the one that waits. */
 import type { Payload } from "../../schemas/index.ts";
+import { SparseMap } from "../runtime/index.ts";
 
 export interface Signal {
   readonly payload: Payload;
@@ -11,8 +12,8 @@ interface Waiter {
 }
 
 export class Signals {
-  readonly #unread = new Map<string, Signal[]>();
-  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #unread = new SparseMap<string, Signal[]>();
+  readonly #waiters = new SparseMap<string, Waiter[]>();
 
   arrive(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
@@ -27,12 +28,13 @@ export class Signals {
       waiter.resolve(unread);
       return () => undefined;
     }
-    const waiters = this.#waiters.get(name) ?? [];
-    this.#waiters.set(name, waiters);
-    waiters.push(waiter);
+    const waiters = this.#waiters.get(name);
+    if (waiters) waiters.push(waiter);
+    else this.#waiters.set(name, [waiter]);
     return () => {
-      const at = waiters.indexOf(waiter);
-      if (at >= 0) waiters.splice(at, 1);
+      const others = this.#waiters.get(name);
+      const at = others?.indexOf(waiter) ?? -1;
+      if (at >= 0) others?.splice(at, 1);
     };
   }
 
