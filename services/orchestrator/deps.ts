@@ -8,6 +8,7 @@ import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import type { FaultPoints } from "./fault-points.ts";
 import type { ParkedList } from "./parked.ts";
 import type { Runaways } from "./runaways.ts";
+import type { TurnSlots } from "./turn-slots.ts";
 
 /** What the parts of an orchestrator share. */
 export interface OrchestratorDeps {
@@ -26,5 +27,6 @@ export interface OrchestratorDeps {
   };
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
+  readonly turns: TurnSlots;
   readonly faultPoints: FaultPoints;
 }

@@ -289,7 +289,7 @@ export class Instance {
   takeInbox(): number[] {
     const inbox = this.#inbox;
     this.#inbox = [];
-    this.#lastInbox = inbox;
+    this.#lastInbox = inbox.slice();
     return inbox;
   }
 
