@@ -7,11 +7,4 @@ export { hash32, type Random, seededRandom, systemRandom, token, uuid } from "./
 export { type Runtime, systemRuntime } from "./runtime.ts";
 export { SparseMap } from "./sparse-map.ts";
 export { startThread } from "./start-thread.ts";
-export {
-  activeTraceparent,
-  derivedTrace,
-  formatTraceparent,
-  insideTrace,
-  parseTraceparent,
-} from "./trace.ts";
 export { notSerialisable, writeJson } from "./write-json.ts";

@@ -19,7 +19,7 @@ import {
   TimeoutError,
   toFailure,
 } from "../../../shared/errors/index.ts";
-import { insideTrace } from "../../../shared/runtime/index.ts";
+import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { WorkContext } from "../work-context.ts";
 import { Written } from "../written.ts";
