@@ -2,7 +2,7 @@
 import { bury, type Delivery } from "../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { openDoor } from "./door.ts";
-import { LiveInstance } from "./live-instance.ts";
+import { LiveInstance, type LiveInstanceOptions } from "./live-instance.ts";
 
 /** Idle instances in order of use, oldest first. */
 export class InstanceCache {
@@ -33,7 +33,7 @@ export class InstanceCache {
 export class Desk {
   readonly #deps: OrchestratorDeps;
   readonly #cache: InstanceCache;
-  readonly #alwaysReplay: boolean;
+  readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
   readonly #closed = new AbortController();
   /** Burials under way. */
@@ -42,7 +42,12 @@ export class Desk {
   constructor(deps: OrchestratorDeps, cache: InstanceCache, { alwaysReplay }: { alwaysReplay: boolean }) {
     this.#deps = deps;
     this.#cache = cache;
-    this.#alwaysReplay = alwaysReplay;
+    // One for all: instances wait here by the thousand.
+    this.#options = {
+      signal: this.#closed.signal,
+      alwaysReplay,
+      onIdle: (idle) => this.#onIdle(idle),
+    };
   }
 
   get size(): number {
@@ -79,11 +84,7 @@ export class Desk {
       this.#cache.wake(known);
       return known;
     }
-    const instance = new LiveInstance(instanceId, this.#deps, {
-      signal: this.#closed.signal,
-      alwaysReplay: this.#alwaysReplay,
-      onIdle: (idle) => this.#onIdle(idle),
-    });
+    const instance = new LiveInstance(instanceId, this.#deps, this.#options);
     this.#instances.set(instanceId, instance);
     return instance;
   }

@@ -7,8 +7,8 @@ export interface Signal {
   readonly value: unknown;
 }
 
-interface Waiter {
-  resolve(signal: Signal): void;
+export interface Waiter {
+  take(signal: Signal): void;
 }
 
 export class Signals {
@@ -17,31 +17,29 @@ export class Signals {
 
   arrive(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.resolve(signal);
+    if (waiter) waiter.take(signal);
     else this.#unreadOf(name).push(signal);
   }
 
-  /** Takes a waiting signal at once, or queues up for the next. Returns how to leave the queue. */
-  wait(name: string, waiter: Waiter): () => void {
+  /** Gives a waiting signal at once, or queues up for the next. */
+  wait(name: string, waiter: Waiter): void {
     const unread = this.#unread.get(name)?.shift();
-    if (unread) {
-      waiter.resolve(unread);
-      return () => undefined;
-    }
+    if (unread) return waiter.take(unread);
     const waiters = this.#waiters.get(name);
     if (waiters) waiters.push(waiter);
     else this.#waiters.set(name, [waiter]);
-    return () => {
-      const others = this.#waiters.get(name);
-      const at = others?.indexOf(waiter) ?? -1;
-      if (at >= 0) others?.splice(at, 1);
-    };
+  }
+
+  leave(name: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(name);
+    const at = waiters?.indexOf(waiter) ?? -1;
+    if (at >= 0) waiters?.splice(at, 1);
   }
 
   /** Whoever took it has no use for it: it is the next one's. */
   giveBack(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.resolve(signal);
+    if (waiter) waiter.take(signal);
     else this.#unreadOf(name).unshift(signal);
   }
 
