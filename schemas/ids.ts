@@ -1,8 +1,5 @@
 import { z } from "zod";
-
-/** The one rule for everything that becomes a token of a subject or a key. */
-export const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;
-export const tokenRule = "1 to 128 characters of A-Z a-z 0-9 _ -";
+import { tokenPattern, tokenRule } from "./tokens.ts";
 
 const token = z.string().regex(tokenPattern, `must be ${tokenRule}`);
 

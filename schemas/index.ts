@@ -5,3 +5,4 @@ export * from "./payload.ts";
 export * from "./read-models.ts";
 export * from "./session.ts";
 export * from "./telemetry.ts";
+export * from "./tokens.ts";

@@ -95,9 +95,6 @@ export const useOf = ({ instanceId, execution, of }: z.input<typeof Borrower>): 
 export const Lending = z.strictObject({ poolId: Name, number: z.int().positive(), to: Borrower });
 export type Lending = z.infer<typeof Lending>;
 
-/** The queue a pool's calls wait in; whichever member is free takes the next. */
-export const poolQueue = (poolId: string): string => `pool-${poolId}`;
-
 /** The instance that keeps a pool, and the orchestration it runs. */
 export const poolInstance = (poolId: string): string => `pool-${poolId}`;
 export const poolOrchestration = "holdfast-pool";

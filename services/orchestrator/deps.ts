@@ -9,6 +9,7 @@ import type { FaultPoints } from "./fault-points.ts";
 import type { Lane } from "./lane.ts";
 import type { ParkedList } from "./parked.ts";
 import type { Runaways } from "./runaways.ts";
+import type { TurnSlots } from "./turn-slots.ts";
 
 /** What the parts of an orchestrator share. */
 export interface OrchestratorDeps {
@@ -28,5 +29,6 @@ export interface OrchestratorDeps {
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;
+  readonly turns: TurnSlots;
   readonly faultPoints: FaultPoints;
 }

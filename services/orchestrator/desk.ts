@@ -3,8 +3,7 @@ import { bury, type Delivery } from "../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { openDoor } from "./door.ts";
 import type { LaneDesk } from "./lane.ts";
-import type { LaneSeats } from "./lane-work.ts";
-import { LiveInstance } from "./live-instance.ts";
+import { LiveInstance, type LiveInstanceOptions } from "./live-instance.ts";
 
 /** Idle instances in order of use, oldest first. */
 export class InstanceCache {
@@ -41,8 +40,7 @@ export interface DeskOptions {
 export class Desk {
   readonly #deps: OrchestratorDeps;
   readonly #cache: InstanceCache;
-  readonly #alwaysReplay: boolean;
-  readonly #laneSeats: LaneSeats;
+  readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
   readonly #closed = new AbortController();
   /** Burials under way. */
@@ -51,8 +49,13 @@ export class Desk {
   constructor(deps: OrchestratorDeps, cache: InstanceCache, { alwaysReplay, laneSeats }: DeskOptions) {
     this.#deps = deps;
     this.#cache = cache;
-    this.#alwaysReplay = alwaysReplay;
-    this.#laneSeats = { free: laneSeats };
+    // One for all: instances wait here by the thousand.
+    this.#options = {
+      signal: this.#closed.signal,
+      alwaysReplay,
+      laneSeats: { free: laneSeats },
+      onIdle: (idle) => this.#onIdle(idle),
+    };
   }
 
   get size(): number {
@@ -96,12 +99,7 @@ export class Desk {
       this.#cache.wake(known);
       return known;
     }
-    const instance = new LiveInstance(instanceId, this.#deps, {
-      signal: this.#closed.signal,
-      alwaysReplay: this.#alwaysReplay,
-      laneSeats: this.#laneSeats,
-      onIdle: (idle) => this.#onIdle(idle),
-    });
+    const instance = new LiveInstance(instanceId, this.#deps, this.#options);
     this.#instances.set(instanceId, instance);
     return instance;
   }

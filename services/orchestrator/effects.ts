@@ -24,6 +24,7 @@ import {
 } from "../../schemas/index.ts";
 import { encode } from "../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
+import type { SparseMap } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { inboxHeaders } from "./door.ts";
 import type { LaneWork } from "./lane-work.ts";
@@ -36,7 +37,7 @@ export interface EffectTarget {
   readonly register: SessionRegister;
   readonly summaries: Summaries;
   /** Sequences of schedules this owner published: a cancel by sequence is cheaper than by subject. */
-  readonly schedules: Map<number, number>;
+  readonly schedules: SparseMap<number, number>;
 }
 
 /** Resolves when everything is stored, or the outbox was told to stop. */

@@ -106,16 +106,20 @@ export class LiveInstance {
   }
 
   async #work(): Promise<void> {
-    const { runtime } = this.#deps;
+    const { runtime, turns } = this.#deps;
     const { signal } = this.#options;
     let failures = 0;
     while (this.#mailbox.length > 0 && !signal.aborted) {
+      const slot = turns.take(this);
+      if (slot) await slot;
       const batch = this.#mailbox;
       this.#mailbox = [];
       try {
-        await this.#turn(batch);
+        if (!signal.aborted) await this.#turn(batch);
+        turns.give(this);
         failures = 0;
       } catch (error) {
+        turns.give(this);
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];

@@ -15,7 +15,7 @@ import {
   isEnded,
   type Turn,
 } from "../../shared/replay/index.ts";
-import { token } from "../../shared/runtime/index.ts";
+import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type EffectTarget, publishEffects } from "./effects.ts";
 import type { LaneWork } from "./lane-work.ts";
@@ -76,7 +76,7 @@ export class LoadedInstance {
       outbox,
       register: new SessionRegister(deps, outbox),
       summaries: new Summaries(deps, { fresh: history === undefined }),
-      schedules: new Map(),
+      schedules: new SparseMap(),
     };
     if (history) {
       await instance.load(history.commits);

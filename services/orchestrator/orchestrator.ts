@@ -19,6 +19,7 @@ import { poolKeeper } from "./pool-keeper.ts";
 import { poolLender } from "./pool-lender.ts";
 import { Runaways, type RunawaysOptions } from "./runaways.ts";
 import { claimFacts } from "./session-register.ts";
+import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
   id: string;
@@ -89,6 +90,7 @@ export class Orchestrator implements Service {
       parked: this.#parked,
       runaways: this.#runaways,
       lane: this.#lane,
+      turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
     };
     this.#partitions = new Partitions(deps, {

@@ -5,12 +5,13 @@
  */
 
 import { z } from "zod";
-import { Bucket, decode, encode, type Stoppable } from "../../shared/bus/index.ts";
+import { Bucket, decode, type Stoppable } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { watchWindows } from "../../shared/replay/index.ts";
 import { once, type Service } from "../../shared/runtime/index.ts";
 import type { ConnectionSettings } from "../run-service.ts";
 import type { OrchestratorDeps } from "./deps.ts";
+import { runawayKey } from "./runaway-note.ts";
 import { TurnMark } from "./turn-mark.ts";
 
 export const RunawayNote = z.strictObject({
@@ -18,8 +19,6 @@ export const RunawayNote = z.strictObject({
   build: z.string(),
   ms: z.number(),
 });
-
-export const runawayKey = (instanceId: string): string => `runaway.${instanceId}`;
 
 /** What the thread beside the turns needs to watch them. */
 export interface WatchdogSetup {
@@ -82,5 +81,3 @@ export class Runaways implements Service {
     await this.#watch?.stop();
   });
 }
-
-export const noteOf = (build: string, ms: number): Uint8Array => encode({ build, ms });

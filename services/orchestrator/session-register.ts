@@ -3,6 +3,7 @@ import type { Failure, SessionRecord, SessionState } from "../../schemas/index.t
 import { leaseKeys } from "../../shared/bus/index.ts";
 import { LeaseStore } from "../../shared/leases/index.ts";
 import type { InstanceState } from "../../shared/replay/index.ts";
+import { SparseMap } from "../../shared/runtime/index.ts";
 import { place } from "../../shared/sessions/placement.ts";
 import { recordOf } from "../../shared/sessions/records.ts";
 import type { OrchestratorDeps } from "./deps.ts";
@@ -16,7 +17,7 @@ interface Known {
 export class SessionRegister {
   readonly #deps: OrchestratorDeps;
   readonly #outbox: Outbox;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new SparseMap<string, Known>();
 
   constructor(deps: OrchestratorDeps, outbox: Outbox) {
     this.#deps = deps;

@@ -9,7 +9,8 @@ import { Bucket, connectBus } from "../../shared/bus/index.ts";
 import "../../shared/leases/renewal-thread.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import type { BesideSetup } from "./beside.ts";
-import { noteOf, runawayKey, type WatchdogSetup } from "./runaways.ts";
+import { noteOf, runawayKey } from "./runaway-note.ts";
+import type { WatchdogSetup } from "./runaways.ts";
 import { TurnMark } from "./turn-mark.ts";
 
 async function watch({ connection, bucket, mark: buffer, limitMs, build }: WatchdogSetup): Promise<void> {

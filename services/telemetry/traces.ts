@@ -12,13 +12,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import {
-  type Announce,
-  type Clock,
-  derivedTrace,
-  type Happening,
-  parseTraceparent,
-} from "../../shared/runtime/index.ts";
+import type { Announce, Clock, Happening } from "../../shared/runtime/index.ts";
+import { derivedTrace, parseTraceparent } from "../../shared/runtime/trace.ts";
 import type { ChosenIds } from "./trace-ids.ts";
 
 interface Finished {

@@ -1,4 +1,3 @@
-export { ObjectBlobs } from "./blobs.ts";
 export { Bucket, type BucketEvent, type Entry, type WriteOptions, type WriteOutcome } from "./bucket.ts";
 export type * from "./bus.ts";
 export { type Decoded, type DecodeLimits, decode, encode, parseJson } from "./codec.ts";

@@ -1,6 +1,5 @@
 /** The real bus: each method goes to the part that knows how. */
 
-import { ObjectBlobs } from "./blobs.ts";
 import type {
   AccountInfo,
   BlobStore,
@@ -20,6 +19,7 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "./bus.ts";
+import { LateBlobs } from "./late-blobs.ts";
 import { Api } from "./nats/api.ts";
 import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
@@ -76,7 +76,10 @@ class NatsBus implements Bus {
     this.#publisher = new Publisher(link, this.#mux);
     this.#reader = new Reader(link, this.#mux, this.#api);
     this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);
-    this.blobs = new ObjectBlobs(this, options.blobBucket ?? "blobs", { replicas: options.replicas ?? 1 });
+    this.blobs = new LateBlobs(async () => {
+      const { ObjectBlobs } = await import("./blobs.ts");
+      return new ObjectBlobs(this, options.blobBucket ?? "blobs", { replicas: options.replicas ?? 1 });
+    });
   }
 
   /** The server may have JetStream and the account not. A user who may not ask is believed. */

@@ -1,5 +1,5 @@
 /** The only place that builds or parses a subject, a stream name or a bucket name. */
-import { poolQueue, tokenPattern, tokenRule } from "../../schemas/index.ts";
+import { poolQueue, tokenPattern, tokenRule } from "../../schemas/tokens.ts";
 import { Fault } from "../errors/index.ts";
 
 /** Refuses anything that is not one safe token, before it can touch a subject. */

@@ -22,13 +22,14 @@ import {
 import { CancelledError, HoldfastError } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import { deriveId } from "./derive-id.ts";
-import { cancellable, shielded } from "./losers.ts";
+import { cancellable, shielded, staked } from "./losers.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
 import { usePool } from "./pool-handle.ts";
 import { requireId } from "./require.ts";
 import { ContinueAsNew, type Operation, type Runner } from "./runner.ts";
-import { Scope } from "./scope.ts";
+import { Scope, type ScopeMember } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
+import { SignalWait } from "./signal-wait.ts";
 import { plainValue, toPayload } from "./to-payload.ts";
 import { outside } from "./turn-window.ts";
 
@@ -126,40 +127,11 @@ export class Context implements OrchestrationContext {
   }
 
   waitForSignal<T = unknown>(name: string): Promise<T> {
-    const { runner, scopeOf: scope } = this;
     requireId(Name, "signal name", name);
-    let cancel: () => void = handled;
-    let giveBack: () => void = handled;
-    const promise = new Promise<T>((resolve, reject) => {
-      if (scope.cancelled) return reject(new CancelledError(scope.reason));
-      const leaveScope = scope.join(() => cancel());
-      const leaveQueue = runner.signals.wait(name, {
-        resolve: (signal) => {
-          leaveScope();
-          resolve(signal.value as T);
-          // Two that were there already meet in one race: the loser's is still unread. Later it was seen.
-          const at = runner.delivered;
-          giveBack = () => {
-            giveBack = handled;
-            if (runner.delivered === at) runner.signals.giveBack(name, signal);
-          };
-        },
-      });
-      cancel = () => {
-        leaveQueue();
-        leaveScope();
-        reject(new CancelledError(scope.reason));
-      };
-    });
+    const wait = new SignalWait(this.runner, this.scopeOf, name);
+    const promise = wait.begin() as Promise<T>;
     promise.catch(handled);
-    return cancellable(
-      promise,
-      () => cancel(),
-      () => {
-        cancel();
-        giveBack();
-      },
-    );
+    return staked(promise, wait);
   }
 
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
@@ -321,28 +293,27 @@ export class Context implements OrchestrationContext {
    */
   operation(begin: (operation: Operation) => { id: number; operation: Operation }): Promise<unknown> {
     const scope = this.scopeOf;
-    let cancel: () => void = handled;
+    const member: ScopeMember = { cancel: handled };
     const promise = new Promise<unknown>((resolve, reject) => {
       if (scope.cancelled) return reject(new CancelledError(scope.reason));
-      let leave: () => void = handled;
       const { id, operation } = begin({
         scope,
         resolve: (value) => {
-          leave();
+          scope.leave(member);
           resolve(value);
         },
         reject: (error) => {
-          leave();
+          scope.leave(member);
           reject(error);
         },
         cancelCommand: undefined,
       });
       this.runner.operations.set(id, operation);
-      cancel = () => this.runner.cancel(id, operation, scope.reason);
-      leave = scope.join(() => cancel());
+      member.cancel = () => this.runner.cancel(id, operation, scope.reason);
+      scope.join(member);
     });
     promise.catch(handled);
-    return cancellable(promise, () => cancel());
+    return cancellable(promise, () => member.cancel());
   }
 }
 

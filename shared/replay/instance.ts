@@ -11,7 +11,7 @@ import type {
   SessionState,
 } from "../../schemas/index.ts";
 import { lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
-import type { App, WorkLog } from "../definitions/index.ts";
+import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./accept.ts";
 import type { PlacementFacts } from "./accept-session.ts";
@@ -21,14 +21,13 @@ import type { Effect } from "./effects.ts";
 import type { Accepted, InboxMessage } from "./inbox.ts";
 import { offload, type PayloadAccess, valuesOf } from "./payload-access.ts";
 import { rebuildTask } from "./rebuild.ts";
-import { type IssuedCommand, Runner, type Shown } from "./runner.ts";
+import { type IssuedCommand, type Journal, Runner, type Shown } from "./runner.ts";
 import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./state.ts";
 
-export interface InstanceHost {
+export interface InstanceHost extends Journal {
   readonly app: App;
   readonly payloads: PayloadAccess;
   readonly placement: PlacementFacts;
-  log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
 }
 
 export interface Turn {
@@ -49,7 +48,7 @@ export class Instance {
   #parked: Fault | undefined;
   #wasParked = false;
   #inbox: number[] = [];
-  #lastInbox: ReadonlySet<number> = new Set();
+  #lastInbox: readonly number[] = [];
   /** What the last commit asked for; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
@@ -147,7 +146,8 @@ export class Instance {
     } else if (this.#state.status === "running") {
       await this.#runCode(turn, now);
     }
-    this.#lastEffects = turn.effects;
+    // Copied: an array that grew has room to spare, and this one may be kept for long.
+    this.#lastEffects = turn.effects.slice();
     return turn;
   }
 
@@ -198,9 +198,7 @@ export class Instance {
       if (state.status !== "running" || !state.name) return [];
       const definition = this.#host.app.orchestrations.get(state.name);
       if (!definition) return this.#unknown(state.name, recorded === undefined ? facts : []);
-      this.#runner = new Runner(definition, state, (level, message, fields) =>
-        this.#host.log(state.instanceId, level, message, fields),
-      );
+      this.#runner = new Runner(definition, state, this.#host);
     }
     const before = this.#unseen;
     const unseen = [...before, ...facts.map((fact) => ({ fact, at }))];
@@ -297,13 +295,13 @@ export class Instance {
 
   /** Whether this message is behind the latest commit: then its effects may not all be out (T3). */
   isBehindLastCommit(seq: number): boolean {
-    return this.#lastInbox.has(seq);
+    return this.#lastInbox.includes(seq);
   }
 }
 
 /** Messages whose redelivery means that a commit's effects may not be out. */
-const behind = (inbox: readonly number[], anchor: number | undefined): ReadonlySet<number> =>
-  new Set(anchor === undefined ? inbox : [...inbox, anchor]);
+const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
+  anchor === undefined ? inbox.slice() : [...inbox, anchor];
 
 /** Ids the code chose may be opened again; those the engine made are never used twice. */
 function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: Record<string, number> } {

@@ -3,7 +3,7 @@
  * of their own, so that what is nested loses with them.
  */
 
-interface Stake {
+export interface Stake {
   /** Calls off what is still open. */
   cancel(): void;
   /** Another one won: as `cancel`, and what it got meanwhile was for nobody. */
@@ -18,8 +18,11 @@ const stakeOf = (entry: unknown): Stake | undefined =>
 
 const handled = () => undefined;
 
-export function cancellable<T>(promise: Promise<T>, cancel: () => void, lose = cancel): Promise<T> {
-  stakes.set(promise, { cancel, lose });
+export const cancellable = <T>(promise: Promise<T>, cancel: () => void, lose = cancel): Promise<T> =>
+  staked(promise, { cancel, lose });
+
+export function staked<T>(promise: Promise<T>, stake: Stake): Promise<T> {
+  stakes.set(promise, stake);
   return promise;
 }
 

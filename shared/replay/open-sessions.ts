@@ -2,6 +2,8 @@
  * Sessions as the running code knows them: who waits for one to be held, and what the code did to them in this round
  * that the state will only learn at its end.
  */
+import { SparseMap } from "../runtime/index.ts";
+
 interface Opener {
   resolve(): void;
   reject(error: unknown): void;
@@ -10,8 +12,8 @@ interface Opener {
 type Now = { kind: "opened"; type: string; lazy: boolean } | { kind: "closed" };
 
 export class OpenSessions {
-  readonly #openers = new Map<string, Set<Opener>>();
-  readonly #now = new Map<string, Now>();
+  readonly #openers = new SparseMap<string, Set<Opener>>();
+  readonly #now = new SparseMap<string, Now>();
 
   beginRound(): void {
     this.#now.clear();

@@ -26,7 +26,7 @@ import {
   isFault,
   toFailure,
 } from "../errors/index.ts";
-import { hash32, type Random, seededRandom, systemRandom, uuid } from "../runtime/index.ts";
+import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../runtime/index.ts";
 import { commandsDiffer, describeCommand } from "./commands.ts";
 import { Context } from "./context.ts";
 import { sessionLostFailure } from "./failures.ts";
@@ -70,20 +70,26 @@ export class ContinueAsNew {
   }
 }
 
+/** Where the code's own log lines go. */
+export interface Journal {
+  log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
+}
+
 type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
 
 export class Runner implements Occupant {
   readonly state: InstanceState;
   readonly definition: AnyOrchestration;
-  readonly log: (level: keyof WorkLog, message: string, fields?: unknown) => void;
-  readonly operations = new Map<number, Operation>();
+  readonly operations = new SparseMap<number, Operation>();
   readonly sessions = new OpenSessions();
   /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
-  readonly pools = new Map<string, number>();
+  readonly pools = new SparseMap<string, number>();
   readonly signals = new Signals();
   readonly rootScope = new Scope(undefined, false);
   now = 0;
-  #random: Random;
+  readonly #journal: Journal;
+  /** Made when the code first asks: most never do. */
+  #random: Random | undefined;
   #values: Values = inlineValue;
   #issued: IssuedCommand[] = [];
   /** Recorded commands the code has yet to issue; undefined when live. */
@@ -93,18 +99,17 @@ export class Runner implements Occupant {
   #ending: Ending | undefined;
   #begun = false;
   #over = false;
-  readonly #patches = new Map<string, boolean>();
+  readonly #patches = new SparseMap<string, boolean>();
   /** Counters behind derived ids. */
   sessionCount = 0;
   childCount = 0;
   /** Facts delivered so far. */
   delivered = 0;
 
-  constructor(definition: AnyOrchestration, state: InstanceState, log: Runner["log"]) {
+  constructor(definition: AnyOrchestration, state: InstanceState, journal: Journal) {
     this.definition = definition;
     this.state = state;
-    this.log = log;
-    this.#random = seededRandom(hash32(`${state.instanceId}:${state.execution}`));
+    this.#journal = journal;
   }
 
   get instanceId(): string {
@@ -119,6 +124,10 @@ export class Runner implements Occupant {
     return this.#expected !== undefined;
   }
 
+  log(level: keyof WorkLog, message: string, fields?: unknown): void {
+    this.#journal.log(this.instanceId, level, message, fields);
+  }
+
   random(): number {
     return this.#source.next();
   }
@@ -129,7 +138,10 @@ export class Runner implements Occupant {
 
   /** What runs beside the turn (a side effect) must not use up what replay will need. */
   get #source(): Random {
-    return occupant() === this ? this.#random : systemRandom;
+    if (occupant() !== this) return systemRandom;
+    const { instanceId, execution } = this.state;
+    this.#random ??= seededRandom(hash32(`${instanceId}:${execution}`));
+    return this.#random;
   }
 
   refuse(what: string): never {
@@ -159,13 +171,16 @@ export class Runner implements Occupant {
   ): Promise<IssuedCommand[]> {
     this.#values = values;
     this.#expected = recorded;
-    this.#issued = [];
     this.sessions.beginRound();
     this.#nextId = this.state.lastEventId + 1;
     await openWindow(this, [
       ...facts.map((shown) => () => this.#step(shown.at, () => this.#deliver(shown.fact))),
       () => this.#step(at, () => this.#finish()),
     ]);
+    const issued = this.#issued;
+    // An instance may wait for long: what the round was about is not kept for it.
+    this.#issued = [];
+    this.#values = inlineValue;
     if (this.#fault) return [];
     if (recorded && recorded.length > 0) this.#mismatch(recorded[0], undefined);
     if (!this.#fault && this.#waitsForNothing()) {
@@ -177,7 +192,7 @@ export class Runner implements Occupant {
         }),
       );
     }
-    return this.#issued;
+    return issued;
   }
 
   /** Whatever goes wrong parks this instance; it must not reach the process (T9). */

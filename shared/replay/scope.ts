@@ -1,3 +1,7 @@
+export interface ScopeMember {
+  cancel(): void;
+}
+
 /** Operations that are cancelled together. */
 export class Scope {
   readonly parent: Scope | undefined;
@@ -7,7 +11,7 @@ export class Scope {
   #abort: AbortController | undefined;
   /** Made when needed, as the signal: every waiting instance has a scope. */
   #children: Set<Scope> | undefined;
-  #members: Set<() => void> | undefined;
+  #members: Set<ScopeMember> | undefined;
   #cancelled: { reason: string | undefined } | undefined;
 
   constructor(parent: Scope | undefined, shielded: boolean) {
@@ -33,20 +37,21 @@ export class Scope {
     return this.#cancelled?.reason;
   }
 
-  /** Runs `onCancel` when the scope is cancelled. Returns how to leave it. */
-  join(onCancel: () => void): () => void {
+  /** Cancelled with the scope from now on. */
+  join(member: ScopeMember): void {
     this.#members ??= new Set();
-    this.#members.add(onCancel);
-    return () => {
-      this.#members?.delete(onCancel);
-    };
+    this.#members.add(member);
+  }
+
+  leave(member: ScopeMember): void {
+    this.#members?.delete(member);
   }
 
   cancel(reason?: string): void {
     if (this.#cancelled) return;
     this.#cancelled = { reason };
     this.#abort?.abort(reason);
-    for (const member of [...(this.#members ?? [])]) member();
+    for (const member of [...(this.#members ?? [])]) member.cancel();
     for (const child of this.#children ?? []) if (!child.shielded) child.cancel(reason);
   }
 }

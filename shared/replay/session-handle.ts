@@ -94,9 +94,10 @@ function held({ runner, scopeOf: scope }: Context, id: SessionId, opened: boolea
   return new Promise<void>((resolve, reject) => {
     const settle = () => {
       opening.cancel = handled;
-      leaveScope();
+      scope.leave(member);
     };
-    const leaveScope = scope.join(() => opening.cancel());
+    const member = { cancel: () => opening.cancel() };
+    scope.join(member);
     const leave = runner.sessions.wait(id, {
       resolve: () => {
         settle();

@@ -1,45 +1,45 @@
 /** Signals by name, first in first out, whoever comes first: the signal or the one that waits. */
 import type { Payload } from "../../schemas/index.ts";
+import { SparseMap } from "../runtime/index.ts";
 
 export interface Signal {
   readonly payload: Payload;
   readonly value: unknown;
 }
 
-interface Waiter {
-  resolve(signal: Signal): void;
+export interface Waiter {
+  take(signal: Signal): void;
 }
 
 export class Signals {
-  readonly #unread = new Map<string, Signal[]>();
-  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #unread = new SparseMap<string, Signal[]>();
+  readonly #waiters = new SparseMap<string, Waiter[]>();
 
   arrive(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.resolve(signal);
+    if (waiter) waiter.take(signal);
     else this.#unreadOf(name).push(signal);
   }
 
-  /** Takes a waiting signal at once, or queues up for the next. Returns how to leave the queue. */
-  wait(name: string, waiter: Waiter): () => void {
+  /** Gives a waiting signal at once, or queues up for the next. */
+  wait(name: string, waiter: Waiter): void {
     const unread = this.#unread.get(name)?.shift();
-    if (unread) {
-      waiter.resolve(unread);
-      return () => undefined;
-    }
-    const waiters = this.#waiters.get(name) ?? [];
-    this.#waiters.set(name, waiters);
-    waiters.push(waiter);
-    return () => {
-      const at = waiters.indexOf(waiter);
-      if (at >= 0) waiters.splice(at, 1);
-    };
+    if (unread) return waiter.take(unread);
+    const waiters = this.#waiters.get(name);
+    if (waiters) waiters.push(waiter);
+    else this.#waiters.set(name, [waiter]);
+  }
+
+  leave(name: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(name);
+    const at = waiters?.indexOf(waiter) ?? -1;
+    if (at >= 0) waiters?.splice(at, 1);
   }
 
   /** Whoever took it has no use for it: it is the next one's. */
   giveBack(name: string, signal: Signal): void {
     const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.resolve(signal);
+    if (waiter) waiter.take(signal);
     else this.#unreadOf(name).unshift(signal);
   }
 

@@ -16,6 +16,7 @@ import type {
   SessionState,
   TaskTarget,
 } from "../../schemas/index.ts";
+import { SparseMap } from "../runtime/index.ts";
 
 export interface OpenTask {
   readonly id: number;
@@ -66,16 +67,16 @@ export interface InstanceState {
   lastEventId: number;
   /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
   readonly applied: Set<number>;
-  readonly tasks: Map<number, OpenTask>;
-  readonly timers: Map<number, { fireAt: number }>;
-  readonly children: Map<number, OpenChild>;
-  readonly sessions: Map<string, SessionState>;
+  readonly tasks: SparseMap<number, OpenTask>;
+  readonly timers: SparseMap<number, { fireAt: number }>;
+  readonly children: SparseMap<number, OpenChild>;
+  readonly sessions: SparseMap<string, SessionState>;
   /** Pools in use, by the id of the event that joined each. */
-  readonly pools: Map<number, PoolUse>;
+  readonly pools: SparseMap<number, PoolUse>;
   /** Event ids under which deadlines of sessions were scheduled. */
-  readonly sessionSchedules: Map<string, { creation?: number | undefined; life?: number | undefined }>;
+  readonly sessionSchedules: SparseMap<string, { creation?: number | undefined; life?: number | undefined }>;
   /** Id of the event that ended the last rebuild of a session. */
-  readonly rebuilt: Map<string, number>;
+  readonly rebuilt: SparseMap<string, number>;
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
   /** Attachments used up by sessions of earlier executions that are over, by id. */
@@ -102,13 +103,13 @@ export function initialState(instanceId: string): InstanceState {
     endedAt: undefined,
     lastEventId: 0,
     applied: new Set(),
-    tasks: new Map(),
-    timers: new Map(),
-    children: new Map(),
-    sessions: new Map(),
-    pools: new Map(),
-    sessionSchedules: new Map(),
-    rebuilt: new Map(),
+    tasks: new SparseMap(),
+    timers: new SparseMap(),
+    children: new SparseMap(),
+    sessions: new SparseMap(),
+    pools: new SparseMap(),
+    sessionSchedules: new SparseMap(),
+    rebuilt: new SparseMap(),
     earlySignals: [],
     spent: {},
     cancelRequested: false,

@@ -1,5 +1,6 @@
 /**
- * The W3C trace context of an instance. The OpenTelemetry API alone: does nothing until somebody sets a provider.
+ * The W3C trace context of an instance. The OpenTelemetry API alone: does nothing until somebody sets a provider. Not
+ * in this folder's door: threads come through that, and have no use for the API.
  *
  * One trace per instance: where its starter sent a `traceparent` that is the trace; where not, it follows from the
  * instance's id, so that every process finds the same one without being told.

@@ -14,7 +14,6 @@ import {
 import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
-  activeTraceparent,
   type Duration,
   parseDuration,
   type Runtime,
@@ -22,6 +21,7 @@ import {
   systemRuntime,
   token,
 } from "../runtime/index.ts";
+import { activeTraceparent } from "../runtime/trace.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
 import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type App, collectApp } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { registerOwnModules } from "./own-modules.ts";
+import { registerTypescript } from "./register-typescript.ts";
 
 const entryNames = ["app.ts", "app.mts", "app.js", "app.mjs", "index.ts", "index.js"];
 
@@ -74,8 +75,7 @@ let prepared = { own: false, typescript: false };
 async function prepareLoader(file: string): Promise<void> {
   // First the compiler, then our own hook: the last one registered is asked first.
   if (/\.[cm]?tsx?$/.test(file) && !prepared.typescript) {
-    const { register: registerTypescript } = await import("tsx/esm/api");
-    registerTypescript();
+    await registerTypescript();
     prepared = { own: false, typescript: true };
   }
   if (!prepared.own) {

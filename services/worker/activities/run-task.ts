@@ -19,7 +19,7 @@ import {
   TimeoutError,
   toFailure,
 } from "../../../shared/errors/index.ts";
-import { insideTrace } from "../../../shared/runtime/index.ts";
+import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../deps.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
 import { WorkContext } from "../work-context.ts";

@@ -18,7 +18,7 @@ import type { WorkerDeps } from "../deps.ts";
 export type LaneDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "recordings">;
 
 /** The owner waits for the answer before it goes on. */
-const soonMs = 10;
+const soonMs = 5;
 const recordedMs = 2_000;
 const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 

@@ -7,12 +7,8 @@ import {
 import { describe, expect, it } from "vitest";
 import { ChosenIds } from "../../../services/telemetry/trace-ids.ts";
 import { Traces } from "../../../services/telemetry/traces.ts";
-import {
-  derivedTrace,
-  formatTraceparent,
-  parseTraceparent,
-  systemClock,
-} from "../../../shared/runtime/index.ts";
+import { systemClock } from "../../../shared/runtime/index.ts";
+import { derivedTrace, formatTraceparent, parseTraceparent } from "../../../shared/runtime/trace.ts";
 
 function rig() {
   const ids = new ChosenIds();

@@ -1,0 +1,36 @@
+/** A blob store that is loaded with its first use: threads that only keep leases would load the schema library for it. */
+import type { BlobStore } from "./bus.ts";
+
+export class LateBlobs implements BlobStore {
+  readonly #load: () => Promise<BlobStore>;
+  #loaded: Promise<BlobStore> | undefined;
+
+  constructor(load: () => Promise<BlobStore>) {
+    this.#load = load;
+  }
+
+  async put(key: string, bytes: Uint8Array): Promise<void> {
+    return (await this.#blobs).put(key, bytes);
+  }
+
+  async get(key: string): Promise<Uint8Array | undefined> {
+    return (await this.#blobs).get(key);
+  }
+
+  async has(key: string): Promise<boolean> {
+    return (await this.#blobs).has(key);
+  }
+
+  async delete(key: string): Promise<boolean> {
+    return (await this.#blobs).delete(key);
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    return (await this.#blobs).keys(prefix);
+  }
+
+  get #blobs(): Promise<BlobStore> {
+    this.#loaded ??= this.#load();
+    return this.#loaded;
+  }
+}
