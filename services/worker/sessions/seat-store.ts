@@ -76,10 +76,12 @@ export class SeatStore {
     switch (outcome.kind) {
       case "written": {
         const { revision } = outcome;
-        const lookAt = this.#clock.monotonic() + value.leaseTtlMs;
-        // The view brings the server's time of it.
-        const at = Number.POSITIVE_INFINITY;
-        this.#note(board, seat, { kind: "taken", revision, at, seat: value, lookAt });
+        // The view brings the server's time of it, or has brought it.
+        if (board.revisionOf(seat) < revision) {
+          const lookAt = this.#clock.monotonic() + value.leaseTtlMs;
+          const at = Number.POSITIVE_INFINITY;
+          this.#note(board, seat, { kind: "taken", revision, at, seat: value, lookAt });
+        }
         return revision;
       }
       case "conflict":
