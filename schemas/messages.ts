@@ -264,6 +264,19 @@ export const LeaseValue = z.strictObject({
 });
 export type LeaseValue = z.infer<typeof LeaseValue>;
 
+/** One of the numbered seats of a quota, in the lease bucket. Taken for as long as `holder` has the lease it names. */
+export const QuotaSeat = z.strictObject({
+  v: SchemaVersion,
+  holder: z.string(),
+  session: z.strictObject({
+    instanceId: InstanceId,
+    sessionId: SessionId,
+    attachment: z.int().positive(),
+  }),
+  leaseTtlMs: z.int().min(1000),
+});
+export type QuotaSeat = z.infer<typeof QuotaSeat>;
+
 /** Everything refused, on `dead.<what>.<id>`. */
 export const DeadLetter = z.strictObject({
   v: SchemaVersion,

@@ -102,6 +102,13 @@ export const WorkerInfo = z.strictObject({
   }),
   /** Per type: sessions held, and the most this worker takes. */
   perType: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
+  /** Sessions of the whole installation as this worker sees them, where they have a quota. */
+  quotas: z
+    .strictObject({
+      all: z.strictObject({ used: z.int(), max: z.int() }).optional(),
+      types: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
+    })
+    .optional(),
   /** Members of each pool held here: the next one is better off elsewhere. */
   pools: z.record(z.string(), z.int()).optional(),
   /** Affinity keys whose state is warm here. */

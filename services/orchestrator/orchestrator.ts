@@ -8,7 +8,7 @@ import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
-import { place } from "../../shared/sessions/placement.ts";
+import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
@@ -113,7 +113,7 @@ export class Orchestrator implements Service {
       },
       placement: {
         whyUnclaimed: (session) => {
-          const placed = place(this.#workers.workers(), claimFacts(session));
+          const placed = placeWithinQuotas(this.#workers.workers(), claimFacts(session));
           return placed.kind === "none"
             ? placed.message
             : `worker ${placed.workerId} has room but did not take it in time`;

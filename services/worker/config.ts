@@ -30,6 +30,8 @@ export interface WorkerConfig {
   readonly sessions: {
     /** 0: this worker holds no sessions. */
     readonly max: number;
+    /** Held at a time by all workers together. Absent: no quota. */
+    readonly maxTotal: number | undefined;
     /** Calls running at a time, over all sessions held. */
     readonly callSlots: number;
     /** Absent: every type of the application, and bare sessions. */
@@ -64,6 +66,7 @@ export function workerConfig(settings: WorkerSettings): WorkerConfig {
     },
     sessions: {
       max: settings.WORKER_MAX_SESSIONS,
+      maxTotal: settings.WORKER_MAX_TOTAL_SESSIONS,
       callSlots: settings.WORKER_CALL_SLOTS,
       types: settings.WORKER_SESSION_TYPES,
       maxPerType: settings.WORKER_MAX_PER_TYPE ?? {},

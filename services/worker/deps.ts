@@ -33,6 +33,7 @@ export interface WorkerDeps {
 
 /** What the session side adds to this worker's `WorkerInfo`. */
 export type SessionLoad = Pick<WorkerInfo, "perType" | "pools" | "warm" | "models" | "sessions"> & {
+  quotas: WorkerInfo["quotas"];
   used: number;
   max: number;
   calls: { used: number; max: number };

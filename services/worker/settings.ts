@@ -96,6 +96,12 @@ export const workerSettings = {
     .wholeNumber(0, 100_000)
     .default(32)
     .describe("Sessions held at a time. 0: none, a worker for activities only."),
+  WORKER_MAX_TOTAL_SESSIONS: setting
+    .wholeNumber(1, 100_000)
+    .optional()
+    .describe(
+      "Sessions held at a time by all workers of the installation together. Set it alike on all of them.",
+    ),
   WORKER_CALL_SLOTS: setting
     .wholeNumber(1, 100_000)
     .default(100)

@@ -231,6 +231,14 @@ export const leaseKeys = {
   service: (name: string) => `service.${name}`,
   /** An orchestrator that is alive and shares in the partitions. */
   member: (id: string) => `member.${id}`,
+  /** One of the numbered seats of a quota: of a type, or of all sessions where there is none. */
+  seat: (type: string | undefined, seat: number) =>
+    type === undefined ? `quota.all.${seat}` : `quota.type.${type}.${seat}`,
+  allSeats: "quota.>",
+  parseSeat(key: string): { type: string | undefined; seat: number } | undefined {
+    const match = /^quota\.(?:all|type\.([A-Za-z0-9_-]{1,128}))\.(\d+)$/.exec(key);
+    return match ? { type: match[1], seat: Number(match[2]) } : undefined;
+  },
   allSessions: "session.>",
   parseSession(key: string): { sessionId: string; attachment: number } | undefined {
     const match = /^session\.([A-Za-z0-9_-]{1,128})\.(\d+)$/.exec(key);

@@ -117,6 +117,8 @@ export interface SessionTypeOptions {
   concurrency?: number;
   /** Most sessions of this type on one worker. */
   maxPerWorker?: number;
+  /** Most sessions of this type held at a time, over all workers. */
+  maxTotal?: number;
   isolation?: Isolation;
   host?: HostOptions;
   /** Write a checkpoint after every n calls (needs `checkpoint`). Always written on drain. */

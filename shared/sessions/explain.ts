@@ -1,7 +1,8 @@
 /** Why a session is where it is, in sentences for people. Pure: the register, the workers and the lease in, text out. */
 import type { SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import type { Look } from "../leases/index.ts";
-import { type PlacementClaim, place } from "./placement.ts";
+import type { PlacementClaim } from "./placement.ts";
+import { placeWithinQuotas } from "./quota.ts";
 
 export function explain(
   record: SessionRecord,
@@ -65,7 +66,7 @@ function whyWaiting(record: SessionRecord, workers: readonly WorkerInfo[]): stri
     resourceId: undefined,
     affinityKey: "",
   };
-  const placement = place(workers, claim);
+  const placement = placeWithinQuotas(workers, claim);
   return placement.kind === "none"
     ? [placement.message]
     : [`worker ${placement.workerId} could take it (${placement.why})`];

@@ -10,5 +10,6 @@ export {
   type PlacementOptions,
   place,
 } from "./placement.ts";
+export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
 export { holderOf, recordOf } from "./records.ts";

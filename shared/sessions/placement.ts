@@ -10,7 +10,15 @@ export type PlacementClaim = Pick<
   "sessionId" | "type" | "requires" | "buildId" | "resourceId" | "affinityKey"
 > & { metadata?: SessionClaim["metadata"] };
 
-export type NoPlace = "no_type" | "no_build" | "no_tags" | "no_resources" | "resource_gone" | "at_capacity";
+export type NoPlace =
+  | "no_type"
+  | "no_build"
+  | "no_tags"
+  | "no_resources"
+  | "resource_gone"
+  | "at_capacity"
+  /** Said by `placeWithinQuotas` only. */
+  | "at_quota";
 
 export type Placement =
   | { kind: "chosen"; workerId: string; why: "warm" | "least loaded" | "only one" }

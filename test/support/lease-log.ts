@@ -26,7 +26,7 @@ export class LeaseLog implements AsyncDisposable {
     this.#tail = tail;
   }
 
-  static async start({ bus, names }: Stack): Promise<LeaseLog> {
+  static async start({ bus, names }: Pick<Stack, "bus" | "names">): Promise<LeaseLog> {
     const bucket = names.bucket("leases");
     const start = bucketSubject(bucket, "").length;
     let add: (message: Parameters<LeaseLog["add"]>[0]) => void = () => undefined;
@@ -94,6 +94,21 @@ export class LeaseLog implements AsyncDisposable {
         );
       }
     }
+  }
+
+  /** Leases held at the same time among those that fit, from the order of the lease stream. */
+  mostAtOnce(fits: (holding: Holding) => boolean = () => true): number {
+    const changes = this.holdings.filter(fits).flatMap(({ fromSeq, end }) => [
+      { seq: fromSeq, by: 1 },
+      { seq: end?.seq ?? Number.POSITIVE_INFINITY, by: -1 },
+    ]);
+    let now = 0;
+    let most = 0;
+    for (const { by } of changes.sort((a, b) => a.seq - b.seq)) {
+      now += by;
+      most = Math.max(most, now);
+    }
+    return most;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,6 @@
 /** The engine: who is alive, who waits for whom, what was set aside. Pure. */
 import type { ServiceInfo } from "../../../schemas/index.ts";
-import { place } from "../../../shared/sessions/index.ts";
+import { type NoPlace, placeWithinQuotas } from "../../../shared/sessions/index.ts";
 import { count, span } from "../text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
@@ -192,26 +192,39 @@ function unservedActivities({ waitingActivities, workers, now }: Seen): Finding[
 /** A worker is asked and answers within this long when there is one. */
 const waitingLongMs = 3_000;
 
+interface Stuck {
+  type: string;
+  message: string;
+  why: NoPlace;
+  sessions: number;
+  since: number;
+}
+
 function unservedSessions({ openSessions, workers, now }: Seen): Finding[] {
   const infos = workers.map(({ value }) => value);
-  const stuck = new Map<string, { type: string; message: string; sessions: number; since: number }>();
+  const stuck = new Map<string, Stuck>();
   for (const { sessionId, type, requires, resourceId, updatedAt } of openSessions) {
     if (now - updatedAt < waitingLongMs) continue;
-    const placement = place(infos, {
+    const placement = placeWithinQuotas(infos, {
       ...{ sessionId, type, requires, buildId: undefined, affinityKey: "" },
       resourceId,
     });
     if (placement.kind !== "none") continue;
     const key = `${type} ${placement.message}`;
-    const group = stuck.get(key) ?? { type, message: placement.message, sessions: 0, since: updatedAt };
+    const { message, why } = placement;
+    const group = stuck.get(key) ?? { type, message, why, sessions: 0, since: updatedAt };
     stuck.set(key, { ...group, sessions: group.sessions + 1, since: Math.min(group.since, updatedAt) });
   }
-  return [...stuck.values()].map(({ type, message, sessions, since }) => ({
+  return [...stuck.values()].map(({ type, message, why, sessions, since }) => ({
     code: "session_unserved",
     what: `session type ${type}`,
-    verdict: "wrong" as const,
+    // A quota that is reached does what it is there for.
+    verdict: why === "at_quota" ? ("note" as const) : ("wrong" as const),
     found: `${count(sessions, "session")} ${sessions === 1 ? "waits" : "wait"}, the oldest for ${span(now - since)}: ${message}`,
-    todo: "start a worker that serves the type with these tags and resources",
+    todo:
+      why === "at_quota"
+        ? "wait until others end, close or park them sooner, or raise the quota"
+        : "start a worker that serves the type with these tags and resources",
   }));
 }
 

@@ -116,21 +116,25 @@ function unheldPartitions({ partitions, services }: TroubleInput): Trouble[] {
 }
 
 function sessionsNobodyTakes({ sessions, workers, now }: TroubleInput): Trouble[] {
-  const stuck = new Map<string, { type: string; message: string; count: number }>();
+  const stuck = new Map<string, { type: string; message: string; isQuota: boolean; count: number }>();
   for (const session of sessions) {
     if (session.phase !== "opening" || now - session.updatedAt < waitingLongMs) continue;
     const waiting = whyWaiting(session, workers);
     if (waiting.kind !== "stuck") continue;
     const key = `${session.type} ${waiting.message}`;
-    const group = stuck.get(key) ?? { type: session.type, message: waiting.message, count: 0 };
+    const { message, why } = waiting;
+    const group = stuck.get(key) ?? { type: session.type, message, isQuota: why === "at_quota", count: 0 };
     group.count++;
     stuck.set(key, group);
   }
   return [...stuck.values()].map((group) => ({
-    level: "error" as const,
+    // A quota that is reached does what it is there for.
+    level: group.isQuota ? ("warning" as const) : ("error" as const),
     code: "session_unserved",
     message: `${count(group.count, "session")} of type ${group.type} ${group.count === 1 ? "waits" : "wait"}: ${group.message}`,
-    hint: "Start a worker that serves the type with these tags and resources.",
+    hint: group.isQuota
+      ? "They go on as others end. Close or park those sooner, or raise the quota."
+      : "Start a worker that serves the type with these tags and resources.",
     link: `/sessions?type=${encodeURIComponent(group.type)}&phase=opening`,
   }));
 }

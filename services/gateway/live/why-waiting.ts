@@ -1,6 +1,6 @@
 /** Why nobody holds a session yet, in the words of placement (S12). */
 import type { WorkerInfo } from "../../../schemas/index.ts";
-import { place } from "../../../shared/sessions/placement.ts";
+import { placeWithinQuotas } from "../../../shared/sessions/quota.ts";
 import type { SessionRow } from "./rows.ts";
 
 export type Waiting =
@@ -9,7 +9,7 @@ export type Waiting =
 
 export function whyWaiting(session: SessionRow, workers: readonly WorkerInfo[]): Waiting {
   const { sessionId, type, requires, resourceId } = session;
-  const placement = place(workers, {
+  const placement = placeWithinQuotas(workers, {
     sessionId,
     type,
     requires,

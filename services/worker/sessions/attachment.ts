@@ -19,6 +19,7 @@ import { detach, type Live } from "./detach.ts";
 import type { Ending } from "./ending.ts";
 import { EventDelivery } from "./event-delivery.ts";
 import { sharedPoolOf } from "./pool-of.ts";
+import type { Seats } from "./quotas.ts";
 import { Saver } from "./saver.ts";
 import { idleTimeoutOf } from "./session-options.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
@@ -30,6 +31,8 @@ export interface AttachmentInit {
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
   readonly capacity: Place;
+  /** In the quotas it falls under. */
+  readonly seats: Seats;
   /** A clean state that outlived the lease before (S14). */
   readonly kept?: Housed | undefined;
   readonly onModel: (model: ModelFacts) => void;
@@ -292,7 +295,8 @@ export class Attachment {
       before.pool?.stop();
     }
     const hooks = this.#hooks("shutdown");
-    const one = { around: this.#around, claim, lease, definition, saver: this.#saver, hooks };
+    const { seats } = this.#init;
+    const one = { around: this.#around, claim, lease, definition, seats, saver: this.#saver, hooks };
     this.#init.onEnded(this, await detach(one, before, ending));
   }
 

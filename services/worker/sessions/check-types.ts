@@ -17,6 +17,13 @@ function checkType({ name, options, calls }: AnySession): void {
   ms("idleTimeout", options.idleTimeout);
   atLeastOne(of("concurrency"), options.concurrency);
   atLeastOne(of("maxPerWorker"), options.maxPerWorker);
+  atLeastOne(of("maxTotal"), options.maxTotal);
+  const { maxPerWorker, maxTotal } = options;
+  if (maxPerWorker !== undefined && maxTotal !== undefined && maxPerWorker > maxTotal) {
+    refuse(
+      `maxPerWorker (${maxPerWorker}) and maxTotal (${maxTotal}) of session type ${name} contradict: one worker cannot hold more than all together`,
+    );
+  }
   atLeastOne(of("checkpointEvery"), options.checkpointEvery);
   const { host } = options;
   atLeastOne(of("host.sessionsPerHost"), host?.sessionsPerHost);

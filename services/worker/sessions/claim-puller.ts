@@ -16,6 +16,8 @@ export interface ClaimPullerInit {
   timing: SessionTiming;
   type: string;
   capacity: Capacity;
+  /** How many claims of the type are worth having at a time. */
+  room: () => number;
   onClaim: (delivery: Delivery) => void;
   onTrouble: (error: unknown) => void;
 }
@@ -34,8 +36,8 @@ export class ClaimPuller {
 
   async start(): Promise<void> {
     await this.#ensureConsumer();
-    this.#unlisten = this.#init.capacity.onRoom(() => this.#fill());
-    this.#fill();
+    this.#unlisten = this.#init.capacity.onRoom(this.fill);
+    this.fill();
   }
 
   /** What the server had under way to us is given back by the bus. */
@@ -45,18 +47,19 @@ export class ClaimPuller {
     await Promise.all(this.#pulls);
   });
 
-  #fill(): void {
-    const { capacity, type } = this.#init;
+  /** To be called when there may be more room than before. */
+  fill = (): void => {
+    const { room } = this.#init;
     while (!this.#stopping.signal.aborted) {
-      const wanted = Math.min(this.#busy ? width : 1, capacity.roomLeft(type));
+      const wanted = Math.min(this.#busy ? width : 1, room());
       if (this.#pulls.size >= wanted) return;
       const pull: Promise<void> = this.#pull(this.#pulls.size === 0 ? patientMs : hastyMs).finally(() => {
         this.#pulls.delete(pull);
-        this.#fill();
+        this.fill();
       });
       this.#pulls.add(pull);
     }
-  }
+  };
 
   async #pull(expiresMs: number): Promise<void> {
     const { deps, type, onClaim, onTrouble } = this.#init;

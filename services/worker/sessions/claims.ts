@@ -7,9 +7,10 @@
  *    is delivered again.
  * Q3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
  *    its next delivery.
+ * Q4 While a quota is reached, one claim a type is enough to know that somebody waits: the others rest in the queue.
  */
 import { SessionClaim } from "../../../schemas/index.ts";
-import { type Delivery, decode, leaseKeys } from "../../../shared/bus/index.ts";
+import { type Delivery, decode } from "../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../shared/errors/index.ts";
 import { backoffMs, once, type Service } from "../../../shared/runtime/index.ts";
 import { nearEnough, place } from "../../../shared/sessions/placement.ts";
@@ -18,6 +19,7 @@ import { ClaimPuller } from "./claim-puller.ts";
 import { deadLetter } from "./dead-letter.ts";
 import type { Fleet } from "./fleet.ts";
 import { Nudges } from "./nudges.ts";
+import type { Quotas } from "./quotas.ts";
 import type { ServerTime } from "./server-time.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 import type { Taker } from "./taker.ts";
@@ -33,7 +35,8 @@ export type Verdict =
   | { kind: "forwarded"; to: string }
   /** Best by far elsewhere, and no answer from there. */
   | { kind: "unanswered"; why: string }
-  | { kind: "refused"; why: string };
+  /** `forSeat`: only a quota stands in the way, as far as was looked. */
+  | { kind: "refused"; why: string; forSeat?: true };
 
 export interface ClaimsInit {
   deps: SessionDeps;
@@ -41,6 +44,7 @@ export interface ClaimsInit {
   types: readonly string[];
   capacity: Capacity;
   fleet: Fleet;
+  quotas: Quotas;
   taker: Taker;
   time: ServerTime;
 }
@@ -53,6 +57,7 @@ export class Claims implements Service {
   readonly #nudges: Nudges;
   /** Claims in our hands. In a burst the others have as many that we do not know of yet. */
   #judging = 0;
+  #unlisten: () => void = () => undefined;
   #stopped = false;
 
   constructor(init: ClaimsInit) {
@@ -60,26 +65,32 @@ export class Claims implements Service {
     const { deps, timing, capacity, fleet } = init;
     const { clock } = deps.runtime;
     this.#time = init.time;
-    this.#waiting = new Waiting(
-      clock,
-      () => deps.view?.workers(),
-      (claim) => void this.#again(claim),
-    );
+    this.#waiting = new Waiting(clock, () => deps.view?.workers(), {
+      again: (claim) => void this.#again(claim).finally(() => this.#fill()),
+      forgotten: () => this.#fill(),
+      room: (type) => init.quotas.room(type),
+    });
     this.#nudges = new Nudges(deps, timing, fleet, (claim) => this.#nudged(claim));
     const onClaim = (delivery: Delivery) => void this.#settle(delivery);
     const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
-    this.#pullers = init.types.map(
-      (type) => new ClaimPuller({ deps, timing, type, capacity, onClaim, onTrouble }),
-    );
+    this.#pullers = init.types.map((type) => {
+      const room = () => this.#room(type);
+      return new ClaimPuller({ deps, timing, type, capacity, room, onClaim, onTrouble });
+    });
   }
 
   async start(): Promise<void> {
     await this.#nudges.start();
     await Promise.all(this.#pullers.map((puller) => puller.start()));
+    this.#unlisten = this.#init.quotas.onRoom(() => {
+      this.#fill();
+      this.roomChanged();
+    });
   }
 
   stop = once(async () => {
     this.#stopped = true;
+    this.#unlisten();
     this.#waiting.stop();
     await Promise.all([this.#nudges.stop(), ...this.#pullers.map((puller) => puller.stop())]);
   });
@@ -87,6 +98,18 @@ export class Claims implements Service {
   /** There may be room again. */
   roomChanged(): void {
     this.#waiting.changed();
+  }
+
+  #room(type: string): number {
+    const { capacity, quotas } = this.#init;
+    const seats = quotas.room(type);
+    if (seats === Number.POSITIVE_INFINITY) return capacity.roomLeft(type);
+    // Q4: those that wait here come first.
+    return Math.min(capacity.roomLeft(type), Math.max(1, seats) - this.#waiting.forSeats(type));
+  }
+
+  #fill(): void {
+    for (const puller of this.#pullers) puller.fill();
   }
 
   async #settle(delivery: Delivery): Promise<void> {
@@ -118,7 +141,7 @@ export class Claims implements Service {
         return;
       case "refused": {
         const restMs = this.#restMs(delivery.deliveries);
-        this.#waiting.add(keyOf(claim), claim, restMs);
+        this.#waiting.add(claim, { restMs, forSeat: verdict.forSeat });
         delivery.nak(restMs);
         return;
       }
@@ -135,10 +158,12 @@ export class Claims implements Service {
   }
 
   async #verdict(claim: SessionClaim, deliveries: number): Promise<Verdict> {
-    const { fleet, taker } = this.#init;
+    const { fleet, taker, quotas } = this.#init;
     const now = this.#time.now();
     if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
     if (deliveries > 1 && (await taker.isSpent(claim))) return { kind: "stale", why: "taken before" };
+    const reached = await quotas.reached(claim);
+    if (reached !== undefined) return { kind: "refused", why: reached, forSeat: true };
     const except = new Set<string>();
     let unanswered: string | undefined;
     for (;;) {
@@ -157,6 +182,7 @@ export class Claims implements Service {
       ) {
         const take = await taker.take(claim);
         if (take === "unfit") return { kind: "stale", why: "nobody can hold it as it is" };
+        if (take === "quota") return { kind: "refused", why: quotas.sentence(claim.type), forSeat: true };
         if (take !== "full") return { kind: take };
         except.add(self.workerId);
         continue;
@@ -174,7 +200,7 @@ export class Claims implements Service {
     if (this.#stopped || place([fleet.self()], claim).kind === "none") return "refused";
     try {
       const take = await taker.take(claim);
-      if (take === "full") return "refused";
+      if (take === "full" || take === "quota") return "refused";
       if (take !== "unfit") this.#announce(claim, { kind: take });
       return "taken";
     } catch (error) {
@@ -188,7 +214,8 @@ export class Claims implements Service {
     if (this.#stopped) return;
     try {
       const verdict = await this.#judge(claim, 1);
-      if (verdict.kind === "refused") this.#waiting.add(keyOf(claim), claim, this.#init.timing.restMaxMs);
+      const { restMaxMs: restMs } = this.#init.timing;
+      if (verdict.kind === "refused") this.#waiting.add(claim, { restMs, forSeat: verdict.forSeat });
       else this.#announce(claim, verdict);
     } catch (error) {
       this.#complain(`claim of ${claim.sessionId}`, error);
@@ -223,5 +250,3 @@ export class Claims implements Service {
     this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }
-
-const keyOf = (claim: SessionClaim): string => leaseKeys.session(claim.sessionId, claim.attachment);

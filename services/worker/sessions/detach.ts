@@ -1,5 +1,5 @@
 /**
- * The end of an attachment, in order: the code, the state, the lease, the word to the instance. Where a step takes too
+ * The end of an attachment, in order: the code, the state, the lease, the seats and the word to the instance. Where a step takes too
  * long the next one follows all the same; what is not told here is found out by the watcher.
  */
 import type { SessionClaim } from "../../../schemas/index.ts";
@@ -11,6 +11,7 @@ import type { Calls } from "./calls.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";
 import { letGo, letGoUnmade } from "./let-go.ts";
 import type { PoolFeed } from "./pool-feed.ts";
+import type { Seats } from "./quotas.ts";
 import type { Saver } from "./saver.ts";
 import type { Housed } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -32,6 +33,7 @@ export interface Detaching {
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
+  readonly seats: Seats;
   readonly saver: Saver;
   readonly hooks: RunHooks;
 }
@@ -44,7 +46,8 @@ export async function detach(one: Detaching, live: Live, ending: Ending): Promis
   const { workerId } = around.deps.identity;
   const reason = abortReason(ending, { sessionId, epoch, workerId });
   const kept = await endState(one, live, ending, reason);
-  if (await release(one, ending)) await tell(one, ending);
+  // Seats follow the lease, never the other way (U1). Where the lease is left to run out, so are they (U2).
+  if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
   const why = describeEnding(ending);
   around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
   return kept;

@@ -8,7 +8,7 @@ import { poolOf } from "./pool-of.ts";
 import type { SessionDeps } from "./session-deps.ts";
 
 /** What placement wants to know of us. */
-export type LoadFigures = Omit<SessionLoad, "models" | "sessions">;
+export type LoadFigures = Omit<SessionLoad, "models" | "sessions" | "quotas">;
 
 /** What was sent to another worker, and answered by it, since it registered last. */
 interface Since {

@@ -12,6 +12,7 @@ import { toFailure } from "../../../shared/errors/index.ts";
 import { sleep } from "../../../shared/runtime/index.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
 import { shutDown } from "./let-go.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Housed } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -22,6 +23,7 @@ const over: ReadonlySet<SessionRecord["phase"]> = new Set(["parked", "failed", "
 
 export class Reattach {
   readonly #around: Surroundings;
+  readonly #quotas: Quotas;
   readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
   readonly #onAttached: (attachment: Attachment) => void;
   readonly #stopping = new AbortController();
@@ -29,10 +31,12 @@ export class Reattach {
 
   constructor(
     around: Surroundings,
+    quotas: Quotas,
     onAttached: (attachment: Attachment) => void,
     callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,
   ) {
     this.#around = around;
+    this.#quotas = quotas;
     this.#onAttached = onAttached;
     this.#callbacks = callbacks;
   }
@@ -70,6 +74,10 @@ export class Reattach {
     try {
       const record = await this.#record(sessionId);
       if (record && (over.has(record.phase) || record.attachment > before.claim.attachment)) return "over"; // R2
+      // Its seat still names the lease before: it is taken over, unless somebody needed it meanwhile.
+      const seated = await this.#quotas.take(claim, before.lease.ttlMs);
+      if (seated.kind === "reached") return "over";
+      const { seats } = seated;
       const session = { instanceId, sessionId, attachment };
       const value = { v: 1 as const, holder: deps.identity.workerId, session };
       const outcome = await deps.leases.claim(
@@ -77,11 +85,18 @@ export class Reattach {
         value,
         before.lease.ttlMs,
       );
-      if (outcome.kind === "taken") return "over"; // R1
+      if (outcome.kind === "taken") {
+        await seats.giveBack();
+        return "over"; // R1
+      }
+      if (!(await seats.stillOurs())) {
+        await deps.leases.release(outcome.lease);
+        return "over"; // the reconcile tells its instance
+      }
       const { definition, capacity } = before;
       const { lease } = outcome;
       const attached = new Attachment(this.#around, {
-        ...{ claim, lease, definition, capacity, kept },
+        ...{ claim, lease, definition, capacity, seats, kept },
         ...this.#callbacks,
       });
       this.#onAttached(attached);

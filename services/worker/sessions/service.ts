@@ -12,11 +12,12 @@ import { Claims } from "./claims.ts";
 import { Fleet, type LoadFigures } from "./fleet.ts";
 import { HeldSessions } from "./held-sessions.ts";
 import { PoolFeeds } from "./pool-feeds.ts";
+import { Quotas } from "./quotas.ts";
 import { Reattach } from "./reattach.ts";
 import { Reporter } from "./reporter.ts";
 import { ServerTime } from "./server-time.ts";
 import { type SessionDeps, timingOf } from "./session-deps.ts";
-import { maxPerWorkerOf } from "./session-options.ts";
+import { maxPerWorkerOf, maxTotalsOf } from "./session-options.ts";
 import type { Housed } from "./state-maker.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { Taker } from "./taker.ts";
@@ -28,6 +29,7 @@ export class SessionService implements SessionPart {
   readonly #around: Surroundings;
   readonly #types: readonly string[];
   readonly #capacity: Capacity;
+  readonly #quotas: Quotas;
   readonly #fleet: Fleet;
   readonly #claims: Claims;
   readonly #feed: WorkFeed;
@@ -52,6 +54,8 @@ export class SessionService implements SessionPart {
       deps.loadChanged,
     );
     const time = new ServerTime(runtime.clock);
+    const limits = { types: maxTotalsOf(this.#types, app.sessions), all: config.sessions.maxTotal };
+    this.#quotas = new Quotas(deps, timing, limits, time);
     this.#around = {
       deps,
       timing,
@@ -70,10 +74,12 @@ export class SessionService implements SessionPart {
       onModel: (model) => this.#warmth.loaded(model),
       onEnded: (attachment, kept) => this.#ended(attachment, kept),
     };
-    const taker = new Taker(this.#around, this.#capacity, onAttached, callbacks);
-    this.#reattach = new Reattach(this.#around, onAttached, callbacks);
+    const capacity = this.#capacity;
+    const quotas = this.#quotas;
+    const taker = new Taker(this.#around, { capacity, quotas }, onAttached, callbacks);
+    this.#reattach = new Reattach(this.#around, quotas, onAttached, callbacks);
     this.#claims = new Claims({
-      ...{ deps, timing, types: this.#types, capacity: this.#capacity, fleet: this.#fleet, taker, time },
+      ...{ deps, timing, types: this.#types, capacity, quotas, fleet: this.#fleet, taker, time },
     });
     this.#feed = new WorkFeed(deps, timing, (sessionId, work, lane) =>
       this.#held.receive(sessionId, work, lane),
@@ -83,6 +89,7 @@ export class SessionService implements SessionPart {
   async start(): Promise<void> {
     this.#unlisten = this.#deps.leases.onLost((lease, why) => this.#held.lost(lease, why));
     await this.#feed.start();
+    await this.#quotas.start();
     await this.#claims.start();
   }
 
@@ -98,13 +105,15 @@ export class SessionService implements SessionPart {
     await this.drain();
     await this.#around.pools.stop();
     await this.#feed.stop();
+    await this.#quotas.stop();
     this.#unlisten();
     await this.#around.hosts.stop();
   });
 
   load(): SessionLoad {
     const sessions = this.#held.all().map((attachment) => attachment.info());
-    return { ...this.#figures(), models: this.#warmth.models(), sessions };
+    const quotas = this.#quotas.figures();
+    return { ...this.#figures(), quotas, models: this.#warmth.models(), sessions };
   }
 
   /** Without a look at every session: asked for each claim. */

@@ -31,6 +31,15 @@ export function idleTimeoutOf(
   );
 }
 
+/** The types with a quota over the whole installation. */
+export function maxTotalsOf(
+  types: readonly string[],
+  definitions: ReadonlyMap<string, AnySession>,
+): Map<string, number> {
+  const totals = types.map((type) => [type, definitions.get(type)?.options.maxTotal] as const);
+  return new Map(totals.flatMap(([type, max]) => (max === undefined ? [] : [[type, max]])));
+}
+
 /** The worker's own limit for the type beats the type's. */
 export function maxPerWorkerOf(
   type: string,

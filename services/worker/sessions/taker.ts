@@ -1,19 +1,22 @@
-/** Taking one claim: room, then the lease, then an attachment. */
-import type { SessionClaim } from "../../../schemas/index.ts";
+/** Taking one claim: room, then its seats where there is a quota, then the lease, then an attachment. */
+import type { Failure, SessionClaim } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
 import { type Fault, isFault } from "../../../shared/errors/index.ts";
+import { type Lease, requireTtl } from "../../../shared/leases/index.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
 import type { Capacity } from "./capacity.ts";
 import { poolOf } from "./pool-of.ts";
+import type { Quotas, Seats } from "./quotas.ts";
 import { leaseTtlOf } from "./session-options.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-/** `unfit`: it can be held by nobody as it is; its instance was told. */
-export type Take = "taken" | "raced" | "full" | "unfit";
+/** `unfit`: it can be held by nobody as it is; its instance was told. `quota`: by nobody, until another one ends. */
+export type Take = "taken" | "raced" | "full" | "quota" | "unfit";
 
 export class Taker {
   readonly #around: Surroundings;
   readonly #capacity: Capacity;
+  readonly #quotas: Quotas;
   readonly #onAttached: (attachment: Attachment) => void;
   readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
   /** Claims being taken now: a nudge and a delivery of the same one must not race each other here. */
@@ -21,12 +24,13 @@ export class Taker {
 
   constructor(
     around: Surroundings,
-    capacity: Capacity,
+    { capacity, quotas }: { capacity: Capacity; quotas: Quotas },
     onAttached: (attachment: Attachment) => void,
     callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,
   ) {
     this.#around = around;
     this.#capacity = capacity;
+    this.#quotas = quotas;
     this.#onAttached = onAttached;
     this.#callbacks = callbacks;
   }
@@ -50,21 +54,23 @@ export class Taker {
 
   async #take(key: string, claim: SessionClaim): Promise<Take> {
     const { deps } = this.#around;
-    const { instanceId, sessionId, attachment, type } = claim;
+    const { type } = claim;
     const capacity = this.#capacity.take(type, claim.requires, poolOf(claim));
     if (!capacity) return "full";
+    const notTaken = (why: "quota" | "raced") => {
+      capacity.free();
+      return why;
+    };
     try {
       const definition = deps.app.sessions.get(type);
-      const session = { instanceId, sessionId, attachment };
-      const value = { v: 1 as const, holder: deps.identity.workerId, session };
-      deps.faultPoints?.reach("claim.before_lease");
-      const outcome = await deps.leases.claim(key, value, leaseTtlOf(claim, definition, deps.config));
-      if (outcome.kind === "taken") {
-        capacity.free();
-        return "raced";
-      }
+      const ttlMs = requireTtl(leaseTtlOf(claim, definition, deps.config));
+      const seated = await this.#quotas.take(claim, ttlMs);
+      if (seated.kind === "reached") return notTaken("quota");
+      const { seats } = seated;
+      const lease = await this.#lease(key, claim, ttlMs, seats);
+      if (!lease) return notTaken("raced");
       deps.faultPoints?.reach("claim.after_lease");
-      const init = { claim, lease: outcome.lease, definition, capacity, ...this.#callbacks };
+      const init = { claim, lease, definition, capacity, seats, ...this.#callbacks };
       this.#onAttached(new Attachment(this.#around, init));
       return "taken";
     } catch (error) {
@@ -74,13 +80,33 @@ export class Taker {
     }
   }
 
-  async #unfit(claim: SessionClaim, fault: Fault): Promise<"unfit"> {
-    const { code, message } = fault;
-    const error = { code, message, retryable: false };
+  /** Undefined where nothing came of it. A claim without an answer leaves its seats to whoever needs them (U2). */
+  async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
+    const { leases, identity, faultPoints } = this.#around.deps;
+    const { instanceId, sessionId, attachment } = claim;
+    const session = { instanceId, sessionId, attachment };
+    faultPoints?.reach("claim.before_lease");
+    const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
+    if (outcome.kind === "taken") {
+      await seats.giveBack();
+      return undefined;
+    }
+    if (await seats.stillOurs()) return outcome.lease;
+    await leases.release(outcome.lease);
+    const message = "the lease was so long in coming that its seat in the quota was cleared";
+    await this.#tellFailed(claim, { code: "seat_lost", message, retryable: true });
+    return undefined;
+  }
+
+  async #unfit(claim: SessionClaim, { code, message }: Fault): Promise<"unfit"> {
+    await this.#tellFailed(claim, { code, message, retryable: false });
+    return "unfit";
+  }
+
+  async #tellFailed(claim: SessionClaim, error: Failure): Promise<void> {
     const { reporter, deps, timing } = this.#around;
     const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
     const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
     await reporter.session(claim, { kind: "init_failed", error }, mayTell);
-    return "unfit";
   }
 }

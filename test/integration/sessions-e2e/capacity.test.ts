@@ -26,24 +26,11 @@ test("I14, S10: thirty sessions share six places; nobody has more than its cap a
   console.info(`plain activities were done when ${done} of ${ids.length} sessions were`);
   await streams.checkEnded(ids);
   leases.checkOwners();
-  for (const [holder, most] of mostAtOnce(leases)) expect(most, holder).toBeLessThanOrEqual(3);
+  for (const holder of new Set(leases.holdings.map((one) => one.holder))) {
+    expect(
+      leases.mostAtOnce((one) => one.holder === holder),
+      holder,
+    ).toBeLessThanOrEqual(3);
+  }
   await streams.untilQuiet();
 });
-
-/** Leases each worker held at the same time, from the order of the lease stream. */
-function mostAtOnce({ holdings }: LeaseLog): Map<string, number> {
-  const most = new Map<string, number>();
-  for (const holder of new Set(holdings.map((one) => one.holder))) {
-    const own = holdings.filter((one) => one.holder === holder);
-    const changes = own.flatMap(({ fromSeq, end }) => [
-      { seq: fromSeq, by: 1 },
-      { seq: end?.seq ?? Number.POSITIVE_INFINITY, by: -1 },
-    ]);
-    let now = 0;
-    for (const { by } of changes.sort((a, b) => a.seq - b.seq)) {
-      now += by;
-      most.set(holder, Math.max(most.get(holder) ?? 0, now));
-    }
-  }
-  return most;
-}

@@ -72,6 +72,44 @@ describe("why a session waits", () => {
     expect(why).toContain("at capacity (8 of 8)");
   });
 
+  describe("a quota is reached", () => {
+    const quotas = (ofType: number, all: number) => ({
+      quotas: { types: { model: { used: ofType, max: 4 } }, all: { used: all, max: 9 } },
+    });
+    const why = (...workers: WorkerInfo[]) => explain(record(waiting), workers, undefined, now)[1];
+
+    test("of the type", () => {
+      expect(why(worker("w1", { ...free, ...quotas(4, 5) }))).toBe(
+        "type model is at 4 of 4 in the whole installation (maxTotal)",
+      );
+    });
+
+    test("of all", () => {
+      expect(why(worker("w1", { ...free, ...quotas(3, 9) }))).toBe(
+        "all types together are at 9 of 9 in the whole installation (WORKER_MAX_TOTAL_SESSIONS)",
+      );
+    });
+
+    test("as well as the workers' room", () => {
+      expect(why(worker("w1", quotas(4, 5)))).toBe(
+        "type model is at 4 of 4 in the whole installation (maxTotal); worker w1 for type model at capacity (4 of 4)",
+      );
+    });
+
+    test("is asked after what no quota could help", () => {
+      const tagged = record({ ...waiting, requires: { tags: ["gpu"], resources: {} } });
+      const workers = [worker("w1", { ...free, ...quotas(4, 5) })];
+      expect(explain(tagged, workers, undefined, now)[1]).toContain("no worker with tag gpu");
+    });
+
+    test("no more, as who registered last says", () => {
+      const before = worker("w1", { ...free, ...quotas(4, 5), seenAt: now - 4000 });
+      const later = worker("w2", { ...free, ...quotas(3, 4) });
+      expect(why(before, later)).toContain("could take it");
+      expect(why(worker("w1", free))).toContain("could take it");
+    });
+  });
+
   test("none runs", () => {
     expect(explain(record(waiting), [], undefined, now)[1]).toContain("no worker is running");
   });

@@ -26,6 +26,7 @@ it("reads lists, amounts and durations", () => {
     WORKER_RESOURCES: "vram=24,cores=1.5",
     WORKER_ACK_WAIT: "2s",
     WORKER_QUEUES: "a,b",
+    WORKER_MAX_TOTAL_SESSIONS: "40",
     WORKER_NODE_ID: "",
   };
   expect(configOf(env)).toMatchObject({
@@ -33,6 +34,7 @@ it("reads lists, amounts and durations", () => {
     tags: ["gpu", "fast"],
     resources: { vram: 24, cores: 1.5 },
     activities: { ackWaitMs: 2000, queues: ["a", "b"] },
+    sessions: { maxTotal: 40 },
   });
 });
 
@@ -53,6 +55,9 @@ it.each([
   [{ WORKER_ACTIVITY_SLOTS: "0", WORKER_QUEUES: "a" }, "WORKER_ACTIVITY_SLOTS and WORKER_QUEUES"],
   [{ WORKER_MAX_SESSIONS: "0", WORKER_SESSION_TYPES: "a" }, "WORKER_MAX_SESSIONS and WORKER_SESSION_TYPES"],
   [{ WORKER_MAX_SESSIONS: "2", WORKER_MAX_PER_TYPE: "a=3" }, "WORKER_MAX_PER_TYPE and WORKER_MAX_SESSIONS"],
+  [{ WORKER_MAX_TOTAL_SESSIONS: "0" }, "WORKER_MAX_TOTAL_SESSIONS"],
+  [{ WORKER_MAX_TOTAL_SESSIONS: "-2" }, "WORKER_MAX_TOTAL_SESSIONS"],
+  [{ WORKER_MAX_TOTAL_SESSIONS: "2.5" }, "WORKER_MAX_TOTAL_SESSIONS"],
   [{ WORKER_STOP_GRACE: "30s" }, "WORKER_DRAIN_TIMEOUT and WORKER_STOP_GRACE"],
   [{ WORKER_REGISTER_EVERY: "10s" }, "WORKER_REGISTER_EVERY and WORKER_REGISTER_TTL"],
 ] satisfies [Record<string, string>, string][])("refuses %j by name", (env, name) => {

@@ -214,6 +214,13 @@ describe("small parts", () => {
     };
     expect(refuse({ leaseTtl: "1500ms" })).toThrow(/leaseTtl of session type wrong of 1500 ms/);
     expect(refuse({ concurrency: 0 })).toThrow(/concurrency of session type wrong is 0/);
+    for (const maxTotal of [0, -1, 1.5, Number.NaN]) {
+      expect(refuse({ maxTotal })).toThrow(`maxTotal of session type wrong is ${maxTotal}`);
+    }
+    expect(refuse({ maxPerWorker: 3, maxTotal: 2 })).toThrow(
+      /maxPerWorker \(3\) and maxTotal \(2\) of session type wrong contradict/,
+    );
+    expect(refuse({ maxPerWorker: 2, maxTotal: 2 })).not.toThrow();
     expect(refuse({ isolation: "process", host: { sessionsPerHost: 2 } })).toThrow(/host.sessionsPerHost/);
     const hasty = { hasty: call({ timeout: "1s", heartbeatTimeout: "2s", run: () => 1 }) };
     expect(refuse({}, hasty)).toThrow(/heartbeatTimeout \(2000 ms\) and timeout \(1000 ms\) of wrong.hasty/);

@@ -1,0 +1,9 @@
+/** Session types with a quota over the whole installation, for workers that are killed. */
+import { call, defineSession } from "../../../shared/definitions/index.ts";
+
+export const scarce = defineSession("scarce", {
+  maxTotal: 2,
+  leaseTtl: "1s",
+  init: () => ({}),
+  calls: { ping: call({ run: () => "pong" }) },
+});
