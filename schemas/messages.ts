@@ -62,6 +62,9 @@ const TaskAttempt = {
 /** On work that came by the lane: the orchestrator whose lane its result goes to. */
 export const laneOwnerHeader = "Holdfast-Owner";
 
+/** On work in a queue that was out on the lane before and may have been begun there. */
+export const laneBeforeHeader = "Holdfast-Lane-Before";
+
 /** Answer to work and to reports on the lane. Only `taken` and `recorded` may be relied on. */
 export const LaneAnswer = z.discriminatedUnion("kind", [
   /** In this worker's hands. */

@@ -9,6 +9,7 @@ import {
   EventId,
   InstanceId,
   type LaneCalls,
+  laneBeforeHeader,
   lenderOrchestration,
   Name,
   type PoolSignal,
@@ -104,7 +105,9 @@ function publisher(
         if (await lane.send(state, [task], message)) return;
         const subject = names.activity(task.target.queue, task.name);
         const msgId = `task-${about}-${task.id}-${task.attempt}`;
-        if (task.readyAt <= runtime.clock.now()) return publishSurely(outbox, subject, message, { msgId });
+        const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
+        if (task.readyAt <= runtime.clock.now())
+          return publishSurely(outbox, subject, message, { msgId, ...(headers ? { headers } : {}) });
         const waiting = names.retry(instanceId, execution, task.id, task.attempt);
         return publishSurely(outbox, waiting, message, {
           msgId,

@@ -51,6 +51,8 @@ export class LaneWork {
   readonly #init: LaneWorkInit;
   readonly #out = new Map<number, Out>();
   readonly #planned = new Map<number, string>();
+  /** Sent by the lane, by us or the owner before, and come to nothing there. */
+  readonly #lost = new Set<number>();
   #anchor: Delivery | undefined;
   /** Could become the anchor: applied in this turn, not acknowledged yet. */
   #candidate: Delivery | undefined;
@@ -127,6 +129,11 @@ export class LaneWork {
     return out?.execution === execution && out.attempt === attempt && out.epoch === sentEpoch;
   }
 
+  /** It may have been begun: whoever runs it now goes on where that ended. */
+  wasLost({ id }: OpenTask): boolean {
+    return this.#lost.has(id);
+  }
+
   isPlanned({ id }: OpenTask): boolean {
     return this.#planned.has(id);
   }
@@ -139,10 +146,12 @@ export class LaneWork {
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
     if (subject === undefined) return false;
-    const taken = await this.#init.lane.offer(subject, body);
+    const answer = await this.#init.lane.offer(subject, body);
+    const taken = typeof answer === "string" ? undefined : answer;
     for (const { id, attempt, sentEpoch: epoch } of tasks) {
       this.#planned.delete(id);
       if (taken) this.#add(id, { execution, attempt, epoch, subject, workerId: taken.workerId });
+      else if (answer === "unsure") this.#lost.add(id);
     }
     if (taken?.kind === "done") this.#init.onReport(taken);
     return taken !== undefined;
@@ -156,7 +165,10 @@ export class LaneWork {
     const { instanceId, lane, names, runtime } = this.#init;
     if (target.kind !== "queue") return false;
     const workerId = await lane.seek(nameOf(instanceId, execution, id, attempt));
-    if (workerId === undefined) return false;
+    if (workerId === undefined) {
+      this.#lost.add(id);
+      return false;
+    }
     const subject = names.laneOfActivity(target.queue, name);
     this.#add(id, { execution, attempt, epoch: undefined, subject, workerId });
     runtime.announce({ kind: "lane.adopted", instanceId, of: id, workerId });
@@ -172,6 +184,7 @@ export class LaneWork {
     if (!out || out.execution !== execution || out.attempt !== attempt || out.epoch !== undefined)
       return false;
     this.#out.delete(of);
+    this.#lost.add(of);
     const { instanceId, runtime } = this.#init;
     runtime.announce({ kind: "lane.recalled", instanceId, of, workerId: out.workerId, why });
     this.#init.onRecalled(of);
@@ -201,6 +214,7 @@ export class LaneWork {
     this.#anchor = this.#out.size > 0 ? (before ?? this.#candidate) : undefined;
     this.#candidate = undefined;
     this.#planned.clear();
+    this.#lost.clear();
     if (!before && this.#anchor) {
       seats.free--;
       lane.watch(this);

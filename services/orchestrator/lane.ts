@@ -111,8 +111,8 @@ export class Lane implements Service {
     return true;
   }
 
-  /** Undefined where it must go by the queue (N2). */
-  async offer(subject: string, body: Uint8Array): Promise<Taken | undefined> {
+  /** Anything but a worker's word sends it by the queue (N2). `unsure`: it may have been begun all the same. */
+  async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
     try {
       const reply = await this.#options.bus.request(subject, body, {
         timeoutMs: offerMs,
@@ -120,7 +120,7 @@ export class Lane implements Service {
       });
       if (reply.kind !== "reply") {
         this.#close(subject, closedMs[reply.kind]);
-        return undefined;
+        return reply.kind === "nobody" ? "refused" : "unsure";
       }
       const answer = decode(LaneAnswer, reply.body);
       if (answer.kind === "ok" && (answer.value.kind === "taken" || answer.value.kind === "done"))
@@ -130,7 +130,7 @@ export class Lane implements Service {
       this.#close(subject, closedMs.slow);
       this.#complain(`offer on ${subject}`, error);
     }
-    return undefined;
+    return "refused";
   }
 
   /** Which live worker has this task, taken from an owner before us. */

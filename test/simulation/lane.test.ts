@@ -29,6 +29,15 @@ const long = defineActivity("long", {
     return ms;
   },
 });
+const resumed = defineActivity("resumed", {
+  run: async (ctx) => {
+    runs.push(ctx.workerId);
+    if (ctx.lastHeartbeat !== undefined) return ctx.lastHeartbeat;
+    ctx.heartbeat({ at: 7 });
+    return new Promise(() => undefined);
+  },
+});
+const resume = defineOrchestration("resume", { run: (ctx) => ctx.run(resumed, null) });
 const counter = defineSession("counter", {
   init: () => ({ n: 0 }),
   calls: {
@@ -73,7 +82,7 @@ const calls = defineOrchestration("calls", {
     return results.length;
   },
 });
-const app = collectApp({ quick, long, counter, steps, longStep, wide, afterTimer, calls });
+const app = collectApp({ quick, long, resumed, resume, counter, steps, longStep, wide, afterTimer, calls });
 
 async function open(faults: BusFaults = noFaults, options: { alwaysReplay?: boolean; seed?: number } = {}) {
   const { seed = 1, alwaysReplay = false } = options;
@@ -206,6 +215,19 @@ describe("who dies with it", () => {
     expect(world.happenings).toContainEqual(
       expect.objectContaining({ kind: "lane.recalled", instanceId: "a", workerId: first.id, why: "silent" }),
     );
+  });
+
+  test("the worker: what its task said last is known to the next run", async () => {
+    await open();
+    await world.orchestrator();
+    const first = await world.worker();
+    const handle = await world.start("resume", null, "a");
+    await untilRuns(1);
+    await world.clock.advance(1_500);
+    first.kill();
+    const second = await world.worker();
+    expect(await world.run(handle.result(), 60_000)).toEqual({ at: 7 });
+    expect(runs).toEqual([first.id, second.id]);
   });
 
   test("the orchestrator: the next one finds the task in its worker's hands and leaves it there", async () => {

@@ -7,7 +7,7 @@
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
  * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
-import type { ActivityTask } from "../../../schemas/index.ts";
+import { type ActivityTask, laneBeforeHeader } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
@@ -200,7 +200,7 @@ export class ActivityService implements Service {
   async #work({ held, abort }: Running): Promise<TaskOutcome> {
     const { clock, announce } = this.#deps.runtime;
     const { task, feed } = held;
-    const { deliveries } = held.delivery;
+    const deliveries = runsBefore(held.delivery) + 1;
     const { definition } = feed.activity;
     const { instanceId, name, of, attempt } = task;
     const startedAt = clock.monotonic();
@@ -290,6 +290,10 @@ export class ActivityService implements Service {
     await this.#idleWithin(lingerMs);
   }
 }
+
+/** How often it may have been begun. */
+const runsBefore = ({ deliveries, headers }: Delivery): number =>
+  deliveries - 1 + (headers[laneBeforeHeader] === undefined ? 0 : 1);
 
 function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
   switch (outcome.kind) {
