@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Journal } from "../support/journal.ts";
 import { checkSessionEvents, LeaseLog } from "../support/lease-log.ts";
-import { Stack } from "../support/stack.ts";
+import { Stack, until } from "../support/stack.ts";
 import { Streams } from "../support/streams.ts";
 
 const app = fileURLToPath(new URL("../apps/held.ts", import.meta.url));
@@ -74,6 +74,11 @@ it("a drain asked over the bus does the same, and the process ends", async () =>
   const [, , workerId = ""] = line.split(" ");
   await stack.run("worker");
   await client.workers.drain(workerId);
+  // Until then it may still serve what comes.
+  await until("it has given the session up", async () => {
+    const history = await client.history("asked");
+    return history.some((event) => event.kind === "session.lost");
+  });
   await client.signal("asked", "go");
   const { seen } = await result<{ seen: unknown[] }>("asked");
   expect(seen).toEqual([1, 1, 2]);

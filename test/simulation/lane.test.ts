@@ -51,6 +51,26 @@ const counter = defineSession("counter", {
     }),
   },
 });
+const patient = defineSession("patient", {
+  init: () => ({}),
+  calls: {
+    work: call({
+      input: z.int(),
+      run: async (_state, ms) => {
+        runs.push("work");
+        await new Promise<void>((resolve) => world.clock.after(ms, resolve));
+        return ms;
+      },
+    }),
+  },
+});
+const longCall = defineOrchestration("long-call", {
+  input: z.int(),
+  run: async (ctx, ms) => {
+    await using session = await ctx.openSession(patient, { onLost: "fail" });
+    return await session.work(ms);
+  },
+});
 const steps = defineOrchestration("steps", {
   input: z.int(),
   run: async (ctx, n) => {
@@ -82,7 +102,20 @@ const calls = defineOrchestration("calls", {
     return results.length;
   },
 });
-const app = collectApp({ quick, long, resumed, resume, counter, steps, longStep, wide, afterTimer, calls });
+const app = collectApp({
+  patient,
+  longCall,
+  quick,
+  long,
+  resumed,
+  resume,
+  counter,
+  steps,
+  longStep,
+  wide,
+  afterTimer,
+  calls,
+});
 
 async function open(faults: BusFaults = noFaults, options: { alwaysReplay?: boolean; seed?: number } = {}) {
   const { seed = 1, alwaysReplay = false } = options;
@@ -318,4 +351,18 @@ test("a worker that is drained in the middle gives its task back, and its owner 
   expect(world.happenings).toContainEqual(
     expect.objectContaining({ kind: "lane.recalled", instanceId: "a", why: "returned" }),
   );
+});
+
+test("the end of a session does not overtake the result of a call that finds the lane blocked", async () => {
+  await open();
+  await world.orchestrator();
+  await world.watcher();
+  const first = await world.worker();
+  const handle = await world.start("long-call", 2_000, "a");
+  await untilRuns(1);
+  await world.clock.advance(100);
+  world.broker.fate.faults = { ...noFaults, plainLost: 1 };
+  void first.stop();
+  expect(await world.run(handle.result(), 60_000)).toBe(2_000);
+  expect(runs).toEqual(["work"]);
 });

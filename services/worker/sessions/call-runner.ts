@@ -47,6 +47,7 @@ export class CallRunner {
   readonly #running = new Set<Running>();
   #done = 0;
   #untold = 0;
+  readonly #telling = new Set<Promise<void>>();
 
   constructor(init: CallRunnerInit) {
     this.#init = init;
@@ -63,6 +64,11 @@ export class CallRunner {
 
   get untold(): number {
     return this.#untold;
+  }
+
+  /** What is being told is told, or given up. */
+  async told(): Promise<void> {
+    await Promise.all(this.#telling);
   }
 
   abort(reason: Error, which: (queued: QueuedCall) => boolean = () => true): void {
@@ -186,11 +192,14 @@ export class CallRunner {
       loan?.settle("back");
       return;
     }
-    void publishReport(deps, task, result, { epoch: session.epoch, lane, signal: fenced }).then((outcome) => {
+    const options = { epoch: session.epoch, lane, signal: fenced };
+    const telling = publishReport(deps, task, result, options).then((outcome) => {
+      this.#telling.delete(telling);
       if (outcome === "given_up") this.#fence(task);
       else this.#untold--;
       loan?.settle(outcome === "given_up" ? "back" : "done");
     });
+    this.#telling.add(telling);
   }
 
   /** S7, S6: under a right that is over nothing is told, only counted (C3). */

@@ -156,6 +156,11 @@ export class Calls {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
   }
 
+  /** Resolves when what was to be told is told, or given up. */
+  told(): Promise<void> {
+    return this.#runner.told();
+  }
+
   #handOver(lending: number): void {
     const before = this.#lending;
     this.#lending = lending;

@@ -6,6 +6,7 @@ import type { SessionClaim } from "../../../schemas/index.ts";
 import type { AnySession } from "../../../shared/definitions/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import type { Lease } from "../../../shared/leases/index.ts";
+import { within } from "../../../shared/runtime/index.ts";
 import type { RunHooks } from "../hosts/index.ts";
 import type { Calls } from "./calls.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./ending.ts";
@@ -79,6 +80,9 @@ async function endState(
     // A parked session comes back as it went, also elsewhere.
     save: (planned || ending.kind === "parked") && definition?.checkpoint ? saver : undefined,
   });
+  // A result may be on its way by the lane or, where that failed, by the inbox: the end of this right must not overtake
+  // it, or it would come too late to count (S6). Whoever closes the session waits for no result.
+  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.told());
   return undefined;
 }
 
