@@ -197,9 +197,9 @@ export const Commit = z.strictObject({
    * an execution also carries the latest of the one before.
    */
   inbox: z.array(z.int().positive()),
-  /** An earlier inbox message that is kept unacknowledged and stands for this commit too: work is out on the lane. */
+  /** The inbox message that is kept unacknowledged and stands for this commit: work is out on the lane. */
   anchor: z.int().positive().optional(),
-  /** Tasks of this commit that were meant for the lane: whoever takes over must find out what became of them. */
+  /** Tasks that are out on the lane then, or meant for it: whoever takes over must find out what became of them. */
   lane: z.array(EventId).optional(),
   /** Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). */
   deferred: z.literal(true).optional(),

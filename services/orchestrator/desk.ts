@@ -55,6 +55,7 @@ export class Desk {
       alwaysReplay,
       laneSeats: { free: laneSeats },
       onIdle: (idle) => this.#onIdle(idle),
+      onMail: (busy) => this.#cache.wake(busy),
     };
   }
 
@@ -76,9 +77,7 @@ export class Desk {
 
   /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */
   find(instanceId: string): LaneDesk | undefined {
-    const known = this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
-    if (known) this.#cache.wake(known);
-    return known;
+    return this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
   }
 
   async #bury(delivery: Delivery, refused: { id: string; code: string; message: string }): Promise<void> {
@@ -95,10 +94,7 @@ export class Desk {
 
   #instance(instanceId: string): LiveInstance {
     const known = this.#instances.get(instanceId);
-    if (known) {
-      this.#cache.wake(known);
-      return known;
-    }
+    if (known) return known;
     const instance = new LiveInstance(instanceId, this.#deps, this.#options);
     this.#instances.set(instanceId, instance);
     return instance;

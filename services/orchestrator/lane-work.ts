@@ -1,5 +1,5 @@
 /** What one instance has out on the lane, and the inbox message that stands for it (N1). */
-import { type EventId, InstanceId, type LaneQuestion } from "../../schemas/index.ts";
+import { type EventId, InstanceId, type LaneQuestion, poolQueue } from "../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
@@ -7,13 +7,13 @@ import type { Lane, Taken } from "./lane.ts";
 
 export type RecallWhy = "returned" | "missing" | "silent";
 
-/** A plain task in a worker's hands. */
+/** A task in a worker's hands. */
 export interface OutTask {
   readonly name: LaneQuestion["tasks"][number];
   readonly subject: string;
   readonly workerId: string;
-  /** Monotonic. */
-  readonly since: number;
+  /** A call: it lives and dies with its session's lease, so nobody has to look after it. */
+  readonly leased: boolean;
   recall(why: RecallWhy): void;
 }
 
@@ -25,6 +25,8 @@ interface Out {
   readonly subject: string;
   readonly workerId: string;
   readonly since: number;
+  /** Nobody has it any more; it counts as out until it is in the queue, so that its anchor is kept. */
+  recalled: boolean;
 }
 
 /** Of how many instances of a partition work may be out: each keeps one message of its feed unsettled. */
@@ -51,8 +53,10 @@ export class LaneWork {
   readonly #init: LaneWorkInit;
   readonly #out = new Map<number, Out>();
   readonly #planned = new Map<number, string>();
-  /** Sent by the lane, by us or the owner before, and come to nothing there. */
+  /** Perhaps begun on the lane, in this turn or under the owner before, and to go by the queue. */
   readonly #lost = new Set<number>();
+  /** A seat is taken while there is an anchor, or may be one after this turn. */
+  #seated = false;
   #anchor: Delivery | undefined;
   /** Could become the anchor: applied in this turn, not acknowledged yet. */
   #candidate: Delivery | undefined;
@@ -66,6 +70,11 @@ export class LaneWork {
     return this.#anchor;
   }
 
+  /** The message that stands for a commit: the anchor, or what becomes the anchor of what it plans. */
+  get standsFor(): Delivery | undefined {
+    return this.#anchor ?? (this.#planned.size > 0 ? this.#candidate : undefined);
+  }
+
   /** The same message delivered again: the newest is the one to settle. */
   redelivered(delivery: Delivery): void {
     if (this.#anchor?.seq === delivery.seq) this.#anchor = delivery;
@@ -75,6 +84,13 @@ export class LaneWork {
   begin(): void {
     this.#planned.clear();
     this.#candidate = undefined;
+    this.#seat(this.#anchor !== undefined);
+  }
+
+  #seat(taken: boolean): void {
+    if (taken === this.#seated) return;
+    this.#seated = taken;
+    this.#init.seats.free += taken ? -1 : 1;
   }
 
   /** This message is in the history, and will come again if this process dies. */
@@ -82,11 +98,15 @@ export class LaneWork {
     this.#candidate ??= delivery;
   }
 
-  /** Chooses, before the commit, what of it goes by the lane. Returns the tasks among them. */
+  /** Chooses, before the commit, what of it goes by the lane. Returns all tasks that will be out then. */
   plan(state: Readonly<InstanceState>, effects: readonly Effect[], now: number): EventId[] {
     this.#planned.clear();
-    if (!this.#anchor && (!this.#candidate || this.#init.seats.free <= 0)) return [];
     const tasks: EventId[] = [];
+    for (const [of, { epoch }] of this.#out) {
+      const task = epoch === undefined ? state.tasks.get(of) : undefined;
+      if (task && this.#holds(state, task)) tasks.push(of as EventId);
+    }
+    if (!this.#anchor && (!this.#candidate || (!this.#seated && this.#init.seats.free <= 0))) return tasks;
     for (const effect of effects) {
       if (effect.kind !== "task" && effect.kind !== "call") continue;
       if (this.#out.size + this.#planned.size >= widest) break;
@@ -97,12 +117,14 @@ export class LaneWork {
       this.#planned.set(task.id, subject);
       if (effect.kind === "task") tasks.push(task.id as EventId);
     }
+    if (this.#planned.size > 0) this.#seat(true);
     return tasks;
   }
 
   /** First attempts without heartbeats: what has a past goes by the queue, which counts and remembers. */
   #taskLane({ attempt, target, timeouts, name }: OpenTask): string | undefined {
     if (target.kind !== "queue" || attempt > 1 || timeouts.heartbeatMs !== undefined) return undefined;
+    if (target.queue.startsWith(poolQueue(""))) return undefined; // the members of a pool share its queue
     return this.#init.names.laneOfActivity(target.queue, name);
   }
 
@@ -124,14 +146,24 @@ export class LaneWork {
     return this.#init.names.laneOfSession(on.workerId, sessionId);
   }
 
-  isOut({ execution }: Readonly<InstanceState>, { id, attempt, sentEpoch }: OpenTask): boolean {
+  isOut(state: Readonly<InstanceState>, task: OpenTask): boolean {
+    return this.#holds(state, task) && !this.#out.get(task.id)?.recalled;
+  }
+
+  /** Out, or recalled and not yet in the queue. */
+  #holds({ execution }: Readonly<InstanceState>, { id, attempt, sentEpoch }: OpenTask): boolean {
     const out = this.#out.get(id);
     return out?.execution === execution && out.attempt === attempt && out.epoch === sentEpoch;
   }
 
   /** It may have been begun: whoever runs it now goes on where that ended. */
   wasLost({ id }: OpenTask): boolean {
-    return this.#lost.has(id);
+    return this.#lost.has(id) || this.#out.get(id)?.recalled === true;
+  }
+
+  /** These are in the queue now. */
+  resent(ids: readonly number[]): void {
+    for (const id of ids) if (this.#out.get(id)?.recalled) this.#out.delete(id);
   }
 
   isPlanned({ id }: OpenTask): boolean {
@@ -181,22 +213,23 @@ export class LaneWork {
     why: RecallWhy,
   ): boolean {
     const out = this.#out.get(of);
-    if (!out || out.execution !== execution || out.attempt !== attempt || out.epoch !== undefined)
-      return false;
-    this.#out.delete(of);
-    this.#lost.add(of);
+    if (!out || out.recalled || out.epoch !== undefined) return false;
+    if (out.execution !== execution || out.attempt !== attempt) return false;
+    out.recalled = true;
     const { instanceId, runtime } = this.#init;
     runtime.announce({ kind: "lane.recalled", instanceId, of, workerId: out.workerId, why });
     this.#init.onRecalled(of);
     return true;
   }
 
-  *tasks(): Iterable<OutTask> {
+  /** What is with a worker since before then. */
+  *since(before: number): Iterable<OutTask> {
     const { instanceId } = this.#init;
-    for (const [of, { execution, attempt, epoch, subject, workerId, since }] of this.#out) {
-      if (epoch !== undefined) continue;
+    for (const [of, { execution, attempt, epoch, subject, workerId, since, recalled }] of this.#out) {
+      if (recalled || since > before) continue;
       const name = nameOf(instanceId, execution, of, attempt);
-      yield { name, subject, workerId, since, recall: (why) => this.recall({ execution, of, attempt }, why) };
+      const recall = (why: RecallWhy) => void this.recall({ execution, of, attempt }, why);
+      yield { name, subject, workerId, leased: epoch !== undefined, recall };
     }
   }
 
@@ -207,36 +240,30 @@ export class LaneWork {
   settle(state: Readonly<InstanceState>): { kept: Delivery | undefined; released: Delivery | undefined } {
     for (const of of this.#out.keys()) {
       const task = state.tasks.get(of);
-      if (!task || !this.isOut(state, task)) this.#out.delete(of);
+      if (!task || !this.#holds(state, task)) this.#out.delete(of);
     }
-    const { lane, seats } = this.#init;
+    const { lane } = this.#init;
     const before = this.#anchor;
     this.#anchor = this.#out.size > 0 ? (before ?? this.#candidate) : undefined;
     this.#candidate = undefined;
     this.#planned.clear();
     this.#lost.clear();
-    if (!before && this.#anchor) {
-      seats.free--;
-      lane.watch(this);
-    }
-    if (before && !this.#anchor) this.#rest();
+    this.#seat(this.#anchor !== undefined);
+    if (!before && this.#anchor) lane.watch(this);
+    if (before && !this.#anchor) lane.unwatch(this);
     return { kept: this.#anchor, released: this.#anchor ? undefined : before };
   }
 
   /** The partition is somebody else's now, who gets the anchor again. */
   letGo(): void {
-    if (this.#anchor) this.#rest();
+    if (this.#anchor) this.#init.lane.unwatch(this);
     this.#anchor = undefined;
+    this.#seat(false);
     this.#out.clear();
   }
 
-  #rest(): void {
-    this.#init.seats.free++;
-    this.#init.lane.unwatch(this);
-  }
-
-  #add(of: number, out: Omit<Out, "since">): void {
-    this.#out.set(of, { ...out, since: this.#init.runtime.clock.monotonic() });
+  #add(of: number, out: Omit<Out, "since" | "recalled">): void {
+    this.#out.set(of, { ...out, since: this.#init.runtime.clock.monotonic(), recalled: false });
   }
 }
 

@@ -53,6 +53,8 @@ export interface LaneDesk {
 const offerMs = 2_000;
 const seekMs = 2_000;
 const askMs = 1_000;
+/** For subject and headers, inside the server's limit. */
+const headroomBytes = 8 * 1024;
 const recordedAfterMs = 10;
 /** How long a subject is left alone after each kind of disappointment. */
 const closedMs = { refused: 20, nobody: 1_000, timeout: 2_000, slow: 60_000 };
@@ -70,8 +72,8 @@ export class Lane implements Service {
   readonly #options: LaneOptions;
   readonly #find: (instanceId: string) => LaneDesk | undefined;
   readonly #headers: Readonly<Record<string, string>>;
-  /** Subject → monotonic time until which it is left alone. */
-  readonly #closed = new Map<string, number>();
+  /** Subjects that are left alone until then, monotonic; and how often in a row nobody answered there. */
+  readonly #closed = new Map<string, { until: number; timeouts: number }>();
   readonly #works = new Set<LaneWork>();
   /** Worker → since when it has not answered. */
   readonly #silent = new Map<string, number>();
@@ -104,27 +106,33 @@ export class Lane implements Service {
   isOpen(subject: string): boolean {
     const { enabled, bus, runtime } = this.#options;
     if (!enabled || !bus.connected()) return false;
-    const until = this.#closed.get(subject);
-    if (until === undefined) return true;
-    if (until > runtime.clock.monotonic()) return false;
-    this.#closed.delete(subject);
-    return true;
+    const closed = this.#closed.get(subject);
+    return closed === undefined || closed.until <= runtime.clock.monotonic();
   }
 
   /** Anything but a worker's word sends it by the queue (N2). `unsure`: it may have been begun all the same. */
   async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
+    if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
     try {
       const reply = await this.#options.bus.request(subject, body, {
         timeoutMs: offerMs,
         headers: this.#headers,
       });
       if (reply.kind !== "reply") {
-        this.#close(subject, closedMs[reply.kind]);
-        return reply.kind === "nobody" ? "refused" : "unsure";
+        if (reply.kind === "nobody") {
+          this.#close(subject, closedMs.nobody);
+          return "refused";
+        }
+        // One that listens and does not answer stays in its queue group: it is tried more and more seldom.
+        const timeouts = (this.#closed.get(subject)?.timeouts ?? 0) + 1;
+        this.#close(subject, Math.min(closedMs.slow, closedMs.timeout * 2 ** (timeouts - 1)), timeouts);
+        return "unsure";
       }
       const answer = decode(LaneAnswer, reply.body);
-      if (answer.kind === "ok" && (answer.value.kind === "taken" || answer.value.kind === "done"))
+      if (answer.kind === "ok" && (answer.value.kind === "taken" || answer.value.kind === "done")) {
+        if (this.#closed.size > 0) this.#closed.delete(subject);
         return answer.value;
+      }
       this.#close(subject, closedMs.refused);
     } catch (error) {
       this.#close(subject, closedMs.slow);
@@ -175,8 +183,10 @@ export class Lane implements Service {
     this.#works.delete(work);
   }
 
-  #close(subject: string, ms: number): void {
-    this.#closed.set(subject, this.#options.runtime.clock.monotonic() + ms);
+  #close(subject: string, ms: number, timeouts = 0): void {
+    const until = this.#options.runtime.clock.monotonic() + ms;
+    const before = this.#closed.get(subject)?.until ?? 0;
+    this.#closed.set(subject, { until: Math.max(before, until), timeouts });
   }
 
   #receive({ subject, body, reply }: CoreMessage): void {
@@ -213,10 +223,13 @@ export class Lane implements Service {
   async #look(): Promise<void> {
     const now = this.#options.runtime.clock.monotonic();
     const byWorker = new Map<string, OutTask[]>();
+    for (const [subject, { until }] of this.#closed) {
+      if (until + closedMs.slow < now) this.#closed.delete(subject);
+    }
     for (const work of this.#works) {
-      for (const task of work.tasks()) {
-        if (now - task.since < slowMs) continue;
+      for (const task of work.since(now - slowMs)) {
         this.#close(task.subject, closedMs.slow);
+        if (task.leased) continue;
         const others = byWorker.get(task.workerId);
         if (others) others.push(task);
         else byWorker.set(task.workerId, [task]);

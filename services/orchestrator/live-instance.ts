@@ -19,6 +19,8 @@ export interface LiveInstanceOptions {
   signal: AbortSignal;
   /** Called when there is nothing to do; the cache may drop it then. */
   onIdle(instance: LiveInstance): void;
+  /** There is something to do: it must stay. */
+  onMail(instance: LiveInstance): void;
   /** Replays before every turn: for tests (T8). */
   alwaysReplay: boolean;
   laneSeats: LaneSeats;
@@ -44,6 +46,8 @@ export class LiveInstance {
   #timer: Timer | undefined;
   #looked = false;
   #setAside = false;
+  /** A commit is stored, and what it asked for may not all be out: what came by the lane does not come again (T3). */
+  #owesEffects = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -78,6 +82,7 @@ export class LiveInstance {
       this.#held.add(seq);
     }
     this.#mailbox.push(mail);
+    this.#options.onMail(this);
     this.#running ??= this.#work();
   }
 
@@ -120,6 +125,7 @@ export class LiveInstance {
         failures = 0;
       } catch (error) {
         turns.give(this);
+        this.#owesEffects ||= this.#loaded?.owesEffects === true;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
@@ -161,10 +167,11 @@ export class LiveInstance {
       const { signal } = this.#options;
       this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, this.#looksNew(batch));
       this.#lane ??= this.#newLane();
-      if ((await this.#loaded.take(batch, this.#lane)) === "done") break;
+      if ((await this.#loaded.take(batch, this.#lane, this.#owesEffects)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
+    this.#owesEffects = false;
     if (this.#setAside) {
       await this.#loaded.show();
       this.#setAside = false;

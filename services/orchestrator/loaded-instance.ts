@@ -50,6 +50,7 @@ export class LoadedInstance {
   #lastAt: number;
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
+  #owesEffects = false;
 
   private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt, laned }: Loaded) {
     this.instance = instance;
@@ -84,16 +85,21 @@ export class LoadedInstance {
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
     }
     const lastAt = history?.commits.at(-1)?.at ?? 0;
-    const laned = history?.commits.flatMap((commit) => commit.lane ?? []) ?? [];
+    const laned = history?.commits.at(-1)?.lane ?? [];
     return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt, laned });
+  }
+
+  /** True between a commit and the last of its effects. */
+  get owesEffects(): boolean {
+    return this.#owesEffects;
   }
 
   get instanceId(): string {
     return this.instance.state.instanceId;
   }
 
-  /** One turn over all that waits. Fenced: this copy is stale, nothing of it may be used again (T4). */
-  async take(batch: readonly Mail[], lane: LaneWork): Promise<"done" | "fenced"> {
+  /** One turn over all that waits; `repair`: the effects of the commit before may not be out. Fenced: this copy is stale, nothing of it may be used again (T4). */
+  async take(batch: readonly Mail[], lane: LaneWork, repair: boolean): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
     const { instance } = this;
     const startedAt = clock.monotonic();
@@ -107,7 +113,7 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = false;
+    let again = repair;
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -138,7 +144,10 @@ export class LoadedInstance {
       const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
       if (verdict === "fenced") return verdict;
     }
-    if (recalled.length > 0) await this.#sendTasks(recalled, lane);
+    if (recalled.length > 0) {
+      await this.#sendTasks(recalled, lane);
+      lane.resent(recalled);
+    }
     return "done";
   }
 
@@ -200,8 +209,8 @@ export class LoadedInstance {
     const { state } = instance;
     await this.#parkedOrNot();
     if (turn.events.length === 0) return "done";
-    const anchor = lane.anchor?.seq;
     const laned = lane.plan(state, turn.effects, now);
+    const anchor = lane.standsFor?.seq;
     const commit: Commit = {
       v: 1,
       commitId: token(runtime.random),
@@ -224,6 +233,7 @@ export class LoadedInstance {
     }
     this.#position = outcome.position;
     this.#lastAt = now;
+    this.#owesEffects = true;
     faultPoints.reach("turn.after_append");
     const done = runtime.clock.monotonic();
     runtime.announce({
@@ -240,6 +250,7 @@ export class LoadedInstance {
       runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
     }
     await this.#publish(turn.effects, lane);
+    this.#owesEffects = false;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);

@@ -114,6 +114,8 @@ export class Instance {
     }
     effects.push(...rest.flatMap((event) => apply(state, event, at)));
     for (const seq of commit.inbox) state.applied.add(seq);
+    // However many came since: it is unacknowledged, and must be known again.
+    if (commit.anchor !== undefined) state.applied.add(commit.anchor);
     this.#lastInbox = behind(commit.inbox, commit.anchor);
     this.#lastEffects = effects;
   }
@@ -289,6 +291,7 @@ export class Instance {
   takeInbox(anchor?: number): number[] {
     const inbox = this.#inbox;
     this.#inbox = [];
+    if (anchor !== undefined) this.#state.applied.add(anchor);
     this.#lastInbox = behind(inbox, anchor);
     return inbox;
   }

@@ -13,8 +13,8 @@ import { CancelledError, HoldfastError, isCancelled } from "../../../shared/erro
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
+import { Lately } from "../lately.ts";
 import { LazyAbort } from "../lazy-abort.ts";
-import { Seen } from "../seen.ts";
 import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
@@ -22,7 +22,7 @@ import { decodeTask } from "./decode-task.ts";
 import { Feed } from "./feed.ts";
 import { attemptKey, type Held } from "./held.ts";
 import { refusePoisoned } from "./poison.ts";
-import { publishReport, reportOf } from "./report.ts";
+import { publishReport, type Report, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
 import { Scarcity } from "./scarcity.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
@@ -39,6 +39,10 @@ interface Running {
 const lingerMs = 1_000;
 const faultPauseMs = 1_000;
 const rememberedTasks = 4096;
+/** Longer than an owner is unsure whether an offer was taken. */
+const toldMs = 60_000;
+/** Longer than a partition is without an owner. */
+const storedMs = 600_000;
 
 export class ActivityService implements Service {
   readonly slots: Slots;
@@ -50,11 +54,10 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  /**
-   * Came by the lane and was told: if it comes by the queue too, it is not run again, and an owner that asks for it
-   * must wait for what is in its inbox, not send it out again.
-   */
-  readonly #told = new Seen(rememberedTasks);
+  /** Came by the lane and was told: if it comes by the queue too, it is not run again. */
+  readonly #told = new Lately(rememberedTasks, toldMs);
+  /** Of these, told by the inbox: an owner that asks must wait for what is there, not send it out again. */
+  readonly #stored = new Lately(rememberedTasks, storedMs);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -86,7 +89,7 @@ export class ActivityService implements Service {
       deps,
       feeds: this.#feeds,
       onTask: (task, delivery, feed) => this.#takeNow(task, delivery, feed),
-      has: (key) => this.#held.has(key) || this.#told.has(key),
+      has: (key) => this.#held.has(key) || this.#stored.at(key, deps.runtime.clock.now()) !== undefined,
     });
   }
 
@@ -129,6 +132,8 @@ export class ActivityService implements Service {
   /** By the lane: only with a slot at once, and not past those that wait for one. */
   #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
     if (this.#draining || feed.resting || this.slots.waiting > 0) return false;
+    // The owner must hear that it does not run here: by the queue it is settled.
+    if (this.#wasTold(attemptKey(task), task) || this.#cancels.covers(task)) return false;
     const slot = this.slots.tryTake();
     if (!slot) return false;
     delivery.path.take();
@@ -146,7 +151,7 @@ export class ActivityService implements Service {
       known.delivery = delivery;
       return;
     }
-    if (this.#told.has(key) || this.#cancels.covers(task)) {
+    if (this.#wasTold(key, task) || this.#cancels.covers(task)) {
       slot?.release();
       delivery.ack();
       return;
@@ -234,9 +239,7 @@ export class ActivityService implements Service {
       case "failed":
       case "timeout":
       case "state_missing":
-        if ((await this.#report(held, reportOf(outcome))) === "given_up") return;
-        if (held.lane) this.#told.add(held.key);
-        held.delivery.ack(); // A2
+        await this.#tell(held, reportOf(outcome));
         return;
       case "interrupted":
         if (isCancelled(outcome.reason)) held.delivery.ack();
@@ -245,7 +248,22 @@ export class ActivityService implements Service {
     }
   }
 
-  #report({ task, lane }: Held, result: Parameters<typeof publishReport>[2]) {
+  async #tell(held: Held, report: Report): Promise<void> {
+    const how = await this.#report(held, report);
+    if (how === "given_up") return;
+    const now = this.#deps.runtime.clock.now();
+    if (held.lane) this.#told.add(held.key, now);
+    if (held.lane && how === "stored") this.#stored.add(held.key, now);
+    held.delivery.ack(); // A2
+  }
+
+  /** By the time it was scheduled: ids of instances may be used again one day. */
+  #wasTold(key: string, { scheduledAt }: ActivityTask): boolean {
+    const now = this.#deps.runtime.clock.now();
+    return (this.#told.at(key, now) ?? this.#stored.at(key, now) ?? 0) >= scheduledAt;
+  }
+
+  #report({ task, lane }: Held, result: Report) {
     return publishReport(this.#deps, task, result, { lane, signal: this.#givingUp.signal });
   }
 

@@ -12,11 +12,11 @@ import type { ActivityTask, SessionCall } from "../../../schemas/index.ts";
 import { type Timer, within } from "../../../shared/runtime/index.ts";
 import type { HostSession } from "../hosts/index.ts";
 import type { LanePath } from "../lane/index.ts";
-import { Seen } from "../seen.ts";
 import type { Slot, Slots } from "../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
 import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
 import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
+import { Seen } from "./seen.ts";
 
 export interface CallsInit extends CallRunnerInit {
   slots: Slots;

@@ -18,8 +18,8 @@ import {
 import { toFailure } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../shared/runtime/index.ts";
 import { LanePath } from "../lane/index.ts";
-import { Seen } from "../seen.ts";
 import { deadLetter } from "./dead-letter.ts";
+import { Seen } from "./seen.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 
 /** Acknowledged on arrival, so whatever is not for so long got lost on its way. */

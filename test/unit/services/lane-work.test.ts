@@ -1,10 +1,13 @@
 /** What of a commit goes by the lane, and what is kept for it. */
 import { describe, expect, it } from "vitest";
+import type { Commit } from "../../../schemas/index.ts";
 import type { Lane } from "../../../services/orchestrator/lane.ts";
 import { LaneWork } from "../../../services/orchestrator/lane-work.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import {
   type Effect,
+  Instance,
+  type InstanceHost,
   type InstanceState,
   initialState,
   type OpenTask,
@@ -19,6 +22,7 @@ class Rig {
   readonly seats = { free: 1 };
   readonly offered: string[] = [];
   readonly closed = new Set<string>();
+  readonly recalled: number[] = [];
   answer: Awaited<ReturnType<Lane["offer"]>> = { v: 1, kind: "taken", workerId: "w1" as never };
   readonly work = new LaneWork({
     instanceId: "a",
@@ -35,7 +39,7 @@ class Rig {
     } as unknown as Lane,
     seats: this.seats,
     onReport: () => undefined,
-    onRecalled: () => undefined,
+    onRecalled: (of) => void this.recalled.push(of),
   });
 
   task(id: number, more: Partial<OpenTask> = {}): OpenTask {
@@ -184,4 +188,49 @@ describe("the anchor", () => {
     expect(rig.work.isOut(rig.state, call)).toBe(false);
     expect(rig.work.settle(rig.state).kept).toBeUndefined();
   });
+
+  it("is kept until the last of several recalled tasks is in the queue", async () => {
+    const rig = anchored();
+    const tasks = [rig.task(2), rig.task(3)];
+    rig.plan(...tasks);
+    for (const task of tasks) await rig.work.send(rig.state, [task], new Uint8Array());
+    rig.work.settle(rig.state);
+    for (const of of [2, 3]) rig.work.recall({ execution: 1, of, attempt: 1 }, "returned");
+    expect(rig.recalled).toEqual([2, 3]);
+    rig.work.resent([2]);
+    expect(rig.work.settle(rig.state).kept).toMatchObject({ seq: 1 });
+    expect(tasks.map((task) => rig.work.wasLost(task))).toEqual([false, true]);
+    rig.work.resent([3]);
+    expect(rig.work.settle(rig.state)).toMatchObject({ kept: undefined, released: { seq: 1 } });
+  });
+
+  it("takes one seat, and gives it back where nothing came of it", async () => {
+    const rig = anchored();
+    rig.answer = "refused";
+    const task = rig.task(2);
+    rig.plan(task);
+    expect(rig.seats.free).toBe(0);
+    await rig.work.send(rig.state, [task], new Uint8Array());
+    rig.work.settle(rig.state);
+    expect(rig.seats.free).toBe(1);
+  });
+});
+
+it("is known again however many messages came since, also over continue-as-new", async () => {
+  const host = { app: { orchestrations: new Map() } } as unknown as InstanceHost;
+  const instance = new Instance("a", host);
+  const started = { id: 1, kind: "instance.started", name: "x", input: { json: null } };
+  const commit = {
+    v: 1,
+    commitId: "c",
+    instanceId: "a",
+    execution: 2,
+    at: 1,
+    inbox: [],
+    anchor: 10,
+    deferred: true,
+  };
+  await instance.load([{ ...commit, events: [started] } as unknown as Commit]);
+  expect(instance.state.applied.has(10)).toBe(true);
+  expect(instance.isBehindLastCommit(10)).toBe(true);
 });

@@ -10,10 +10,6 @@ export class Seen {
     this.#most = most;
   }
 
-  has(key: string): boolean {
-    return this.#keys.has(key);
-  }
-
   /** False where it was there already. */
   add(key: string): boolean {
     if (this.#keys.has(key)) return false;
