@@ -35,6 +35,8 @@ export interface DeskOptions {
   alwaysReplay: boolean;
   /** Instances with work out on the lane at a time. */
   laneSeats: number;
+  /** Whether the partition is ours, by a clock that does not stand still while this process sleeps. */
+  isHeld(): boolean;
 }
 
 export class Desk {
@@ -46,14 +48,18 @@ export class Desk {
   /** Burials under way. */
   readonly #burials = new Set<Promise<void>>();
 
-  constructor(deps: OrchestratorDeps, cache: InstanceCache, { alwaysReplay, laneSeats }: DeskOptions) {
+  constructor(
+    deps: OrchestratorDeps,
+    cache: InstanceCache,
+    { alwaysReplay, laneSeats, isHeld }: DeskOptions,
+  ) {
     this.#deps = deps;
     this.#cache = cache;
     // One for all: instances wait here by the thousand.
     this.#options = {
       signal: this.#closed.signal,
       alwaysReplay,
-      laneSeats: { free: laneSeats },
+      laneSeats: { free: laneSeats, isHeld },
       onIdle: (idle) => this.#onIdle(idle),
       onMail: (busy) => this.#cache.wake(busy),
     };

@@ -32,6 +32,11 @@ interface Out {
 /** Of how many instances of a partition work may be out: each keeps one message of its feed unsettled. */
 export interface LaneSeats {
   free: number;
+  /**
+   * An owner that wakes up late may have a successor that sent the work: by the queue the repetition is known by its
+   * message id, by the lane it would be run again.
+   */
+  isHeld(): boolean;
 }
 
 export interface LaneWorkInit {
@@ -177,7 +182,7 @@ export class LaneWork {
     body: Uint8Array,
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
-    if (subject === undefined) return false;
+    if (subject === undefined || !this.#init.seats.isHeld()) return false;
     const answer = await this.#init.lane.offer(subject, body);
     const taken = typeof answer === "string" ? undefined : answer;
     for (const { id, attempt, sentEpoch: epoch } of tasks) {

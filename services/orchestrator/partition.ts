@@ -41,6 +41,7 @@ export class Partition {
       alwaysReplay: options.alwaysReplay,
       // What is kept unacknowledged takes room from the feed: half of it is left for everything else.
       laneSeats: Math.floor(options.maxMessages / 2),
+      isHeld: () => options.leases.isHeld(options.lease),
     });
   }
 

@@ -20,6 +20,8 @@ export const keeps = defineOrchestration("keeps", {
 export const uses = defineOrchestration("uses", {
   async run(ctx, { creationTimeout }: { creationTimeout?: string }) {
     await using session = await ctx.openSession(scarce, {
+      // Its worker may be the one that is killed.
+      onLost: "reclaim",
       ...(creationTimeout === undefined ? {} : { creationTimeout: creationTimeout as "1s" }),
     });
     return await session.count(undefined);

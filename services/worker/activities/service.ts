@@ -54,9 +54,9 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  /** Came by the lane and was told: if it comes by the queue too, it is not run again. */
+  /** Told: if it comes again, by the lane or by the queue, it is not run again. */
   readonly #told = new Lately(rememberedTasks, toldMs);
-  /** Of these, told by the inbox: an owner that asks must wait for what is there, not send it out again. */
+  /** Of these, came by the lane and told by the inbox: an owner that asks must wait for what is there, not send it out again. */
   readonly #stored = new Lately(rememberedTasks, storedMs);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
@@ -252,7 +252,7 @@ export class ActivityService implements Service {
     const how = await this.#report(held, report);
     if (how === "given_up") return;
     const now = this.#deps.runtime.clock.now();
-    if (held.lane) this.#told.add(held.key, now);
+    this.#told.add(held.key, now);
     if (held.lane && how === "stored") this.#stored.add(held.key, now);
     held.delivery.ack(); // A2
   }

@@ -19,7 +19,7 @@ const on = { workerId: "w1", epoch: 7 };
 
 class Rig {
   readonly state: InstanceState = { ...initialState("a"), execution: 1, status: "running" };
-  readonly seats = { free: 1 };
+  readonly seats = { free: 1, isHeld: () => true };
   readonly offered: string[] = [];
   readonly closed = new Set<string>();
   readonly recalled: number[] = [];
@@ -159,6 +159,15 @@ describe("the anchor", () => {
     expect(await rig.work.send(rig.state, [task], new Uint8Array())).toBe(false);
     expect(rig.work.wasLost(task)).toBe(false);
     expect(rig.work.settle(rig.state).kept).toBeUndefined();
+  });
+
+  it("is not used by an owner whose lease is over: its successor may have sent the work", async () => {
+    const rig = anchored();
+    const task = rig.task(2);
+    rig.plan(task);
+    rig.seats.isHeld = () => false;
+    expect(await rig.work.send(rig.state, [task], new Uint8Array())).toBe(false);
+    expect(rig.offered).toEqual([]);
   });
 
   it("what nobody answered for may have been begun", async () => {
