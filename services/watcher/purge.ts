@@ -13,9 +13,12 @@ interface Debt {
   since: number;
 }
 
+/** A turn that began before the instance heard of the loss may still send; after so long it has. */
+const lateMs = 5_000;
+
 export class Purges {
   readonly #deps: WatcherDeps;
-  /** Owners still registered when their session was lost; seen to again with each reconcile, for a while. */
+  /** Owners still registered when their session was lost, and what may have come after the purge: seen to with each reconcile. */
   readonly #owed = new Map<string, Debt>();
 
   constructor(deps: WatcherDeps) {
@@ -25,33 +28,37 @@ export class Purges {
   async afterLoss(record: SessionRecord, attachment: number): Promise<void> {
     const { workerId, sessionId } = record;
     if (workerId === undefined || record.attachment !== attachment) return;
-    const debt = { workerId, sessionId, attachment, since: this.#deps.runtime.clock.monotonic() };
-    if ((await this.#pay(debt)) === "later") this.#owed.set(this.#subject(debt), debt);
+    const since = this.#deps.runtime.clock.monotonic();
+    const debt: Debt = { workerId, sessionId, attachment, since };
+    this.#owed.set(this.#subject(debt), debt);
+    await this.#pay(debt);
   }
 
   async payOwed(): Promise<void> {
     for (const [subject, debt] of [...this.#owed]) {
-      if (await this.#isForgiven(debt)) this.#owed.delete(subject);
-      else if ((await this.#pay(debt)) === "paid") this.#owed.delete(subject);
+      const age = this.#deps.runtime.clock.monotonic() - debt.since;
+      const done = (await this.#isForgiven(debt, age)) || ((await this.#pay(debt)) && age >= lateMs);
+      if (done) this.#owed.delete(subject);
     }
   }
 
-  async #pay(debt: Debt): Promise<"paid" | "later"> {
+  /** False while the owner is still registered. */
+  async #pay(debt: Debt): Promise<boolean> {
     const { bus, names, registers, runtime, counters } = this.#deps;
     const { workerId, sessionId } = debt;
-    if (await registers.workers.bucket.get(workerId, { leader: true })) return "later";
+    if (await registers.workers.bucket.get(workerId, { leader: true })) return false;
     const messages = await bus.purge(names.sessionsStream, this.#subject(debt));
     if (messages > 0) {
       counters.purged += messages;
       runtime.announce({ kind: "work.purged", workerId, sessionId, messages });
     }
-    return "paid";
+    return true;
   }
 
   /** It holds the session again; or it lives on, and what it leaves behind one day is the sweep's. */
-  async #isForgiven({ workerId, sessionId, attachment, since }: Debt): Promise<boolean> {
-    const { registers, runtime, config } = this.#deps;
-    if (runtime.clock.monotonic() - since > 2 * config.deadAfterMs) return true;
+  async #isForgiven({ workerId, sessionId, attachment }: Debt, age: number): Promise<boolean> {
+    const { registers, config } = this.#deps;
+    if (age > 2 * config.deadAfterMs) return true;
     const record = (await registers.sessions.get(sessionId, { leader: true }))?.value;
     return record?.workerId === workerId && record.attachment !== attachment;
   }

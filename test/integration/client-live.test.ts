@@ -79,6 +79,14 @@ describe("a whole installation from outside", () => {
       const [record] = await client.sessions.list({ instanceId: id });
       return record?.phase === "active";
     }, `the session of ${id} is active`);
+  /** Its first call is over: what comes next meets an idle session. */
+  const counted = async (id: string) => {
+    await active(id);
+    await until(
+      async () => (await client.history(id)).some(({ kind }) => kind === "activity.completed"),
+      `the call of ${id} is over`,
+    );
+  };
   const cli = async (...args: string[]) => {
     let stdout = "";
     const code = await main(
@@ -146,7 +154,7 @@ describe("a whole installation from outside", () => {
 
   it("evicts: the instance hears that the session was lost", async () => {
     await client.start("count", 1, { id: "out" });
-    await active("out");
+    await counted("out");
     expect((await cli("sessions", "evict", "s-out", "--reason", "wanted elsewhere", "--yes")).code).toBe(0);
     await until(async () => {
       const { record } = await client.session("s-out").describe();
@@ -162,11 +170,7 @@ describe("a whole installation from outside", () => {
 
   it("drains a session: its holder gives it up when what runs is done", async () => {
     await client.start("count", 1, { id: "dry" });
-    await active("dry");
-    await until(
-      async () => (await client.history("dry")).some(({ kind }) => kind === "activity.completed"),
-      "it ran",
-    );
+    await counted("dry");
     expect((await cli("sessions", "drain", "s-dry", "--yes")).code).toBe(0);
     await until(async () => {
       const { record } = await client.session("s-dry").describe();
