@@ -1,8 +1,10 @@
 import { defineConfig } from "vitest/config";
 
+/** What runs in its own memory alone: these files share a process, and with it the loaded modules. */
+const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // Two cores: process tests start several services each, more files at once only make them wait for each other.
@@ -11,5 +13,9 @@ export default defineConfig({
     // Process tests meet a machine that does other things too; what fails three times is broken.
     retry: process.env.CI ? 2 : 0,
     reporters: ["default"],
+    projects: [
+      { extends: true, test: { name: "in memory", include: inMemory, isolate: false } },
+      { extends: true, test: { name: "real", include: ["test/**/*.test.ts"], exclude: inMemory } },
+    ],
   },
 });
