@@ -75,9 +75,9 @@ export class HistoryStore {
   }
 
   async load(instanceId: string): Promise<LoadedHistory | undefined> {
-    const found = await this.#locate(instanceId);
-    if (!found) return undefined;
-    const messages = await this.#readFrom(found, executionStartOf(found.last));
+    const read = await this.#read(instanceId, ({ last }) => executionStartOf(last));
+    if (!read) return undefined;
+    const { found, messages } = read;
     // Somebody may have gone on since, even into the next execution.
     const last = messages.at(-1) ?? found.last;
     const executionStartSeq = executionStartOf(last);
@@ -145,19 +145,21 @@ export class HistoryStore {
 
   /** Every execution, oldest first. */
   async readAll(instanceId: string): Promise<Commit[] | undefined> {
-    const found = await this.#locate(instanceId);
-    return found && this.#decode(instanceId, await this.#readFrom(found, 1));
+    const read = await this.#read(instanceId, () => 1);
+    return read && this.#decode(instanceId, read.messages);
   }
 
   /** What came behind the mark, and the next one. Everything where there is none or it fits no more. */
   async readOn(instanceId: string, mark?: HistoryMark): Promise<ReadOn | undefined> {
-    const found = await this.#locate(instanceId);
-    if (!found) return undefined;
+    const knownOf = ({ stream, last }: Located) =>
+      mark?.stream === stream && mark.lastSeq <= lastCommitSeqOf(last) ? mark.lastSeq : 0;
+    const read = await this.#read(instanceId, (found) => knownOf(found) + 1);
+    if (!read) return undefined;
+    const { found, messages } = read;
     const { stream } = found;
-    const lastSeq = lastCommitSeqOf(found.last);
-    const known = mark?.stream === stream && mark.lastSeq <= lastSeq ? mark.lastSeq : 0;
-    if (known === lastSeq) return { commits: [], anew: false, mark: { stream, lastSeq } };
-    const messages = await this.#readFrom(found, known + 1);
+    const known = knownOf(found);
+    if (known > 0 && messages.length === 0)
+      return { commits: [], anew: false, mark: { stream, lastSeq: known } };
     // Removed and begun again under the same id, or put away: what was read before is not part of this one.
     if (known > 0 && messages.some(beginsHistory)) return this.readOn(instanceId);
     const commits = await this.#decode(instanceId, messages);
@@ -214,12 +216,28 @@ export class HistoryStore {
     return (await this.#bus.streamInfo(own.stream)) !== undefined;
   }
 
-  /** Replicas may lag behind the last message we were shown. */
-  async #readFrom(found: Located, fromSeq: number): Promise<StoredMessage[]> {
+  /** Archived between the look and the reading, it is found again where it is now. */
+  async #read(
+    instanceId: string,
+    fromSeq: (found: Located) => number,
+  ): Promise<{ found: Located; messages: StoredMessage[] } | undefined> {
+    for (;;) {
+      const found = await this.#locate(instanceId);
+      if (!found) return undefined;
+      const messages = await this.#readFrom(found, fromSeq(found));
+      if (messages) return { found, messages };
+    }
+  }
+
+  /** Replicas may lag behind the last message we were shown. Undefined where the stream is gone since. */
+  async #readFrom(found: Located, fromSeq: number): Promise<StoredMessage[] | undefined> {
     const wanted = lastCommitSeqOf(found.last);
+    if (fromSeq > wanted) return [];
     if (wanted === found.last.seq && fromSeq === wanted) return [found.last];
     for (let attempt = 1; attempt <= 20; attempt++) {
-      const messages = commitsOnly((await this.#bus.read(found.stream, found.subject, fromSeq)) ?? []);
+      const all = await this.#bus.read(found.stream, found.subject, fromSeq);
+      if (!all) return undefined;
+      const messages = commitsOnly(all);
       if ((messages.at(-1)?.seq ?? 0) >= wanted) return messages;
       await sleep(this.#options.runtime.clock, 10 * attempt);
     }

@@ -74,6 +74,24 @@ function dyingAt(bus: Bus, nth: number): Bus {
   });
 }
 
+/** A bus on which something happens before the next history is read. */
+function beforeReading(bus: Bus, happens: () => Promise<void>): Bus {
+  let happened = false;
+  return new Proxy(bus, {
+    get(target, key) {
+      if (key === "read" && !happened) {
+        happened = true;
+        return async (...args: Parameters<Bus["read"]>) => {
+          await happens();
+          return target.read(...args);
+        };
+      }
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 export function historySuite(
   on: string,
   layout: HistoryStoreOptions["layout"],
@@ -299,6 +317,21 @@ export function historySuite(
       expect(await store.append(position, commitOf(id, 2, signal(3)), { startsExecution: false })).toEqual(
         layout === "shared" ? { kind: "appended", position: expect.anything() } : { kind: "fenced" },
       );
+    });
+
+    it("reads a history that is archived between finding and reading it", async () => {
+      const reads: ((store: HistoryStore, id: string) => Promise<Commit[] | undefined>)[] = [
+        (store, id) => store.readAll(id),
+        async (store, id) => (await store.load(id))?.commits,
+        async (store, id) => (await store.readOn(id))?.commits,
+      ];
+      for (const read of reads) {
+        const id = newId();
+        const position = await begin(storeOn(bus), id);
+        await go(storeOn(bus), position, commitOf(id, 1, completed(2)));
+        const meanwhile = beforeReading(bus, () => storeOn(bus).archive(id));
+        expect(kinds(await read(storeOn(meanwhile), id))).toEqual(["instance.started", "instance.completed"]);
+      }
     });
 
     it("forgets a removed instance, whose id is then free", async () => {
