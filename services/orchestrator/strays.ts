@@ -1,13 +1,13 @@
 /** Messages an instance has no use for, but whose senders must not be left hanging. */
 import type { Attachment, Lending, PoolSignal } from "../../schemas/index.ts";
 import { poolInstance, poolSignal, useOf } from "../../schemas/index.ts";
-import type { Subjects } from "../../shared/bus/index.ts";
-import type { InboxMessage, InstanceState } from "../../shared/replay/index.ts";
+import { encode, type Subjects } from "../../shared/bus/index.ts";
+import { type InboxMessage, type InstanceState, isEnded } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
 export async function answerStray(
-  { names, runtime }: OrchestratorDeps,
+  { bus, names, runtime }: OrchestratorDeps,
   outbox: Outbox,
   state: Readonly<InstanceState>,
   message: InboxMessage,
@@ -44,6 +44,8 @@ export async function answerStray(
       return;
     }
     case "start": {
+      // Whoever starts it again may wait for an end that was told long ago.
+      if (isEnded(state)) bus.send(names.notice(instanceId, "ended"), encode({ status: state.status }));
       // A child whose id was taken: its parent would wait for ever.
       const { parent } = message;
       const ours =

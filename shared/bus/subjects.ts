@@ -88,11 +88,11 @@ export function subjects(prefix = "") {
     // history
     ownHistoryStream: (instanceId: string) => `${bar}H_${id(instanceId)}`,
     parseOwnHistoryStream: (stream: string): string | undefined => strip(stream, `${bar}H_`),
+    ownHistories: `${dot}history.*`,
     ownHistory: (instanceId: string) => `${dot}history.${id(instanceId)}`,
     sharedHistoryStream: (shard: number) => `${bar}HISTORY_${shard}`,
     sharedHistory: (shard: number, instanceId: string) => `${dot}history.${shard}.${id(instanceId)}`,
     sharedHistoryShard: (shard: number) => `${dot}history.${shard}.*`,
-    ownHistories: `${dot}history.*`,
     sharedHistories: `${dot}history.*.*`,
     historyOwner: (subject: string): string | undefined => strip(subject, dot)?.split(".").at(-1),
 

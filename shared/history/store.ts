@@ -16,6 +16,7 @@ import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
 import { beginsHistory, commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
 import { type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
+import { OwnStreams } from "./own-streams.ts";
 
 export interface HistoryStoreOptions {
   bus: Bus;
@@ -63,6 +64,7 @@ export class HistoryStore {
   readonly #names: Subjects;
   readonly #options: HistoryStoreOptions;
   readonly #limit: OwnStreamLimit;
+  readonly #ownStreams: OwnStreams;
 
   constructor(options: HistoryStoreOptions) {
     const { bus, names, runtime, maxOwnStreams, shards, replicas } = options;
@@ -72,6 +74,7 @@ export class HistoryStore {
     // Partitions do not change the number of streams; one more for the blobs.
     const others = topology(names, { partitions: 1, historyShards: shards, replicas }).length + 1;
     this.#limit = new OwnStreamLimit({ bus, runtime, max: maxOwnStreams, others });
+    this.#ownStreams = new OwnStreams({ bus, names, clock: runtime.clock });
   }
 
   async load(instanceId: string): Promise<LoadedHistory | undefined> {
@@ -210,10 +213,8 @@ export class HistoryStore {
   }
 
   /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
-  async #ownerElsewhere(position: Position, instanceId: string): Promise<boolean> {
-    const own = this.#own(instanceId);
-    if (position.stream === own.stream) return false;
-    return (await this.#bus.streamInfo(own.stream)) !== undefined;
+  async #ownerElsewhere({ stream }: Position, instanceId: string): Promise<boolean> {
+    return stream !== this.#own(instanceId).stream && this.#ownStreams.has(instanceId);
   }
 
   /** Archived between the look and the reading, it is found again where it is now. */

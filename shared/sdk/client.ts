@@ -112,9 +112,10 @@ export class Client {
       if (typeof orchestration !== "string") {
         validate(orchestration.input, input, "invalid_input", `input of ${name}`);
       }
-      await this.#send(this.#names.start(id, name), `start-${id}`, id, input, traceHeaders());
+      const sent = await this.#send(this.#names.start(id, name), `start-${id}`, id, input, traceHeaders());
       const { clock } = this.#runtime;
-      return handleOf(this, id, { clock, at: clock.monotonic() });
+      // Started before, it may have ended before.
+      return handleOf(this, id, { clock, at: sent.duplicate ? Number.NEGATIVE_INFINITY : clock.monotonic() });
     });
   }
 
@@ -253,13 +254,11 @@ export class Client {
     owner: string,
     value: unknown,
     headers?: Headers,
-  ): Promise<void> {
+  ): Promise<{ duplicate: boolean }> {
     const nothing = new Uint8Array();
-    if (value === undefined) {
-      return void (await publishSurely(this.#bus, { subject, msgId, body: nothing, headers }));
-    }
+    if (value === undefined) return publishSurely(this.#bus, { subject, msgId, body: nothing, headers });
     const payload = await this.#payloads.wrap(value, owner);
-    await publishSurely(
+    return publishSurely(
       this.#bus,
       "json" in payload
         ? { subject, msgId, body: encode(payload.json), headers }

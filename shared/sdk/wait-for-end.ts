@@ -31,8 +31,8 @@ export type Waited =
   | { kind: "unknown" };
 
 const lookEveryMs = 1_500;
-/** What ends sooner tells so by its notice, unless it ended before we listened. */
-const firstLookMs = 20;
+/** What was only just started tells of its end by its notice, unless it came to it before we listened. */
+const firstLookMs = 200;
 /** The notice may overtake the summary on its way to a replica. */
 const lookAgainMs = 15;
 const looksAfterNotice = 20;
