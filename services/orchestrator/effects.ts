@@ -329,7 +329,7 @@ const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTa
     scheduledAt: task.readyAt,
     timeouts,
     reportStart: timeouts.scheduleToStartMs !== undefined || timeouts.startToCloseMs !== undefined,
-    ...(state.traceparent === undefined ? {} : { traceparent: state.traceparent }),
+    traceparent: state.traceparent,
   };
 };
 

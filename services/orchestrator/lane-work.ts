@@ -267,8 +267,9 @@ export class LaneWork {
     this.#out.clear();
   }
 
-  #add(of: number, out: Omit<Out, "since" | "recalled">): void {
-    this.#out.set(of, { ...out, since: this.#init.runtime.clock.monotonic(), recalled: false });
+  #add(of: number, { execution, attempt, epoch, subject, workerId }: Omit<Out, "since" | "recalled">): void {
+    const since = this.#init.runtime.clock.monotonic();
+    this.#out.set(of, { execution, attempt, epoch, subject, workerId, since, recalled: false });
   }
 }
 

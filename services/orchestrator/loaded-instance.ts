@@ -218,9 +218,9 @@ export class LoadedInstance {
       execution: state.execution,
       at: now,
       inbox: instance.takeInbox(anchor),
-      ...(anchor === undefined ? {} : { anchor }),
-      ...(laned.length > 0 ? { lane: laned } : {}),
-      ...(turn.deferred ? { deferred: true as const } : {}),
+      anchor,
+      lane: laned.length > 0 ? laned : undefined,
+      deferred: turn.deferred ? true : undefined,
       events: turn.events,
     };
     this.#position ??= await history.place(this.instanceId);
@@ -253,12 +253,13 @@ export class LoadedInstance {
     this.#owesEffects = false;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
-      const durationMs = (state.endedAt ?? now) - (state.startedAt ?? now);
-      const { traceparent } = state;
       runtime.announce({
         kind: "instance.closed",
         instanceId: this.instanceId,
-        ...{ name, status, durationMs, traceparent },
+        name,
+        status,
+        durationMs: (state.endedAt ?? now) - (state.startedAt ?? now),
+        traceparent: state.traceparent,
       });
     }
     return "done";

@@ -77,7 +77,8 @@ export class Bucket {
     revision: number,
     options: WriteOptions = {},
   ): Promise<WriteOutcome> {
-    return this.#write(key, value, { ...options, expectLastSeq: revision });
+    const { ttlMs, timeoutMs } = options;
+    return this.#write(key, value, { expectLastSeq: revision, ttlMs, timeoutMs });
   }
 
   /** Leaves a note of the deletion; with `ttlMs` the note itself goes after that time. */
@@ -126,8 +127,9 @@ export class Bucket {
   async #write(key: string, value: Uint8Array, options: PublishOptions): Promise<WriteOutcome> {
     const id = `${this.#writer}-${this.#writes++}`;
     const subject = this.#subject(key);
-    const publish = () =>
-      this.#bus.publish(subject, value, { ...options, headers: { ...options.headers, [writeId]: id } });
+    const { expectLastSeq, ttlMs, timeoutMs } = options;
+    const headers = options.headers ? { ...options.headers, [writeId]: id } : { [writeId]: id };
+    const publish = () => this.#bus.publish(subject, value, { headers, expectLastSeq, ttlMs, timeoutMs });
     const first = await publish();
     if (first.kind === "stored") return { kind: "written", revision: first.seq };
     if (first.kind === "conflict") return first;

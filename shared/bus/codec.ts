@@ -10,8 +10,6 @@ export interface DecodeLimits {
 }
 
 const defaultMaxBytes = 64 * 1024 * 1024;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
-const beyondAscii = /[^\x00-\x7f]/;
 const strictText = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function encode(value: unknown): Uint8Array {
@@ -24,7 +22,7 @@ export function encode(value: unknown): Uint8Array {
 
 /** Most of what is sent is plain ASCII, which is copied an order of magnitude faster than it is encoded. */
 export const utf8 = (text: string): Uint8Array =>
-  Buffer.from(text, beyondAscii.test(text) ? "utf8" : "latin1");
+  Buffer.from(text, Buffer.byteLength(text) === text.length ? "latin1" : "utf8");
 
 export function decode<S extends z.ZodType>(
   schema: S,

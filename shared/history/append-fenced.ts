@@ -11,8 +11,7 @@ export interface FencedMessage {
   stream: string;
   subject: string;
   expectLastSeq: number;
-  /** Unique to this message; travels as header. */
-  commitId: string;
+  /** One of them is the commit id, unique to this message. */
   headers: Headers;
   body: Uint8Array;
 }
@@ -27,15 +26,13 @@ export async function appendFenced(
   instanceId: string,
   message: FencedMessage,
 ): Promise<FencedOutcome> {
-  const options = {
-    headers: { ...message.headers, [headers.commit]: message.commitId },
-    expectLastSeq: message.expectLastSeq,
-  };
+  const { headers: carried, expectLastSeq } = message;
+  const options = { headers: carried, expectLastSeq };
   const outcome = await bus.publish(message.subject, message.body, options);
   if (outcome.kind !== "unknown") return outcome;
   for (let attempt = 1; ; attempt++) {
     const last = await lookAgain(bus, runtime, message);
-    const landed = last?.headers[headers.commit] === message.commitId;
+    const landed = last?.headers[headers.commit] === carried[headers.commit];
     if (landed || (last?.seq ?? 0) !== message.expectLastSeq) {
       // If ours landed and somebody has appended on top of it, they have taken over with it: fenced all the same.
       runtime.announce({ kind: "append.ambiguous", instanceId, landed });

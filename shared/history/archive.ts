@@ -88,7 +88,6 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
       const outcome = await appendFenced(bus, runtime, instanceId, {
         ...shared,
         expectLastSeq: lastSeq,
-        commitId: commit.headers[headers.commit] ?? `copy-${commit.seq}`,
         headers: copyHeaders(commit, index === 0, starts === commit.seq ? undefined : sequences.get(starts)),
         body: commit.body,
       });
@@ -126,7 +125,9 @@ function copyHeaders(
   first: boolean,
   executionStart: number | undefined,
 ): Record<string, string> {
-  const copied: Record<string, string> = {};
+  const copied: Record<string, string> = {
+    [headers.commit]: commit.headers[headers.commit] ?? `copy-${commit.seq}`,
+  };
   const blob = commit.headers[headers.blob];
   if (blob !== undefined) copied[headers.blob] = blob;
   if (executionStart !== undefined) copied[headers.executionStart] = String(executionStart);

@@ -90,8 +90,8 @@ export function seal(
   return appendFenced(bus, runtime, instanceId, {
     ...place,
     expectLastSeq: last?.seq ?? 0,
-    commitId: `seal-${token(runtime.random)}`,
     headers: {
+      [headers.commit]: `seal-${token(runtime.random)}`,
       [headers.sealed]: kind,
       ...(last && start ? { [headers.sealedLast]: String(last.seq), [headers.executionStart]: start } : {}),
     },

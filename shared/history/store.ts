@@ -118,7 +118,7 @@ export class HistoryStore {
     const encoded = encodeCommit(commit, this.#bus.maxPayloadBytes);
     // Signals before the start are part of the first execution.
     const starts = lastSeq === 0 || (startsExecution && commit.execution > 1);
-    const extra: Record<string, string> = {};
+    const extra: Record<string, string> = { [headers.commit]: commit.commitId };
     if (!starts) extra[headers.executionStart] = String(position.executionStartSeq);
     if (encoded.overflow) {
       extra[headers.blob] = JSON.stringify(encoded.overflow.ref);
@@ -130,7 +130,6 @@ export class HistoryStore {
         stream,
         subject,
         expectLastSeq: lastSeq,
-        commitId: commit.commitId,
         headers: extra,
         body: encoded.body,
       });
@@ -253,4 +252,9 @@ export class HistoryStore {
   }
 }
 
-const start = (place: Place): Position => ({ ...place, lastSeq: 0, executionStartSeq: 0 });
+const start = ({ stream, subject }: Place): Position => ({
+  stream,
+  subject,
+  lastSeq: 0,
+  executionStartSeq: 0,
+});

@@ -103,7 +103,7 @@ export class Context implements OrchestrationContext {
       return {
         id,
         operation: {
-          ...operation,
+          scope: operation.scope,
           resolve: (value) => {
             try {
               operation.resolve(validate(definition?.output, value, "invalid_output", `output of "${name}"`));
@@ -111,8 +111,9 @@ export class Context implements OrchestrationContext {
               operation.reject(error);
             }
           },
+          reject: operation.reject,
           cancelCommand: () => ({ kind: "activity.cancelled", of: EventId.parse(id) }),
-          ...(target.kind === "session" ? { sessionId: target.sessionId } : {}),
+          sessionId: target.kind === "session" ? target.sessionId : undefined,
         },
       };
     });

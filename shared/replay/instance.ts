@@ -4,6 +4,7 @@
  */
 import type {
   Commit,
+  EventId,
   EventKind,
   Failure,
   HistoryEvent,
@@ -132,7 +133,9 @@ export class Instance {
   #record(events: readonly NewEvent[], at: number, turn: HistoryEvent[], effects: Effect[]): void {
     for (const event of events) {
       if (event.kind === "instance.started" && this.#state.execution === 0) this.#state.execution = 1;
-      const recorded = { ...event, id: this.#state.lastEventId + 1 } as HistoryEvent;
+      // Made for this turn and nobody else's: a copy would cost more than the rest of its way.
+      const recorded = event as HistoryEvent;
+      recorded.id = (this.#state.lastEventId + 1) as EventId;
       effects.push(...apply(this.#state, recorded, at));
       turn.push(recorded);
     }

@@ -16,7 +16,7 @@ const defaultCreationTimeoutMs = 30_000;
 
 /** An activity is tried three times; a session's call once, because its state may not be what it was. */
 export function retryPolicy(options: RetryOptions | undefined, maxAttempts: number): RetryPolicy {
-  const { initialDelay = 200, maxDelay = "30s", factor = 2, nonRetryable = [] } = options ?? {};
+  const { initialDelay = 200, maxDelay = 30_000, factor = 2, nonRetryable = [] } = options ?? {};
   const policy = {
     maxAttempts: positive(options?.maxAttempts ?? maxAttempts, "retry.maxAttempts"),
     initialDelayMs: parseDuration(initialDelay, "retry.initialDelay"),

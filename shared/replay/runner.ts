@@ -45,7 +45,7 @@ export interface Operation {
   /** The command that calls it off, if it can be called off. */
   readonly cancelCommand: (() => NewEvent) | undefined;
   /** Set on work of a session. */
-  readonly sessionId?: string;
+  readonly sessionId?: string | undefined;
 }
 
 export interface IssuedCommand {

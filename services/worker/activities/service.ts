@@ -210,10 +210,8 @@ export class ActivityService implements Service {
     const { instanceId, name, of, attempt } = task;
     const startedAt = clock.monotonic();
     const waitedMs = Math.max(0, clock.now() - task.scheduledAt);
-    announce({
-      kind: "activity.started",
-      ...{ instanceId, name, of, attempt, redelivered: deliveries > 1, waitedMs },
-    });
+    const redelivered = deliveries > 1;
+    announce({ kind: "activity.started", instanceId, name, of, attempt, redelivered, waitedMs });
     // Not waited for: it goes out before the result does, and that is all that matters.
     if (task.reportStart) void this.#report(held, { kind: "started" });
     const outcome = await runTask(this.#deps, task, {
@@ -226,10 +224,8 @@ export class ActivityService implements Service {
     });
     const ms = clock.monotonic() - startedAt;
     const { traceparent } = task;
-    announce({
-      kind: "activity.ended",
-      ...{ instanceId, name, of, attempt, outcome: endOf(outcome), ms, traceparent },
-    });
+    const end = endOf(outcome);
+    announce({ kind: "activity.ended", instanceId, name, of, attempt, outcome: end, ms, traceparent });
     return outcome;
   }
 

@@ -13,12 +13,23 @@ const badName = /[^\x21-\x39\x3b-\x7e]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these would end the header and begin another
 const badValue = /[\r\n\x00]/;
 
+/** Names are few and come again. */
+const goodNames = new Set<string>();
+const mostNames = 1_000;
+
+function isName(name: string): boolean {
+  if (goodNames.has(name)) return true;
+  if (badName.test(name)) return false;
+  if (goodNames.size < mostNames) goodNames.add(name);
+  return true;
+}
+
 /** The library asks headers for nothing but their bytes; a subclass because it wants its own type. */
 export class WireHeaders extends MsgHdrsImpl {
   #text = `${version}\r\n`;
 
   add(name: string, value: string): this {
-    if (badName.test(name) || badValue.test(value)) {
+    if (!isName(name) || badValue.test(value)) {
       throw new Fault("contract", {
         code: "invalid_header",
         message: `header ${JSON.stringify(name)} has a name or value NATS cannot carry`,
