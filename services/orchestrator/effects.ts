@@ -49,7 +49,14 @@ export async function publishEffects(
   target: EffectTarget,
   lane: LaneWork,
 ): Promise<void> {
-  if (effects.length === 0) return;
+  const [only] = effects;
+  if (only === undefined) return;
+  // Most turns ask for one task and nothing else.
+  if (effects.length === 1 && only.kind === "task") {
+    deps.faultPoints.reach("effects.half_published");
+    await publishTask(deps, state, only.task, target.outbox, lane);
+    return;
+  }
   // A session must be registered before anybody can claim it: the watcher looks its instance up there (S5).
   const sessions = new Set<string>();
   for (const effect of effects) if (effect.kind === "register-session") sessions.add(effect.sessionId);
@@ -98,22 +105,8 @@ function publisher(
 
   return async (effect: Effect): Promise<unknown> => {
     switch (effect.kind) {
-      case "task": {
-        const { task } = effect;
-        if (!isCurrent(task) || task.target.kind !== "queue" || lane.isOut(state, task)) return;
-        const message = encode(taskMessage(state, task));
-        if (await lane.send(state, [task], message)) return;
-        const subject = names.activity(task.target.queue, task.name);
-        const msgId = `task-${about}-${task.id}-${task.attempt}`;
-        const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
-        if (task.readyAt <= runtime.clock.now())
-          return publishSurely(outbox, subject, message, { msgId, ...(headers ? { headers } : {}) });
-        const waiting = names.retry(instanceId, execution, task.id, task.attempt);
-        return publishSurely(outbox, waiting, message, {
-          msgId,
-          schedule: { at: task.readyAt, target: subject },
-        });
-      }
+      case "task":
+        return publishTask(deps, state, effect.task, outbox, lane);
       case "call": {
         const { task, on } = effect;
         if (!isCurrent(task) || task.target.kind !== "session" || task.sentEpoch !== on.epoch) return;
@@ -272,6 +265,26 @@ function publisher(
         return target.summaries.write(state);
     }
   };
+}
+
+async function publishTask(
+  { names, runtime }: OrchestratorDeps,
+  state: Readonly<InstanceState>,
+  task: OpenTask,
+  outbox: Outbox,
+  lane: LaneWork,
+): Promise<unknown> {
+  const { id, attempt, readyAt, target } = task;
+  if (state.tasks.get(id) !== task || target.kind !== "queue" || lane.isOut(state, task)) return;
+  const message = encode(taskMessage(state, task));
+  if (await lane.send(state, [task], message)) return;
+  const { instanceId, execution } = state;
+  const subject = names.activity(target.queue, task.name);
+  const msgId = `task-${instanceId}-${execution}-${id}-${attempt}`;
+  const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
+  if (readyAt <= runtime.clock.now()) return publishSurely(outbox, subject, message, { msgId, headers });
+  const waiting = names.retry(instanceId, execution, id, attempt);
+  return publishSurely(outbox, waiting, message, { msgId, schedule: { at: readyAt, target: subject } });
 }
 
 /**

@@ -201,7 +201,11 @@ export class LiveInstance {
   #newLane(): LaneWork {
     const { names, runtime, lane } = this.#deps;
     return new LaneWork({
-      ...{ instanceId: this.instanceId, names, runtime, lane, seats: this.#options.laneSeats },
+      instanceId: this.instanceId,
+      names,
+      runtime,
+      lane,
+      seats: this.#options.laneSeats,
       onReport: ({ workerId, report }) =>
         this.put({
           message: { kind: "activity", report },

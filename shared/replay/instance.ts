@@ -206,9 +206,10 @@ export class Instance {
       this.#runner = new Runner(definition, state, this.#host);
     }
     const before = this.#unseen;
-    const unseen = [...before, ...facts.map((fact) => ({ fact, at }))];
+    const shown = facts.map((fact) => ({ fact, at }));
+    const unseen = before.length > 0 ? [...before, ...shown] : shown;
     this.#unseen = [];
-    const looked = unseen.map(({ fact }) => fact);
+    const looked = before.length > 0 ? unseen.map(({ fact }) => fact) : facts;
     const runner = this.#runner;
     let issued: IssuedCommand[] = [];
     try {

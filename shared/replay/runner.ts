@@ -173,10 +173,12 @@ export class Runner implements Occupant {
     this.#expected = recorded;
     this.sessions.beginRound();
     this.#nextId = this.state.lastEventId + 1;
-    await openWindow(this, [
-      ...facts.map((shown) => () => this.#step(shown.at, () => this.#deliver(shown.fact))),
-      () => this.#step(at, () => this.#finish()),
-    ]);
+    await openWindow(
+      this,
+      facts,
+      (shown) => this.#step(shown.at, shown.fact),
+      () => this.#step(at, undefined),
+    );
     const issued = this.#issued;
     // An instance may wait for long: what the round was about is not kept for it.
     this.#issued = [];
@@ -195,11 +197,12 @@ export class Runner implements Occupant {
     return issued;
   }
 
-  /** Whatever goes wrong parks this instance; it must not reach the process (T9). */
-  #step(at: number, act: () => void): void {
+  /** No fact: the end of the round. Whatever goes wrong parks this instance; it must not reach the process (T9). */
+  #step(at: number, fact: HistoryEvent | undefined): void {
     this.now = at;
     try {
-      act();
+      if (fact) this.#deliver(fact);
+      else this.#finish();
     } catch (error) {
       const message = `orchestration "${this.definition.name}": ${error instanceof Error ? error.message : String(error)}`;
       this.failWith(

@@ -46,8 +46,16 @@ export function outside<T>(fn: () => T): T {
   }
 }
 
-/** Runs the steps in order, each with the code's microtasks drained behind it. Resolves when the window is closed. */
-export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promise<void> {
+/**
+ * Shows the facts in order, each with the code's microtasks drained behind it, then lets `finish` look at what came of
+ * it. Resolves when the window is closed.
+ */
+export function openWindow<Fact>(
+  who: Occupant,
+  facts: readonly Fact[],
+  show: (fact: Fact) => void,
+  finish: () => void,
+): Promise<void> {
   return new Promise((closed, failed) => {
     let index = 0;
     const close = () => {
@@ -55,19 +63,20 @@ export function openWindow(who: Occupant, steps: readonly (() => void)[]): Promi
       watch(undefined);
     };
     const step = () => {
-      const run = steps[index++];
-      if (!run) {
-        close();
-        return closed();
-      }
       current = who;
       try {
-        run();
+        if (index < facts.length) {
+          show(facts[index++] as Fact);
+          void drained.then(afterwards);
+          return;
+        }
+        finish();
       } catch (error) {
         close();
         return failed(error);
       }
-      void drained.then(afterwards);
+      close();
+      closed();
     };
     const afterwards = () => realNextTick(step);
     realImmediate(() => {
