@@ -11,8 +11,8 @@ export const greet = defineActivity("greet", {
 export const step = defineActivity("step", {
   input: z.object({ index: z.int(), ms: z.number() }),
   output: z.int(),
-  run: async ({ signal }, { index, ms }) => {
-    if (ms > 0) await pause(ms, signal);
+  run: async (ctx, { index, ms }) => {
+    if (ms > 0) await pause(ms, ctx.signal);
     return index;
   },
 });

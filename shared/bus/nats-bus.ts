@@ -26,7 +26,7 @@ import { Consumers } from "./nats/consumers.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
-import { Mux } from "./nats/mux.ts";
+import { type Meaning, Mux } from "./nats/mux.ts";
 import { busClosed, refusedByClient } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
@@ -204,15 +204,7 @@ class NatsBus implements Bus {
       body,
       options.headers === undefined ? undefined : new WireHeaders().addAll(options.headers),
       left,
-      (reply) => {
-        const { status, headers } = parseHeaders(reply);
-        const nobody = status === 503 && reply.data.length === 0;
-        return nobody ? { kind: "nobody" } : { kind: "reply", headers, body: reply.data };
-      },
-      (why) => {
-        if (why === "closed") throw busClosed(`request ${subject}`);
-        return { kind: "timeout" };
-      },
+      replyMeaning,
     );
   }
 
@@ -276,6 +268,18 @@ class NatsBus implements Bus {
     return this.#link.close();
   }
 }
+
+const replyMeaning: Meaning<Reply> = {
+  ofReply: (reply) => {
+    const { status, headers } = parseHeaders(reply);
+    const nobody = status === 503 && reply.data.length === 0;
+    return nobody ? { kind: "nobody" } : { kind: "reply", headers, body: reply.data };
+  },
+  ofFailure: (why, subject) => {
+    if (why === "closed") throw busClosed(`request ${subject}`);
+    return { kind: "timeout" };
+  },
+};
 
 const isDenied = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "permission_denied";

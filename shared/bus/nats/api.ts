@@ -35,8 +35,7 @@ export class Api {
         payload,
         undefined,
         Math.max(1, deadline - performance.now()),
-        parse<T>,
-        (why) => why,
+        { ofReply: parse<T>, ofFailure },
       );
       if (typeof answer === "object") return answer;
       if (answer !== "disconnected") throw this.lost(subject);
@@ -63,6 +62,8 @@ export class Api {
     return this.#link.closed ? busClosed(subject) : unavailable(subject);
   }
 }
+
+const ofFailure = (why: Failed): Failed => why;
 
 function parse<T>(message: Msg): Answer<T> {
   if (message.data.length === 0 && statusOf(message) === 503) return { kind: "nobody" };

@@ -48,14 +48,10 @@ export class NatsDelivery extends Stored implements Delivery {
     if (!this.#settle()) return false;
     for (;;) {
       if (!(await this.#link.ready(ackTimeoutMs))) throw unavailable(`acknowledge ${this.subject}`);
-      const done = await this.#mux.request<true | Failed>(
-        this.#reply,
-        ack,
-        undefined,
-        ackTimeoutMs,
-        () => true,
-        (why) => why,
-      );
+      const done = await this.#mux.request<true | Failed>(this.#reply, ack, undefined, ackTimeoutMs, {
+        ofReply: () => true,
+        ofFailure: (why) => why,
+      });
       if (done === true) return true;
       if (done !== "disconnected") throw unavailable(`acknowledge ${this.subject}`);
     }

@@ -11,11 +11,18 @@ import { busClosed, permissionDenied, refusedByClient } from "./nats-errors.ts";
 export type Failed = "timeout" | "disconnected" | "closed";
 
 interface Call {
-  subject: string;
+  readonly subject: string;
   deadline: number;
-  onReply(message: Msg): void;
+  /** `done`: nothing more is to come. */
+  onReply(message: Msg): "more" | "done";
   onFailed(why: Failed): void;
   onDenied(error: Error): void;
+}
+
+/** What an answer, or none, comes to: an outcome, or an error thrown. One for all calls of a kind. */
+export interface Meaning<T> {
+  ofReply(message: Msg, subject: string): T;
+  ofFailure(why: Failed, subject: string): T;
 }
 
 const sweepMs = 50;
@@ -31,7 +38,8 @@ export class Mux {
     this.#link = link;
     this.#prefix = `${createInbox(inboxPrefix)}.`;
     link.subscribe(`${this.#prefix}*`, undefined, (message) => {
-      this.#calls.get(message.subject.slice(this.#prefix.length))?.onReply(message);
+      const token = message.subject.slice(this.#prefix.length);
+      if (this.#calls.get(token)?.onReply(message) === "done") this.#calls.delete(token);
     });
     link.onState((state) => {
       if (state.kind === "disconnected") this.#failAll(link.closed ? "closed" : "disconnected");
@@ -43,34 +51,17 @@ export class Mux {
     });
   }
 
-  /** One answer. `onFailed` may return a value (an outcome) or throw. */
+  /** One answer. */
   request<T>(
     subject: string,
     body: Uint8Array,
     headers: MsgHdrs | undefined,
     timeoutMs: number,
-    onReply: (message: Msg) => T,
-    onFailed: (why: Failed) => T,
+    meaning: Meaning<T>,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const token = this.#open(subject, timeoutMs, {
-        onReply: (message) => {
-          this.#end(token);
-          try {
-            resolve(onReply(message));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        onFailed: (why) => {
-          try {
-            resolve(onFailed(why));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        onDenied: (error) => reject(permissionDenied(subject, error)),
-      });
+      const deadline = performance.now() + timeoutMs;
+      const token = this.#open(new OneAnswer(subject, deadline, meaning, resolve, reject));
       this.#send(token, subject, body, headers, reject);
     });
   }
@@ -83,35 +74,31 @@ export class Mux {
     onReply: (message: Msg) => "more" | "done",
   ): Promise<"done" | Failed> {
     return new Promise((resolve, reject) => {
-      const token = this.#open(subject, silenceMs, {
+      const call: Call = {
+        subject,
+        deadline: performance.now() + silenceMs,
         onReply: (message) => {
           try {
-            if (onReply(message) === "more") {
-              const call = this.#calls.get(token);
-              if (call) call.deadline = performance.now() + silenceMs;
-              return;
-            }
-            this.#end(token);
-            resolve("done");
+            const rest = onReply(message);
+            if (rest === "more") call.deadline = performance.now() + silenceMs;
+            else resolve("done");
+            return rest;
           } catch (error) {
-            this.#end(token);
             reject(error);
+            return "done";
           }
         },
         onFailed: resolve,
         onDenied: (error) => reject(permissionDenied(subject, error)),
-      });
+      };
+      const token = this.#open(call);
       this.#send(token, subject, body, undefined, reject);
     });
   }
 
-  #open(
-    subject: string,
-    timeoutMs: number,
-    handlers: Pick<Call, "onReply" | "onFailed" | "onDenied">,
-  ): string {
+  #open(call: Call): string {
     const token = (this.#counter++).toString(36);
-    this.#calls.set(token, { subject, deadline: performance.now() + timeoutMs, ...handlers });
+    this.#calls.set(token, call);
     this.#sweeping ??= setTimeout(() => this.#sweep(), sweepMs);
     return token;
   }
@@ -157,5 +144,48 @@ export class Mux {
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     for (const call of calls) call.onFailed(why);
+  }
+}
+
+class OneAnswer<T> implements Call {
+  readonly subject: string;
+  readonly deadline: number;
+  readonly #meaning: Meaning<T>;
+  readonly #resolve: (outcome: T) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(
+    subject: string,
+    deadline: number,
+    meaning: Meaning<T>,
+    resolve: (outcome: T) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.subject = subject;
+    this.deadline = deadline;
+    this.#meaning = meaning;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  onReply(message: Msg): "done" {
+    try {
+      this.#resolve(this.#meaning.ofReply(message, this.subject));
+    } catch (error) {
+      this.#reject(error);
+    }
+    return "done";
+  }
+
+  onFailed(why: Failed): void {
+    try {
+      this.#resolve(this.#meaning.ofFailure(why, this.subject));
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  onDenied(error: Error): void {
+    this.#reject(permissionDenied(this.subject, error));
   }
 }

@@ -4,7 +4,7 @@ import { Fault } from "../../errors/index.ts";
 import type { PublishOptions, PublishOutcome } from "../bus.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
-import type { Failed, Mux } from "./mux.ts";
+import type { Failed, Meaning, Mux } from "./mux.ts";
 import { type ApiError, busClosed, faultFrom, isConflict, noStream, tooLarge } from "./nats-errors.ts";
 
 interface PubAck {
@@ -20,6 +20,10 @@ const conflict: PublishOutcome = { kind: "conflict" };
 export class Publisher {
   readonly #link: Link;
   readonly #mux: Mux;
+  readonly #meaning: Meaning<PublishOutcome> = {
+    ofReply: outcomeOf,
+    ofFailure: (why, subject) => this.#failed(why, subject),
+  };
 
   constructor(link: Link, mux: Mux) {
     this.#link = link;
@@ -34,26 +38,19 @@ export class Publisher {
     let left = timeoutMs;
     if (!this.#link.connected) {
       const since = performance.now();
-      if (!(await this.#link.ready(timeoutMs))) return this.#failed(subject, "disconnected");
+      if (!(await this.#link.ready(timeoutMs))) return this.#failed("disconnected", subject);
       left = Math.max(1, timeoutMs - (performance.now() - since));
     }
-    return this.#mux.request(
-      subject,
-      body,
-      headers,
-      left,
-      (reply) => outcomeOf(subject, reply),
-      (why) => this.#failed(subject, why),
-    );
+    return this.#mux.request(subject, body, headers, left, this.#meaning);
   }
 
-  #failed(subject: string, why: Failed): PublishOutcome {
+  #failed(why: Failed, subject: string): PublishOutcome {
     if (why === "closed" || this.#link.closed) throw busClosed(subject);
     return unknown; // B1
   }
 }
 
-function outcomeOf(subject: string, reply: Msg): PublishOutcome {
+function outcomeOf(reply: Msg, subject: string): PublishOutcome {
   if (reply.data.length === 0) {
     if (statusOf(reply) === 503) throw noStream(`publish to ${subject}`);
     return unknown;

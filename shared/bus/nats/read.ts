@@ -12,7 +12,7 @@ import type { StoredMessage } from "../bus.ts";
 import type { Api } from "./api.ts";
 import { noHeaders, type ParsedHeaders, parseHeaders, parseText } from "./headers.ts";
 import type { Link } from "./link.ts";
-import type { Failed, Mux } from "./mux.ts";
+import type { Failed, Meaning, Mux } from "./mux.ts";
 import { codes } from "./nats-errors.ts";
 import { bytes, emptyBody, fromDirect, pendingOf } from "./wire.ts";
 
@@ -70,14 +70,7 @@ export class Reader {
         emptyBody,
         undefined,
         silenceMs,
-        (reply) => {
-          const parsed = parseHeaders(reply);
-          if (parsed.status === 0) return fromDirect(reply, parsed);
-          if (parsed.status === 404) return undefined;
-          if (parsed.status === 503) return nobody;
-          throw refused(`read ${subject}`, parsed);
-        },
-        (why) => why,
+        lastMeaning,
       ),
     );
     return found === nobody ? this.#lastOfLeader(stream, subject) : found;
@@ -160,6 +153,17 @@ export class Reader {
     }
   }
 }
+
+const lastMeaning: Meaning<StoredMessage | Nobody | undefined | Failed> = {
+  ofReply: (reply, subject) => {
+    const parsed = parseHeaders(reply);
+    if (parsed.status === 0) return fromDirect(reply, parsed);
+    if (parsed.status === 404) return undefined;
+    if (parsed.status === 503) return nobody;
+    throw refused(`read ${subject}`, parsed);
+  },
+  ofFailure: (why) => why,
+};
 
 const refused = (doing: string, { status, description }: ParsedHeaders): Fault =>
   new Fault(status >= 500 || status === 408 ? "transient" : "bug", {
