@@ -22,11 +22,12 @@ import {
 import { CancelledError, HoldfastError } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import { deriveId } from "./derive-id.ts";
+import { ContinueAsNew } from "./ending.ts";
 import { cancellable, shielded, staked } from "./losers.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./options.ts";
 import { usePool } from "./pool-handle.ts";
 import { requireId } from "./require.ts";
-import { ContinueAsNew, type Operation, type Runner } from "./runner.ts";
+import type { Operation, Runner } from "./runner.ts";
 import { Scope, type ScopeMember } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
 import { SignalWait } from "./signal-wait.ts";

@@ -6,14 +6,7 @@
  * R4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
  * R5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
-import {
-  type EventKind,
-  type HistoryEvent,
-  Name,
-  type NewEvent,
-  type Payload,
-  type SessionId,
-} from "../../schemas/index.ts";
+import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../definitions/index.ts";
 import { validate } from "../definitions/index.ts";
 import {
@@ -22,19 +15,18 @@ import {
   childErrorFrom,
   Fault,
   fromFailure,
-  isCancelled,
   isFault,
-  toFailure,
 } from "../errors/index.ts";
 import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../runtime/index.ts";
-import { commandsDiffer, describeCommand } from "./commands.ts";
+import { commandsDiffer } from "./commands.ts";
 import { Context } from "./context.ts";
+import { type Ending, endingCommand } from "./ending.ts";
 import { sessionLostFailure } from "./failures.ts";
 import { OpenSessions } from "./open-sessions.ts";
+import { mismatch, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import { Scope } from "./scope.ts";
 import { Signals } from "./signals.ts";
 import type { InstanceState } from "./state.ts";
-import { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
 /** A durable operation the code waits for. */
@@ -63,19 +55,10 @@ export interface Shown {
 /** The plain value behind each payload, fetched before the code runs. */
 export type Values = (payload: Payload) => unknown;
 
-export class ContinueAsNew {
-  readonly input: { payload: Payload; bytes: number };
-  constructor(input: { payload: Payload; bytes: number }) {
-    this.input = input;
-  }
-}
-
 /** Where the code's own log lines go. */
 export interface Journal {
   log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
 }
-
-type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
 
 export class Runner implements Occupant {
   readonly state: InstanceState;
@@ -145,13 +128,7 @@ export class Runner implements Occupant {
   }
 
   refuse(what: string): never {
-    throw this.failWith(
-      new Fault("nondeterminism", {
-        code: "non_durable_call",
-        message: `${what} was called inside orchestration "${this.definition.name}"`,
-        hint: "Use ctx.sleep for time and an activity for anything that touches the outside.",
-      }),
-    );
+    throw this.failWith(nonDurableCall(this.definition.name, what));
   }
 
   failWith(fault: Fault): Fault {
@@ -184,16 +161,8 @@ export class Runner implements Occupant {
     this.#issued = [];
     this.#values = inlineValue;
     if (this.#fault) return [];
-    if (recorded && recorded.length > 0) this.#mismatch(recorded[0], undefined);
-    if (!this.#fault && this.#waitsForNothing()) {
-      this.failWith(
-        new Fault("nondeterminism", {
-          code: "non_durable_await",
-          message: `orchestration "${this.definition.name}" waits for something that is not durable`,
-          hint: "Await only what ctx returns; put I/O and timers into activities.",
-        }),
-      );
-    }
+    if (recorded && recorded.length > 0) this.failWith(mismatch(recorded[0], undefined));
+    if (!this.#fault && this.#waitsForNothing()) this.failWith(nonDurableAwait(this.definition.name));
     return issued;
   }
 
@@ -232,21 +201,8 @@ export class Runner implements Occupant {
       return undefined;
     }
     const recorded = this.#expected.shift();
-    if (!recorded || commandsDiffer(recorded, event)) throw this.#mismatch(recorded, event);
+    if (!recorded || commandsDiffer(recorded, event)) throw this.failWith(mismatch(recorded, event));
     return recorded;
-  }
-
-  #mismatch(recorded: HistoryEvent | undefined, issued: NewEvent | undefined): Fault {
-    const was = recorded ? describeCommand(recorded) : "nothing more in this turn";
-    const is = issued ? describeCommand(issued) : "nothing more in this turn";
-    return this.failWith(
-      new Fault("nondeterminism", {
-        code: "nondeterminism",
-        message: `history has ${was}${recorded ? ` (event ${recorded.id})` : ""}, the code issued ${is}`,
-        hint: "Deploy code that follows the recorded history, or guard the change with ctx.patched.",
-        details: { eventId: recorded?.id, recorded: was, issued: is },
-      }),
-    );
   }
 
   /** True for instances that reach the point with the changed code; old histories have no mark there. */
@@ -378,36 +334,9 @@ export class Runner implements Occupant {
     const ending = this.#ending;
     if (!ending || this.#over || this.#fault) return;
     this.#over = true;
-    this.#issueEnding(ending);
-  }
-
-  #issueEnding(ending: Ending): void {
-    if (ending.kind === "threw") {
-      const { error } = ending;
-      if (error instanceof Fault && error.kind === "nondeterminism") {
-        this.failWith(error);
-      } else if (error instanceof ContinueAsNew) {
-        const { payload: input, bytes } = error.input;
-        const signals = this.signals.unread().map((signal) => ({ ...signal, name: Name.parse(signal.name) }));
-        this.issue(
-          { kind: "instance.continued", name: Name.parse(this.definition.name), input, signals },
-          bytes,
-        );
-      } else if (isCancelled(error) && this.state.cancelRequested) {
-        this.issue({ kind: "instance.cancelled", reason: this.rootScope.reason });
-      } else {
-        this.issue({ kind: "instance.failed", error: toFailure(error) });
-      }
-      return;
-    }
-    try {
-      validate(this.definition.output, ending.value, "invalid_output", `output of "${this.definition.name}"`);
-      const { payload, bytes } = toPayload(ending.value);
-      this.issue({ kind: "instance.completed", output: payload }, bytes);
-    } catch (error) {
-      if (this.#fault) throw error;
-      this.issue({ kind: "instance.failed", error: toFailure(error) });
-    }
+    const command = endingCommand(this, ending);
+    if (isFault(command)) this.failWith(command);
+    else this.issue(command.event, command.payloadBytes);
   }
 
   #waitsForNothing(): boolean {
@@ -415,12 +344,5 @@ export class Runner implements Occupant {
     return this.operations.size === 0 && !this.sessions.awaited() && !this.signals.awaited();
   }
 }
-
-const outsideTurn = (name: string, event: NewEvent): Fault =>
-  new Fault("nondeterminism", {
-    code: "non_durable_await",
-    message: `orchestration "${name}" issued ${describeCommand(event)} after awaiting something that is not durable`,
-    hint: "Await only what ctx returns; put I/O and timers into activities.",
-  });
 
 const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);
