@@ -11,6 +11,7 @@ export const engineFindings = (seen: Seen): Finding[] => [
   workers(seen),
   ...clocks(seen),
   ...versions(seen),
+  ...quotas(seen),
   ...seen.queues.map((queue) => lag(queue)),
   ...unservedActivities(seen),
   ...unservedSessions(seen),
@@ -150,6 +151,28 @@ function versions({ services }: Seen): Finding[] {
       todo: "finish the upgrade",
     },
   ];
+}
+
+/** Each worker goes by its own number: with several, the largest is what holds. */
+function quotas({ workers }: Seen): Finding[] {
+  const limits = new Map<string, Set<number>>();
+  const note = (whose: string, max: number | undefined) => {
+    if (max === undefined) return;
+    limits.set(whose, (limits.get(whose) ?? new Set()).add(max));
+  };
+  for (const { value } of workers) {
+    note("all sessions", value.quotas?.all?.max);
+    for (const [type, { max }] of Object.entries(value.quotas?.types ?? {})) note(`type ${type}`, max);
+  }
+  return [...limits]
+    .filter(([, maxima]) => maxima.size > 1)
+    .map(([whose, maxima]) => ({
+      code: "quotas",
+      what: `quota of ${whose}`,
+      verdict: "wrong" as const,
+      found: `workers disagree: ${[...maxima].sort((a, b) => a - b).join(" and ")}`,
+      todo: "give all workers the same WORKER_MAX_TOTAL_SESSIONS and the same application",
+    }));
 }
 
 const longQueue = 10_000;

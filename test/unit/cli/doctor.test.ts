@@ -159,7 +159,7 @@ describe("the doctor", () => {
     );
   });
 
-  it.each<[string, Partial<Seen>, string, Finding["verdict"]]>([
+  it.each<[string, Partial<Seen>, string, Finding["verdict"] | undefined]>([
     ["no orchestrator", { services: [service("watcher", { acting: true })] }, "orchestrators", "wrong"],
     ["no watcher", { services: [service("orchestrator")] }, "watcher", "wrong"],
     ["no worker", { workers: [] }, "workers", "wrong"],
@@ -201,6 +201,28 @@ describe("the doctor", () => {
       },
       "versions",
       "note",
+    ],
+    [
+      "workers with different quotas",
+      {
+        workers: [
+          worker({ quotas: { all: { used: 1, max: 8 }, types: { classifier: { used: 1, max: 4 } } } }),
+          worker({ quotas: { all: { used: 1, max: 9 }, types: { classifier: { used: 1, max: 4 } } } }),
+          worker(),
+        ],
+      },
+      "quotas",
+      "wrong",
+    ],
+    [
+      "workers with the same quotas",
+      {
+        workers: [2, 1].map((used) =>
+          worker({ quotas: { all: { used, max: 8 }, types: { classifier: { used, max: 4 } } } }),
+        ),
+      },
+      "quotas",
+      undefined,
     ],
     ["a worker whose clock is off", { workers: [worker({ seenAt: now + 60_000 })] }, "clocks", "wrong"],
     [
