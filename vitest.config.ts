@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 /** What runs in its own memory alone: these files share a process, and with it the loaded modules. */
 const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
@@ -13,6 +14,7 @@ export default defineConfig({
     // Process tests meet a machine that does other things too; what fails three times is broken.
     retry: process.env.CI ? 2 : 0,
     reporters: ["default"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: "in memory", include: inMemory, isolate: false } },
       { extends: true, test: { name: "real", include: ["test/**/*.test.ts"], exclude: inMemory } },

@@ -309,9 +309,13 @@ export class SessionRig {
     const { bus, names } = this;
     const spec = { stream: names.inboxStream, name: "probe", filter: "inbox.>", ackWaitMs: 30_000 };
     await bus.ensureConsumer(spec);
+    // What was acknowledged comes again where the server dies before it has written that down.
+    const seen = new Set<number>();
     this.#probe = await bus.consume(spec.stream, spec.name, {
       maxMessages: 500,
       onMessage: (message) => {
+        if (seen.has(message.seq)) return message.ack();
+        seen.add(message.seq);
         const [, , instanceId = "", verb] = message.subject.split(".");
         if (verb === "signal") {
           this.signals.push({ instanceId, payload: JSON.parse(new TextDecoder().decode(message.body)) });

@@ -27,6 +27,7 @@ function gauge() {
     async during<T>(work: () => Promise<T>): Promise<T> {
       running++;
       most = Math.max(most, running);
+      rig.facts.look();
       try {
         return await work();
       } finally {
