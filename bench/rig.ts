@@ -131,6 +131,10 @@ export class Rig {
     return started;
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
   async stop(): Promise<void> {
     if (!Rig.#open.delete(this)) return;
     await Promise.all(this.#services.map((service) => service.end("SIGTERM")));
