@@ -20,7 +20,7 @@ export const w3: Workload = {
     const floorCpu = new CpuMeter(floor.pids);
     const instances = bench.size(2000, 500);
     const load = { inFlight: width, steps, width: 1 };
-    const warmUp = bench.size(8000, 300);
+    const warmUp = bench.size(1000, 300);
     await floor.run({ ...load, instances: warmUp });
     await shortInstances(rig.client, warmUp);
     const floorRun = async (count: number): Promise<FloorRun> => {

@@ -221,12 +221,14 @@ export class HistoryStore {
     instanceId: string,
     fromSeq: (found: Located) => number,
   ): Promise<{ found: Located; messages: StoredMessage[] } | undefined> {
-    for (;;) {
+    for (let attempt = 1; attempt <= looks; attempt++) {
       const found = await this.#locate(instanceId);
       if (!found) return undefined;
       const messages = await this.#readFrom(found, fromSeq(found));
       if (messages) return { found, messages };
+      await sleep(this.#options.runtime.clock, 10 * attempt);
     }
+    throw incomplete(`the history of ${instanceId} moves faster than it can be read`);
   }
 
   /** Replicas may lag behind the last message we were shown. Undefined where the stream is gone since. */
@@ -234,23 +236,26 @@ export class HistoryStore {
     const wanted = lastCommitSeqOf(found.last);
     if (fromSeq > wanted) return [];
     if (wanted === found.last.seq && fromSeq === wanted) return [found.last];
-    for (let attempt = 1; attempt <= 20; attempt++) {
+    for (let attempt = 1; attempt <= looks; attempt++) {
       const all = await this.#bus.read(found.stream, found.subject, fromSeq);
       if (!all) return undefined;
       const messages = commitsOnly(all);
       if ((messages.at(-1)?.seq ?? 0) >= wanted) return messages;
       await sleep(this.#options.runtime.clock, 10 * attempt);
     }
-    throw new Fault("transient", {
-      code: "history_incomplete",
-      message: `${found.stream} does not show message ${wanted} of ${found.subject}`,
-    });
+    throw incomplete(`${found.stream} does not show message ${wanted} of ${found.subject}`);
   }
 
   #decode(instanceId: string, messages: StoredMessage[]): Promise<Commit[]> {
     return Promise.all(messages.map((message) => decodeCommit(this.#bus, instanceId, message)));
   }
 }
+
+/** Before a reader gives up what moves or does not show yet; whoever asked tries again. */
+const looks = 20;
+
+const incomplete = (message: string): Fault =>
+  new Fault("transient", { code: "history_incomplete", message });
 
 const start = ({ stream, subject }: Place): Position => ({
   stream,
