@@ -7,6 +7,7 @@ import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import type { FaultPoints } from "./fault-points.ts";
 import type { Lane } from "./lane.ts";
+import type { LateSummaries } from "./late-summaries.ts";
 import type { ParkedList } from "./parked.ts";
 import type { Runaways } from "./runaways.ts";
 import type { TurnSlots } from "./turn-slots.ts";
@@ -29,6 +30,7 @@ export interface OrchestratorDeps {
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;
+  readonly lateSummaries: LateSummaries;
   readonly turns: TurnSlots;
   readonly faultPoints: FaultPoints;
 }

@@ -39,12 +39,7 @@ export type Opened =
 export function openDoor(names: Subjects, stored: StoredMessage): Opened {
   const address = names.parseInbox(stored.subject);
   if (!address) {
-    return {
-      kind: "refused",
-      instanceId: "unknown",
-      code: "unknown_subject",
-      message: `no verb matches ${stored.subject}`,
-    };
+    return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
   }
   const { instanceId, verb } = address;
   const opened = parse(stored, verb);

@@ -262,7 +262,7 @@ function publisher(
         });
       }
       case "summary":
-        return target.summaries.write(state);
+        return target.summaries.show(state, lane.standsFor !== undefined);
     }
   };
 }

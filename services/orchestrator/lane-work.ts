@@ -75,6 +75,11 @@ export class LaneWork {
     return this.#anchor;
   }
 
+  /** Whether a message would stand for work that is out when this turn is over. */
+  get hasAnchor(): boolean {
+    return (this.#anchor ?? this.#candidate) !== undefined;
+  }
+
   /** The message that stands for a commit: the anchor, or what becomes the anchor of what it plans. */
   get standsFor(): Delivery | undefined {
     return this.#anchor ?? (this.#planned.size > 0 ? this.#candidate : undefined);
@@ -98,9 +103,12 @@ export class LaneWork {
     this.#init.seats.free += taken ? -1 : 1;
   }
 
-  /** This message is in the history, and will come again if this process dies. */
-  applied(delivery: Delivery): void {
-    this.#candidate ??= delivery;
+  /**
+   * This message is in the history, and will come again if this process dies. The start rather than a signal that came
+   * before it: whoever asks for the instance while its first summary waits finds it there, by its name.
+   */
+  applied(delivery: Delivery, isStart = false): void {
+    if (isStart || !this.#candidate) this.#candidate = delivery;
   }
 
   /** Chooses, before the commit, what of it goes by the lane. Returns all tasks that will be out then. */
@@ -238,18 +246,23 @@ export class LaneWork {
     }
   }
 
-  /**
-   * The turn is over. What is answered is no longer out; the anchor is kept while anything is. Returns the message that
-   * stays unacknowledged, and the one that was kept until now and need not be any more.
-   */
-  settle(state: Readonly<InstanceState>): { kept: Delivery | undefined; released: Delivery | undefined } {
+  /** The message that stays unacknowledged if the turn is over now. What is answered is no longer out. */
+  keeps(state: Readonly<InstanceState>): Delivery | undefined {
     for (const of of this.#out.keys()) {
       const task = state.tasks.get(of);
       if (!task || !this.#holds(state, task)) this.#out.delete(of);
     }
+    return this.#out.size > 0 ? (this.#anchor ?? this.#candidate) : undefined;
+  }
+
+  /**
+   * The turn is over; the anchor is kept while anything is out. Returns the message that stays unacknowledged, and the
+   * one that was kept until now and need not be any more.
+   */
+  settle(state: Readonly<InstanceState>): { kept: Delivery | undefined; released: Delivery | undefined } {
     const { lane } = this.#init;
     const before = this.#anchor;
-    this.#anchor = this.#out.size > 0 ? (before ?? this.#candidate) : undefined;
+    this.#anchor = this.keeps(state);
     this.#candidate = undefined;
     this.#planned.clear();
     this.#lost.clear();

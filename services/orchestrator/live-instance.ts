@@ -45,6 +45,7 @@ export class LiveInstance {
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
+  /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
   #setAside = false;
   /** A commit is stored, and what it asked for may not all be out: what came by the lane does not come again (T3). */
   #owesEffects = false;
@@ -75,6 +76,7 @@ export class LiveInstance {
   put(mail: Mail): void {
     const seq = mail.delivery?.seq;
     if (seq !== undefined) {
+      if (this.#setAside) mail.delivery?.putAside();
       if (this.#held.has(seq)) {
         if (mail.delivery) this.#lane?.redelivered(mail.delivery);
         return;
@@ -89,6 +91,12 @@ export class LiveInstance {
   /** A worker cannot finish what it was given by the lane. */
   recall(task: { execution: number; of: number; attempt: number }): void {
     this.#lane?.recall(task, "returned");
+  }
+
+  /** People are told of it with a turn in which nothing else may happen. */
+  showNow(): void {
+    this.#loaded?.hurrySummary();
+    this.put({ message: wakeUp, delivery: undefined });
   }
 
   /** Waits for the turn under way. Nothing new is begun when the signal is aborted. */
@@ -155,6 +163,7 @@ export class LiveInstance {
     try {
       await showSetAside(this.#deps, this.instanceId, fault);
       this.#setAside = true;
+      for (const { delivery } of this.#mailbox) delivery?.putAside();
     } catch (error) {
       // Told again with the next failure.
       const message = `${this.instanceId} could not be shown as parked: ${String(error)}`;
@@ -177,6 +186,8 @@ export class LiveInstance {
       this.#setAside = false;
     }
     const { state } = this.#loaded.instance;
+    if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
+    else this.#deps.lateSummaries.withdraw(this);
     this.#rest(this.#loaded);
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;

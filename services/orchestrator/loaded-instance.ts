@@ -51,6 +51,8 @@ export class LoadedInstance {
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
   #owesEffects = false;
+  /** People are to be told how it stands when the turn is over. */
+  #toShow = false;
 
   private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt, laned }: Loaded) {
     this.instance = instance;
@@ -71,27 +73,38 @@ export class LoadedInstance {
     const { clock, announce } = deps.runtime;
     const startedAt = clock.monotonic();
     const history = assumeNew ? undefined : await deps.history.load(instanceId);
+    const last = history?.commits.at(-1);
     const instance = new Instance(instanceId, deps.host, deps.runaways.whyNot(instanceId));
     const outbox = { bus: deps.bus, runtime: deps.runtime, signal };
     const target: EffectTarget = {
       outbox,
       register: new SessionRegister(deps, outbox),
-      summaries: new Summaries(deps, { fresh: history === undefined }),
+      summaries: new Summaries(deps, !last ? "none" : last.anchor === undefined ? "some" : "anchored"),
       schedules: new SparseMap(),
     };
     if (history) {
       await instance.load(history.commits);
+      target.summaries.parked = instance.parked;
       const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
     }
-    const lastAt = history?.commits.at(-1)?.at ?? 0;
-    const laned = history?.commits.at(-1)?.lane ?? [];
+    const { at: lastAt = 0, lane: laned = [] } = last ?? {};
     return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt, laned });
   }
 
   /** True between a commit and the last of its effects. */
   get owesEffects(): boolean {
     return this.#owesEffects;
+  }
+
+  /** People have not been told of it yet (late-summaries.ts). */
+  get owesSummary(): boolean {
+    return this.#target.summaries.owed;
+  }
+
+  /** The end of the next turn does not put it off again. */
+  hurrySummary(): void {
+    this.#target.summaries.hurry();
   }
 
   get instanceId(): string {
@@ -118,7 +131,7 @@ export class LoadedInstance {
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
-        lane.applied(delivery);
+        lane.applied(delivery, message.kind === "start");
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
@@ -132,13 +145,19 @@ export class LoadedInstance {
       if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
       else if (delivery) {
         instance.applied(delivery.seq);
-        lane.applied(delivery);
+        lane.applied(delivery, message.kind === "start");
       }
     }
     if (again) {
       await this.#lookAfterLane(lane);
-      // The commit before may not have got all its effects out (T3).
-      await this.#publish(instance.lastEffects, lane);
+      // The commit before may not have got all its effects out (T3). Its summary is written behind the commit of this
+      // turn: the facts of this batch are in the state already, and in no history (T2).
+      const before = instance.lastEffects;
+      await this.#publish(
+        before.filter(({ kind }) => kind !== "summary"),
+        lane,
+      );
+      if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
     }
     if (facts.length > 0 || instance.hasUnseen) {
       const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
@@ -147,6 +166,15 @@ export class LoadedInstance {
     if (recalled.length > 0) {
       await this.#sendTasks(recalled, lane);
       lane.resent(recalled);
+    }
+    // Whoever recorded that the code goes on again may have died before it said so.
+    if (instance.takeResumed()) await this.#tellParkedOrNot();
+    if (this.#toShow) {
+      this.#toShow = false;
+      await this.show();
+    }
+    if (this.owesSummary) {
+      await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
     }
     return "done";
   }
@@ -167,6 +195,8 @@ export class LoadedInstance {
 
   /** The owner before us sent these by the lane: what no live worker has goes by the queue (N1). */
   async #lookAfterLane(lane: LaneWork): Promise<void> {
+    // Without an anchor nobody would look after it any longer; the one it was sent under is still to come.
+    if (!lane.hasAnchor) return;
     const { state } = this.instance;
     const laned = this.#laned;
     this.#laned = [];
@@ -207,8 +237,12 @@ export class LoadedInstance {
     const { history, runtime, faultPoints } = this.#deps;
     const { instance } = this;
     const { state } = instance;
-    await this.#parkedOrNot();
-    if (turn.events.length === 0) return "done";
+    const changed = instance.parked !== undefined || instance.takeResumed();
+    this.#target.summaries.parked = instance.parked;
+    if (turn.events.length === 0) {
+      if (changed) await this.#tellParkedOrNot();
+      return "done";
+    }
     const laned = lane.plan(state, turn.effects, now);
     const anchor = lane.standsFor?.seq;
     const commit: Commit = {
@@ -249,6 +283,7 @@ export class LoadedInstance {
     if (turn.events.some((event) => event.kind === "instance.started")) {
       runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
     }
+    if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
     this.#owesEffects = false;
     faultPoints.reach("turn.after_effects");
@@ -265,11 +300,13 @@ export class LoadedInstance {
     return "done";
   }
 
-  /** Set aside with its reason, or back at work: people see it, and a new deployment finds it (T6, T9). */
-  async #parkedOrNot(): Promise<void> {
+  /**
+   * Set aside with its reason, or back at work: people see it, and a new deployment finds it (T6, T9). Behind the commit
+   * (T2): who waits for the end would be told of one that nobody recorded.
+   */
+  async #tellParkedOrNot(): Promise<void> {
     const { instance } = this;
     const fault = instance.parked;
-    if (!fault && !instance.takeResumed()) return;
     const { announce } = this.#deps.runtime;
     this.#target.summaries.parked = fault;
     if (fault)
@@ -312,8 +349,9 @@ export class LoadedInstance {
   async show(): Promise<void> {
     const { instance } = this;
     this.#target.summaries.parked = instance.parked;
-    await this.#deps.parked.set(this.instanceId, instance.parked);
     await this.#target.summaries.write(instance.state);
+    // Last: what cannot be shown is still to be found in the list of the parked.
+    await this.#deps.parked.set(this.instanceId, instance.parked);
   }
 
   async #ignored(
@@ -325,7 +363,7 @@ export class LoadedInstance {
     await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
     if (delivery) await this.#unheard(message, delivery, accepted.why);
     // A new deployment's look at what was parked: it may have been put right from outside.
-    if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") await this.show();
+    if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") this.#toShow = true;
     // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
     // out (T3).
     const of = message.kind === "wake" ? message.wake?.of : undefined;

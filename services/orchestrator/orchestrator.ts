@@ -13,6 +13,7 @@ import type { OrchestratorDeps } from "./deps.ts";
 import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { Lane } from "./lane.ts";
+import { LateSummaries } from "./late-summaries.ts";
 import { ParkedList } from "./parked.ts";
 import { Partitions } from "./partitions.ts";
 import { poolKeeper } from "./pool-keeper.ts";
@@ -90,6 +91,7 @@ export class Orchestrator implements Service {
       parked: this.#parked,
       runaways: this.#runaways,
       lane: this.#lane,
+      lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
     };

@@ -15,7 +15,8 @@ export async function showSetAside(deps: OrchestratorDeps, instanceId: string, f
     updatedAt: runtime.clock.now(),
     error: { code: fault.code, message: fault.message, retryable: true },
   });
-  await registers.instances.update(instanceId, summary, there?.revision ?? 0);
+  const outcome = await registers.instances.update(instanceId, summary, there?.revision ?? 0);
+  if (outcome.kind !== "written") throw new Error("its summary was changed meanwhile");
   await parked.set(instanceId, fault);
   const { code, message } = fault;
   runtime.announce({ kind: "instance.parked", instanceId, code, message });

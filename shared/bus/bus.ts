@@ -68,6 +68,8 @@ export interface Delivery extends StoredMessage {
   nak(delayMs?: number): void;
   /** Not dead, still at it: the redelivery clock starts anew. */
   working(): void;
+  /** Kept for long, to be settled later: it takes no more room from what comes after it. */
+  putAside(): void;
 }
 
 export interface ConsumerSpec {

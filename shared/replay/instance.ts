@@ -94,6 +94,8 @@ export class Instance {
       .at(-1)
       ?.events.some(({ kind }) => endings.has(kind) || kind === "instance.continued");
     for (const commit of commits) await this.#replay(commit, !check && over === true);
+    // Whoever made the last commit may have died before it told that the code goes on again.
+    if (!over && commits.at(-2)?.deferred) this.#wasParked = true;
   }
 
   async #replay(commit: Commit, foldOnly: boolean): Promise<void> {

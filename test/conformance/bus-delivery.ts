@@ -53,6 +53,24 @@ export function delivery(rig: () => BusRig): void {
       await consumption.stop();
     });
 
+    it("hands out more in the place of what is put aside, which can be settled later or comes again", async () => {
+      const { stream, send } = await queue({ ackWaitMs: 1_000 });
+      const { clock } = rig();
+      for (let i = 0; i < 4; i++) await send(`${i}`);
+      const inbox = new Inbox({ ack: false });
+      const consumption = await bus.consume(stream, "c", { maxMessages: 2, onMessage: inbox.onMessage });
+      await until(clock, () => inbox.all.length === 2);
+      for (const message of inbox.all) message.putAside();
+      await until(clock, () => inbox.all.length === 4);
+      expect(inbox.texts).toEqual(["0", "1", "2", "3"]);
+      for (const place of [0, 2, 3]) inbox.all[place]?.ack();
+      await until(clock, () => inbox.all.length === 5);
+      expect(inbox.all[4]).toMatchObject({ deliveries: 2, seq: 2 });
+      inbox.all[4]?.ack();
+      await until(clock, async () => (await bus.streamInfo(stream))?.messages === 0);
+      await consumption.stop();
+    });
+
     it("brings back what was refused, at once or later, and what was not settled", async () => {
       const { stream, send } = await queue({ ackWaitMs: 1_000 });
       const { clock } = rig();

@@ -38,4 +38,8 @@ export class LaneDelivery implements Delivery {
   working(): void {
     // Its owner asks.
   }
+
+  putAside(): void {
+    // It has no place in a feed.
+  }
 }

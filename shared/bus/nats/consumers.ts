@@ -181,7 +181,7 @@ class Unsettled implements Ledger {
     if (this.#until.get(delivery.seq)?.delivery === delivery) this.add(delivery);
   }
 
-  settled(delivery: NatsDelivery): void {
+  release(delivery: NatsDelivery): void {
     if (this.#until.get(delivery.seq)?.delivery !== delivery) return;
     this.#until.delete(delivery.seq);
     this.#onRoom();

@@ -17,7 +17,8 @@ export const giveBack = (link: Link, message: Msg): void => {
 };
 
 export interface Ledger {
-  settled(delivery: NatsDelivery): void;
+  /** It takes no more room. */
+  release(delivery: NatsDelivery): void;
   extended(delivery: NatsDelivery): void;
 }
 
@@ -69,10 +70,14 @@ export class NatsDelivery extends Stored implements Delivery {
     if (this.#link.connected) this.#link.sendSoon(this.#reply, progress);
   }
 
+  putAside(): void {
+    this.#ledger?.release(this);
+  }
+
   #settle(): boolean {
     if (this.#settled) return false;
     this.#settled = true;
-    this.#ledger?.settled(this);
+    this.#ledger?.release(this);
     return true;
   }
 }

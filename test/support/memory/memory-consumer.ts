@@ -177,6 +177,7 @@ export class MemoryConsumer {
           const out = this.#out.get(seq);
           if (out) this.#arm(seq, out, this.spec.ackWaitMs);
         }),
+      putAside: () => undefined, // the taker's own affair
     };
   }
 

@@ -70,10 +70,13 @@ export class Taking implements Taker, Consumption {
 
   #wrap(delivery: Delivery): Delivery {
     let settled = false;
+    const makeRoom = (): void => {
+      if (this.#unsettled.get(delivery.seq) === wrapped) this.#unsettled.delete(delivery.seq);
+    };
     const settle = (): boolean => {
       if (settled || this.#client.killed) return false;
       settled = true;
-      if (this.#unsettled.get(delivery.seq) === wrapped) this.#unsettled.delete(delivery.seq);
+      makeRoom();
       return true;
     };
     const send = (act: () => void) => {
@@ -96,6 +99,10 @@ export class Taking implements Taker, Consumption {
       },
       working: () => {
         if (!settled && this.#client.up) this.#client.sendSoon(() => delivery.working());
+      },
+      putAside: () => {
+        makeRoom();
+        this.#consumer.pump();
       },
     };
     return wrapped;
