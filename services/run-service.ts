@@ -18,6 +18,7 @@ import {
   type SettingsOf,
   type SettingsShape,
 } from "./config.ts";
+import { optimiseEarly } from "./early-optimisation.ts";
 import { firstBus } from "./first-bus.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
@@ -126,6 +127,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
         if (first === "started") {
           await beacon.start();
+          optimiseEarly();
           telemetry.serving = true;
           tellReady(name, id, logger);
           logger.info({ why: await stopSignal.told }, "stopping");
@@ -174,7 +176,7 @@ export function connectionSettings(
     });
   }
   return {
-    url: url.split(","),
+    url: url.split(",").map((one) => one.trim()),
     name: connectionName,
     blobBucket: names.blobBucket,
     replicas: config.replicas,
