@@ -31,7 +31,7 @@ export async function bury(deps: BurialDeps, original: StoredMessage, burial: Bu
     v: 1,
     what,
     id: id.slice(0, 256),
-    subject: original.subject,
+    subject: names.published(original.subject),
     reason: { code, message: `${message.slice(0, 4096)}${cut}` },
     at: runtime.clock.now(),
     headers: fittingHeaders(original.headers),
@@ -46,7 +46,7 @@ export async function bury(deps: BurialDeps, original: StoredMessage, burial: Bu
       kind: "dead.lettered",
       what,
       id: letter.id,
-      subject: original.subject,
+      subject: letter.subject,
       code,
       message,
     });

@@ -5,15 +5,19 @@ import { Fault } from "../errors/index.ts";
 /** Refuses anything that is not one safe token, before it can touch a subject. */
 export function requireToken(what: string, value: unknown): string {
   if (typeof value === "string" && tokenPattern.test(value)) return value;
+  throw new Fault("contract", {
+    code: "invalid_id",
+    message: notAllowed(what, value),
+    hint: "Encode other characters, for example as base64url, or use a hash.",
+  });
+}
+
+function notAllowed(what: string, value: unknown): string {
   const shown =
     typeof value === "string"
       ? JSON.stringify(value.length > 140 ? `${value.slice(0, 140)}…` : value)
       : typeof value;
-  throw new Fault("contract", {
-    code: "invalid_id",
-    message: `${what} ${shown} is not allowed: must be ${tokenRule}`,
-    hint: "Encode other characters, for example as base64url, or use a hash.",
-  });
+  return `${what} ${shown} is not allowed: must be ${tokenRule}`;
 }
 
 export type InboxVerb =
@@ -70,6 +74,12 @@ export function subjects(prefix = "") {
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
 
+    /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
+    published(subject: string): string {
+      const inbox = /^inbox\.\d+\.(.+)$/.exec(strip(subject, dot) ?? "");
+      return inbox ? `${dot}orchestrations.${inbox[1]}` : subject;
+    },
+
     /** Undefined for what no verb matches: it is dead-lettered by the caller. */
     parseInbox(subject: string): InboxAddress | undefined {
       const tokens = strip(subject, dot)?.split(".");
@@ -83,6 +93,23 @@ export function subjects(prefix = "") {
       }
       if (argument !== undefined || !plainVerbs.has(verb)) return undefined;
       return { instanceId, verb: { kind: verb } as InboxVerb };
+    },
+
+    /** What is wrong with a subject of the inbox that `parseInbox` does not know, by its rules. */
+    whyNotInbox(subject: string): { code: string; message: string } {
+      const [, , instanceId = "", verb = "", ...argument] = strip(subject, dot)?.split(".") ?? [];
+      if (!tokenPattern.test(instanceId))
+        return { code: "invalid_id", message: notAllowed("instance id", instanceId) };
+      if (verb === "start" || verb === "signal") {
+        const what = verb === "start" ? "orchestration name" : "signal name";
+        return { code: "invalid_id", message: notAllowed(what, argument.join(".")) };
+      }
+      const asked = [verb, ...argument].join(".").slice(0, 140);
+      const known = "start.<name>, signal.<name>, cancel, terminate";
+      return {
+        code: "unknown_subject",
+        message: `nothing is called ${JSON.stringify(asked)} behind orchestrations.<id>; there are: ${known}`,
+      };
     },
 
     // history

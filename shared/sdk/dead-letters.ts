@@ -102,15 +102,12 @@ export class DeadLetters {
     });
   }
 
-  /** The inbox stores under `inbox.<partition>.…`; what senders use is `orchestrations.…`. */
   #destination(letter: DeadLetter): string {
+    // Letters of earlier versions have the subject their message was stored under.
+    const subject = this.#names.published(letter.subject);
     const prefix = this.#names.prefix === "" ? "" : `${this.#names.prefix}.`;
-    const rest = letter.subject.startsWith(prefix) ? letter.subject.slice(prefix.length) : letter.subject;
-    const inbox = /^inbox\.\d+\.(.+)$/.exec(rest);
-    const subject = inbox ? `orchestrations.${inbox[1]}` : rest;
-    if (/^(orchestrations|activities|claims|sessions)(\.[A-Za-z0-9_-]{1,128})+$/.test(subject)) {
-      return `${prefix}${subject}`;
-    }
+    const rest = subject.startsWith(prefix) ? subject.slice(prefix.length) : subject;
+    if (/^(orchestrations|activities|claims|sessions)(\.[A-Za-z0-9_-]{1,128})+$/.test(rest)) return subject;
     throw new HoldfastError({
       code: "not_retryable",
       message: `${letter.subject} is not a subject a letter can be sent to again`,

@@ -1,28 +1,19 @@
 /** What gets in by mistake is refused in words, where it can be; where nobody waits for an answer it is put away visibly. */
-import { fileURLToPath } from "node:url";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checked } from "../apps/lifecycle.ts";
 import { runCli } from "../support/cli.ts";
-import { Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { installation } from "../support/installation.ts";
+import { until } from "../support/stack.ts";
 
-const app = fileURLToPath(new URL("../apps/lifecycle.ts", import.meta.url));
-
-let stack: Stack;
-let streams: Streams;
+const world = installation({ app: "lifecycle", watchers: 0 });
 let nc: NatsConnection;
 beforeAll(async () => {
-  stack = await Stack.start({ app, watchers: 0 });
-  streams = new Streams(stack);
-  nc = await connect({ servers: stack.nats.url });
+  nc = await connect({ servers: world.stack.nats.url });
 });
-afterAll(async () => {
-  await nc?.close();
-  await stack?.[Symbol.asyncDispose]();
-});
+afterAll(() => nc?.close());
 
-const cli = (...args: string[]) => runCli([...args, "--nats-url", stack.nats.url]);
+const cli = (...args: string[]) => runCli([...args, "--nats-url", world.stack.nats.url]);
 const ask = async (subject: string, body = "") =>
   (await nc.request(subject, body, { timeout: 20_000 })).json<Record<string, unknown>>();
 
@@ -31,7 +22,7 @@ const badIds = ["a.b", "a*", ">", "a b", "a\0b", "x".repeat(129), "", "ä"];
 describe("ids", () => {
   it.each(badIds)("%j is refused by the client, before any subject is built", async (id) => {
     const refused = { code: "invalid_id", message: expect.stringContaining("1 to 128") };
-    const { client } = stack;
+    const { client } = world;
     await expect(client.start("steps", { n: 1 }, { id })).rejects.toMatchObject(refused);
     await expect(client.signal(id, "word")).rejects.toMatchObject(refused);
     await expect(client.cancel(id)).rejects.toMatchObject(refused);
@@ -56,34 +47,36 @@ describe("ids", () => {
     expect(await ask(`status.${long}`)).toMatchObject({ ok: false, error: { code: "invalid_id" } });
     expect(await ask(`orchestrations.${long}.start.steps`, '{"n":1}')).toMatchObject({ stream: "INBOX" });
     const letter = await until("it is a dead letter", async () =>
-      (await streams.deadLetters()).find(({ subject }) => subject.includes(long)),
+      (await world.streams.deadLetters()).find(({ subject }) => subject.includes(long)),
     );
-    expect(letter.reason.code).toBe("unknown_subject");
+    expect(letter.reason.code).toBe("invalid_id");
+    expect(letter.reason.message).toContain("1 to 128");
+    expect(letter.subject).toBe(`orchestrations.${long}.start.steps`);
   });
 });
 
 it("shows an unknown orchestration as failed, with the names there are", async () => {
-  const handle = await stack.client.start("nope", null, { id: "unknown-1" });
+  const handle = await world.client.start("nope", null, { id: "unknown-1" });
   await expect(handle.result({ timeout: "20s" })).rejects.toMatchObject({
     code: "unknown_orchestration",
     message: expect.stringMatching(/checked.*steps/),
   });
-  expect(await stack.client.status("unknown-1")).toMatchObject({ status: "failed" });
-  await streams.checkEnded(["unknown-1"], "instance.failed");
+  expect(await world.client.status("unknown-1")).toMatchObject({ status: "failed" });
+  await world.streams.checkEnded(["unknown-1"], "instance.failed");
 });
 
 it("names the path of what is wrong with an input: at the client, and in the instance for everybody else", async () => {
   const bad = { order: { lines: [{ amount: 1 }, { amount: -2 }] } };
   const refused = { code: "invalid_input", message: expect.stringContaining("order.lines.1.amount") };
-  await expect(stack.client.start(checked, bad, { id: "bad-1" })).rejects.toMatchObject(refused);
-  await expect(stack.client.status("bad-1")).rejects.toMatchObject({ code: "instance_not_found" });
-  const byName = await stack.client.start("checked", bad, { id: "bad-2" });
+  await expect(world.client.start(checked, bad, { id: "bad-1" })).rejects.toMatchObject(refused);
+  await expect(world.client.status("bad-1")).rejects.toMatchObject({ code: "instance_not_found" });
+  const byName = await world.client.start("checked", bad, { id: "bad-2" });
   await expect(byName.result({ timeout: "20s" })).rejects.toMatchObject(refused);
-  expect((await stack.client.status("bad-2")).status).toBe("failed");
+  expect((await world.client.status("bad-2")).status).toBe("failed");
 });
 
 it("F32: puts away what is not JSON, not a subject, or not a message, and goes on", async () => {
-  const before = (await streams.deadLetters()).length;
+  const before = (await world.streams.deadLetters()).length;
   const wrong: [string, string][] = [
     ["orchestrations.f32.start.steps", "{not json"],
     ["orchestrations.f32.start.steps", "[".repeat(10_000)],
@@ -99,12 +92,12 @@ it("F32: puts away what is not JSON, not a subject, or not a message, and goes o
   ];
   for (const [subject, body] of wrong) expect(await ask(subject, body)).toMatchObject({ stream: "INBOX" });
   const letters = await until("all are dead letters", async () => {
-    const all = await streams.deadLetters();
+    const all = await world.streams.deadLetters();
     return all.length >= before + wrong.length && all.slice(before);
   });
   expect(letters.map(({ id }) => id)).toContain("f32");
   for (const letter of letters) {
-    expect(letter.subject).toMatch(/^inbox\.\d+\.f32\./);
+    expect(letter.subject).toMatch(/^orchestrations\.f32\./);
     expect(letter.reason.message).not.toBe("");
   }
   const doctor = await cli("doctor", "--json");
@@ -112,26 +105,26 @@ it("F32: puts away what is not JSON, not a subject, or not a message, and goes o
   expect(findings.find(({ what }) => what === "dead letters")?.found).toMatch(
     new RegExp(`^${before + wrong.length}`),
   );
-  await expect(stack.client.status("f32")).rejects.toMatchObject({ code: "instance_not_found" });
-  const healthy = await stack.client.start("steps", { n: 2 }, { id: "f32" });
+  await expect(world.client.status("f32")).rejects.toMatchObject({ code: "instance_not_found" });
+  const healthy = await world.client.start("steps", { n: 2 }, { id: "f32" });
   expect(await healthy.result({ timeout: "20s" })).toBe(2);
-  await streams.untilQuiet();
+  await world.streams.untilQuiet();
 });
 
 it("F37: runs an id once, however many start it at the same time", async () => {
   const starts = Array.from({ length: 1000 }, (_, i) =>
-    stack.client.start("steps", { n: 3 }, { id: "same" }).then(({ instanceId }) => `${instanceId}${i}`),
+    world.client.start("steps", { n: 3 }, { id: "same" }).then(({ instanceId }) => `${instanceId}${i}`),
   );
   expect(new Set(await Promise.all(starts)).size).toBe(1000);
   // The server forgets message ids; the instance does not forget that it was started.
   for (let i = 0; i < 20; i++) await ask("orchestrations.same.start.steps", '{"n":5}');
-  expect(await stack.client.result("same", { timeout: "20s" })).toBe(3);
+  expect(await world.client.result("same", { timeout: "20s" })).toBe(3);
   await ask("orchestrations.same.start.steps", '{"n":7}');
-  await streams.untilQuiet();
-  const kinds = await streams.kinds("same");
+  await world.streams.untilQuiet();
+  const kinds = await world.streams.kinds("same");
   expect(kinds.filter((kind) => kind === "instance.started")).toHaveLength(1);
   expect(kinds.filter((kind) => kind === "activity.completed")).toHaveLength(3);
-  await streams.checkEnded(["same"]);
+  await world.streams.checkEnded(["same"]);
 });
 
 it.each(["cancel", "terminate"])(
@@ -139,15 +132,15 @@ it.each(["cancel", "terminate"])(
   async (verb) => {
     const id = `ghost-${verb}`;
     const refused = { code: "instance_not_found" };
-    await expect(stack.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
+    await expect(world.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
     await ask(`orchestrations.${id}.${verb}`);
     // A signal that waits for a start is not a start.
-    await stack.client.signal(id, "word", 1);
-    await until("the signal is kept", async () => (await stack.client.status(id)).events === 1);
-    await expect(stack.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
+    await world.client.signal(id, "word", 1);
+    await until("the signal is kept", async () => (await world.client.status(id)).events === 1);
+    await expect(world.client[verb as "cancel"](id)).rejects.toMatchObject(refused);
     await ask(`orchestrations.${id}.${verb}`);
     const letters = await until("both are dead letters", async () => {
-      const all = (await streams.deadLetters()).filter((letter) => letter.id === id);
+      const all = (await world.streams.deadLetters()).filter((letter) => letter.id === id);
       return all.length === 2 && all;
     });
     for (const { reason } of letters) expect(reason).toMatchObject({ code: "instance_not_found" });

@@ -36,13 +36,13 @@ describe("dead letters", () => {
     expect(letter).toMatchObject({
       kind: "ok",
       value: {
-        subject: "inbox.3.i1.start.x",
+        subject: "orchestrations.i1.start.x",
         reason: { code: "invalid_message", message: "events.0: wrong" },
         headers: { "X-A": "b" },
         body: "AP8B",
       },
     });
-    expect(heard).toEqual([{ kind: "dead.lettered", ...burial, subject: "inbox.3.i1.start.x" }]);
+    expect(heard).toEqual([{ kind: "dead.lettered", ...burial, subject: "orchestrations.i1.start.x" }]);
   });
 
   it("cuts what would not fit, and any id finds a place", async () => {
