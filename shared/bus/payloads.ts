@@ -131,7 +131,7 @@ export class Payloads {
   #tooLarge(bytes: number): HoldfastError {
     return new HoldfastError({
       code: "payload_too_large",
-      message: `a value of ${bytes} bytes is larger than the limit of ${this.#maxBytes}`,
+      message: `a value of ${bytes} bytes is larger than the limit of ${this.#maxBytes}; keep it elsewhere and pass a reference to it`,
       details: { bytes, limit: this.#maxBytes },
     });
   }

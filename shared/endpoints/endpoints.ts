@@ -15,7 +15,7 @@ import {
 } from "../bus/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, type Runtime } from "../runtime/index.ts";
-import type { Client, InstanceView } from "../sdk/index.ts";
+import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
 
 export interface EndpointsOptions {
   names: Subjects;
@@ -25,6 +25,8 @@ export interface EndpointsOptions {
   orchestrations: () => readonly string[] | undefined | Promise<readonly string[] | undefined>;
 }
 
+/** For all that is said beside a value. */
+const headroomBytes = 64 * 1024;
 const defaultWaitMs = 30_000;
 /** Whoever wants to wait longer asks again. */
 const maxWaitMs = 3_600_000;
@@ -54,11 +56,13 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
           "start.<orchestration>, body: input as JSON, header Holdfast-Id: instance id",
           (name, message) => start(client, options, name, message),
         ),
-        endpoint("status", "status.<instance id>", async (id) => shown(await client.status(id))),
+        endpoint("status", "status.<instance id>", async (id) =>
+          shown(await client.status(id, fitting(bus))),
+        ),
         endpoint(
           "result",
           "result.<instance id>, header Holdfast-Wait: how long to wait, 30s by default",
-          (id, message) => result(client, id, message),
+          (id, message) => result(bus, client, id, message),
         ),
       ],
     },
@@ -90,15 +94,18 @@ async function start(
   return { instanceId };
 }
 
-async function result(client: Client, id: string, message: CoreMessage): Promise<object> {
+async function result(bus: Bus, client: Client, id: string, message: CoreMessage): Promise<object> {
   const wait = header(message, "Holdfast-Wait");
   const waitMs = wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait");
-  const view = await client.waitForEnd(id, Math.min(waitMs, maxWaitMs));
+  const view = await client.waitForEnd(id, Math.min(waitMs, maxWaitMs), fitting(bus));
   if (!view) {
     throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
   }
   return shown(view);
 }
+
+/** Larger values do not fit into an answer: it says where they lie instead. */
+const fitting = (bus: Bus): ViewOptions => ({ largestBytes: bus.maxPayloadBytes - headroomBytes });
 
 /** Without stacks: whoever may ask for a result need not see our files. */
 function shown(view: InstanceView): object {
@@ -117,24 +124,19 @@ function header(message: CoreMessage, name: string): string | undefined {
 
 async function reply(bus: Bus, answer: Promise<object>): Promise<MicroReply> {
   try {
-    const answered: { input?: unknown } = await answer;
-    const body = encode({ ok: true, ...answered });
-    if (body.length <= bus.maxPayloadBytes) return { body };
-    // Who asks for a result can do without what was put in.
-    const { input: _, ...rest } = answered;
-    const shorter = encode({ ok: true, ...rest });
-    return shorter.length <= bus.maxPayloadBytes ? { body: shorter } : tooLarge(body.length);
+    const { input, customStatus, ...rest }: { input?: unknown; customStatus?: unknown } = await answer;
+    // Who asks for a result can do without what was put in, and without what was said on the way.
+    for (const shown of [{ input, customStatus, ...rest }, { customStatus, ...rest }, rest]) {
+      const body = encode({ ok: true, ...shown });
+      if (body.length <= bus.maxPayloadBytes) return { body };
+    }
+    return refusal("payload_too_large", "the answer does not fit into one message: use the client library");
   } catch (error) {
     if (!(error instanceof HoldfastError) && !isFault(error)) throw error;
-    return refusal(error.code, error.message);
+    const hint = isFault(error) && error.hint !== undefined ? `. ${error.hint}` : "";
+    return refusal(error.code, `${error.message}${hint}`);
   }
 }
-
-const tooLarge = (bytes: number): MicroReply =>
-  refusal(
-    "payload_too_large",
-    `the answer has ${bytes} bytes, too many for one message: use the client library`,
-  );
 
 const refusal = (code: string, message: string): MicroReply => ({
   body: encode({ ok: false, error: { code, message } }),

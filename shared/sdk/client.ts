@@ -26,7 +26,14 @@ import { DeadLetters } from "./dead-letters.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
 import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";
 import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
-import { Instances, type InstanceView, isTerminal, type ListOptions, wasStarted } from "./instances.ts";
+import {
+  Instances,
+  type InstanceView,
+  isTerminal,
+  type ListOptions,
+  type ViewOptions,
+  wasStarted,
+} from "./instances.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
@@ -54,6 +61,12 @@ export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
   timeout?: Duration | undefined;
   signal?: AbortSignal | undefined;
+}
+
+export interface WaitForEndOptions extends ViewOptions {
+  signal?: AbortSignal | undefined;
+  /** There is such an instance, even if nothing is to be seen of it yet. */
+  known?: boolean | undefined;
 }
 
 /** What a handle knows of its instance. */
@@ -145,8 +158,7 @@ export class Client {
   waitForEnd(
     instanceId: string,
     timeoutMs: number,
-    signal?: AbortSignal,
-    known = false,
+    { signal, known = false, ...view }: WaitForEndOptions = {},
   ): Promise<InstanceView | undefined> {
     return userFacing(async () => {
       const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
@@ -156,7 +168,7 @@ export class Client {
       });
       if (waited.kind === "unknown") return undefined;
       const summary = waited.summary ?? (await this.#instances.find(instanceId));
-      return summary && this.#instances.view(summary);
+      return summary && this.#instances.view(summary, view);
     });
   }
 
@@ -182,11 +194,11 @@ export class Client {
     return this.#control(instanceId, "terminate", reason);
   }
 
-  status(instanceId: string): Promise<InstanceView> {
+  status(instanceId: string, options: ViewOptions = {}): Promise<InstanceView> {
     return userFacing(async () => {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
       if (!summary) throw notFound(instanceId);
-      return this.#instances.view(summary);
+      return this.#instances.view(summary, options);
     });
   }
 

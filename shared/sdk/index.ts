@@ -37,7 +37,7 @@ export type { DemoStage, RunDemo } from "./demo-stage.ts";
 export type { InstanceHandle } from "./handle.ts";
 export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
-export type { InstanceView, ListOptions } from "./instances.ts";
+export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
 export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
 export type {
   SessionAccess,

@@ -1,5 +1,11 @@
 /** The read model of instances as a user sees it: values instead of references. */
-import { type InstanceStatus, InstanceSummary, type Payload, terminalStatuses } from "../../schemas/index.ts";
+import {
+  type BlobRef,
+  type InstanceStatus,
+  InstanceSummary,
+  type Payload,
+  terminalStatuses,
+} from "../../schemas/index.ts";
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
@@ -8,7 +14,17 @@ import { Newest } from "./newest.ts";
 type Values = "input" | "output" | "customStatus";
 
 /** A summary whose values are the user's own. */
-export type InstanceView = Omit<InstanceSummary, Values | "v"> & { [K in Values]?: unknown };
+export type InstanceView = Omit<InstanceSummary, Values | "v"> & {
+  [K in Values]?: unknown;
+} & {
+  /** Values that were not fetched because they are larger than asked for, and where they lie. */
+  leftOut?: { [K in Values]?: BlobRef };
+};
+
+export interface ViewOptions {
+  /** Larger values are left out. Default: none are. */
+  largestBytes?: number | undefined;
+}
 
 export interface ListOptions {
   status?: InstanceStatus | InstanceStatus[] | undefined;
@@ -73,12 +89,21 @@ export class Instances {
     return accepted;
   }
 
-  async view(summary: InstanceSummary): Promise<InstanceView> {
+  async view(
+    summary: InstanceSummary,
+    { largestBytes = Number.POSITIVE_INFINITY }: ViewOptions = {},
+  ): Promise<InstanceView> {
     const { v: _, input, output, customStatus, ...plain } = summary;
     const view: InstanceView = plain;
-    if (input !== undefined) view.input = await this.#unwrapIfThere(input);
-    if (output !== undefined) view.output = await this.#payloads.unwrap(output);
-    if (customStatus !== undefined) view.customStatus = await this.#unwrapIfThere(customStatus);
+    const fits = (value: Values, payload: Payload | undefined): payload is Payload => {
+      if (!payload || !("blob" in payload) || payload.blob.bytes <= largestBytes)
+        return payload !== undefined;
+      view.leftOut = { ...view.leftOut, [value]: payload.blob };
+      return false;
+    };
+    if (fits("input", input)) view.input = await this.#unwrapIfThere(input);
+    if (fits("output", output)) view.output = await this.#payloads.unwrap(output);
+    if (fits("customStatus", customStatus)) view.customStatus = await this.#unwrapIfThere(customStatus);
     return view;
   }
 

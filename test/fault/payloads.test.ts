@@ -39,6 +39,24 @@ it("through a signal", async () => {
   expect([big?.length, small]).toEqual([2 * megabyte, "small"]);
 });
 
+it.each([
+  ["as large as a message can be", "mirror", 1_048_500, undefined],
+  ["together with its result larger than a message", "listener", 850_000, 250_000],
+])("a plain message %s", async (what, name, inputBytes, signalBytes) => {
+  const id = what.replaceAll(" ", "-");
+  const input = name === "listener" ? { n: 1, ballast: "x".repeat(inputBytes) } : "x".repeat(inputBytes);
+  const send = (subject: string, value: unknown) =>
+    stack.bus.publish(subject, new TextEncoder().encode(JSON.stringify(value)));
+  expect((await send(stack.names.start(id, name), input)).kind).toBe("stored");
+  const word = signalBytes === undefined ? undefined : "w".repeat(signalBytes);
+  if (word !== undefined) await send(stack.names.signal(id, "word"), word);
+  const result = await stack.client.result(id, { timeout: "40s" });
+  expect(JSON.stringify(result) === JSON.stringify(word === undefined ? input : [word])).toBe(true);
+  const status = await stack.client.status(id);
+  expect(JSON.stringify(status.input) === JSON.stringify(input), "what went in is still known").toBe(true);
+  await new Streams(stack).checkEnded([id]);
+});
+
 it("hundreds of kilobytes many times over fit into one history", async () => {
   const inputs = Array.from({ length: 20 }, (_, i) => stack.client.start("mirror", `${i}`.repeat(200_000)));
   const results = await Promise.all((await Promise.all(inputs)).map((one) => one.result({ timeout: "60s" })));

@@ -108,13 +108,24 @@ describe("endpoints", () => {
     expect((await ask("start.nope")).body.error.message).toMatch(/there are: hello, steps$/);
   });
 
-  it("refuses an answer that is too big for a message", async () => {
+  it.each(["result", "status"])("%s says where a value lies that is too big for a message", async (verb) => {
     const output = await new Payloads(bus.blobs).wrap("x".repeat(2_000_000), "huge");
     await tell("huge", { status: "completed", output });
-    expect((await ask("result.huge")).body).toMatchObject({
-      ok: false,
-      error: { code: "payload_too_large" },
-    });
+    const { body } = await ask(`${verb}.huge`);
+    const lies = { key: expect.stringMatching(/^huge\//), bytes: 2_000_002, sha256: expect.any(String) };
+    expect(body).toMatchObject({ ok: true, status: "completed", leftOut: { output: lies } });
+    expect(body).not.toHaveProperty("output");
+  });
+
+  it("leaves out what was said on the way where an answer would be too big with it", async () => {
+    const payloads = new Payloads(bus.blobs);
+    const [output, customStatus] = await Promise.all(
+      ["o", "s"].map((letter) => payloads.wrap(letter.repeat(700_000), "two")),
+    );
+    await tell("two", { status: "completed", output, customStatus });
+    const { body } = await ask("result.two");
+    expect(body.output).toHaveLength(700_000);
+    expect(body).not.toHaveProperty("customStatus");
   });
 
   it("leaves the input out where the answer would be too big with it", async () => {

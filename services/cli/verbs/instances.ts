@@ -186,7 +186,7 @@ async function printResult(
   const erase = out.progress(() => `waiting for ${id}, ${span(performance.now() - since)}`);
   let view: InstanceView | undefined;
   try {
-    view = await client.waitForEnd(id, timeout, undefined, known);
+    view = await client.waitForEnd(id, timeout, { known });
   } finally {
     erase();
   }

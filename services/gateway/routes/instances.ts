@@ -167,7 +167,8 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       answer: InstanceResult,
       async act({ params, query, signal }) {
         const instance =
-          (await client.waitForEnd(params.id, query.wait * 1000, signal)) ?? (await client.status(params.id));
+          (await client.waitForEnd(params.id, query.wait * 1000, { signal })) ??
+          (await client.status(params.id));
         return { ended: terminalStatuses.includes(instance.status), instance };
       },
     }),
