@@ -3,16 +3,24 @@ import { z } from "zod";
 import { tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
 import { deploymentSettings } from "./deployment.ts";
+import { maskUrl } from "./mask-url.ts";
 import { misspelt } from "./misspelt.ts";
 import { setting } from "./setting.ts";
 
 const { oneOf, wholeNumber } = setting;
 
+/** A scheme the client knows or none, perhaps who logs in, a host, perhaps a port. */
+const natsAddress =
+  /^((nats|tls|ws|wss):\/\/)?(?!\S*:\/\/)(\S+@)?(\[[0-9a-fA-F:.]+\]|[^\s@/:[\]]+)(:\d{1,5})?\/?$/;
+
 /** What all services understand. The keys are the variables' names. */
 export const commonSettings = {
   NATS_URL: z
     .string()
-    .min(1)
+    .refine(
+      (value) => value.split(",").every((one) => natsAddress.test(one.trim())),
+      "must be an address like nats://127.0.0.1:4222 or host:4222, or several, separated by commas",
+    )
     .optional()
     .describe("Address of the NATS server; several, separated by commas, of a cluster."),
   NATS_USER: z.string().optional().describe("Log in with a name and `NATS_PASSWORD`."),
@@ -115,7 +123,7 @@ export function readConfig<S extends SettingsShape = Record<never, never>>(
       const name = String(issue.path[0] ?? "");
       return given[name] === undefined
         ? `${name} is not set`
-        : `${name}=${JSON.stringify(given[name])} ${issue.message}`;
+        : `${name}=${JSON.stringify(maskUrl(given[name]))} ${issue.message}`;
     });
     throw new Fault("config", { code: "invalid_config", message: complaints.join("; ") });
   }

@@ -43,6 +43,7 @@ export function untilToldToStop(announce: Announce, options: { runsForeignCode?:
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
+  process.on("SIGHUP", onSignal);
   process.on("disconnect", onDisconnect);
   process.on("unhandledRejection", onRejection);
   process.on("uncaughtException", onException);
@@ -52,6 +53,7 @@ export function untilToldToStop(announce: Announce, options: { runsForeignCode?:
     dispose() {
       process.off("SIGINT", onSignal);
       process.off("SIGTERM", onSignal);
+      process.off("SIGHUP", onSignal);
       process.off("disconnect", onDisconnect);
       process.off("unhandledRejection", onRejection);
       process.off("uncaughtException", onException);

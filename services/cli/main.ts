@@ -1,5 +1,6 @@
 /** The command line: parses, runs one command, returns the exit code. Never throws, never prints a stack. */
 import { CommanderError } from "commander";
+import { Fault } from "../../shared/errors/index.ts";
 import type { Environment } from "../config.ts";
 import type { Cli } from "./client-command.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
@@ -14,14 +15,21 @@ export async function main(
 ): Promise<number> {
   const { stdout, stderr, stdin } = streams;
   const cli: Cli = { env, stdout, stderr, ...(stdin === undefined ? {} : { stdin }), exitCode: exitCodes.ok };
+  const json = args.includes("--json") || args.includes("--jsonl");
   try {
-    await program(cli).parseAsync([...args], { from: "user" });
+    await program(cli, { explainUsage: !json }).parseAsync([...args], { from: "user" });
     return cli.exitCode;
   } catch (error) {
-    // Help and version are thrown too; wrong usage was explained already.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    const json = args.includes("--json") || args.includes("--jsonl");
+    // Help and version are thrown too; to people, wrong usage was explained already.
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return exitCodes.ok;
+      if (json) stderr.write(`${errorLine(usageError(error), json)}\n`);
+      return exitCodes.usage;
+    }
     stderr.write(`${errorLine(error, json)}\n`);
     return exitCodeOf(error);
   }
 }
+
+const usageError = ({ message }: CommanderError): Fault =>
+  new Fault("config", { code: "usage", message: message.replace(/^error: /, "") });

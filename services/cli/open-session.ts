@@ -1,10 +1,10 @@
 import { connectBus, subjects } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
+import { maskUrl } from "../mask-url.ts";
 import { connectionSettings } from "../run-service.ts";
 import { type Cli, type ClientOptions, outputOf, type Session } from "./client-command.ts";
 import { cliConfig } from "./find-nats.ts";
-import { maskUrl } from "./mask-url.ts";
 
 export async function openSession(cli: Cli, options: ClientOptions): Promise<Session> {
   const out = outputOf(cli, options);

@@ -18,7 +18,8 @@ import { sessionCommands } from "./verbs/sessions.ts";
 import { workerCommands } from "./verbs/workers.ts";
 import { watchCommand } from "./watch/index.ts";
 
-export function program(cli: Cli): Command {
+/** `explainUsage`: says what is wrong with the arguments; otherwise the caller does. */
+export function program(cli: Cli, { explainUsage = true } = {}): Command {
   const root: Command = new Command("holdfast")
     .description("Durable orchestrations on NATS JetStream whose steps can hold on to a worker")
     .version(packageVersion())
@@ -44,7 +45,7 @@ export function program(cli: Cli): Command {
     command.configureOutput({
       writeOut: (text) => cli.stdout.write(text),
       writeErr: (text) => cli.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, "holdfast: ")),
+      outputError: (text, write) => explainUsage && write(text.replace(/^error: /, "holdfast: ")),
     });
   }
   return root;

@@ -52,6 +52,13 @@ describe("holdfast dev and the verbs", () => {
     for (const pid of dev.allPids()) expect(isAlive(pid)).toBe(true);
   });
 
+  it("is still found when another on its folder was refused", async () => {
+    const second = await runCli(["dev", "--app", basicsApp, "--data-dir", dir, "--json"]);
+    expect(second.code).toBe(5);
+    expect(second.stderr).toContain("is in use by the live process");
+    expect((await cli("list")).code).toBe(0);
+  });
+
   it("starts, waits and prints as a process of its own", async () => {
     const args = ["start", "hello", "--input", '{"name":"Ada"}', "--wait", "--data-dir", dir];
     expect(await runCli(args)).toEqual({ code: 0, stdout: '"Hello, Ada!"\n', stderr: "" });
@@ -193,12 +200,14 @@ describe("holdfast dev and the verbs", () => {
     );
     const other = await startDev(await tempDir(), {
       args: ["--app", join(dir, "other.ts"), "--workers", "0"],
-      env: { NATS_URL: dev.ready.natsUrl, HOLDFAST_PREFIX: "other" },
+      env: { NATS_URL: dev.ready.natsUrl, HOLDFAST_PREFIX: "other", GATEWAY_PORT: "0" },
     });
     expect(other.ready.pids.nats).toBeUndefined();
+    expect((await fetch(`${other.ready.dashboard}/healthz`)).status, "it says where it listens").toBe(200);
     const start = ["start", "double", "--input", "21", "--wait", "--data-dir", other.dataDir];
     expect(await runCli(start)).toMatchObject({ code: 0, stdout: "42\n" });
-    other.signal("SIGTERM");
+    // As when its terminal is closed.
+    other.signal("SIGHUP");
     expect(await other.ended()).toBe(0);
     expect(none(other.allPids())()).toBe(true);
     await rm(other.dataDir, { recursive: true, force: true });

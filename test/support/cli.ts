@@ -39,6 +39,7 @@ export async function runCli(args: string[], options: CliOptions = {}): Promise<
 export interface Ready {
   ready: true;
   natsUrl: string;
+  dashboard?: string;
   pids: { nats?: number; orchestrator: number; watcher: number; workers: number[]; gateway?: number };
 }
 

@@ -131,7 +131,8 @@ function welcome({ natsUrl, dashboard }: RunningDev, app: string): string[] {
  * once: the services stop when they see us gone, and so does the NATS server.
  */
 function untilTold(): { promise: Promise<void>; dispose: () => void } {
-  const signals = ["SIGINT", "SIGTERM"] as const;
+  // The terminal was closed: as if told to stop.
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {
     resolve = settle;

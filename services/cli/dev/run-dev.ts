@@ -6,9 +6,9 @@ import { connectBus, subjects } from "../../../shared/bus/index.ts";
 import { once, silent } from "../../../shared/runtime/index.ts";
 import { loadApp } from "../../../shared/sdk/load-app.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
+import { maskUrl } from "../../mask-url.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { removeDevFile, writeDevFile } from "../dev-file.ts";
-import { maskUrl } from "../mask-url.ts";
 import { Crew } from "./crew.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
@@ -57,8 +57,10 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
       ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
       : undefined;
   let crew: Crew | undefined;
+  let announced = false;
   const stop = once(async () => {
-    removeDevFile(dataDir);
+    // Not somebody else's, who runs here already and is the reason why we do not.
+    if (announced) removeDevFile(dataDir);
     await crew?.stop();
     // Last: the others say good-bye over it.
     await keeper?.stop();
@@ -76,6 +78,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     const dashboard = gateway?.url;
     const sync = nats && { sync: nats.sync };
     const workerPids = () => workers.map((worker) => worker.pid);
+    announced = true;
     writeDevFile(dataDir, { pid: process.pid, natsUrl, prefix: config.prefix, dashboard, ...sync });
     return {
       natsUrl,
@@ -123,7 +126,8 @@ const gatewayAttempts = 5;
 async function startGateway(crew: Crew, env: Environment): Promise<StartedGateway | undefined> {
   if (!existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url))))
     return undefined;
-  const chosen = env.GATEWAY_PORT;
+  // 0 is any free one, as everywhere; here it is chosen by us, who have to say where to look.
+  const chosen = env.GATEWAY_PORT === "0" ? undefined : env.GATEWAY_PORT;
   for (let attempt = 1; ; attempt++) {
     const port = chosen ?? String(await freePortFrom(gatewayPort));
     try {

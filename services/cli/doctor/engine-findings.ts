@@ -273,8 +273,25 @@ function parked({ parked }: Seen): Finding {
     ...fact,
     verdict: "wrong",
     found: `${parked.length}, among them ${first.instanceId}: ${first.message} (${first.code})`,
-    todo: `deploy code that agrees with their histories; \`holdfast replay ${first.instanceId} --app <module>\` tries it`,
+    todo: unparking(first.instanceId, first.code),
   };
+}
+
+/** What gets an instance going again depends on why it stopped. */
+function unparking(instanceId: string, code: string): string {
+  switch (code) {
+    case "nondeterminism":
+    case "unknown_orchestration":
+      return `deploy code that agrees with their histories; \`holdfast replay ${instanceId} --app <module>\` tries it`;
+    case "blob_missing":
+    case "blob_damaged":
+      return `put back what is missing or damaged and deploy again, or \`holdfast terminate ${instanceId}\` ends it`;
+    case "history_unreadable":
+    case "history_incomplete":
+      return "put its history right: it goes on by itself. Until then nothing can be recorded for it, its end neither";
+    default:
+      return `\`holdfast get ${instanceId}\` says more; it is tried again by itself, and with every deployment`;
+  }
 }
 
 function deadLetters({ dead: { letters, latest } }: Seen): Finding {

@@ -1,8 +1,8 @@
 /** context add | use | list | remove */
 import { isAbsolute, resolve } from "node:path";
 import { Command } from "commander";
+import { maskUrl } from "../../mask-url.ts";
 import { type Cli, type FormatOptions, outputOf, withFormat } from "../client-command.ts";
-import { maskUrl } from "../mask-url.ts";
 import { table } from "../text.ts";
 
 export const contextCommands = (cli: Cli): Command =>

@@ -159,6 +159,16 @@ describe("the doctor", () => {
     );
   });
 
+  it.each([
+    ["nondeterminism", /deploy code.*holdfast replay p-1/],
+    ["blob_missing", /put back.*holdfast terminate p-1/],
+    ["history_unreadable", /put its history right/],
+    ["turn_failed", /holdfast get p-1/],
+  ])("says what gets an instance going that is parked for %s", (code, todo) => {
+    const findings = examine({ ...well, parked: [{ instanceId: "p-1", code, message: "so it is" }] });
+    expect(findings.find((finding) => finding.code === "parked")?.todo).toMatch(todo);
+  });
+
   it.each<[string, Partial<Seen>, string, Finding["verdict"] | undefined]>([
     ["no orchestrator", { services: [service("watcher", { acting: true })] }, "orchestrators", "wrong"],
     ["no watcher", { services: [service("orchestrator")] }, "watcher", "wrong"],

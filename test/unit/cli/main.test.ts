@@ -52,6 +52,17 @@ describe("the command line", () => {
     expect(err).not.toMatch(/\n\s+at /);
   });
 
+  it.each([
+    [["start", "hello", "--json", "--frob"], "unknown option '--frob'"],
+    [["list", "--jsonl", "--limit", "x"], "It must be a whole number"],
+    [["start", "--json"], "missing required argument 'name'"],
+  ])("refuses %o in JSON", async (args, message) => {
+    const { code, out, err } = await run(args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err.trimEnd().split("\n")).toHaveLength(1);
+    expect(JSON.parse(err)).toEqual({ error: { code: "usage", message: expect.stringContaining(message) } });
+  });
+
   it("says so where there is no server to talk to", async () => {
     const { code, err } = await run(["list", "--data-dir", dir]);
     expect(code).toBe(5);

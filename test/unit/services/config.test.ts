@@ -36,6 +36,19 @@ describe("readConfig", () => {
   });
 
   it.each([
+    "nats://127.0.0.1:4222",
+    "localhost",
+    "a:4222, b:4222",
+    "tls://me:secret@nats.example.org:4222/",
+    "nats://[::1]:4222",
+  ])("takes %s for an address", (url) => {
+    expect(read({ NATS_URL: url }).nats.url).toBe(url);
+  });
+
+  it.each([
+    [{ NATS_URL: "banana:://x" }, /NATS_URL="banana:.*" must be an address like nats:/],
+    [{ NATS_URL: "http://me:secret@b" }, /NATS_URL="http:\/\/\*\*\*@b" must be an address/],
+    [{ NATS_URL: "nats://a:4222,http://b" }, /NATS_URL=.* must be an address like nats:/],
     [{ HOLDFAST_PARTITIONS: "0" }, /HOLDFAST_PARTITIONS="0" must be a whole number from 1 to 1024/],
     [{ HOLDFAST_PARTITIONS: "4.5" }, /HOLDFAST_PARTITIONS/],
     [{ HISTORY_LAYOUT: "both" }, /HISTORY_LAYOUT="both" must be one of per-instance, shared/],
