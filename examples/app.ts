@@ -5,4 +5,5 @@ export * from "./basics/app.ts";
 export * from "./classify/app.ts";
 export * from "./connection-pool/app.ts";
 export * from "./file-cache/app.ts";
+export * from "./first/app.ts";
 export * from "./model-pool/app.ts";

@@ -12,7 +12,7 @@ export async function follow(
   onProgress: (done: number, of: number) => Promise<void> | void,
 ): Promise<void> {
   for (let ended = false; !ended; ) {
-    const view = await client.waitForEnd(instanceId, lookEveryMs, undefined, true);
+    const view = await client.waitForEnd(instanceId, lookEveryMs, { known: true });
     ended = view?.endedAt !== undefined;
     const status = Status.safeParse(view?.customStatus);
     if (status.success) await onProgress(status.data.done, status.data.of);

@@ -1,4 +1,5 @@
 /** Every example as its users run it: real services, a real model, and workers that are killed. */
+import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, createConnection } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -39,6 +40,13 @@ const result = <O>(id: string) => stack.client.get<O>(id).result({ timeout: "50s
 it("the basics are served beside the others", async () => {
   const handle = await stack.client.start("hello", { name: "Ada" });
   expect(await handle.result({ timeout: "30s" })).toBe("Hello, Ada!");
+});
+
+it("the first orchestration of the README is this one, and does what it says", async () => {
+  const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), "utf8");
+  expect(await read("README.md")).toContain(await read("examples/first/app.ts"));
+  const handle = await stack.client.start("measure", { words: ["hold", "fast"] });
+  expect(await handle.result({ timeout: "30s" })).toBe(8);
 });
 
 describe("classify", () => {

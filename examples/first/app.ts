@@ -1,0 +1,23 @@
+import { call, defineActivity, defineOrchestration, defineSession } from "holdfast";
+import { z } from "zod";
+
+export const lengthOf = defineActivity("length-of", {
+  input: z.string(),
+  run: async (_ctx, word) => word.length, // ordinary code: fetch, read, write; retried when it fails
+});
+
+export const tally = defineSession("tally", {
+  init: async () => ({ total: 0 }), // the expensive part: built once, kept by one worker
+  calls: { add: call({ input: z.number(), run: (state: { total: number }, n) => (state.total += n) }) },
+});
+
+export const measure = defineOrchestration("measure", {
+  input: z.object({ words: z.array(z.string()) }),
+  async run(ctx, { words }) {
+    await using session = await ctx.openSession(tally, { onLost: "reclaim" });
+    const lengths = await Promise.all(words.map((word) => ctx.run(lengthOf, word))); // in parallel
+    let total = 0;
+    for (const length of lengths) total = await session.add(length); // warm, always on that worker
+    return total;
+  },
+});
