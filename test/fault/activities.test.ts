@@ -1,34 +1,20 @@
 /** Retries and timeouts from the orchestration's point of view, and timers that are neither early nor far too late. */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { Journal } from "../support/journal.ts";
-import { Stack } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { expect, it } from "vitest";
+import { installation } from "../support/installation.ts";
 
-const app = fileURLToPath(new URL("../apps/lifecycle.ts", import.meta.url));
-
-const journal = new Journal();
-let stack: Stack;
-let streams: Streams;
-beforeAll(async () => {
-  stack = await Stack.start({ app, watchers: 0, env: journal.env });
-  streams = new Streams(stack);
-});
-afterAll(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  journal[Symbol.dispose]();
-});
+const world = installation({ app: "lifecycle", watchers: 0 });
+const { journal, start } = world;
 
 const run = async (name: string, input: unknown, id: string) =>
-  (await stack.client.start(name, input, { id })).result({ timeout: "40s" });
+  (await start(name, input, id)).result({ timeout: "40s" });
 
 it("retries as often as allowed, each attempt once", async () => {
   expect(await run("persistent", 3, "r1")).toBe(4);
   expect(journal.lines("flaky r1")).toEqual(["flaky r1 1", "flaky r1 2", "flaky r1 3", "flaky r1 4"]);
   await expect(run("persistent", 9, "r2")).rejects.toMatchObject({ message: "attempt 5 fails" });
   expect(journal.lines("flaky r2")).toHaveLength(5);
-  await streams.checkEnded(["r1"]);
-  await streams.checkEnded(["r2"], "instance.failed");
+  await world.streams.checkEnded(["r1"]);
+  await world.streams.checkEnded(["r2"], "instance.failed");
 });
 
 it("does not retry what says that it is useless", async () => {
@@ -59,7 +45,7 @@ it("I11: timers never fire early, and only milliseconds late while the instance 
       expect(each).toBeGreaterThanOrEqual(ms);
       late.push(each - ms);
     }
-    await streams.checkEnded([`s${i}`]);
+    await world.streams.checkEnded([`s${i}`]);
   }
   late.sort((a, b) => a - b);
   const [p50 = 0, max = 0] = [late[Math.floor(late.length / 2)], late.at(-1)];

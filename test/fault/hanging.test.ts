@@ -1,27 +1,14 @@
 /** F14, F15: code that keeps the thread, and code that hangs though its worker is well (S8). */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { checkSessionEvents } from "../support/lease-log.ts";
-import { Stack } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { expect, it } from "vitest";
+import { installation } from "../support/installation.ts";
 
-const app = fileURLToPath(new URL("../apps/hanging.ts", import.meta.url));
-
-let stack: Stack;
-let streams: Streams;
-beforeAll(async () => {
-  stack = await Stack.start({ app });
-  streams = new Streams(stack);
-});
-afterAll(() => stack?.[Symbol.asyncDispose]());
+const world = installation({ app: "hanging" });
+const { start, result } = world;
 
 const run = async (type: string, how: string, ms: number) => {
   const id = `${type}-${how}`;
-  await stack.client.start("blocks", { type, how, ms }, { id });
-  const value = await stack.client.result(id, { timeout: "50s" });
-  await streams.checkEnded([id]);
-  checkSessionEvents(await streams.history(id));
-  return value;
+  await start("blocks", { type, how, ms }, id);
+  return result(id, "50s");
 };
 
 it.each(["threaded", "processed"])("%s: blocking for twice the TTL keeps the session", async (type) => {
@@ -42,17 +29,14 @@ it.each(["inline", "threaded", "processed"])(
   "%s: a call silent for longer than its heartbeat is given up, and the session with it",
   async (type) => {
     const id = `${type}-hung`;
-    await stack.client.start("blocks", { type, how: "silent", ms: 60_000 }, { id });
-    const value = await stack.client.result<{ first: number; then: { code: string }; last: string }>(id, {
-      timeout: "50s",
-    });
+    await start("blocks", { type, how: "silent", ms: 60_000 }, id);
+    const value = await result<{ first: number; then: { code: string }; last: string }>(id, "50s");
     expect(value.first).toBe(1);
     expect(["timeout", "session_lost"]).toContain(value.then.code);
     expect(value.last).toBe("session_lost");
-    const lost = (await streams.events(id)).flatMap((event) =>
+    const lost = (await world.streams.events(id)).flatMap((event) =>
       event.kind === "session.lost" ? [event.reason] : [],
     );
     expect(lost).toEqual(["hung"]);
-    await streams.checkEnded([id]);
   },
 );

@@ -1,36 +1,14 @@
 /** Members of a pool die, sleep or are sent away: what they had is done by the others. */
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Answer } from "../apps/pooled.ts";
-import { Journal } from "../support/journal.ts";
-import { LeaseLog } from "../support/lease-log.ts";
-import { type ServiceProcess, Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { installation } from "../support/installation.ts";
+import { type ServiceProcess, until } from "../support/stack.ts";
 
-const app = fileURLToPath(new URL("../apps/pooled.ts", import.meta.url));
-const journal = new Journal();
-let stack: Stack;
-let streams: Streams;
-let leases: LeaseLog;
-beforeAll(async () => {
-  const env = { ...journal.env, WORKER_LEASE_TTL: "2s", WORKER_ACK_WAIT: "1s" };
-  stack = await Stack.start({ app, workers: 0, env });
-  streams = new Streams(stack);
-  leases = await LeaseLog.start(stack);
+const world = installation({
+  ...{ app: "pooled", workers: 0, env: { WORKER_LEASE_TTL: "2s", WORKER_ACK_WAIT: "1s" } },
+  ...{ leases: true, killWorkersAfterEach: true },
 });
-afterEach(async () => {
-  leases.checkOwners();
-  for (const worker of stack.of("worker")) {
-    worker.resume();
-    worker.kill("SIGKILL");
-    await worker.exited;
-  }
-});
-afterAll(async () => {
-  await leases?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-  journal[Symbol.dispose]();
-});
+const { journal, start, result } = world;
 
 const calls = 12;
 const tagOf = (line: string) => line.split(" ")[2] ?? "";
@@ -38,14 +16,14 @@ const workerOf = (line: string) => line.split(" ")[4] ?? "";
 
 /** Two members on two workers, all calls asked; returns the worker that runs one of the first. */
 async function busy(name: string): Promise<ServiceProcess> {
-  const workers = await Promise.all([stack.run("worker"), stack.run("worker")]);
+  const workers = await Promise.all([world.stack.run("worker"), world.stack.run("worker")]);
   const pool = { name, min: 2, max: 2 };
-  await stack.client.start("asking", { pool, calls, ms: 300, stay: true }, { id: name });
+  await start("asking", { pool, calls, ms: 300, stay: true }, name);
   await journal.until(`init ${name} `, 2);
-  await stack.client.signal(name, "ask");
+  await world.client.signal(name, "ask");
   const asked = await journal.until(`ask ${name} `, 2);
   expect(new Set(asked.slice(0, 2).map(workerOf)).size, "one call on each").toBe(2);
-  const listed = (await stack.client.workers.list()).find(
+  const listed = (await world.client.workers.list()).find(
     ({ workerId }) => workerId === workerOf(asked[0] ?? ""),
   );
   const victim = workers.find(({ pid }) => pid === listed?.pid);
@@ -55,14 +33,13 @@ async function busy(name: string): Promise<ServiceProcess> {
 
 /** Every call answered once, as the history tells it. */
 async function answered(name: string): Promise<Answer[]> {
-  await stack.client.signal(name, "go");
-  const answers = await stack.client.result<Answer[]>(name, { timeout: "40s" });
-  await streams.checkEnded([name]);
-  const completed = (await streams.kinds(name)).filter((kind) => kind === "activity.completed");
+  await world.client.signal(name, "go");
+  const answers = await result<Answer[]>(name);
+  const completed = (await world.streams.kinds(name)).filter((kind) => kind === "activity.completed");
   expect(completed).toHaveLength(calls);
   const tags = new Set(journal.lines(`ask ${name} `).map(tagOf));
   expect(tags.size).toBe(calls);
-  await streams.untilQuiet();
+  await world.streams.untilQuiet();
   return answers;
 }
 
@@ -71,7 +48,7 @@ it("a worker is killed: its calls are done by the others, and it is replaced", a
   victim.kill("SIGKILL");
   await answered("killed");
   // A redelivery is no attempt: nobody failed.
-  expect(await streams.kinds("killed")).not.toContain("activity.attempt_failed");
+  expect(await world.streams.kinds("killed")).not.toContain("activity.attempt_failed");
 });
 
 it("a worker is drained: what runs finishes there, nothing runs twice", async () => {
@@ -88,5 +65,5 @@ it("a worker sleeps: its calls go on elsewhere, and what it says when it wakes c
   expect(answers).toHaveLength(calls);
   victim.resume();
   await until("it knows that its lease is over", () => /"kind":"session.detached"/.test(victim.log()));
-  await streams.checkEnded(["asleep"]);
+  await world.streams.checkEnded(["asleep"]);
 });

@@ -1,27 +1,21 @@
 /** Whatever the code of a session does: a typed failure, the worker alive, nothing left behind. */
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { systemRandom } from "../../../shared/runtime/index.ts";
 import { isAlive } from "../../support/cli.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
+import { installation } from "../../support/installation.ts";
+import { until } from "../../support/stack.ts";
 
-const app = fileURLToPath(new URL("../../apps/bad-handlers.ts", import.meta.url));
 const places = ["inline", "thread", "process"] as const;
 
-let stack: Stack;
-let streams: Streams;
+const world = installation({ app: "bad-handlers" });
 let worker: number;
 let threadsAtFirst: number;
-beforeAll(async () => {
-  stack = await Stack.start({ app });
-  streams = new Streams(stack);
-  worker = stack.of("worker")[0]?.pid ?? 0;
+beforeAll(() => {
+  worker = world.stack.of("worker")[0]?.pid ?? 0;
   threadsAtFirst = threadsOf(worker);
 });
-afterAll(() => stack?.[Symbol.asyncDispose]());
 
 /** Processes of the worker's own that hold sessions; a compiler it keeps for TypeScript is none. */
 const hostsOf = (parent: number): number[] =>
@@ -44,21 +38,21 @@ const threadsOf = (pid: number): number => readdirSync(`/proc/${pid}/task`).leng
 
 /** Nothing of a session that is over stays anywhere: no lease, no right, no host, no blob, no message. */
 afterEach(async () => {
-  expect(stack.of("worker").map(({ gone }) => gone)).toEqual([false]);
-  const leases = new Bucket(stack.bus, stack.names.bucket("leases"), { random: systemRandom });
+  expect(world.stack.of("worker").map(({ gone }) => gone)).toEqual([false]);
+  const leases = new Bucket(world.stack.bus, world.stack.names.bucket("leases"), { random: systemRandom });
   await until("no session has a lease", async () => {
     for await (const _lease of leases.entries("session.>")) return false;
     return true;
   });
   await until("nothing is used in the worker", async () => {
-    const [info] = await stack.client.workers.list();
+    const [info] = await world.client.workers.list();
     const { calls, sessions } = info?.slots ?? { calls: { used: 1 }, sessions: { used: 1 } };
     return calls.used === 0 && sessions.used === 0 && info?.sessions.length === 0;
   });
   await until("every host has ended", () => hostsOf(worker).length === 0);
-  expect(await stack.bus.blobs.keys("")).toEqual([]);
-  await streams.untilQuiet();
-  expect(await streams.deadLetters()).toEqual([]);
+  expect(await world.stack.bus.blobs.keys("")).toEqual([]);
+  await world.streams.untilQuiet();
+  expect(await world.streams.deadLetters()).toEqual([]);
 });
 
 interface Seen {
@@ -68,7 +62,7 @@ interface Seen {
   value?: unknown;
 }
 const run = async <O>(name: string, input: unknown): Promise<O> => {
-  const handle = await stack.client.start(name, input);
+  const handle = await world.client.start(name, input);
   return (await handle.result({ timeout: "50s" })) as O;
 };
 const misbehave = (where: string, how: string) =>
@@ -178,7 +172,7 @@ describe("a checkpoint", () => {
     ["large", "checkpoint_too_large"],
   ])("that %s is said, and the session goes on", async (how, said) => {
     expect(await run("save-badly", how)).toEqual([1, 2, 3]);
-    await until("it was said", () => stack.of("worker")[0]?.log().includes(said));
+    await until("it was said", () => world.stack.of("worker")[0]?.log().includes(said));
   });
 });
 

@@ -1,50 +1,25 @@
 /** Sessions come and go by clocks, by hand and by token. */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Journal } from "../../support/journal.ts";
-import { checkSessionEvents, LeaseLog } from "../../support/lease-log.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
+import { describe, expect, it } from "vitest";
+import { installation } from "../../support/installation.ts";
+import { until } from "../../support/stack.ts";
 
-const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
+const world = installation({ app: "held", env: { WORKER_RESOURCE_ID: "disk-1" }, leases: true });
+const { journal, start, result } = world;
 
-const journal = new Journal();
-let stack: Stack;
-let streams: Streams;
-let leases: LeaseLog;
-beforeAll(async () => {
-  stack = await Stack.start({ app, env: { ...journal.env, WORKER_RESOURCE_ID: "disk-1" } });
-  streams = new Streams(stack);
-  leases = await LeaseLog.start(stack);
-});
-afterAll(async () => {
-  await leases?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-  journal[Symbol.dispose]();
-});
-
-const start = (name: string, input: unknown, id: string) => stack.client.start(name, input, { id });
-const result = async <T = unknown>(id: string): Promise<T> => {
-  const value = await stack.client.result<T>(id, { timeout: "40s" });
-  await streams.checkEnded([id]);
-  checkSessionEvents(await streams.history(id));
-  leases.checkOwners();
-  return value;
-};
 it("parks when nobody calls, not while a call runs, and the next call claims anew", async () => {
   await start("idles", null, "idle");
-  await streams.untilKind("idle", "session.parked");
-  await stack.client.signal("idle", "again");
+  await world.streams.untilKind("idle", "session.parked");
+  await world.client.signal("idle", "again");
   expect(await result("idle")).toEqual({ before: [1, 2], parked: "parked", after: 1, newEpoch: true });
-  const kinds = await streams.kinds("idle");
+  const kinds = await world.streams.kinds("idle");
   expect(kinds.filter((kind) => kind === "session.parked")).toHaveLength(1);
   expect(kinds).not.toContain("session.lost");
 });
 
 it("lazy: claimed by the first call, and not before", async () => {
   await start("lazy", null, "lazy");
-  await streams.untilKind("lazy", "session.opened");
-  await stack.client.signal("lazy", "go");
+  await world.streams.untilKind("lazy", "session.opened");
+  await world.client.signal("lazy", "go");
   expect(await result("lazy")).toEqual({ before: "parked", value: 1, after: "active" });
 });
 
@@ -58,13 +33,13 @@ it("executionTimeout ends a session whatever it does; the holder lets go", async
   await start("keeper", { creationTimeout: "2s", executionTimeout: "3s" }, "mortal");
   const [line = ""] = await journal.until("count mortal");
   const [, id = ""] = line.split(" ");
-  await streams.untilKind("mortal", "session.lost");
-  await stack.client.signal("mortal", "end", "late");
+  await world.streams.untilKind("mortal", "session.lost");
+  await world.client.signal("mortal", "end", "late");
   expect(await result("mortal")).toMatchObject({
     last: { code: "session_lost", reason: "execution_timeout" },
   });
   await journal.until(`shutdown ${id}`);
-  await until("the lease is given back", () => leases.of(id)[0]?.end?.kind === "released");
+  await until("the lease is given back", () => world.leases.of(id)[0]?.end?.kind === "released");
 });
 
 describe("evicted", () => {
@@ -72,7 +47,7 @@ describe("evicted", () => {
     await start("working", { calls: 2, ms: 60_000 }, "evicted");
     const [line = ""] = await journal.until("count evicted");
     const [, id = ""] = line.split(" ");
-    await stack.client.session(id).evict("the machine is needed");
+    await world.client.session(id).evict("the machine is needed");
     const { seen } = await result<{ seen: unknown[] }>("evicted");
     expect(seen[0]).toMatchObject({
       code: "session_lost",
@@ -80,7 +55,7 @@ describe("evicted", () => {
       message: expect.stringContaining("the machine is needed"),
     });
     expect(seen[1]).toMatchObject({ code: "session_lost", reason: "evicted" });
-    await expect(stack.client.session(id).evict()).rejects.toMatchObject({ code: "session_unusable" });
+    await expect(world.client.session(id).evict()).rejects.toMatchObject({ code: "session_unusable" });
   });
 
   it("by hand on the bus: a session with another policy goes on", async () => {
@@ -88,31 +63,31 @@ describe("evicted", () => {
     const [line = ""] = await journal.until("count moved");
     const [, id = "", workerId = ""] = line.split(" ");
     const body = new TextEncoder().encode('{"v":1,"kind":"evict"}');
-    await stack.bus.publish(stack.names.sessionWork(workerId, id), body);
+    await world.stack.bus.publish(world.stack.names.sessionWork(workerId, id), body);
     const { seen } = await result<{ seen: unknown[] }>("moved");
     expect(seen).toEqual([1, 2, 3]);
-    expect(leases.of(id)).toHaveLength(2);
+    expect(world.leases.of(id)).toHaveLength(2);
   });
 });
 
 describe("a token", () => {
   it("leads back to the same resource while it is there", async () => {
     await start("returns", [], "back");
-    await stack.client.signal("back", "return");
+    await world.client.signal("back", "return");
     expect(await result("back")).toEqual({ resourceId: "disk-1", again: "disk-1", value: 1 });
   });
 
   it("is refused as SessionResourceGone when the resource has left", async () => {
     const env = { WORKER_RESOURCE_ID: "disk-2", WORKER_NODE_ID: "leaver", WORKER_TAGS: "leaver" };
-    const other = await stack.run("worker", env);
+    const other = await world.stack.run("worker", env);
     await start("returns", ["leaver"], "gone");
-    await streams.untilKind("gone", "session.closed");
+    await world.streams.untilKind("gone", "session.closed");
     await other.stop();
     await until(
       "it has left",
-      async () => !(await stack.client.workers.list()).some((worker) => worker.nodeId === "leaver"),
+      async () => !(await world.client.workers.list()).some((worker) => worker.nodeId === "leaver"),
     );
-    await stack.client.signal("gone", "return");
+    await world.client.signal("gone", "return");
     expect(await result("gone")).toMatchObject({
       resourceId: "disk-2",
       name: "SessionResourceGone",
@@ -138,6 +113,8 @@ describe("children", () => {
 });
 
 it("leaves nothing behind", async () => {
-  await streams.untilQuiet();
-  await until("every lease has ended", () => leases.holdings.every((holding) => holding.end !== undefined));
+  await world.streams.untilQuiet();
+  await until("every lease has ended", () =>
+    world.leases.holdings.every((holding) => holding.end !== undefined),
+  );
 });

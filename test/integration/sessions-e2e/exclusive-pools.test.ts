@@ -1,15 +1,11 @@
 /** One warm member for one orchestration at a time: borrowed, used like a session, given back. */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type HistoryEvent, PoolSignal, poolInstance } from "../../../schemas/index.ts";
 import type { Sat } from "../../apps/lent.ts";
-import { Journal } from "../../support/journal.ts";
-import { checkSessionEvents, LeaseLog } from "../../support/lease-log.ts";
+import { installation } from "../../support/installation.ts";
+import { checkSessionEvents } from "../../support/lease-log.ts";
 import { checkTurns } from "../../support/seats.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
-
-const app = fileURLToPath(new URL("../../apps/lent.ts", import.meta.url));
+import { until } from "../../support/stack.ts";
 
 /** Who joined, as a lender heard it. */
 function joinedBy(event: HistoryEvent): string[] {
@@ -22,40 +18,27 @@ describe.each([
   ["live", "false"],
   ["always replaying", "true"],
 ])("%s", (_mode, alwaysReplay) => {
-  const journal = new Journal();
-  let stack: Stack;
-  let streams: Streams;
-  let leases: LeaseLog;
-  beforeAll(async () => {
-    const env = {
-      ...journal.env,
-      ...{ WORKER_LEASE_TTL: "2s", HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: alwaysReplay },
-    };
-    stack = await Stack.start({ app, workers: 2, env });
-    streams = new Streams(stack);
-    leases = await LeaseLog.start(stack);
+  const world = installation({
+    ...{ app: "lent", workers: 2, leases: true },
+    env: { WORKER_LEASE_TTL: "2s", HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: alwaysReplay },
   });
-  afterAll(async () => {
-    await leases?.[Symbol.asyncDispose]();
-    await stack?.[Symbol.asyncDispose]();
-    journal[Symbol.dispose]();
-  });
+  const { journal, start } = world;
 
-  const start = (name: string, input: unknown, id: string) => stack.client.start(name, input, { id });
+  /** Not the shared one: the events of a borrowed session are in the history of its lender. */
   const result = async <T>(id: string): Promise<T> => {
-    const value = await stack.client.result<T>(id, { timeout: "40s" });
-    await streams.checkEnded([id]);
+    const value = await world.client.result<T>(id, { timeout: "40s" });
+    await world.streams.checkEnded([id]);
     return value;
   };
   const inits = (name: string) => journal.lines(`init ${name} `);
   const gone = (name: string, count: number) => journal.until(`shutdown ${name} `, count);
   const lenderOf = async (user: string): Promise<string> => {
-    const joined = (await streams.events(user)).find((event) => event.kind === "pool.joined");
+    const joined = (await world.streams.events(user)).find((event) => event.kind === "pool.joined");
     return poolInstance(joined?.poolId ?? "");
   };
   const lenderSays = (lender: string, what: Record<string, number>) =>
     until(`the lender says ${JSON.stringify(what)}`, async () => {
-      const [view] = await stack.client.list({ prefix: lender });
+      const [view] = await world.client.list({ prefix: lender });
       const status = view?.customStatus as Record<string, number> | undefined;
       return Object.entries(what).every(([key, value]) => status?.[key] === value);
     });
@@ -67,15 +50,15 @@ describe.each([
     await start("sitting", { pool }, "one-b");
     const lender = await lenderOf("one-a");
     await lenderSays(lender, { lent: 1, waiting: 1 });
-    const [record] = await stack.client.sessions.list({ phase: "active" });
+    const [record] = await world.client.sessions.list({ phase: "active" });
     expect(record).toMatchObject({ instanceId: lender, lentTo: "one-a" });
     expect(journal.lines("sit one one-b ")).toEqual([]);
-    await stack.client.signal("one-a", "go");
+    await world.client.signal("one-a", "go");
     const [first, second] = [await result<Sat[]>("one-a"), await result<Sat[]>("one-b")];
     expect(inits("one")).toHaveLength(1);
     expect(second).toMatchObject([{ member: first[0]?.member, epoch: first[0]?.epoch, before: ["one-a"] }]);
     await gone("one", 1);
-    expect(await streams.kinds("one-b")).toEqual([
+    expect(await world.streams.kinds("one-b")).toEqual([
       ...["instance.started", "pool.joined", "pool.lent", "activity.scheduled", "activity.completed"],
       ...["pool.left", "instance.completed"],
     ]);
@@ -89,7 +72,7 @@ describe.each([
     await start("sitting", { pool }, "warm-b");
     const [other] = await result<Sat[]>("warm-b");
     expect(inits("warm")).toHaveLength(2);
-    await stack.client.signal("warm-a", "go");
+    await world.client.signal("warm-a", "go");
     const [own] = await result<Sat[]>("warm-a");
     expect(own?.member).not.toBe(other?.member);
     await gone("warm", 2);
@@ -104,7 +87,7 @@ describe.each([
     expect(new Set(sat.map(({ workerId }) => workerId)).size).toBe(2);
     checkTurns(journal, "tide");
     const lender = await lenderOf("tide-0");
-    const told = await streams.events(lender);
+    const told = await world.streams.events(lender);
     const served = told.flatMap((event) =>
       event.kind === "session.lent" ? [event.lending.to.instanceId as string] : [],
     );
@@ -113,11 +96,11 @@ describe.each([
     await start("sitting", { pool, stay: true }, "tide-stays");
     await gone("tide", 2);
     await lenderSays(lender, { members: 1, lent: 1 });
-    await stack.client.signal("tide-stays", "go");
+    await world.client.signal("tide-stays", "go");
     await result("tide-stays");
     await gone("tide", 3);
     await lenderSays(lender, { members: 0, users: 0 });
-    checkSessionEvents(await streams.history(lender));
+    checkSessionEvents(await world.streams.history(lender));
   });
 
   it("continue-as-new gives it back to whoever waits", async () => {
@@ -139,8 +122,8 @@ describe.each([
     await start("sitting", { pool, ms: 60_000 }, `${how}-waits`);
     await start("sitting", { pool }, `${how}-b`);
     await lenderSays(await lenderOf(`${how}-a`), { waiting: 2 });
-    await stack.client[how](`${how}-waits`);
-    await stack.client[how](`${how}-a`);
+    await world.client[how](`${how}-waits`);
+    await world.client[how](`${how}-a`);
     expect(await result<Sat[]>(`${how}-b`)).toMatchObject([{ before: [] }]);
     expect(journal.lines(`sit ${how} ${how}-waits `)).toEqual([]);
     expect(inits(how)).toHaveLength(1);
@@ -148,12 +131,12 @@ describe.each([
   });
 
   it("leaves nothing behind", async () => {
-    await streams.untilQuiet();
+    await world.streams.untilQuiet();
     await until(
       "no session is held",
-      async () => (await stack.client.sessions.list({ phase: "active" })).length === 0,
+      async () => (await world.client.sessions.list({ phase: "active" })).length === 0,
     );
-    leases.checkOwners();
-    expect(await streams.deadLetters()).toEqual([]);
+    world.leases.checkOwners();
+    expect(await world.streams.deadLetters()).toEqual([]);
   });
 });

@@ -1,50 +1,29 @@
 /** One loaded model serves many orchestrations, on as many workers as its calls need. */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { poolInstance } from "../../../schemas/index.ts";
 import type { Answer } from "../../apps/pooled.ts";
-import { Journal } from "../../support/journal.ts";
-import { checkSessionEvents, LeaseLog } from "../../support/lease-log.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
-
-const app = fileURLToPath(new URL("../../apps/pooled.ts", import.meta.url));
+import { installation } from "../../support/installation.ts";
+import { checkSessionEvents } from "../../support/lease-log.ts";
+import { until } from "../../support/stack.ts";
 
 describe.each([
   ["live", "false"],
   ["always replaying", "true"],
 ])("%s", (_mode, alwaysReplay) => {
-  const journal = new Journal();
-  let stack: Stack;
-  let streams: Streams;
-  let leases: LeaseLog;
-  beforeAll(async () => {
-    const env = {
-      ...journal.env,
+  const world = installation({
+    ...{ app: "pooled", workers: 2, leases: true },
+    env: {
       ...{ WORKER_LEASE_TTL: "2s", WORKER_ACK_WAIT: "1s" },
       HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: alwaysReplay,
-    };
-    stack = await Stack.start({ app, workers: 2, env });
-    streams = new Streams(stack);
-    leases = await LeaseLog.start(stack);
+    },
   });
-  afterAll(async () => {
-    await leases?.[Symbol.asyncDispose]();
-    await stack?.[Symbol.asyncDispose]();
-    journal[Symbol.dispose]();
-  });
+  const { journal, start, result } = world;
 
-  const start = (name: string, input: unknown, id: string) => stack.client.start(name, input, { id });
-  const result = async <T>(id: string): Promise<T> => {
-    const value = await stack.client.result<T>(id, { timeout: "40s" });
-    await streams.checkEnded([id]);
-    return value;
-  };
   const inits = (name: string) => journal.lines(`init ${name} `);
   const workersOf = (name: string) => new Set(inits(name).map((line) => line.split(" ")[3]));
   const gone = (name: string, count: number) => journal.until(`shutdown ${name} `, count);
   const keeperOf = async (user: string): Promise<string> => {
-    const joined = (await streams.events(user)).find((event) => event.kind === "pool.joined");
+    const joined = (await world.streams.events(user)).find((event) => event.kind === "pool.joined");
     return poolInstance(joined?.poolId ?? "");
   };
 
@@ -66,8 +45,8 @@ describe.each([
     await journal.until("init warm ", 2);
     expect(workersOf("warm").size).toBe(2);
     expect(journal.lines("ask warm ")).toEqual([]);
-    await stack.client.signal("warm", "ask");
-    await stack.client.signal("warm", "go");
+    await world.client.signal("warm", "ask");
+    await world.client.signal("warm", "go");
     expect(await result("warm")).toHaveLength(2);
     await gone("warm", 2);
   });
@@ -75,7 +54,7 @@ describe.each([
   it("grows while calls wait, spreads, shrinks when idle, and goes after its last user", async () => {
     const pool = { name: "tide", min: 1, max: 3 };
     await start("asking", { pool, calls: 16, ms: 500, stay: true }, "tide");
-    await stack.client.signal("tide", "ask");
+    await world.client.signal("tide", "ask");
     await journal.until("ask tide ", 16);
     await journal.until("init tide ", 3);
     expect(inits("tide")).toHaveLength(3);
@@ -83,21 +62,21 @@ describe.each([
     // Still used, but nobody asks: those beyond the minimum park and are let go.
     await gone("tide", 2);
     const keeper = await keeperOf("tide");
-    expect(await stack.client.list({ prefix: keeper })).toMatchObject([
+    expect(await world.client.list({ prefix: keeper })).toMatchObject([
       { instanceId: keeper, name: "holdfast-pool", status: "running" },
     ]);
-    await stack.client.signal("tide", "go");
+    await world.client.signal("tide", "go");
     const answers = await result<Answer[]>("tide");
     // The last to come may find nothing left to do.
     expect(new Set(answers.map(({ member }) => member)).size).toBeGreaterThan(1);
     await gone("tide", 3);
     await until("all members are closed", async () => {
-      const kinds = (await streams.events(keeper)).flatMap((event) =>
+      const kinds = (await world.streams.events(keeper)).flatMap((event) =>
         event.kind === "session.opened" || event.kind === "session.closed" ? [event.kind] : [],
       );
       return kinds.filter((kind) => kind === "session.closed").length === kinds.length / 2;
     });
-    checkSessionEvents(await streams.history(keeper));
+    checkSessionEvents(await world.streams.history(keeper));
   });
 
   it("calls of many instances run as one batch", async () => {
@@ -121,8 +100,8 @@ describe.each([
     const pool = { name: "vain", max: 1 };
     await start("asking", { pool, calls: 5, ms: 60_000 }, "vain");
     await journal.until("ask vain ");
-    await stack.client.cancel("vain");
-    await expect(stack.client.result("vain", { timeout: "20s" })).rejects.toMatchObject({
+    await world.client.cancel("vain");
+    await expect(world.client.result("vain", { timeout: "20s" })).rejects.toMatchObject({
       code: "cancelled",
     });
     await start("asking", { pool, calls: 1 }, "after-vain");
@@ -134,33 +113,33 @@ describe.each([
   it("a model that cannot be loaded is tried again, and its keeper says why", async () => {
     await start("asking", { pool: { name: "never", broken: true }, calls: 1, stay: true }, "never");
     const keeper = await until("it joined", async () => {
-      const joined = (await streams.kinds("never").catch((): string[] => [])).includes("pool.joined");
+      const joined = (await world.streams.kinds("never").catch((): string[] => [])).includes("pool.joined");
       return joined && keeperOf("never");
     });
     await until("the keeper says why", async () => {
-      const [view] = await stack.client.list({ prefix: keeper });
+      const [view] = await world.client.list({ prefix: keeper });
       return JSON.stringify(view?.customStatus ?? "").includes("there is no such model");
     });
-    await stack.client.cancel("never");
-    await expect(stack.client.result("never", { timeout: "20s" })).rejects.toMatchObject({
+    await world.client.cancel("never");
+    await expect(world.client.result("never", { timeout: "20s" })).rejects.toMatchObject({
       code: "cancelled",
     });
   });
 
   it("the keeper is not offered to people who misspell an orchestration", async () => {
     await start("askign", null, "misspelt");
-    await expect(stack.client.result("misspelt", { timeout: "20s" })).rejects.toMatchObject({
+    await expect(world.client.result("misspelt", { timeout: "20s" })).rejects.toMatchObject({
       message: expect.not.stringContaining("holdfast-pool"),
     });
   });
 
   it("leaves nothing behind", async () => {
-    await streams.untilQuiet();
+    await world.streams.untilQuiet();
     await until(
       "no session is held",
-      async () => (await stack.client.sessions.list({ phase: "active" })).length === 0,
+      async () => (await world.client.sessions.list({ phase: "active" })).length === 0,
     );
-    leases.checkOwners();
-    expect(await streams.deadLetters()).toEqual([]);
+    world.leases.checkOwners();
+    expect(await world.streams.deadLetters()).toEqual([]);
   });
 });

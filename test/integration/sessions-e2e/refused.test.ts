@@ -1,34 +1,19 @@
 /** What cannot be had is refused in words: at once where it is wrong, after its time where nobody came. */
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
-import { Journal } from "../../support/journal.ts";
-import { Stack } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
+import { installation } from "../../support/installation.ts";
 
-const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
 const others = fileURLToPath(new URL("../../apps/held-others.ts", import.meta.url));
 
-const journal = new Journal();
-let stack: Stack;
-let streams: Streams;
-beforeAll(async () => {
-  stack = await Stack.start({
-    app,
-    env: { ...journal.env, WORKER_MAX_SESSIONS: "2", WORKER_RESOURCES: "vram=8" },
-  });
-  streams = new Streams(stack);
-});
-afterAll(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  journal[Symbol.dispose]();
-});
+const world = installation({ app: "held", env: { WORKER_MAX_SESSIONS: "2", WORKER_RESOURCES: "vram=8" } });
+const { journal, start } = world;
 
 let serial = 0;
 const opens = async (input: Record<string, unknown>) => {
-  const handle = await stack.client.start("opens", input, { id: `opens-${++serial}` });
+  const handle = await start("opens", input, `opens-${++serial}`);
   const outcome = await handle.result({ timeout: "30s" });
-  await streams.checkEnded([handle.instanceId]);
+  await world.streams.checkEnded([handle.instanceId]);
   return outcome as { opened?: string; code: string; message: string; name: string };
 };
 
@@ -53,14 +38,14 @@ describe("wrong where it is written", () => {
   });
 
   it("an id that belongs to another instance", async () => {
-    await stack.client.start("keeper", { id: "theirs" }, { id: "owner" });
+    await start("keeper", { id: "theirs" }, "owner");
     await journal.until("count theirs");
     expect(await opens({ what: "counter", id: "theirs" })).toMatchObject({
       code: "session_id_taken",
       message: expect.stringContaining("theirs"),
     });
-    await stack.client.signal("owner", "end", "bye");
-    expect(await stack.client.result("owner", { timeout: "20s" })).toMatchObject({ word: "bye", last: 2 });
+    await world.client.signal("owner", "end", "bye");
+    expect(await world.client.result("owner", { timeout: "20s" })).toMatchObject({ word: "bye", last: 2 });
     // Its attachments are spent: refused at once, instead of waiting for a worker that cannot come.
     expect(await opens({ what: "counter", id: "theirs" })).toMatchObject({
       code: "session_id_taken",
@@ -70,9 +55,9 @@ describe("wrong where it is written", () => {
 });
 
 it("an id whose lease is spent, though nobody remembers by whom", async () => {
-  const subject = bucketSubject(stack.names.bucket("leases"), leaseKeys.session("spent", 1));
+  const subject = bucketSubject(world.stack.names.bucket("leases"), leaseKeys.session("spent", 1));
   const tombstone = { headers: { "KV-Operation": "PURGE" }, ttlMs: 60_000 };
-  await stack.bus.publish(subject, new Uint8Array(), tombstone);
+  await world.stack.bus.publish(subject, new Uint8Array(), tombstone);
   expect(await opens({ what: "counter", id: "spent" })).toMatchObject({
     code: "session_id_taken",
     message: expect.stringContaining("used once"),
@@ -87,12 +72,12 @@ describe("nobody came in time, and why", () => {
       ...timeout,
       message: expect.stringContaining("no worker serves session type unserved"),
     });
-    const newer = await stack.run("worker", { HOLDFAST_APP: others, LOG_LEVEL: "debug" });
+    const newer = await world.stack.run("worker", { HOLDFAST_APP: others, LOG_LEVEL: "debug" });
     expect(await opens({ what: "unserved" })).toHaveProperty("opened");
     for (let i = 0; i < 6; i++) expect(await opens({ what: "counter" })).toHaveProperty("opened");
     expect(newer.log()).toContain('"type":"unserved"');
     expect(newer.log()).not.toContain('"type":"counter"');
-    expect(stack.of("worker")[0]?.log()).not.toContain('"type":"unserved"');
+    expect(world.stack.of("worker")[0]?.log()).not.toContain('"type":"unserved"');
     await newer.stop();
   });
 
@@ -110,7 +95,7 @@ describe("nobody came in time, and why", () => {
     expect(await opens({ what: "counter", id: "tried", creationTimeout: "1s", placement })).toMatchObject(
       timeout,
     );
-    const { record, explanation } = await stack.client.sessions.describe("tried");
+    const { record, explanation } = await world.client.sessions.describe("tried");
     expect(record.phase).toBe("failed");
     expect(explanation.join()).toContain("no worker with tag gpu");
   });
@@ -135,7 +120,7 @@ describe("nobody came in time, and why", () => {
 
   it("all workers are full", async () => {
     for (const id of ["full-1", "full-2"]) {
-      await stack.client.start("keeper", {}, { id });
+      await start("keeper", {}, id);
       await journal.until(`count ${id}`);
     }
     expect(await opens({ what: "counter", creationTimeout: "1s" })).toMatchObject({
@@ -143,9 +128,9 @@ describe("nobody came in time, and why", () => {
       message: expect.stringContaining("at capacity (2 of 2)"),
     });
     for (const id of ["full-1", "full-2"]) {
-      await stack.client.signal(id, "end", "room");
-      expect(await stack.client.result(id, { timeout: "20s" })).toMatchObject({ last: 2 });
+      await world.client.signal(id, "end", "room");
+      expect(await world.client.result(id, { timeout: "20s" })).toMatchObject({ last: 2 });
     }
-    await streams.untilQuiet();
+    await world.streams.untilQuiet();
   });
 });

@@ -1,41 +1,17 @@
 /** Sessions beside each other and beside everything else an orchestration does. */
-import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Journal } from "../../support/journal.ts";
-import { checkSessionEvents, LeaseLog } from "../../support/lease-log.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
-
-const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
+import { describe, expect, it } from "vitest";
+import { installation } from "../../support/installation.ts";
+import { until } from "../../support/stack.ts";
 
 describe.each([
   ["live", "false"],
   ["always replaying", "true"],
 ])("%s", (_mode, alwaysReplay) => {
-  const journal = new Journal();
-  let stack: Stack;
-  let streams: Streams;
-  let leases: LeaseLog;
-  beforeAll(async () => {
-    const env = { ...journal.env, HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: alwaysReplay };
-    stack = await Stack.start({ app, workers: 2, env });
-    streams = new Streams(stack);
-    leases = await LeaseLog.start(stack);
+  const world = installation({
+    ...{ app: "held", workers: 2, leases: true },
+    env: { HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: alwaysReplay },
   });
-  afterAll(async () => {
-    await leases?.[Symbol.asyncDispose]();
-    await stack?.[Symbol.asyncDispose]();
-    journal[Symbol.dispose]();
-  });
-
-  const start = (name: string, input: unknown, id: string) => stack.client.start(name, input, { id });
-  const result = async <T>(id: string): Promise<T> => {
-    const value = await stack.client.result<T>(id, { timeout: "40s" });
-    await streams.checkEnded([id]);
-    checkSessionEvents(await streams.history(id));
-    leases.checkOwners();
-    return value;
-  };
+  const { journal, start, result } = world;
 
   it("two models in one orchestration, joined in parallel", async () => {
     await start("two-models", { n: 5 }, "two");
@@ -54,12 +30,12 @@ describe.each([
     expect({ value, execution }).toEqual({ value: 6, execution: 6 });
     expect(journal.lines(`init ${id}`)).toHaveLength(1);
     await journal.until(`shutdown ${id}`);
-    expect(leases.of(id)).toHaveLength(1);
+    expect(world.leases.of(id)).toHaveLength(1);
   });
 
   it("timers, signals, joins and activities mixed with calls: the same story each time", async () => {
     await start("woven", { rounds: 4 }, "woven");
-    for (let i = 0; i < 4; i++) await stack.client.signal("woven", "word", `w${i}`);
+    for (let i = 0; i < 4; i++) await world.client.signal("woven", "word", `w${i}`);
     const trace = await result<string[]>("woven");
     const uuid = expect.stringMatching(/^[0-9a-f]{4}$/);
     expect(trace).toEqual(
@@ -71,25 +47,25 @@ describe.each([
     await start("closer", { how: "count", ms: 60_000 }, "closer");
     const [line = ""] = await journal.until("count closer");
     const [, id = "", , epoch] = line.split(" ");
-    await stack.client.signal("closer", "close");
+    await world.client.signal("closer", "close");
     await journal.until(`aborted ${id}`);
     await journal.until(`shutdown ${id}`);
-    await stack.client.signal("closer", "end");
+    await world.client.signal("closer", "end");
     expect(await result("closer")).toEqual({
       outcome: "cancelled",
       after: "session_unusable",
       state: "closed",
     });
     expect(journal.lines(`shutdown ${id}`)).toEqual([`shutdown ${id} ${epoch}`]);
-    await until("the lease is given back", () => leases.of(id)[0]?.end?.kind === "released");
+    await until("the lease is given back", () => world.leases.of(id)[0]?.end?.kind === "released");
   });
 
   it("close does not wait for code that does not listen, and ignores what it says later", async () => {
     await start("closer", { how: "stubborn", ms: 4000 }, "deaf");
     const [line = ""] = await journal.until("stubborn deaf");
     const [, id = ""] = line.split(" ");
-    await stack.client.signal("deaf", "close");
-    await stack.client.signal("deaf", "end");
+    await world.client.signal("deaf", "close");
+    await world.client.signal("deaf", "end");
     expect(await result("deaf")).toEqual({
       outcome: "cancelled",
       after: "session_unusable",
@@ -97,9 +73,9 @@ describe.each([
     });
     expect(journal.lines(`stubborn ended ${id}`), "it was not waited for").toEqual([]);
     await journal.until(`stubborn ended ${id}`);
-    await streams.untilQuiet();
-    await streams.checkEnded(["deaf"]);
-    expect(await streams.kinds("deaf")).not.toContain("activity.completed");
+    await world.streams.untilQuiet();
+    await world.streams.checkEnded(["deaf"]);
+    expect(await world.streams.kinds("deaf")).not.toContain("activity.completed");
   });
 
   it.each(["cancel", "terminate"] as const)("%s closes the sessions of an instance", async (verb) => {
@@ -107,24 +83,24 @@ describe.each([
     await start("keeper", {}, id);
     const [line = ""] = await journal.until(`count ${id}`);
     const [, sessionId = ""] = line.split(" ");
-    await stack.client[verb](id);
-    await expect(stack.client.result(id, { timeout: "20s" })).rejects.toMatchObject({
+    await world.client[verb](id);
+    await expect(world.client.result(id, { timeout: "20s" })).rejects.toMatchObject({
       code: verb === "cancel" ? "cancelled" : "terminated",
     });
     await journal.until(`shutdown ${sessionId}`);
-    await until("the lease is given back", () => leases.of(sessionId)[0]?.end?.kind === "released");
-    expect((await streams.kinds(id)).slice(-2)).toEqual([
+    await until("the lease is given back", () => world.leases.of(sessionId)[0]?.end?.kind === "released");
+    expect((await world.streams.kinds(id)).slice(-2)).toEqual([
       "session.closed",
       verb === "cancel" ? "instance.cancelled" : "instance.terminated",
     ]);
   });
 
   it("leaves nothing behind", async () => {
-    await streams.untilQuiet();
+    await world.streams.untilQuiet();
     await until(
       "no session is held",
-      async () => (await stack.client.sessions.list({ phase: "active" })).length === 0,
+      async () => (await world.client.sessions.list({ phase: "active" })).length === 0,
     );
-    expect(leases.holdings.filter((holding) => holding.end === undefined)).toEqual([]);
+    expect(world.leases.holdings.filter((holding) => holding.end === undefined)).toEqual([]);
   });
 });

@@ -1,0 +1,141 @@
+/** What holds on every page: for those who use no mouse, see badly or read on a phone, and whatever the data says. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import { browserPath } from "../support/browser.ts";
+import { openDashboard } from "../support/dashboard.ts";
+import { eventually, writeHistory } from "../support/gateway.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () => {
+  const dashboard = openDashboard();
+  const { inPage, textOf, see } = dashboard;
+
+  // First, so that the pages below are looked at with this in them too.
+  it("shows markup in payloads as text, wherever it comes from", async () => {
+    const { gateway, page, put } = dashboard;
+    const nasty = '<script>window.hacked=1</script><img src=x onerror="window.hacked=1">';
+    const start = Date.now();
+    await writeHistory(gateway.history, "nasty", [
+      { at: start, events: [{ kind: "instance.started", name: "demo", input: { json: nasty } }] },
+      {
+        at: start + 1,
+        events: [{ kind: "signal.received", name: "x", payload: { json: { [nasty]: nasty } } }],
+      },
+    ]);
+    await put.instance({
+      instanceId: "nasty",
+      status: "failed",
+      input: { json: nasty },
+      error: { code: "boom", message: nasty, retryable: false, stack: nasty },
+      customStatus: { json: nasty },
+    });
+    await put.session({
+      sessionId: "nasty-s",
+      metadata: { note: nasty },
+      phase: "failed",
+      error: { code: "x", message: nasty, retryable: false },
+    });
+    await put.worker({ workerId: "nasty-w", host: nasty, tags: [nasty] });
+    await put.dead({
+      what: "inbox",
+      id: "nasty",
+      subject: "inbox.1.nasty.signal.go",
+      body: nasty,
+      message: nasty,
+    });
+    for (const address of [
+      "/orchestrations/nasty",
+      "/orchestrations",
+      "/sessions/nasty-s",
+      "/workers",
+      "/queues",
+      "/",
+    ]) {
+      await page.goto(gateway.url + address);
+      await eventually(async () => (await textOf(page)).length > 20, address);
+      if (address !== "/" && address !== "/queues") await see(/<script>window\.hacked=1/);
+      expect(await inPage("'hacked' in window")).toBe(false);
+      expect(await page.locator("main img[src=x], main script").count()).toBe(0);
+    }
+    await gateway.bus.purge("KV_workers", "$KV.workers.nasty-w");
+  });
+
+  it("filters and opens events by keyboard alone", async () => {
+    const { gateway, page } = dashboard;
+    await page.goto(`${gateway.url}/orchestrations/docs-live`);
+    await page.locator(".event").first().waitFor();
+    await page.getByRole("button", { name: "session", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await eventually(
+      async () => !(await page.locator(".event-kind").allTextContents()).includes("activity.scheduled"),
+      "only sessions",
+    );
+    await page.locator(".event").nth(0).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("complementary").waitFor();
+    expect(new URL(page.url()).search).toBe("?events=session");
+  });
+
+  it.each(["light", "dark"] as const)(
+    "has no serious accessibility problem in %s",
+    async (colorScheme) => {
+      const { gateway, page } = dashboard;
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const address of [
+        "/",
+        "/orchestrations",
+        "/orchestrations/docs-live",
+        "/sessions",
+        "/sessions/docs-live-s1",
+        "/workers",
+        "/queues",
+        "/start?name=classify-docs",
+        "/import",
+      ]) {
+        await page.goto(gateway.url + address);
+        await page.locator("main h1").waitFor();
+        await eventually(async () => (await textOf(page)).length > 60, address);
+        // The policy forbids inline scripts in the page; the test's own world is not the page.
+        const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
+        const serious = (
+          found as {
+            violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+          }
+        ).violations
+          .filter(({ impact }) => impact === "serious" || impact === "critical")
+          .map(
+            ({ id, nodes }) =>
+              `${address} ${id}: ${nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`,
+          );
+        expect(serious).toEqual([]);
+      }
+    },
+    240_000,
+  );
+
+  it("can be read on a phone: nothing is wider than the screen", async () => {
+    const { gateway, page } = dashboard;
+    await page.setViewportSize({ width: 390, height: 800 });
+    for (const address of [
+      "/",
+      "/orchestrations",
+      "/orchestrations/docs-live",
+      "/sessions",
+      "/workers",
+      "/queues",
+      "/start",
+    ]) {
+      await page.goto(gateway.url + address);
+      await page.locator("main h1").waitFor();
+      await eventually(async () => (await textOf(page)).length > 60, address);
+      expect(await inPage<number>("document.documentElement.scrollWidth"), address).toBeLessThanOrEqual(390);
+      // A table that scrolls sideways hides its right half from whoever does not try.
+      const cut = await inPage<string[]>(
+        "[...document.querySelectorAll('main .table-wrap')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)",
+      );
+      expect(cut, address).toEqual([]);
+    }
+  });
+});
