@@ -73,6 +73,8 @@ function reasonOf(error: unknown): string {
 let prepared = { own: false, typescript: false };
 
 async function prepareLoader(file: string): Promise<void> {
+  // The application will ask for it. Once there are hooks, every module loaded goes through their thread (Node 20).
+  if (!prepared.own) await import("./index.ts");
   // First the compiler, then our own hook: the last one registered is asked first.
   if (/\.[cm]?tsx?$/.test(file) && !prepared.typescript) {
     await registerTypescript();
