@@ -53,7 +53,6 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
-  readonly #parked: ParkedList;
   readonly #runaways: Runaways;
 
   constructor(options: OrchestratorOptions) {
@@ -62,7 +61,6 @@ export class Orchestrator implements Service {
     const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
     this.#leases = options.leases;
-    this.#parked = new ParkedList({ bus, names, id, runtime });
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
     this.#lane = new Lane({ id, bus, names, runtime, enabled }, (instanceId) =>
@@ -88,7 +86,7 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
-      parked: this.#parked,
+      parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
       lateSummaries: new LateSummaries(runtime.clock),
@@ -133,7 +131,6 @@ export class Orchestrator implements Service {
     await this.#leases.start();
     await this.#lane.start();
     await this.#partitions.start();
-    await this.#parked.wakeAll();
   }
 
   stop = once(async () => {

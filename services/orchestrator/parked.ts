@@ -1,9 +1,10 @@
-/** A short list of instances whose code could not go on: a new deployment looks at them first (T6). */
+/** A short list of instances whose code could not go on: whoever takes over partitions looks at them first (T6). */
 import { Bucket, encode } from "../../shared/bus/index.ts";
 import type { Fault } from "../../shared/errors/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
+import { publishSurely } from "./publish.ts";
 
-type Deps = Pick<OrchestratorDeps, "bus" | "names" | "id" | "runtime">;
+type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
 
 export class ParkedList {
   readonly #deps: Deps;
@@ -21,13 +22,14 @@ export class ParkedList {
       : this.#bucket.delete(key));
   }
 
-  /** Asks for another look at each, whoever owns it now. */
-  async wakeAll(): Promise<void> {
-    const { bus, names, id } = this.#deps;
+  /** Asks for another look at each, whoever owns it now; `occasion`: asked again for the same one, it is one question. */
+  async wakeAll(occasion: number, signal: AbortSignal): Promise<void> {
+    const { names } = this.#deps;
     for await (const { key } of this.#bucket.entries("parked.*")) {
       const instanceId = key.slice("parked.".length);
-      const wake = encode({ v: 1, execution: 1, of: 0 });
-      await bus.publish(names.verb(instanceId, "wake"), wake, { msgId: `look-${id}-${instanceId}` });
+      const wake = { v: 1, execution: 1, of: 0 };
+      const msgId = `look-${occasion}-${instanceId}`;
+      await publishSurely({ ...this.#deps, signal }, names.verb(instanceId, "wake"), wake, { msgId });
     }
   }
 }

@@ -31,7 +31,7 @@ export class Partitions implements Service {
   #timer: Timer | undefined;
   #balancing: Promise<void> | undefined;
   #again = false;
-  #stopped = false;
+  readonly #ended = new AbortController();
 
   constructor(deps: OrchestratorDeps, options: PartitionsOptions) {
     this.#deps = deps;
@@ -111,7 +111,7 @@ export class Partitions implements Service {
   /** The second net for a change nobody told us of. */
   #tick(): void {
     this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
-      if (this.#stopped) return;
+      if (this.#ended.signal.aborted) return;
       try {
         await this.#look();
         if (!this.#membership) await this.#join();
@@ -119,7 +119,7 @@ export class Partitions implements Service {
         this.#complain("looking for free partitions", error);
       }
       this.#balance();
-      if (!this.#stopped) this.#tick();
+      if (!this.#ended.signal.aborted) this.#tick();
     });
   }
 
@@ -134,7 +134,7 @@ export class Partitions implements Service {
   }
 
   #balance(): Promise<void> {
-    if (this.#stopped) return Promise.resolve();
+    if (this.#ended.signal.aborted) return Promise.resolve();
     this.#again = true;
     return (this.#balancing ??= this.#balanceUntilQuiet().finally(() => {
       this.#balancing = undefined;
@@ -142,7 +142,7 @@ export class Partitions implements Service {
   }
 
   async #balanceUntilQuiet(): Promise<void> {
-    while (this.#again && !this.#stopped) {
+    while (this.#again && !this.#ended.signal.aborted) {
       this.#again = false;
       const { count } = this.#options;
       const all = Array.from({ length: count }, (_, partition) => partition);
@@ -153,6 +153,7 @@ export class Partitions implements Service {
         held: this.held,
         free,
       });
+      const before = new Set(this.#held.values());
       try {
         await Promise.all([
           ...decision.claim.map((partition) => this.#claim(partition)),
@@ -161,6 +162,21 @@ export class Partitions implements Service {
       } catch (error) {
         this.#complain("partitions could not be balanced", error);
       }
+      const gained = [...this.#held.values()].filter((partition) => !before.has(partition));
+      await this.#lookAtParked(gained);
+    }
+  }
+
+  /** Whoever held them before may have had other code (T6). */
+  async #lookAtParked(gained: readonly Partition[]): Promise<void> {
+    if (gained.length === 0) return;
+    try {
+      await this.#deps.parked.wakeAll(
+        Math.max(...gained.map(({ lease }) => lease.epoch)),
+        this.#ended.signal,
+      );
+    } catch (error) {
+      this.#complain("parked instances could not be looked at", error);
     }
   }
 
@@ -171,7 +187,7 @@ export class Partitions implements Service {
     const outcome = await leases.claim(leaseKeys.partition(partition), { v: 1, holder: this.#deps.id });
     if (outcome.kind === "taken") return;
     const { lease } = outcome;
-    if (this.#stopped) {
+    if (this.#ended.signal.aborted) {
       await leases.release(lease);
       return;
     }
@@ -204,7 +220,7 @@ export class Partitions implements Service {
   async #lost(lease: Lease): Promise<void> {
     if (lease === this.#membership) {
       this.#membership = undefined;
-      return this.#stopped ? undefined : this.#join();
+      return this.#ended.signal.aborted ? undefined : this.#join();
     }
     const lost = [...this.#held.values()].find((held) => held.lease === lease);
     if (!lost) return;
@@ -237,7 +253,7 @@ export class Partitions implements Service {
   }
 
   stop = once(async () => {
-    this.#stopped = true;
+    this.#ended.abort();
     this.#timer?.cancel();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await this.#balancing;

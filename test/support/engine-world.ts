@@ -19,7 +19,13 @@ import { encode, ensureTopology, Payloads, subjects } from "../../shared/bus/ind
 import type { App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
-import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
+import {
+  type Clock,
+  type Happening,
+  type Random,
+  type Runtime,
+  seededRandom,
+} from "../../shared/runtime/index.ts";
 import { Client, HoldfastError, type InstanceHandle } from "../../shared/sdk/index.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
@@ -81,9 +87,13 @@ export class World {
     return this.happenings.filter((happening) => happening.kind === kind).length;
   }
 
-  /** With `dieAt` it is killed the n-th time it reaches that point. */
-  async orchestrator(dieAt?: { point: FaultPoint; count: number }): Promise<Member> {
+  /** With `dieAt` it is killed the n-th time it reaches that point; `clockBehindMs`: its clock is wrong (F30). */
+  async orchestrator(
+    dieAt?: { point: FaultPoint; count: number },
+    { app = this.#options.app, clockBehindMs = 0 }: { app?: App; clockBehindMs?: number } = {},
+  ): Promise<Member> {
     const bus = this.broker.connect();
+    const runtime: Runtime = { ...this.runtime, clock: behind(this.clock, clockBehindMs) };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;
     const faultPoints: FaultPoints = dieAt
@@ -93,8 +103,8 @@ export class World {
       id,
       bus,
       names: this.names,
-      runtime: this.runtime,
-      app: this.#options.app,
+      runtime,
+      app,
       partitions: topologyOptions.partitions,
       history: {
         layout: this.#options.layout ?? "per-instance",
@@ -105,7 +115,7 @@ export class World {
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),
-        runtime: this.runtime,
+        runtime,
         ttlMs: 3000,
       }),
       cacheSize: 1000,
@@ -196,3 +206,9 @@ export class World {
     return this.run(this.#histories(this.outside).readAll(instanceId));
   }
 }
+
+const behind = (clock: Clock, ms: number): Clock => ({
+  now: () => clock.now() - ms,
+  monotonic: () => clock.monotonic(),
+  after: (delayMs, run) => clock.after(delayMs, run),
+});
