@@ -139,8 +139,8 @@ function publisher(
       case "schedule": {
         const wake: Wake = { v: 1, execution, of: effect.of };
         const seq = await publishSurely(outbox, names.timer(instanceId, execution, effect.of), wake, {
-          // With its time: a task's next deadline replaces the one before.
-          msgId: `timer-${about}-${effect.of}-${effect.at}`,
+          // A task's next deadline replaces the one before, and may be the same as an earlier one.
+          msgId: `timer-${about}-${effect.of}-${effect.at}-${state.lastEventId}`,
           schedule: { at: effect.at, target: names.verb(instanceId, "wake") },
         });
         if (seq !== undefined) target.schedules.set(effect.of, seq);

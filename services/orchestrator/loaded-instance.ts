@@ -4,7 +4,7 @@
  * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import type { Commit, InstanceId } from "../../schemas/index.ts";
+import type { Commit, InstanceId, Wake } from "../../schemas/index.ts";
 import { bury, type Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
@@ -19,6 +19,7 @@ import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type EffectTarget, publishEffects } from "./effects.ts";
 import type { LaneWork } from "./lane-work.ts";
+import { postponeWake } from "./postpone-wake.ts";
 import { SessionRegister } from "./session-register.ts";
 import { answerStray } from "./strays.ts";
 import { Summaries } from "./summaries.ts";
@@ -37,30 +38,34 @@ interface Loaded {
   instance: Instance;
   position: Position | undefined;
   target: EffectTarget;
-  /** Time of the last commit. */
-  lastAt: number;
-  laned: number[];
+  /** Of the present execution. */
+  commits: readonly Commit[];
 }
 
 export class LoadedInstance {
   readonly instance: Instance;
   readonly #deps: OrchestratorDeps;
-  readonly #target: EffectTarget;
+  #target: EffectTarget;
   #position: Position | undefined;
   #lastAt: number;
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
+  /** Nothing has gone out from here yet: an owner before us may have died before its last commit's effects were out. */
+  #inherited: "nothing" | "an execution's first commit" | "a later commit";
   #owesEffects = false;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
-  private constructor(deps: OrchestratorDeps, { instance, position, target, lastAt, laned }: Loaded) {
+  private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
+    const last = commits.at(-1);
     this.instance = instance;
     this.#deps = deps;
     this.#target = target;
     this.#position = position;
-    this.#lastAt = lastAt;
-    this.#laned = laned;
+    this.#lastAt = last?.at ?? 0;
+    this.#laned = last?.lane ?? [];
+    this.#inherited =
+      commits.length > 1 ? "a later commit" : last ? "an execution's first commit" : "nothing";
   }
 
   /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
@@ -88,8 +93,8 @@ export class LoadedInstance {
       const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
     }
-    const { at: lastAt = 0, lane: laned = [] } = last ?? {};
-    return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt, laned });
+    const { position, commits = [] } = history ?? {};
+    return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
   /** True between a commit and the last of its effects. */
@@ -142,7 +147,8 @@ export class LoadedInstance {
         continue;
       }
       const accepted = instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
+      if (accepted.kind === "ignored")
+        again = (await this.#ignored(message, delivery, accepted, now)) || again;
       else if (delivery) {
         instance.applied(delivery.seq);
         lane.applied(delivery, message.kind === "start");
@@ -176,11 +182,27 @@ export class LoadedInstance {
     if (this.owesSummary) {
       await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
     }
+    this.#inherited = "nothing";
     return "done";
   }
 
   #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
-    return publishEffects(this.#deps, this.instance.state, effects, this.#target, lane);
+    const { state } = this.instance;
+    const due = state.next ? effects.filter(({ kind }) => kind !== "unschedule") : effects;
+    return publishEffects(this.#deps, state, due, this.#target, lane);
+  }
+
+  /**
+   * An execution that is over keeps its schedules until the effects of the next one's first commit are out: where a
+   * local timer brought the end about, nothing else would wake whoever has to repair it (T3). Returns what takes them
+   * away.
+   */
+  #keepSchedules(lane: LaneWork): () => Promise<void> {
+    const { state, lastEffects } = this.instance;
+    const target = this.#target;
+    const unschedules = lastEffects.filter(({ kind }) => kind === "unschedule");
+    this.#target = { ...target, schedules: new SparseMap() };
+    return () => publishEffects(this.#deps, state, unschedules, target, lane);
   }
 
   /** By the queue, those still open. */
@@ -223,13 +245,16 @@ export class LoadedInstance {
       if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
     }
     // Continue-as-new: the next execution begins with a commit of its own.
+    const leftovers: (() => Promise<void>)[] = [];
     while (instance.state.next) {
       this.#deps.faultPoints.reach("continue.between_executions");
+      leftovers.push(this.#keepSchedules(lane));
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
       const turn = await instance.finish(next.facts, next.effects, now);
       if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
     }
+    for (const takeAway of leftovers) await takeAway();
     return "done";
   }
 
@@ -354,21 +379,38 @@ export class LoadedInstance {
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }
 
+  /** Returns whether the effects of the last commit may not be out. */
   async #ignored(
     message: InboxMessage,
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
+    now: number,
   ): Promise<boolean> {
     const { state } = this.instance;
     await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
-    if (delivery) await this.#unheard(message, delivery, accepted.why);
+    if (!delivery) return false;
+    await this.#unheard(message, delivery, accepted.why);
+    if (message.kind !== "wake" || !message.wake) return false;
+    const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
-    if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") this.#toShow = true;
-    // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
-    // out (T3).
-    const of = message.kind === "wake" ? message.wake?.of : undefined;
-    return this.instance.lastEffects.some(
-      (effect) => (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of,
-    );
+    if (wake.of === 0) this.#toShow ||= state.status !== "absent";
+    else await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target });
+    return this.#tellsOfDeath(wake, delivery);
+  }
+
+  /**
+   * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow
+   * up says that this owner may have died on its way out (T3).
+   */
+  #tellsOfDeath({ execution, of }: Wake, { deliveries }: Delivery): boolean {
+    if (this.#inherited === "nothing") return false;
+    // Somebody was asked to look, and may have died over it.
+    if (of === 0) return deliveries > 1;
+    const { state, lastEffects } = this.instance;
+    if (execution < state.execution) return this.#inherited === "an execution's first commit";
+    return lastEffects.some((effect) => {
+      if (effect.kind === "task" || effect.kind === "call") return effect.task.id === of;
+      return (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of;
+    });
   }
 }

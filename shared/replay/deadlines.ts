@@ -1,10 +1,10 @@
 /** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
-import type { NewEvent, SessionState } from "../../schemas/index.ts";
+import type { NewEvent, SessionState, Wake } from "../../schemas/index.ts";
 import { attemptEnded } from "./accept.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
 import { type InstanceState, sessionTasks } from "./state.ts";
-import { taskDeadlines } from "./task-deadlines.ts";
+import { nextTaskDeadline, taskDeadlines } from "./task-deadlines.ts";
 
 export function dueFacts(state: InstanceState, now: number, placement: PlacementFacts): NewEvent[] {
   const facts: NewEvent[] = [];
@@ -87,13 +87,39 @@ export function nextDeadline(state: InstanceState): number | undefined {
     for (const deadline of taskDeadlines(task)) next = Math.min(next, deadline.at);
   }
   for (const session of state.sessions.values()) {
-    const { phase } = session;
-    if (session.owner !== state.instanceId) continue;
-    if (phase.kind === "opening" || phase.kind === "claimed") next = Math.min(next, phase.deadlineAt);
-    const alive = phase.kind !== "closed" && phase.kind !== "lost" && phase.kind !== "failed";
-    if (alive && session.options.executionTimeoutMs !== undefined) {
-      next = Math.min(next, session.openedAt + session.options.executionTimeoutMs);
-    }
+    next = Math.min(next, creationDeadline(state, session), lifeDeadline(state, session));
   }
   return next === Infinity ? undefined : next;
+}
+
+/** What a schedule that fired was for, if that is still to come. */
+export function deadlineOf(state: Readonly<InstanceState>, { execution, of }: Wake): number | undefined {
+  let at = Infinity;
+  if (execution === state.execution) {
+    const task = state.tasks.get(of);
+    at = state.timers.get(of)?.fireAt ?? (task && nextTaskDeadline(task)) ?? Infinity;
+    for (const [sessionId, { creation, life }] of state.sessionSchedules) {
+      const session = state.sessions.get(sessionId);
+      if (session && of === creation) at = creationDeadline(state, session);
+      if (session && of === life) at = lifeDeadline(state, session);
+    }
+  } else {
+    // Only sessions come along from an execution before, with the schedules of their lives.
+    for (const session of state.sessions.values()) at = Math.min(at, lifeDeadline(state, session));
+  }
+  return at === Infinity ? undefined : at;
+}
+
+function creationDeadline(state: Readonly<InstanceState>, { owner, phase }: SessionState): number {
+  if (owner !== state.instanceId || (phase.kind !== "opening" && phase.kind !== "claimed")) return Infinity;
+  return phase.deadlineAt;
+}
+
+function lifeDeadline(
+  state: Readonly<InstanceState>,
+  { owner, phase, options, openedAt }: SessionState,
+): number {
+  const over = phase.kind === "closed" || phase.kind === "lost" || phase.kind === "failed";
+  if (owner !== state.instanceId || over) return Infinity;
+  return options.executionTimeoutMs === undefined ? Infinity : openedAt + options.executionTimeoutMs;
 }

@@ -1,6 +1,6 @@
 export type { PlacementFacts } from "./accept-session.ts";
 export { apply } from "./apply.ts";
-export { nextDeadline } from "./deadlines.ts";
+export { deadlineOf, nextDeadline } from "./deadlines.ts";
 export { deriveId } from "./derive-id.ts";
 export type { Effect } from "./effects.ts";
 export { installGuards } from "./guards.ts";

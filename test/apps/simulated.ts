@@ -11,6 +11,7 @@ export const expected: Record<string, (n: number) => unknown> = {
   signals: (n) => Array.from({ length: n }, (_, i) => i),
   family: (n) => n * 2,
   generations: (n) => n,
+  naps: () => "rested",
   raced: () => "fast",
   counted: (n) => n,
   twins: (n) => n * 2,
@@ -158,6 +159,12 @@ export function simulatedApp(world: () => World) {
         const next = await ctx.run(add, { a: total, b: 1 });
         if (left <= 1) return next;
         return ctx.continueAsNew({ left: left - 1, total: next });
+      },
+    }),
+    naps: defineOrchestration("naps", {
+      async run(ctx, left: number) {
+        await ctx.sleep(300);
+        return left <= 1 ? "rested" : ctx.continueAsNew(left - 1);
       },
     }),
     raced: defineOrchestration("raced", {
