@@ -2,10 +2,11 @@
  * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
-import type { Failure } from "../../schemas/index.ts";
+import { BlobRef, type Failure } from "../../schemas/index.ts";
 import {
   type Bus,
   type CoreMessage,
+  decode,
   encode,
   type MicroReply,
   type MicroService,
@@ -53,7 +54,7 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
       endpoints: [
         endpoint(
           "start",
-          "start.<orchestration>, body: input as JSON, header Holdfast-Id: instance id",
+          "start.<orchestration>, body: input as JSON; headers Holdfast-Id: instance id, Holdfast-Blob: where a big input lies",
           (name, message) => start(client, options, name, message),
         ),
         endpoint("status", "status.<instance id>", async (id) =>
@@ -90,8 +91,17 @@ async function start(
     throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
   }
   const id = header(message, "Holdfast-Id");
-  const { instanceId } = await client.start(name, input.value, { id });
+  const inputBlob = blobOf(message);
+  const { instanceId } = await client.start(name, input.value, { id, inputBlob });
   return { instanceId };
+}
+
+function blobOf(message: CoreMessage): BlobRef | undefined {
+  const text = header(message, "Holdfast-Blob");
+  if (text === undefined) return undefined;
+  const ref = decode(BlobRef, new TextEncoder().encode(text));
+  if (ref.kind === "ok") return ref.value;
+  throw new HoldfastError({ code: "invalid_header", message: `header Holdfast-Blob: ${ref.message}` });
 }
 
 async function result(bus: Bus, client: Client, id: string, message: CoreMessage): Promise<object> {

@@ -1,5 +1,5 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { Commit } from "../../schemas/index.ts";
+import type { BlobRef, Commit, Payload } from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -55,7 +55,14 @@ export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> &
 export interface StartOptions {
   /** Chosen by you: the same id again changes nothing. Made for you where absent. */
   id?: string | undefined;
+  /** Where the input lies in the object store already, instead of an input. */
+  inputBlob?: BlobRef | undefined;
 }
+
+/** No input need be named where none is asked for. */
+type StartArguments<I> = undefined extends I
+  ? [input?: I, options?: StartOptions]
+  : [input: I, options?: StartOptions];
 
 export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
@@ -108,8 +115,7 @@ export class Client {
 
   start<I, O>(
     orchestration: OrchestrationDefinition<I, O>,
-    input: I,
-    options?: StartOptions,
+    ...rest: StartArguments<I>
   ): Promise<InstanceHandle<O>>;
   start(orchestration: string, input?: unknown, options?: StartOptions): Promise<InstanceHandle>;
   start(
@@ -122,13 +128,19 @@ export class Client {
       requireToken("orchestration name", name);
       const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
       requireToken("instance id", id);
-      if (typeof orchestration !== "string") {
-        validate(orchestration.input, input, "invalid_input", `input of ${name}`);
-      }
-      const sent = await this.#send(this.#names.start(id, name), `start-${id}`, id, input, traceHeaders());
+      const definition = typeof orchestration === "string" ? undefined : orchestration;
+      const stored = options.inputBlob;
+      if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
+      const payload = stored ? { blob: stored } : await this.#wrap(input, id);
+      const sent = await this.#send(this.#names.start(id, name), `start-${id}`, payload, traceHeaders());
       const { clock } = this.#runtime;
-      // Started before, it may have ended before.
-      return handleOf(this, id, { clock, at: sent.duplicate ? Number.NEGATIVE_INFINITY : clock.monotonic() });
+      return handleOf(this, id, {
+        clock,
+        // Started before, it may have ended before.
+        at: sent.duplicate ? Number.NEGATIVE_INFINITY : clock.monotonic(),
+        // Served by another version, it may return something else than this one's types say.
+        checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
+      });
     });
   }
 
@@ -180,7 +192,8 @@ export class Client {
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;
-      await this.#send(this.#names.signal(instanceId, name), msgId, instanceId, payload);
+      const value = await this.#wrap(payload, instanceId);
+      await this.#send(this.#names.signal(instanceId, name), msgId, value);
     });
   }
 
@@ -259,28 +272,26 @@ export class Client {
     });
   }
 
+  async #wrap(value: unknown, owner: string): Promise<Payload | undefined> {
+    return value === undefined ? undefined : this.#payloads.wrap(value, owner);
+  }
+
   /** The value itself is the body, no value is no body; a big one lies in the object store and the header says where. */
-  async #send(
+  #send(
     subject: string,
     msgId: string,
-    owner: string,
-    value: unknown,
+    payload: Payload | undefined,
     headers?: Headers,
   ): Promise<{ duplicate: boolean }> {
-    const nothing = new Uint8Array();
-    if (value === undefined) return publishSurely(this.#bus, { subject, msgId, body: nothing, headers });
-    const payload = await this.#payloads.wrap(value, owner);
-    return publishSurely(
-      this.#bus,
-      "json" in payload
-        ? { subject, msgId, body: encode(payload.json), headers }
-        : {
-            subject,
-            msgId,
-            body: nothing,
-            headers: { ...headers, [blobHeader]: JSON.stringify(payload.blob) },
-          },
-    );
+    if (payload && "json" in payload)
+      return publishSurely(this.#bus, { subject, msgId, body: encode(payload.json), headers });
+    const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
+    return publishSurely(this.#bus, {
+      subject,
+      msgId,
+      body: new Uint8Array(),
+      headers: blob ? { ...headers, ...blob } : headers,
+    });
   }
 
   #waitDeps() {

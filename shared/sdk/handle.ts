@@ -18,17 +18,21 @@ export interface InstanceHandle<O = unknown> {
 /** Who asks for the result so soon after the start has most likely come before the end. */
 const justStartedMs = 2;
 
-/** `started`: when the start was accepted, monotonic; there is such an instance. */
-export const handleOf = <O>(
-  client: Client,
-  instanceId: string,
-  started?: { clock: Clock; at: number },
-): InstanceHandle<O> => ({
+/** By whoever has the handle: there is such an instance. */
+interface Started<O> {
+  clock: Clock;
+  /** When the start was accepted, monotonic. */
+  at: number;
+  /** The output, if it is what the definition says. */
+  checked(output: unknown): O;
+}
+
+export const handleOf = <O>(client: Client, instanceId: string, started?: Started<O>): InstanceHandle<O> => ({
   instanceId,
-  result: (options) => {
-    const known = started !== undefined;
-    const justStarted = known && started.clock.monotonic() - started.at < justStartedMs;
-    return client.result<O>(instanceId, { ...options, known, justStarted });
+  result: async (options) => {
+    if (!started) return client.result<O>(instanceId, options);
+    const justStarted = started.clock.monotonic() - started.at < justStartedMs;
+    return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
   signal: (name, payload) => client.signal(instanceId, name, payload),

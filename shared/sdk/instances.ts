@@ -1,13 +1,13 @@
 /** The read model of instances as a user sees it: values instead of references. */
 import {
   type BlobRef,
-  type InstanceStatus,
+  InstanceStatus,
   InstanceSummary,
   type Payload,
   terminalStatuses,
 } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
-import { isFault } from "../errors/index.ts";
+import { HoldfastError, isFault } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
 import { Newest } from "./newest.ts";
 
@@ -121,6 +121,12 @@ export class Instances {
   async list(options: ListOptions): Promise<InstanceView[]> {
     const { name, prefix = "", limit = 100 } = options;
     const statuses = options.status === undefined ? undefined : [options.status].flat();
+    for (const status of statuses ?? []) {
+      if (!InstanceStatus.options.includes(status))
+        throw invalid(`status ${JSON.stringify(status)}: there are ${InstanceStatus.options.join(", ")}`);
+    }
+    if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit > 0))
+      throw invalid(`limit ${String(limit)}: it must be a whole number above 0`);
     const fits = (summary: InstanceSummary) =>
       (!statuses || statuses.includes(summary.status)) && (name === undefined || summary.name === name);
     const found = new Newest<InstanceSummary>(limit, newestFirst);
@@ -133,6 +139,8 @@ export class Instances {
     });
   }
 }
+
+const invalid = (message: string) => new HoldfastError({ code: "invalid_option", message });
 
 const since = (summary: InstanceSummary): number => summary.startedAt ?? summary.updatedAt;
 

@@ -62,6 +62,16 @@ describe("client", () => {
     expect(text(messages[0]?.body ?? new Uint8Array())).toBe('{"name":"Ada"}');
   });
 
+  it("needs no input where none is asked for", async () => {
+    const plain = defineOrchestration("plain", { run: async (ctx) => ctx.waitForSignal("go") });
+    const { instanceId } = await client.start(plain);
+    const [message] = await inbox(instanceId);
+    expect(message?.body).toHaveLength(0);
+    const typed = defineOrchestration("typed", { input: z.string(), run: async () => 1 });
+    // @ts-expect-error it must be given where it is asked for
+    await expect(client.start(typed)).rejects.toMatchObject({ code: "invalid_input" });
+  });
+
   it("makes an id where none is given", async () => {
     const { instanceId } = await client.start("hello");
     expect(instanceId).toMatch(/^hello-[a-z0-9]{16}$/);
@@ -75,6 +85,19 @@ describe("client", () => {
     expect(message?.body).toHaveLength(0);
     const blob = JSON.parse(message?.headers["Holdfast-Blob"] ?? "null");
     expect(await new Payloads(bus.blobs).unwrap({ blob })).toBe(big);
+  });
+
+  it.each([
+    [{}, "is missing"],
+    [{ url: "" }, 'url ""'],
+    [{ url: [] }, "is missing"],
+    [{ url: ["nats://127.0.0.1:1", "http://me:secret@x"] }, "http://***@x"],
+  ])("names an address that is none: %j", async (options, said) => {
+    await expect(Client.connect(options as { url: string })).rejects.toMatchObject({
+      name: "HoldfastError",
+      code: "invalid_address",
+      message: expect.stringContaining(said),
+    });
   });
 
   it("refuses bad input and bad ids before anything is sent", async () => {
@@ -139,6 +162,24 @@ describe("client", () => {
     expect(await handle.status()).toMatchObject({ status: "completed", output: "Hello!" });
   });
 
+  it("gives no output that is not what the definition says", async () => {
+    const counted = defineOrchestration("counted", {
+      input: z.string(),
+      output: z.object({ count: z.number(), unit: z.string().default("items") }),
+      run: async () => ({ count: 1, unit: "items" }),
+    });
+    const right = await client.start(counted, "x", { id: "right" });
+    await tell("right", { status: "completed", output: { json: { count: 3 } } });
+    expect(await right.result()).toEqual({ count: 3, unit: "items" });
+    // As a service of another version would.
+    const wrong = await client.start(counted, "x", { id: "wrong" });
+    await tell("wrong", { status: "completed", output: { json: { count: "three" } } });
+    await expect(wrong.result()).rejects.toMatchObject({
+      code: "invalid_output",
+      message: expect.stringMatching(/output of counted: count: /),
+    });
+  });
+
   it("finds the result also when the notice is lost", async () => {
     const handle = await client.start("hello", 1, { id: "unnoticed" });
     const result = handle.result();
@@ -189,6 +230,13 @@ describe("client", () => {
     expect(await ids({ limit: 1 })).toEqual(["list-b"]);
     expect(await ids({ status: ["failed", "running"] })).toEqual(["list-b", "list-a"]);
     expect(await ids({ name: "hello" })).toEqual(["list-c", "list-a"]);
+    for (const limit of [-1, 0, 1.5, Number.NaN]) {
+      await expect(client.list({ limit })).rejects.toMatchObject({ code: "invalid_option" });
+    }
+    await expect(client.list({ status: "nope" as "failed" })).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("there are pending, running"),
+    });
   });
 
   it("refuses a service that counts shards or partitions otherwise, before it makes anything", async () => {

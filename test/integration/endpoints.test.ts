@@ -70,6 +70,22 @@ describe("endpoints", () => {
     expect(await bus.read(names.inboxStream, names.inboxOf("mine"))).toHaveLength(1);
   });
 
+  it("starts with an input that lies in the object store", async () => {
+    const payload = await new Payloads(bus.blobs, { inlineBytes: 1 }).wrap({ name: "big" }, "stored");
+    const blob = JSON.stringify("blob" in payload ? payload.blob : undefined);
+    const headers = { "Holdfast-Id": "stored", "Holdfast-Blob": blob };
+    expect((await ask("start.hello", undefined, headers)).body).toEqual({ ok: true, instanceId: "stored" });
+    const [message] = (await bus.read(names.inboxStream, names.inboxOf("stored"))) ?? [];
+    expect(message?.headers).toMatchObject({ "Holdfast-Blob": blob });
+    expect(message?.body).toHaveLength(0);
+    for (const wrong of ["{nonsense", '{"key":1}']) {
+      expect((await ask("start.hello", undefined, { "Holdfast-Blob": wrong })).body).toMatchObject({
+        ok: false,
+        error: { code: "invalid_header", message: expect.stringContaining("Holdfast-Blob") },
+      });
+    }
+  });
+
   it("tells the status and waits for the result", async () => {
     await tell("run", { status: "running", name: "hello" });
     expect((await ask("status.run")).body).toMatchObject({ ok: true, instanceId: "run", status: "running" });
