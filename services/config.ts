@@ -2,24 +2,20 @@
 import { z } from "zod";
 import { tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
+import { addressRule, isAddress, maskUrl } from "../shared/runtime/server-address.ts";
 import { deploymentSettings } from "./deployment.ts";
-import { maskUrl } from "./mask-url.ts";
 import { misspelt } from "./misspelt.ts";
 import { setting } from "./setting.ts";
 
 const { oneOf, wholeNumber } = setting;
-
-/** A scheme the client knows or none, perhaps who logs in, a host, perhaps a port. */
-const natsAddress =
-  /^((nats|tls|ws|wss):\/\/)?(?!\S*:\/\/)(\S+@)?(\[[0-9a-fA-F:.]+\]|[^\s@/:[\]]+)(:\d{1,5})?\/?$/;
 
 /** What all services understand. The keys are the variables' names. */
 export const commonSettings = {
   NATS_URL: z
     .string()
     .refine(
-      (value) => value.split(",").every((one) => natsAddress.test(one.trim())),
-      "must be an address like nats://127.0.0.1:4222 or host:4222, or several, separated by commas",
+      (value) => value.split(",").every((one) => isAddress(one.trim())),
+      `${addressRule}, or several, separated by commas`,
     )
     .optional()
     .describe("Address of the NATS server; several, separated by commas, of a cluster."),

@@ -1,6 +1,7 @@
 /** The same with the nats command line: everything goes over subjects any client may use. */
+
+import { maskUrl } from "../../shared/runtime/server-address.ts";
 import type { EngineConfig } from "../config.ts";
-import { maskUrl } from "../mask-url.ts";
 
 export interface NatsMessage {
   subject: string;

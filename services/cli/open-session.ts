@@ -1,7 +1,7 @@
 import { connectBus, subjects } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
+import { maskUrl } from "../../shared/runtime/server-address.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { maskUrl } from "../mask-url.ts";
 import { connectionSettings } from "../run-service.ts";
 import { type Cli, type ClientOptions, outputOf, type Session } from "./client-command.ts";
 import { cliConfig } from "./find-nats.ts";

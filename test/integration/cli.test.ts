@@ -56,6 +56,11 @@ describe("holdfast dev and the verbs", () => {
     const second = await runCli(["dev", "--app", basicsApp, "--data-dir", dir, "--json"]);
     expect(second.code).toBe(5);
     expect(second.stderr).toContain("is in use by the live process");
+    const file = join(dir, "file");
+    await writeFile(file, "");
+    const unusable = await runCli(["dev", "--app", basicsApp, "--data-dir", file, "--json"]);
+    expect(unusable.code).toBe(2);
+    expect(JSON.parse(unusable.stderr).error).toMatchObject({ code: "data_dir_unusable" });
     expect((await cli("list")).code).toBe(0);
   });
 

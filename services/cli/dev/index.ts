@@ -1,6 +1,7 @@
 /** `holdfast dev`: everything at once, for trying out and for developing. */
 import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
+import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../client-command.ts";
 import { defaultDataDir } from "../data-dir.ts";
@@ -57,7 +58,7 @@ export const devCommand = (cli: Cli): Command =>
         try {
           const { natsUrl, pids, dashboard } = dev;
           if (json) out.data({ ready: true, natsUrl, dashboard, pids }, () => "");
-          else for (const line of welcome(dev, app)) say(line);
+          else for (const line of welcome(dev, app, options.dataDir)) say(line);
           if (demo) {
             const shown = showDemo(demo.run, dev, cli.env, {
               input: demo.input,
@@ -116,12 +117,14 @@ function interrupted(): never {
   throw new HoldfastError({ code: "interrupted", message: "told to stop before the demo was over" });
 }
 
-function welcome({ natsUrl, dashboard }: RunningDev, app: string): string[] {
+function welcome({ natsUrl, prefix, dashboard }: RunningDev, app: string, dataDir: string): string[] {
+  const where = dataDir === defaultDataDir ? "" : ` --data-dir ${dataDir}`;
+  const before = prefix === "" ? "" : `${prefix}.`;
   return [
     `ready: ${app} is served${dashboard === undefined ? "" : `, dashboard on ${dashboard}`}`,
-    "  npx holdfast start <name> --input '<json>' --wait",
-    "  npx holdfast list",
-    `  nats --server ${natsUrl} req start.<name> '<json>'`,
+    `  npx holdfast start <name> --input '<json>' --wait${where}`,
+    `  npx holdfast list${where}`,
+    `  nats --server ${maskUrl(natsUrl)} req ${before}start.<name> '<json>'`,
     "Ctrl-C stops everything.",
   ];
 }

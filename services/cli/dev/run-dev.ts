@@ -3,10 +3,11 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
+import { Fault } from "../../../shared/errors/index.ts";
 import { once, silent } from "../../../shared/runtime/index.ts";
+import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import { loadApp } from "../../../shared/sdk/load-app.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
-import { maskUrl } from "../../mask-url.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { removeDevFile, writeDevFile } from "../dev-file.ts";
 import { Crew } from "./crew.ts";
@@ -50,7 +51,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   await loadApp(options.app);
   if (config.nats.url !== undefined) await requireServer(config);
   const logDir = join(dataDir, "logs");
-  mkdirSync(logDir, { recursive: true });
+  makeFolder(logDir);
 
   const keeper =
     config.nats.url === undefined
@@ -140,4 +141,16 @@ async function startGateway(crew: Crew, env: Environment): Promise<StartedGatewa
 }
 
 /** We run from sources or from the build; the gateway is looked for where we are. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (error) {
+    throw new Fault("config", {
+      code: "data_dir_unusable",
+      message: `nothing can be stored in ${path}: ${error instanceof Error ? error.message : String(error)}`,
+      hint: "Choose another folder with --data-dir.",
+    });
+  }
+}
+
 const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? ".ts" : ".js";

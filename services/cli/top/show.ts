@@ -1,5 +1,5 @@
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
-import { maskUrl } from "../../mask-url.ts";
+import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import type { Session } from "../client-command.ts";
 import { LiveRegion } from "../live-region.ts";
 import { topScreen } from "./screen.ts";

@@ -1,7 +1,7 @@
 /** context add | use | list | remove */
 import { isAbsolute, resolve } from "node:path";
 import { Command } from "commander";
-import { maskUrl } from "../../mask-url.ts";
+import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import { type Cli, type FormatOptions, outputOf, withFormat } from "../client-command.ts";
 import { table } from "../text.ts";
 

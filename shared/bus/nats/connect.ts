@@ -4,6 +4,7 @@ import type { ConnectionOptions, NatsConnection, ServerInfo, TlsOptions } from "
 import { connect, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 import { Fault } from "../../errors/index.ts";
 import { type Announce, sleep, systemClock } from "../../runtime/index.ts";
+import { addressRule, isAddress, maskUrl } from "../../runtime/server-address.ts";
 import { isAuthError } from "./nats-errors.ts";
 
 export interface ConnectOptions {
@@ -31,6 +32,7 @@ const retryMs = 500;
 export async function openConnection(
   options: ConnectOptions,
 ): Promise<{ nc: NatsConnection; info: ServerInfo }> {
+  checkAddress(options);
   const settings = await settingsOf(options);
   const nc = await dial(settings, options);
   const info = nc.info;
@@ -42,6 +44,18 @@ export async function openConnection(
     await nc.close();
     throw error;
   }
+}
+
+/** Without one the client would take whatever listens on its default port. */
+function checkAddress({ url }: { url?: string | string[] | undefined }): void {
+  const all = url === undefined ? [] : [url].flat();
+  const wrong = all.find((one) => !isAddress(one));
+  if (all.length > 0 && wrong === undefined) return;
+  throw new Fault("config", {
+    code: "invalid_address",
+    message: `url ${wrong === undefined ? "is missing: it" : JSON.stringify(maskUrl(wrong))} ${addressRule}`,
+    hint: "Several addresses are given as a list.",
+  });
 }
 
 async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
@@ -151,8 +165,5 @@ const unreachable = (options: ConnectOptions, why: string, cause?: unknown): Fau
 
 /** Never with a password in it. */
 export function shown(options: Pick<ConnectOptions, "url">): string {
-  return [options.url]
-    .flat()
-    .map((url) => url.replace(/\/\/[^@/]*@/, "//***@"))
-    .join(", ");
+  return [options.url].flat().map(maskUrl).join(", ");
 }

@@ -6,7 +6,7 @@ import { Contexts } from "../../../services/cli/contexts.ts";
 import { writeDevFile } from "../../../services/cli/dev-file.ts";
 import { findNats, findServer } from "../../../services/cli/find-nats.ts";
 import { main } from "../../../services/cli/main.ts";
-import { maskUrl } from "../../../services/mask-url.ts";
+import { maskUrl } from "../../../shared/runtime/server-address.ts";
 
 let dir: string;
 let env: Record<string, string>;
