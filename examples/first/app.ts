@@ -2,22 +2,18 @@ import { call, defineActivity, defineOrchestration, defineSession } from "holdfa
 import { z } from "zod";
 
 export const lengthOf = defineActivity("length-of", {
-  input: z.string(),
-  run: async (_ctx, word) => word.length, // ordinary code: fetch, read, write; retried when it fails
+  run: async (_ctx, word: string) => word.length, // ordinary code: fetch, read, write; retried when it fails
 });
-
 export const tally = defineSession("tally", {
   init: async () => ({ total: 0 }), // the expensive part: built once, kept by one worker
-  calls: { add: call({ input: z.number(), run: (state: { total: number }, n) => (state.total += n) }) },
+  calls: { add: call({ run: (state: { total: number }, n: number) => (state.total += n) }) },
 });
-
 export const measure = defineOrchestration("measure", {
-  input: z.object({ words: z.array(z.string()) }),
+  input: z.object({ words: z.array(z.string()) }), // checked before anything runs
   async run(ctx, { words }) {
     await using session = await ctx.openSession(tally, { onLost: "reclaim" });
     const lengths = await Promise.all(words.map((word) => ctx.run(lengthOf, word))); // in parallel
-    let total = 0;
-    for (const length of lengths) total = await session.add(length); // warm, always on that worker
-    return total;
+    for (const length of lengths) await session.add(length); // warm, always on that worker
+    return await session.add(0);
   },
 });
