@@ -17,7 +17,7 @@ type Figures = ReturnType<typeof figuresOf>;
 export const growth: Workload = {
   name: "growth",
   what: "W3's rate beside finished instances",
-  layouts: "one",
+  layouts: "both-unless-quick",
   async run(bench) {
     const measured = bench.options.quick ? await onOneServer(bench) : await onServersOfTheirOwn(bench);
     const empty = measured.filter(({ stored }) => stored === 0).map(({ figures }) => figures);

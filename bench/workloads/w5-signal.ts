@@ -33,7 +33,7 @@ export const w5: Workload = {
       nextActivityP99Ms: percentile(activity, 0.99),
       floorNextActivityP50Ms: percentile(raw.worked, 0.5),
       floorNextActivityP99Ms: percentile(raw.worked, 0.99),
-      ...ratioOf("nextActivityP50Ms", percentile(activity, 0.5), percentile(raw.worked, 0.5)),
+      ...ratioOf("p50Ms", figures.p50Ms, floorFigures.p50Ms),
     });
   },
 };
