@@ -2,6 +2,8 @@
  * Inside a turn the language's own sources of nondeterminism are deterministic (time, randomness) or refused (timers,
  * I/O by fetch). Installed once by the process that runs orchestrations; outside a window nothing changes.
  */
+import nodeCrypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
 import { withAll, withoutLosers, withWinner } from "./losers.ts";
 import { occupant } from "./turn-window.ts";
 
@@ -31,16 +33,34 @@ function guardDate(): void {
   });
   guarded.now = () => occupant()?.now ?? realNow();
   globalThis.Date = guarded;
+  const { performance } = globalThis;
+  const realMonotonic = performance.now.bind(performance);
+  performance.now = () => occupant()?.now ?? realMonotonic();
 }
 
 function guardRandom(): void {
   const realRandom = Math.random;
   Math.random = () => occupant()?.random() ?? realRandom();
   const { crypto } = globalThis;
-  const realUuid = crypto.randomUUID.bind(crypto);
-  crypto.randomUUID = () =>
-    (occupant()?.uuid() as ReturnType<typeof crypto.randomUUID> | undefined) ?? realUuid();
+  crypto.randomUUID = deterministic(crypto.randomUUID.bind(crypto));
+  const realValues = crypto.getRandomValues.bind(crypto);
+  crypto.getRandomValues = (array) => {
+    const who = occupant();
+    if (!who || !ArrayBuffer.isView(array)) return realValues(array);
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    for (let index = 0; index < bytes.length; index++) bytes[index] = who.random() * 256;
+    return array;
+  };
+  nodeCrypto.randomUUID = deterministic(nodeCrypto.randomUUID);
+  // Also for those who import it by name.
+  syncBuiltinESMExports();
 }
+
+type RandomUuid = typeof nodeCrypto.randomUUID;
+const deterministic =
+  (real: RandomUuid): RandomUuid =>
+  (options) =>
+    (occupant()?.uuid() as ReturnType<RandomUuid> | undefined) ?? real(options);
 
 function guardTimers(): void {
   const refuseInside = <A extends unknown[], R>(name: string, real: (...args: A) => R): ((...args: A) => R) =>

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import {
@@ -15,10 +16,10 @@ const flow = (run: (ctx: OrchestrationContext) => Promise<unknown>) => ({
 });
 
 const sources = (ctx: OrchestrationContext) => ({
-  now: [ctx.now(), Date.now(), Date.parse(new Date().toISOString()), new Date(ctx.now()).getTime()],
+  now: [ctx.now(), Date.now(), Date.parse(new Date().toISOString()), performance.now()],
   text: Date() === new Date(ctx.now()).toString(),
-  random: [ctx.random(), Math.random()],
-  uuid: [ctx.uuid(), crypto.randomUUID()],
+  random: [ctx.random(), Math.random(), ...crypto.getRandomValues(new Uint32Array(2))],
+  uuid: [ctx.uuid(), crypto.randomUUID(), randomUUID()],
 });
 
 const looks = flow(async (ctx) => {
@@ -36,7 +37,7 @@ scenario("time and randomness belong to the turn and are the same on replay", lo
   expect(before.now).toEqual(Array(4).fill(begun));
   expect(after.now).toEqual(Array(4).fill(bench.now));
   const all = [...before.random, ...after.random, ...before.uuid, ...after.uuid];
-  expect(new Set(all).size, "all different").toBe(8);
+  expect(new Set(all).size, "all different").toBe(14);
   expect(after.text).toBe(true);
 });
 
@@ -61,6 +62,8 @@ test("outside of a turn the real things are as they were", async () => {
   expect(Date.now()).toBeGreaterThan(bench.now);
   expect(new Date(2020, 1)).toBeInstanceOf(Date);
   expect(Math.random()).not.toBe(Math.random());
+  expect(performance.now()).toBeLessThan(Date.now());
+  expect(randomUUID()).not.toBe(randomUUID());
   await new Promise((resolve) => setTimeout(resolve, 1));
 });
 
