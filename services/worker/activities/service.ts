@@ -219,6 +219,7 @@ export class ActivityService implements Service {
       output: definition.output,
       run: (ctx, input) => definition.run(ctx, input),
       abort,
+      scheduleToCloseMs: task.timeouts.scheduleToCloseMs,
       deliveries,
       onAbandoned: (finished) => this.#linger(finished),
     });
