@@ -357,7 +357,7 @@ const callMessage = (
 });
 
 const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
-  const { timeouts } = task;
+  const timeouts = timeoutsOfAttempt(task);
   return {
     v: 1,
     instanceId: state.instanceId as ActivityTask["instanceId"],
@@ -372,6 +372,14 @@ const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTa
     traceparent: state.traceparent,
   };
 };
+
+/** What is left of schedule-to-close, which is for all attempts: a worker knows only of this one. */
+function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
+  const { scheduleToCloseMs } = timeouts;
+  if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
+  const leftMs = Math.ceil(scheduledAt + scheduleToCloseMs - readyAt);
+  return { ...timeouts, scheduleToCloseMs: Math.max(1, leftMs) };
+}
 
 function claimMessage(
   state: Readonly<InstanceState>,

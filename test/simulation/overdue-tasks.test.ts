@@ -1,4 +1,4 @@
-/** What an activity's deadlines end does not go on on a worker. */
+/** What an activity's deadlines end does not go on on a worker, and does not begin on one that comes later. */
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   type ActivityOptions,
@@ -8,9 +8,11 @@ import {
   defineOrchestration,
   defineSession,
 } from "../../shared/definitions/index.ts";
+import { sleep } from "../../shared/runtime/index.ts";
 import { World } from "../support/engine-world.ts";
 import { type BusFaults, noFaults } from "../support/memory-bus.ts";
 
+const minute = 60_000;
 let world: World;
 /** What user code did, in order. */
 const did: string[] = [];
@@ -21,6 +23,14 @@ const hang = async (signal: AbortSignal) => {
   did.push("aborted");
 };
 const hanging = defineActivity("hanging", { run: (ctx) => hang(ctx.signal) });
+const quick = defineActivity("quick", {
+  run: async (ctx) => {
+    did.push(`quick ${ctx.attempt}`);
+    await sleep(world.clock, 3000);
+    if (ctx.attempt === 1) throw new Error("first");
+    return "done";
+  },
+});
 const desk = defineSession("desk", {
   init: () => ({}),
   calls: { hang: call({ run: (_state, _input: null, ctx) => hang(ctx.signal) }) },
@@ -28,6 +38,9 @@ const desk = defineSession("desk", {
 const code = (error: { details?: { timeout?: string } }) => error.details?.timeout;
 const hangs = defineOrchestration("hangs", {
   run: (ctx, options: ActivityOptions) => ctx.run(hanging, null, options).catch(code),
+});
+const runs = defineOrchestration("runs", {
+  run: (ctx, options: ActivityOptions) => ctx.run(quick, null, options).catch(code),
 });
 const calls = defineOrchestration("calls", {
   async run(ctx) {
@@ -37,7 +50,7 @@ const calls = defineOrchestration("calls", {
     return ended;
   },
 });
-const app = collectApp({ hanging, desk, hangs, calls });
+const app = collectApp({ hanging, quick, desk, hangs, runs, calls });
 
 const open = async (faults: Partial<BusFaults> = {}, dieAt?: Parameters<World["orchestrator"]>[0]) => {
   world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1], ...faults } });
@@ -93,5 +106,49 @@ describe("code that runs when its time is over", () => {
     await world.orchestrator();
     await world.clock.advance(5_000);
     expect(did).toEqual(["began", "aborted"]);
+  });
+});
+
+describe("a task whose time was over before a worker came", () => {
+  test.each([
+    ["schedule_to_start", { scheduleToStart: "5s" }],
+    ["schedule_to_close", { scheduleToClose: "5s" }],
+  ])("does not run: %s", async (timeout, options) => {
+    await open();
+    const handle = await world.start("runs", options, "a");
+    expect(await world.run(handle.result())).toBe(timeout);
+    await world.clock.advance(2 * minute);
+    await world.worker();
+    await world.clock.advance(minute);
+    expect(did).toEqual([]);
+    expect(world.broker.streams.get(world.names.activitiesStream)?.size).toBe(0);
+  });
+
+  test("does not run, counted from the first attempt on", async () => {
+    await open();
+    const first = await world.worker();
+    const options = { scheduleToClose: "60s", retry: { initialDelay: "40s" } };
+    const handle = await world.start("runs", options, "a");
+    await world.clock.advance(10_000);
+    first.kill();
+    // The second attempt is in the queue from 43 s on; seventeen seconds are left of the sixty.
+    expect(await world.run(handle.result())).toBe("schedule_to_close");
+    await world.clock.advance(5_000);
+    await world.worker();
+    await world.clock.advance(minute);
+    expect(did).toEqual(["quick 1"]);
+  });
+
+  test("runs where it had begun in time and its worker died", async () => {
+    await open();
+    const first = await world.worker();
+    const options = { scheduleToStart: "5s", retry: { maxAttempts: 2, initialDelay: "1s" } };
+    const handle = await world.start("runs", options, "a");
+    await world.clock.advance(1000);
+    first.kill();
+    await world.clock.advance(minute);
+    await world.worker();
+    expect(await world.run(handle.result(), minute)).toBe("done");
+    expect(did).toEqual(["quick 1", "quick 1", "quick 2"]);
   });
 });
