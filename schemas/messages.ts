@@ -14,6 +14,7 @@ export const ActivityTask = z.strictObject({
   name: Name,
   input: Payload,
   scheduledAt: z.number(),
+  /** Of this attempt: what is left of schedule-to-close counts from `scheduledAt`, as schedule-to-start does. */
   timeouts: ActivityTimeouts,
   /** The orchestrator measures a timeout from the start of the run: tell it. */
   reportStart: z.boolean(),

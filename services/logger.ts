@@ -28,6 +28,7 @@ const chatter = new Set<Happening["kind"]>([
   "activity.started",
   "activity.ended",
   "activity.handed_back",
+  "activity.expired",
   "claim.seen",
   "call.started",
   "call.ended",

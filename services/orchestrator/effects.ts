@@ -65,28 +65,37 @@ export async function publishEffects(
   const publish = publisher(deps, state, target, lane, sendCalls(state, effects, lane));
   // One summary says all: several at once would only fight for its place.
   const summary = effects.findLast((effect) => effect.kind === "summary");
-  const first = effects.filter(
+  const wanted = effects.filter(
     (effect) =>
-      !followsTheRest(effect) &&
       (effect.kind !== "summary" || effect === summary) &&
       !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
   );
-  await Promise.all(first.map(publish));
-  if (target.outbox.signal.aborted) return;
-  await Promise.all(effects.map((effect) => (followsTheRest(effect) ? publish(effect) : undefined)));
+  for (const round of [beginnings, endings, unschedulings]) {
+    const now = wanted.filter(({ kind }) => roundOf(kind) === round);
+    if (now.length === 0) continue;
+    if (target.outbox.signal.aborted) return;
+    await Promise.all(now.map(publish));
+  }
 }
 
-/**
- * Only when all the rest is out: while a schedule is there, its firing repairs what was left undone (T3); and what ends
- * something must not overtake what began it, where the code did both in one turn.
- */
-const later: ReadonlySet<Effect["kind"]> = new Set([
-  "unschedule",
-  "cancel-child",
-  "cancel-task",
-  "leave-pool",
-]);
-const followsTheRest = ({ kind }: Effect): boolean => later.has(kind);
+const beginnings = 1;
+/** What ends something must not overtake what began it, where the code did both in one turn. */
+const endings = 2;
+/** Only when all the rest is out: while a schedule is there, its firing repairs what was left undone (T3). */
+const unschedulings = 3;
+
+function roundOf(kind: Effect["kind"]): number {
+  switch (kind) {
+    case "cancel-child":
+    case "cancel-task":
+    case "leave-pool":
+      return endings;
+    case "unschedule":
+      return unschedulings;
+    default:
+      return beginnings;
+  }
+}
 
 function publisher(
   deps: OrchestratorDeps,
@@ -122,6 +131,8 @@ function publisher(
       }
       case "cancel-task": {
         const { task, on } = effect;
+        // First, so that an attempt which comes due meanwhile is ahead of the notice, never behind it.
+        await withdrawRetry(deps, state, task);
         if (task.target.kind === "queue") {
           return bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
         }
@@ -288,6 +299,22 @@ async function publishTask(
 }
 
 /**
+ * The attempt that waits for its time would run although nobody waits for it: no notice is remembered that long. Its
+ * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
+ */
+async function withdrawRetry(
+  { bus, names }: OrchestratorDeps,
+  { instanceId, execution }: Readonly<InstanceState>,
+  { id, attempt, target }: OpenTask,
+): Promise<void> {
+  // Whether its time has come is for the server to say, whose clock is another.
+  if (attempt === 1) return;
+  if (target.kind === "queue")
+    await bus.purge(names.activitiesStream, names.retry(instanceId, execution, id, attempt));
+  else await bus.purge(names.sessionsStream, names.sessionRetry(instanceId, execution, id, attempt));
+}
+
+/**
  * The calls meant for the lane, those of one session in one message: a call must not overtake another. Resolves for
  * each session when it is known whether they were taken; if not, they go by the queue, in the same order.
  */
@@ -330,7 +357,7 @@ const callMessage = (
 });
 
 const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
-  const { timeouts } = task;
+  const timeouts = timeoutsOfAttempt(task);
   return {
     v: 1,
     instanceId: state.instanceId as ActivityTask["instanceId"],
@@ -345,6 +372,14 @@ const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTa
     traceparent: state.traceparent,
   };
 };
+
+/** What is left of schedule-to-close, which is for all attempts: a worker knows only of this one. */
+function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
+  const { scheduleToCloseMs } = timeouts;
+  if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
+  const leftMs = Math.ceil(scheduledAt + scheduleToCloseMs - readyAt);
+  return { ...timeouts, scheduleToCloseMs: Math.max(1, leftMs) };
+}
 
 function claimMessage(
   state: Readonly<InstanceState>,

@@ -47,6 +47,7 @@ export function instruments(registry: Registry, probes: Probes) {
     execution: seconds("activity_execution", "One attempt of an activity", ["name", "outcome"], long),
     redeliveries: counter("activity_redeliveries", "Tasks delivered again", ["name"]),
     handedBack: counter("activity_handed_back", "Tasks given back untouched", ["why"]),
+    expired: counter("activity_expired", "Tasks not run because their time was over", ["name", "timeout"]),
     poisoned: counter("activity_poisoned", "Tasks delivered too often", ["name"]),
     laneRecalled: counter("lane_recalled", "Tasks on the lane that went out again by the queue", ["why"]),
     // sessions

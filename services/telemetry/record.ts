@@ -73,6 +73,7 @@ function recordersOf(metrics: Instruments): Recorders {
       metrics.execution.observe({ name: activity(name), outcome }, ms / 1000),
     "activity.handed_back": ({ why }) => metrics.handedBack.inc({ why }),
     "work.log": null,
+    "activity.expired": ({ name, timeout }) => metrics.expired.inc({ name: activity(name), timeout }),
     "activity.poisoned": ({ name }) => metrics.poisoned.inc({ name: activity(name) }),
     "claim.seen": ({ type: of, verdict }) => metrics.claims.inc({ type: type(of), verdict }),
     "session.attached": ({ type: of, initMs, warm, restored }) => {

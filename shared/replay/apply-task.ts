@@ -3,7 +3,7 @@ import type { EventOf } from "../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
 import { holderOf, register, sendCall, sendWaiting, tellGrantees } from "./session-effects.ts";
 import type { InstanceState, OpenTask } from "./state.ts";
-import { nextTaskDeadline } from "./task-deadlines.ts";
+import { isOverdue, nextTaskDeadline } from "./task-deadlines.ts";
 
 export function scheduled(state: InstanceState, event: EventOf<"activity.scheduled">, at: number): Effect[] {
   const task: OpenTask = {
@@ -76,6 +76,16 @@ export function cancelled(state: InstanceState, event: EventOf<"activity.cancell
   const task = state.tasks.get(event.of);
   if (!task) return [];
   return [{ kind: "cancel-task", task, on: holderOf(state, task) }, ...taskEnded(state, event.of)];
+}
+
+/** A worker that may have it does not know of the engine's deadlines. */
+export function failed(state: InstanceState, event: EventOf<"activity.failed">, at: number): Effect[] {
+  const task = state.tasks.get(event.of);
+  if (!task) return [];
+  const tell: Effect[] = isOverdue(task, event.error, at)
+    ? [{ kind: "cancel-task", task, on: holderOf(state, task) }]
+    : [];
+  return [...tell, ...taskEnded(state, event.of)];
 }
 
 export function taskEnded(state: InstanceState, of: number): Effect[] {

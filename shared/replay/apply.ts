@@ -5,6 +5,7 @@ import { applySession, closeSession } from "./apply-session.ts";
 import {
   attemptFailed,
   cancelled,
+  failed,
   forget,
   scheduled,
   taskEnded,
@@ -43,8 +44,9 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
     case "activity.attempt_failed":
       return attemptFailed(state, event);
     case "activity.completed":
-    case "activity.failed":
       return taskEnded(state, event.of);
+    case "activity.failed":
+      return failed(state, event, at);
     case "activity.cancelled":
       return cancelled(state, event);
 

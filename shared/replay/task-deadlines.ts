@@ -1,4 +1,5 @@
 /** When a task has waited or run too long. */
+import type { Failure } from "../../schemas/index.ts";
 import type { OpenTask } from "./state.ts";
 
 /** The worker enforces start-to-close itself and reports it; the engine steps in for a worker that died. */
@@ -32,6 +33,17 @@ export function taskDeadlines(task: OpenTask): TaskDeadline[] {
     deadlines.push({ at, timeout: "start_to_close", ms: startToCloseMs });
   }
   return deadlines;
+}
+
+/**
+ * Whether it was one of these that ended it, and not a worker, who would know of the end. Told from what is recorded
+ * anyway, so that it is the same for every history.
+ */
+export function isOverdue(task: OpenTask, { code, details }: Failure, at: number): boolean {
+  if (code !== "timeout" || typeof details !== "object" || details === null) return false;
+  return taskDeadlines(task).some(
+    (deadline) => deadline.at <= at && "timeout" in details && details.timeout === deadline.timeout,
+  );
 }
 
 /** The earliest, if there is any. It moves: when the task starts, and with every attempt. */

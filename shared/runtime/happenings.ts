@@ -92,6 +92,15 @@ export type Happening =
       message: string;
       fields?: unknown;
     }
+  /** Its time was over before it could begin: not run. */
+  | {
+      kind: "activity.expired";
+      instanceId: string;
+      name: string;
+      of: number;
+      timeout: "schedule_to_start" | "schedule_to_close";
+      waitedMs: number;
+    }
   | { kind: "activity.poisoned"; instanceId: string; name: string; of: number; deliveries: number }
   | {
       kind: "claim.seen";

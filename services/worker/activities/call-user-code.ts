@@ -7,12 +7,20 @@ export type Settled =
   | { kind: "threw"; error: unknown }
   | { kind: "start_to_close" }
   | { kind: "heartbeat" }
+  | { kind: "schedule_to_close" }
   | { kind: "interrupted" };
 
 export interface Limits {
   startToCloseMs?: number | undefined;
   heartbeatMs?: number | undefined;
+  scheduleToCloseMs?: number | undefined;
 }
+
+/**
+ * Schedule-to-close is the engine's to judge, and its notice ends the code; a notice may be lost. Counted from the start
+ * of the run it is over for sure, whatever the clocks say.
+ */
+const scheduleToCloseGraceMs = 1000;
 
 export interface UserCall {
   readonly settled: Promise<Settled>;
@@ -23,10 +31,11 @@ export interface UserCall {
 }
 
 export function callUserCode(clock: Clock, signal: Aborting, limits: Limits, run: () => unknown): UserCall {
-  const { startToCloseMs, heartbeatMs } = limits;
+  const { startToCloseMs, heartbeatMs, scheduleToCloseMs } = limits;
   let beatAt = clock.monotonic();
   let closeTimer: Timer | undefined;
   let beatTimer: Timer | undefined;
+  let overdueTimer: Timer | undefined;
   let resolve: (outcome: Settled) => void = () => undefined;
   const settled = new Promise<Settled>((done) => {
     resolve = done;
@@ -35,6 +44,7 @@ export function callUserCode(clock: Clock, signal: Aborting, limits: Limits, run
   const settle = (outcome: Settled) => {
     closeTimer?.cancel();
     beatTimer?.cancel();
+    overdueTimer?.cancel();
     signal.removeEventListener("abort", onAbort);
     resolve(outcome);
   };
@@ -61,6 +71,10 @@ export function callUserCode(clock: Clock, signal: Aborting, limits: Limits, run
   signal.addEventListener("abort", onAbort, { once: true });
   if (startToCloseMs !== undefined) {
     closeTimer = clock.after(startToCloseMs, () => settle({ kind: "start_to_close" }));
+  }
+  if (scheduleToCloseMs !== undefined) {
+    const waitMs = scheduleToCloseMs + scheduleToCloseGraceMs;
+    overdueTimer = clock.after(waitMs, () => settle({ kind: "schedule_to_close" }));
   }
   if (heartbeatMs !== undefined) watchBeats(heartbeatMs, heartbeatMs);
   try {

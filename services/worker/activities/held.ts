@@ -1,4 +1,4 @@
-import type { ActivityTask } from "../../../schemas/index.ts";
+import { type ActivityTask, laneBeforeHeader } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import type { LanePath } from "../lane/index.ts";
 import { taskKey } from "./cancel-notices.ts";
@@ -15,6 +15,10 @@ export interface Held {
   /** The latest, where it was delivered again while we had it. */
   delivery: Delivery;
 }
+
+/** How often it may have been begun. */
+export const runsBefore = ({ deliveries, headers }: Pick<Delivery, "deliveries" | "headers">): number =>
+  deliveries - 1 + (headers[laneBeforeHeader] === undefined ? 0 : 1);
 
 export const attemptKey = (task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt">): string =>
   `${taskKey(task)}.${task.attempt}`;

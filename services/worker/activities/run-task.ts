@@ -45,6 +45,11 @@ export interface TaskRun {
    * code which has been given up can stop.
    */
   abort: LazyAbort;
+  /**
+   * Set where the notice that schedule-to-close is over may be lost: the run ends by itself then. Not on sessions, where
+   * it comes for sure, and a call that timed out costs the state.
+   */
+  scheduleToCloseMs?: number | undefined;
   /** How often the task was delivered; above 1 heartbeat details of the run before are looked up. */
   deliveries: number;
   /** Tells runs of one attempt apart in its stream: the epoch on sessions. Default: deliveries. */
@@ -90,7 +95,9 @@ async function runWith(
     openStream: () => (stream = new TaskStream(deps, task, run.runNumber ?? run.deliveries)),
     announce: runtime.announce,
   });
-  call = callUserCode(runtime.clock, run.abort, task.timeouts, () =>
+  const { startToCloseMs, heartbeatMs } = task.timeouts;
+  const limits = { startToCloseMs, heartbeatMs, scheduleToCloseMs: run.scheduleToCloseMs };
+  call = callUserCode(runtime.clock, run.abort, limits, () =>
     insideTrace(task.traceparent, task.instanceId, () => run.run(context, input)),
   );
   const settled = await call.settled;
@@ -137,6 +144,8 @@ async function outcomeOf(
       return timedOut(task, settled.kind, task.timeouts.startToCloseMs);
     case "heartbeat":
       return timedOut(task, settled.kind, task.timeouts.heartbeatMs);
+    case "schedule_to_close":
+      return timedOut(task, settled.kind, task.timeouts.scheduleToCloseMs);
     case "interrupted":
       return { kind: "interrupted", reason: run.abort.reason };
   }
@@ -167,14 +176,14 @@ const written = ({ payloads }: TaskDeps, { instanceId }: ActivityTask, { json }:
 
 function timedOut(
   task: ActivityTask,
-  timeout: "start_to_close" | "heartbeat",
+  timeout: Extract<TaskOutcome, { kind: "timeout" }>["timeout"],
   limitMs: number | undefined,
 ): TaskOutcome {
   const what = timeout === "heartbeat" ? "sent no heartbeat for" : "did not finish within";
   const error: Failure = {
     code: "timeout",
     message: `${task.name} ${what} ${limitMs} ms`,
-    retryable: true,
+    retryable: timeout !== "schedule_to_close",
     details: { timeout },
   };
   return { kind: "timeout", timeout, error };

@@ -7,7 +7,7 @@
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
  * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
-import { type ActivityTask, laneBeforeHeader } from "../../../schemas/index.ts";
+import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
@@ -19,8 +19,9 @@ import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
 import { decodeTask } from "./decode-task.ts";
+import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
 import { Feed } from "./feed.ts";
-import { attemptKey, type Held } from "./held.ts";
+import { attemptKey, type Held, runsBefore } from "./held.ts";
 import { refusePoisoned } from "./poison.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
@@ -124,16 +125,33 @@ export class ActivityService implements Service {
 
   #receive(delivery: Delivery, feed: Feed, slot?: Slot): void {
     const decoded = decodeTask(delivery, feed.activity);
-    if (decoded.kind === "task") return this.#enter(decoded.task, delivery, feed, slot);
+    if (decoded.kind === "invalid") {
+      slot?.release();
+      void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
+      return;
+    }
+    const { task } = decoded;
+    const arrival = { task, delivery, mayHaveBegun: runsBefore(delivery) > 0 };
+    if (looksExpired(this.#deps, arrival)) void this.#enterUnlessExpired(arrival, feed, slot);
+    else this.#enter(task, delivery, feed, slot);
+  }
+
+  async #enterUnlessExpired(arrival: Arrival, feed: Feed, slot: Slot | undefined): Promise<void> {
+    const { task, delivery } = arrival;
+    const expiry =
+      this.#held.has(attemptKey(task)) || this.#isOver(task)
+        ? undefined
+        : await expiryOf(this.#deps, arrival);
+    if (!expiry) return this.#enter(task, delivery, feed, slot);
     slot?.release();
-    void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
+    await refuseExpired(this.#deps, arrival, expiry, this.#givingUp.signal);
   }
 
   /** By the lane: only with a slot at once, and not past those that wait for one. */
   #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
     if (this.#draining || feed.resting || this.slots.waiting > 0) return false;
     // The owner must hear that it does not run here: by the queue it is settled.
-    if (this.#wasTold(attemptKey(task), task) || this.#cancels.covers(task)) return false;
+    if (this.#isOver(task)) return false;
     const slot = this.slots.tryTake();
     if (!slot) return false;
     delivery.path.take();
@@ -151,7 +169,7 @@ export class ActivityService implements Service {
       known.delivery = delivery;
       return;
     }
-    if (this.#wasTold(key, task) || this.#cancels.covers(task)) {
+    if (this.#isOver(task)) {
       slot?.release();
       delivery.ack();
       return;
@@ -219,6 +237,7 @@ export class ActivityService implements Service {
       output: definition.output,
       run: (ctx, input) => definition.run(ctx, input),
       abort,
+      scheduleToCloseMs: task.timeouts.scheduleToCloseMs,
       deliveries,
       onAbandoned: (finished) => this.#linger(finished),
     });
@@ -253,10 +272,16 @@ export class ActivityService implements Service {
     held.delivery.ack(); // A2
   }
 
+  /** Told, or called off. */
+  #isOver(task: ActivityTask): boolean {
+    return this.#wasTold(task) || this.#cancels.covers(task);
+  }
+
   /** By the time it was scheduled: ids of instances may be used again one day. */
-  #wasTold(key: string, { scheduledAt }: ActivityTask): boolean {
+  #wasTold(task: ActivityTask): boolean {
+    const key = attemptKey(task);
     const now = this.#deps.runtime.clock.now();
-    return (this.#told.at(key, now) ?? this.#stored.at(key, now) ?? 0) >= scheduledAt;
+    return (this.#told.at(key, now) ?? this.#stored.at(key, now) ?? 0) >= task.scheduledAt;
   }
 
   #report({ task, lane }: Held, result: Report) {
@@ -304,10 +329,6 @@ export class ActivityService implements Service {
     await this.#idleWithin(lingerMs);
   }
 }
-
-/** How often it may have been begun. */
-const runsBefore = ({ deliveries, headers }: Delivery): number =>
-  deliveries - 1 + (headers[laneBeforeHeader] === undefined ? 0 : 1);
 
 function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
   switch (outcome.kind) {

@@ -19,6 +19,7 @@ import { backoffMs, jittered, sleep, type Timer } from "../../../shared/runtime/
 import { type CancelNotices, taskKey } from "../activities/cancel-notices.ts";
 import { deadLetter } from "../activities/dead-letter.ts";
 import { decodeTask } from "../activities/decode-task.ts";
+import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../activities/expired.ts";
 import { attemptKey } from "../activities/held.ts";
 import { refusePoisoned } from "../activities/poison.ts";
 import { batchRuleOf } from "./call-limits.ts";
@@ -121,13 +122,31 @@ export class PoolFeed {
   }
 
   #receive(delivery: Delivery): void {
-    const { deps, time, cancels, poolId } = this.#init;
+    const { deps, time, poolId } = this.#init;
     time.saw(delivery.at);
     if (this.#stopping.signal.aborted) return delivery.nak();
     const name = delivery.subject.split(".").at(-1) ?? "";
     const decoded = decodeTask(delivery, { name });
     if (decoded.kind === "invalid") return void deadLetter(deps, delivery, poolId, decoded);
-    const { task } = decoded;
+    // A consumer nobody pulled from is removed, and with it the count that tells what was begun.
+    const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
+    if (looksExpired(deps, arrival)) void this.#sortUnlessExpired(arrival);
+    else this.#sort(decoded.task, delivery);
+  }
+
+  async #sortUnlessExpired(arrival: Arrival): Promise<void> {
+    const { deps, cancels } = this.#init;
+    const { task, delivery } = arrival;
+    const known = this.#held.has(attemptKey(task)) || cancels.covers(task);
+    const expiry = known ? undefined : await expiryOf(deps, arrival);
+    const { signal } = this.#stopping;
+    if (expiry) await refuseExpired(deps, arrival, expiry, signal);
+    else if (signal.aborted) delivery.nak();
+    else this.#sort(task, delivery);
+  }
+
+  #sort(task: ActivityTask, delivery: Delivery): void {
+    const { deps, cancels } = this.#init;
     const known = this.#held.get(attemptKey(task));
     if (known)
       known.delivery = delivery; // no second run, and the newest delivery is the one to settle

@@ -100,6 +100,9 @@ scenario(
   },
 );
 
+const givenUp = (id: number) =>
+  expect.objectContaining({ kind: "cancel-task", task: expect.objectContaining({ id }) });
+
 const due = async (bench: Bench, at: number) => {
   expect(nextDeadline(bench.state)).toBe(at);
   bench.now = at - 20;
@@ -119,6 +122,7 @@ scenario("schedule-to-start: nobody came, and nobody will", one({ scheduleToStar
     details: { timeout: "schedule_to_start", ms: 1000 },
   });
   expect(fired.effects).toContainEqual({ kind: "unschedule", of: 2 });
+  expect(fired.effects, "a worker may come and find it").toContainEqual(givenUp(2));
 });
 
 scenario(
@@ -169,8 +173,9 @@ scenario(
     expect(effects, "then the later").toEqual([{ kind: "schedule", of, at: begun + 10_000 }]);
     await bench.turn(failed(of));
     await bench.turn(began(of, { attempt: 2 }));
-    await due(bench, begun + 10_000);
+    const { effects: last } = await due(bench, begun + 10_000);
     expect(bench.output).toMatchObject({ details: { timeout: "schedule_to_close" }, cause: "oops" });
+    expect(last, "whoever runs it is told").toContainEqual(givenUp(of));
   },
 );
 
@@ -194,6 +199,33 @@ scenario(
     await bench.turn(failed(of, { code: "timeout", details: { timeout: "heartbeat", ms: 1000 } }));
     await bench.turn(completed(of, "back", { attempt: 2 }));
     expect(bench.output).toEqual({ value: "back" });
+  },
+);
+
+scenario(
+  "start-to-close of the last attempt, judged by the engine: a worker that is still at it is told",
+  one({ startToClose: "5s", retry: { maxAttempts: 1 } }),
+  async (bench) => {
+    await bench.turn(start("one"));
+    const of = bench.task("work");
+    await bench.turn(began(of));
+    const { effects } = await due(bench, bench.now + 6000);
+    expect(effects).toContainEqual(givenUp(of));
+  },
+);
+
+scenario(
+  "what a worker reports it has ended itself: it is told nothing",
+  one({ startToClose: "5s", scheduleToClose: "1m", retry: { maxAttempts: 1 } }),
+  async (bench) => {
+    await bench.turn(start("one"));
+    const of = bench.task("work");
+    await bench.turn(began(of));
+    const { effects } = await bench.turn(
+      failed(of, { code: "timeout", details: { timeout: "start_to_close" } }),
+    );
+    expect(effects).not.toContainEqual(givenUp(of));
+    expect(bench.output).toMatchObject({ code: "timeout" });
   },
 );
 

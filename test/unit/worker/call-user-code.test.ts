@@ -55,6 +55,9 @@ it("ends by the first of timeout, abort and code, and leaves no timer", async ()
   const slow = callUserCode(clock, new AbortController().signal, limits, never);
   await clock.advance(60);
   expect(await slow.settled).toEqual({ kind: "start_to_close" });
+  const overdue = callUserCode(clock, new AbortController().signal, { scheduleToCloseMs: 50 }, never);
+  await clock.advance(50 + 1010);
+  expect(await overdue.settled, "the engine judges first").toEqual({ kind: "schedule_to_close" });
   const stop = new AbortController();
   const stopped = callUserCode(clock, stop.signal, limits, never);
   stop.abort();

@@ -85,11 +85,11 @@ class Rig {
   }
 
   /** Calls of an instance, as its orchestrator publishes them. */
-  async ask(ofs: number[], name = "ask", body?: Uint8Array): Promise<void> {
+  async ask(ofs: number[], name = "ask", body?: Uint8Array, timeouts = {}): Promise<void> {
     for (const of of ofs) {
       const task = {
         ...{ v: 1, instanceId: "i1", execution: 1, of, attempt: 1, name: "ask", input: { json: of } },
-        ...{ scheduledAt: 0, timeouts: {}, reportStart: false },
+        ...{ scheduledAt: 0, timeouts, reportStart: false },
       };
       const bytes = body ?? encode(ActivityTask.parse(task));
       await this.run(this.bus.publish(names.activity("pool-p", name), bytes));
@@ -124,6 +124,21 @@ describe("a member's share", () => {
     await rig.clock.advance(20);
     expect(lent(calls)).toEqual([1, 2]);
     expect(await rig.stored()).toBe(2);
+  });
+
+  it("is not what expired while the pool had no members; what was in time, or may have begun, is", async () => {
+    await rig.ask([1], "ask", undefined, { scheduleToCloseMs: 60_000 });
+    await rig.ask([2], "ask", undefined, { scheduleToCloseMs: 180_000 });
+    await rig.ask([3], "ask", undefined, { scheduleToStartMs: 60_000 });
+    await rig.clock.advance(120_000);
+    const { calls } = await rig.member();
+    expect(lent(calls)).toEqual([2]);
+    calls.lent.get(2)?.settle("done");
+    await rig.clock.advance(20);
+    expect(lent(calls)).toEqual([2, 3]);
+    expect(await rig.stored()).toBe(1);
+    const expired = rig.happenings.flatMap((one) => (one.kind === "activity.expired" ? [one.of] : []));
+    expect(expired).toEqual([1]);
   });
 
   it("is as many as its runs take together, where calls batch", async () => {
