@@ -5,7 +5,8 @@
  *    `take` resolves when both are done.
  */
 import type { Commit, InstanceId } from "../../schemas/index.ts";
-import { bury, type Delivery } from "../../shared/bus/index.ts";
+import { type Burial, bury, type Delivery } from "../../shared/bus/index.ts";
+import { Fault } from "../../shared/errors/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -327,22 +328,26 @@ export class LoadedInstance {
     const { status } = this.instance.state;
     if (message.kind === "signal") {
       const reason = `instance ${id} has ended (${status})`;
+      await this.#bury(delivery, { what: "signal", id, code: "instance_ended", message: reason });
       this.#deps.runtime.announce({
         kind: "signal.unheard",
         instanceId: id,
         name: message.name,
         why: reason,
       });
-      await bury(this.#deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });
     } else if ((message.kind === "cancel" || message.kind === "terminate") && why === "unknown") {
       const reason = `there is no instance ${id}: it was not started`;
-      await bury(this.#deps, delivery, {
-        what: message.kind,
-        id,
-        code: "instance_not_found",
-        message: reason,
-      });
+      await this.#bury(delivery, { what: message.kind, id, code: "instance_not_found", message: reason });
     }
+  }
+
+  /** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
+  async #bury(delivery: Delivery, burial: Burial): Promise<void> {
+    if (await bury(this.#deps, delivery, burial)) return;
+    throw new Fault("transient", {
+      code: "burial_failed",
+      message: `${delivery.subject} could not be dead-lettered: no answer`,
+    });
   }
 
   /** Tells people how it stands now, whatever they were told before. */
