@@ -96,7 +96,13 @@ export class HistoryStore {
     const shared = this.#shared(instanceId);
     if (layout === "shared" || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
-    await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+    try {
+      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+    } catch (error) {
+      if (!isFault(error, "transient") || error.code !== "too_many_streams") throw error;
+      this.#limit.refused();
+      return start(shared);
+    }
     // H2: only now, and not from a replica that may lag.
     if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#options.replicas > 1 })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);

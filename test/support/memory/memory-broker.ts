@@ -21,6 +21,8 @@ export interface MemoryBrokerOptions {
   seed?: number;
   faults?: Partial<BusFaults>;
   maxPayloadBytes?: number;
+  /** The account's limit. */
+  maxStreams?: number;
 }
 
 export class MemoryBroker implements ServerTime {
@@ -29,6 +31,7 @@ export class MemoryBroker implements ServerTime {
   readonly fate: Fate;
   readonly plain: PlainMessages;
   readonly maxPayloadBytes: number;
+  readonly maxStreams: number | undefined;
   readonly streams = new Map<string, MemoryStream>();
   readonly tails = new Map<MemoryTail, string>();
   readonly #clients = new Set<MemoryBus>();
@@ -41,6 +44,7 @@ export class MemoryBroker implements ServerTime {
     this.fate = new Fate(this.random, { ...noFaults, ...options.faults });
     this.plain = new PlainMessages(this.clock, this.fate);
     this.maxPayloadBytes = options.maxPayloadBytes ?? 1024 * 1024;
+    this.maxStreams = options.maxStreams;
   }
 
   connect(options: { blobBucket?: string; announce?: Announce } = {}): MemoryBus {

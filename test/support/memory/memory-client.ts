@@ -86,6 +86,10 @@ export class MemoryBus implements Bus {
           message: `stream ${spec.name} exists otherwise`,
         });
       }
+      const { streams, maxStreams } = this.#broker;
+      if (!there && maxStreams !== undefined && streams.size >= maxStreams) {
+        throw new Fault("transient", { code: "too_many_streams", message: `${spec.name}: ${maxStreams}` });
+      }
       return { created: this.#broker.ensure(spec) !== undefined };
     });
   }
@@ -123,6 +127,7 @@ export class MemoryBus implements Bus {
 
   account(): Promise<AccountInfo> {
     return this.#state.ask(() => {
+      const { maxStreams } = this.#broker;
       const streams = [...this.#broker.streams.values()];
       const sum = (of: (stream: MemoryStream) => number) =>
         streams.reduce((total, stream) => total + of(stream), 0);
@@ -130,6 +135,7 @@ export class MemoryBus implements Bus {
         streams: streams.length,
         consumers: sum((stream) => stream.consumers.size),
         bytes: sum((stream) => stream.bytes),
+        ...(maxStreams === undefined ? {} : { maxStreams }),
       };
     });
   }
