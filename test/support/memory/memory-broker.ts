@@ -1,16 +1,14 @@
 /** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
 import type { StreamSpec } from "../../../shared/bus/bus.ts";
 import {
-  type Announce,
   type Clock,
   type Random,
   seededRandom,
-  silent,
   systemClock,
   type Timer,
 } from "../../../shared/runtime/index.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
-import { MemoryBus } from "./memory-client.ts";
+import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";
 import type { MemoryTail } from "./memory-tail.ts";
 import { PlainMessages } from "./plain-messages.ts";
@@ -47,8 +45,8 @@ export class MemoryBroker implements ServerTime {
     this.maxStreams = options.maxStreams;
   }
 
-  connect(options: { blobBucket?: string; announce?: Announce } = {}): MemoryBus {
-    const client = new MemoryBus(this, options.blobBucket ?? "blobs", options.announce ?? silent);
+  connect(options: MemoryBusOptions = {}): MemoryBus {
+    const client = new MemoryBus(this, options);
     this.#clients.add(client);
     return client;
   }

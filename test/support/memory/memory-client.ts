@@ -21,7 +21,7 @@ import type {
 } from "../../../shared/bus/bus.ts";
 import { headersOf } from "../../../shared/bus/nats/publish.ts";
 import { Fault } from "../../../shared/errors/index.ts";
-import type { Announce } from "../../../shared/runtime/index.ts";
+import { type Announce, silent } from "../../../shared/runtime/index.ts";
 import { ClientState, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
@@ -33,6 +33,13 @@ import { Taking } from "./taking.ts";
 
 const defaultTimeoutMs = 5_000;
 
+export interface MemoryBusOptions {
+  blobBucket?: string;
+  /** Of the blobs; other streams say it themselves. */
+  replicas?: number;
+  announce?: Announce;
+}
+
 export class MemoryBus implements Bus {
   readonly blobs: BlobStore;
   readonly #broker: MemoryBroker;
@@ -41,10 +48,13 @@ export class MemoryBus implements Bus {
   readonly #tails = new Set<MemoryTail>();
   readonly #subscribers = new Set<Subscriber>();
 
-  constructor(broker: MemoryBroker, blobBucket: string, announce: Announce) {
+  constructor(
+    broker: MemoryBroker,
+    { blobBucket = "blobs", replicas = 1, announce = silent }: MemoryBusOptions,
+  ) {
     this.#broker = broker;
     this.#state = new ClientState(broker.clock, broker.fate, announce);
-    this.blobs = new ObjectBlobs(this, blobBucket, { replicas: 1 });
+    this.blobs = new ObjectBlobs(this, blobBucket, { replicas });
     if (!broker.isUp) this.#state.disconnect();
   }
 
@@ -165,12 +175,19 @@ export class MemoryBus implements Bus {
     return (await this.#state.back()) ? outcome : this.#unknown(0);
   }
 
-  last(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.last(subject));
+  last(
+    stream: string,
+    subject: string,
+    { leader = false }: { leader?: boolean } = {},
+  ): Promise<StoredMessage | undefined> {
+    return this.#state.ask(() => {
+      const found = this.#broker.streams.get(stream);
+      return leader ? found?.last(subject) : found?.lastOfAny(subject);
+    });
   }
 
   read(stream: string, subject: string, fromSeq = 1, limit?: number): Promise<StoredMessage[] | undefined> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.read(subject, fromSeq).slice(0, limit));
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.readAny(subject, fromSeq).slice(0, limit));
   }
 
   async *lastPerSubject(stream: string, filter: string): AsyncGenerator<StoredMessage, void, undefined> {
