@@ -44,3 +44,24 @@ test.each([
   expect(await world.run(results, 60_000)).toEqual(ids.map(() => "end"));
   expect(world.count("instance.loaded"), "histories were read").toBeGreaterThan(0);
 });
+
+const big = "x".repeat(300_000);
+const bulky = defineActivity("bulky", { run: () => big });
+const carries = defineOrchestration("carries", {
+  run: async (ctx) => {
+    let length = 0;
+    for (let n = 0; n < 5; n++) length += (await ctx.run(bulky, null)).length;
+    return length;
+  },
+});
+
+test("a value too big for a message is found, wherever it is looked for", async () => {
+  const withBlobs = collectApp({ bulky, carries });
+  world = new World({ seed: 1, app: withBlobs, faults: lagging, replicas: 3 });
+  await world.prepare();
+  await world.orchestrator();
+  await world.worker();
+  const handle = await world.start("carries", null, "carries");
+  expect(await world.run(handle.result(), 5_000)).toBe(5 * big.length);
+  expect(world.count("instance.parked")).toBe(0);
+});
