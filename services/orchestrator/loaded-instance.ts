@@ -93,7 +93,7 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position: history?.position, target, lastAt, laned });
   }
 
-  /** True between a commit and the last of its effects. */
+  /** True between a commit, answered or not, and the last of its effects. */
   get owesEffects(): boolean {
     return this.#owesEffects;
   }
@@ -261,6 +261,8 @@ export class LoadedInstance {
     this.#position ??= await history.place(this.instanceId);
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
+    // Before the answer: without one it may be stored all the same.
+    this.#owesEffects = true;
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
@@ -268,7 +270,6 @@ export class LoadedInstance {
     }
     this.#position = outcome.position;
     this.#lastAt = now;
-    this.#owesEffects = true;
     faultPoints.reach("turn.after_append");
     const done = runtime.clock.monotonic();
     runtime.announce({

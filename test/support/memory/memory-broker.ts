@@ -31,6 +31,8 @@ export class MemoryBroker implements ServerTime {
   readonly maxPayloadBytes: number;
   readonly maxStreams: number | undefined;
   readonly streams = new Map<string, MemoryStream>();
+  /** Streams for which nobody answers, as those without a quorum; what is published to them is not stored. */
+  readonly silent = new Set<string>();
   readonly tails = new Map<MemoryTail, string>();
   readonly #clients = new Set<MemoryBus>();
   #overdue: (() => void)[] | undefined;

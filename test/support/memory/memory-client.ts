@@ -21,7 +21,7 @@ import type {
 } from "../../../shared/bus/bus.ts";
 import { headersOf } from "../../../shared/bus/nats/publish.ts";
 import { Fault } from "../../../shared/errors/index.ts";
-import { type Announce, silent } from "../../../shared/runtime/index.ts";
+import { type Announce, silent, sleep } from "../../../shared/runtime/index.ts";
 import { ClientState, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
@@ -109,7 +109,7 @@ export class MemoryBus implements Bus {
   }
 
   streamInfo(name: string): Promise<StreamInfo | undefined> {
-    return this.#state.ask(() => {
+    return this.#askOf(name, () => {
       const stream = this.#broker.streams.get(name);
       return (
         stream && {
@@ -170,7 +170,9 @@ export class MemoryBus implements Bus {
       return this.#unknown(timeoutMs);
     }
     if (!(await this.#state.out())) return this.#unknown(0);
-    const outcome = this.#stream(subject).publish(subject, body, options);
+    const stream = this.#stream(subject);
+    if (this.#broker.silent.has(stream.spec.name)) return this.#unknown(timeoutMs);
+    const outcome = stream.publish(subject, body, options);
     if (fate.strikes("publishUnanswered")) return this.#unknown(timeoutMs);
     return (await this.#state.back()) ? outcome : this.#unknown(0);
   }
@@ -180,14 +182,16 @@ export class MemoryBus implements Bus {
     subject: string,
     { leader = false }: { leader?: boolean } = {},
   ): Promise<StoredMessage | undefined> {
-    return this.#state.ask(() => {
+    return this.#askOf(stream, () => {
       const found = this.#broker.streams.get(stream);
       return leader ? found?.last(subject) : found?.lastOfAny(subject);
     });
   }
 
   read(stream: string, subject: string, fromSeq = 1, limit?: number): Promise<StoredMessage[] | undefined> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.readAny(subject, fromSeq).slice(0, limit));
+    return this.#askOf(stream, () =>
+      this.#broker.streams.get(stream)?.readAny(subject, fromSeq).slice(0, limit),
+    );
   }
 
   async *lastPerSubject(stream: string, filter: string): AsyncGenerator<StoredMessage, void, undefined> {
@@ -372,6 +376,12 @@ export class MemoryBus implements Bus {
         if (!this.#state.killed) resolve({ kind: "unknown" });
       });
     });
+  }
+
+  async #askOf<T>(stream: string, act: () => T): Promise<T> {
+    if (!this.#broker.silent.has(stream)) return this.#state.ask(act);
+    await sleep(this.#broker.clock, defaultTimeoutMs);
+    return this.#state.killed ? never() : Promise.reject(this.#state.unavailable());
   }
 
   #stream(subject: string): MemoryStream {
