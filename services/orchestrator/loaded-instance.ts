@@ -354,8 +354,10 @@ export class LoadedInstance {
   /** Tells people how it stands now, whatever they were told before. */
   async show(): Promise<void> {
     const { instance } = this;
+    const { status, lastEventId } = instance.state;
     this.#target.summaries.parked = instance.parked;
-    await this.#target.summaries.write(instance.state);
+    // What was only asked for, and never started, is no instance.
+    if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }
@@ -369,7 +371,7 @@ export class LoadedInstance {
     await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
     if (delivery) await this.#unheard(message, delivery, accepted.why);
     // A new deployment's look at what was parked: it may have been put right from outside.
-    if (message.kind === "wake" && message.wake?.of === 0 && state.status !== "absent") this.#toShow = true;
+    if (message.kind === "wake" && message.wake?.of === 0) this.#toShow = true;
     // A schedule the last commit was to take away or replace fired all the same: that turn may have died on its way
     // out (T3).
     const of = message.kind === "wake" ? message.wake?.of : undefined;

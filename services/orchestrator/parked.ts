@@ -23,11 +23,16 @@ export class ParkedList {
 
   /** Asks for another look at each, whoever owns it now. */
   async wakeAll(): Promise<void> {
-    const { bus, names, id } = this.#deps;
     for await (const { key } of this.#bucket.entries("parked.*")) {
-      const instanceId = key.slice("parked.".length);
-      const wake = encode({ v: 1, execution: 1, of: 0 });
-      await bus.publish(names.verb(instanceId, "wake"), wake, { msgId: `look-${id}-${instanceId}` });
+      await this.askForLook(key.slice("parked.".length), "start");
     }
+  }
+
+  /** Whoever takes its next turn shows it as it is then. Once for each occasion; false where it may not be stored. */
+  async askForLook(instanceId: string, occasion: string): Promise<boolean> {
+    const { bus, names, id } = this.#deps;
+    const wake = encode({ v: 1, execution: 1, of: 0 });
+    const msgId = `look-${id}-${instanceId}-${occasion}`;
+    return (await bus.publish(names.verb(instanceId, "wake"), wake, { msgId })).kind === "stored";
   }
 }
