@@ -11,6 +11,7 @@ import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "..
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane-work.ts";
+import { LastingFault } from "./lasting-fault.ts";
 import { LoadedInstance, type Mail } from "./loaded-instance.ts";
 import { showSetAside } from "./set-aside.ts";
 
@@ -122,6 +123,7 @@ export class LiveInstance {
     const { runtime, turns } = this.#deps;
     const { signal } = this.#options;
     let failures = 0;
+    let passing: LastingFault | undefined;
     while (this.#mailbox.length > 0 && !signal.aborted) {
       const slot = turns.take(this);
       if (slot) await slot;
@@ -131,6 +133,7 @@ export class LiveInstance {
         if (!signal.aborted) await this.#turn(batch);
         turns.give(this);
         failures = 0;
+        passing = undefined;
       } catch (error) {
         turns.give(this);
         this.#owesEffects ||= this.#loaded?.owesEffects === true;
@@ -148,8 +151,14 @@ export class LiveInstance {
           error,
         });
         failures++;
-        if (failures >= hopeless && fault.kind !== "transient") await this.#giveUp(fault);
-        const longest = this.#setAside ? longestWaitSetAsideMs : longestWaitMs;
+        const passes = fault.kind === "transient";
+        if (!this.#setAside && !signal.aborted) {
+          if (passes) passing ??= new LastingFault(this.#deps, this.instanceId);
+          const sick = passes ? await passing?.lasts() : failures >= hopeless;
+          if (sick) await this.#giveUp(fault);
+        }
+        // What passes may be over at any time.
+        const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
       }
     }
@@ -159,9 +168,9 @@ export class LiveInstance {
   }
 
   async #giveUp(fault: Fault): Promise<void> {
-    if (this.#setAside) return;
     try {
-      await showSetAside(this.#deps, this.instanceId, fault);
+      const starts = this.#mailbox.some(({ message }) => message.kind === "start");
+      await showSetAside(this.#deps, this.instanceId, fault, starts);
       this.#setAside = true;
       for (const { delivery } of this.#mailbox) delivery?.putAside();
     } catch (error) {

@@ -5,7 +5,8 @@
  *    `take` resolves when both are done.
  */
 import type { Commit, InstanceId, Wake } from "../../schemas/index.ts";
-import { bury, type Delivery } from "../../shared/bus/index.ts";
+import { type Burial, bury, type Delivery } from "../../shared/bus/index.ts";
+import { Fault } from "../../shared/errors/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -97,7 +98,7 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
-  /** True between a commit and the last of its effects. */
+  /** True between a commit, answered or not, and the last of its effects. */
   get owesEffects(): boolean {
     return this.#owesEffects;
   }
@@ -285,6 +286,8 @@ export class LoadedInstance {
     this.#position ??= await history.place(this.instanceId);
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
+    // Before the answer: without one it may be stored all the same.
+    this.#owesEffects = true;
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
@@ -292,7 +295,6 @@ export class LoadedInstance {
     }
     this.#position = outcome.position;
     this.#lastAt = now;
-    this.#owesEffects = true;
     faultPoints.reach("turn.after_append");
     const done = runtime.clock.monotonic();
     runtime.announce({
@@ -352,29 +354,35 @@ export class LoadedInstance {
     const { status } = this.instance.state;
     if (message.kind === "signal") {
       const reason = `instance ${id} has ended (${status})`;
+      await this.#bury(delivery, { what: "signal", id, code: "instance_ended", message: reason });
       this.#deps.runtime.announce({
         kind: "signal.unheard",
         instanceId: id,
         name: message.name,
         why: reason,
       });
-      await bury(this.#deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });
     } else if ((message.kind === "cancel" || message.kind === "terminate") && why === "unknown") {
       const reason = `there is no instance ${id}: it was not started`;
-      await bury(this.#deps, delivery, {
-        what: message.kind,
-        id,
-        code: "instance_not_found",
-        message: reason,
-      });
+      await this.#bury(delivery, { what: message.kind, id, code: "instance_not_found", message: reason });
     }
+  }
+
+  /** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
+  async #bury(delivery: Delivery, burial: Burial): Promise<void> {
+    if (await bury(this.#deps, delivery, burial)) return;
+    throw new Fault("transient", {
+      code: "burial_failed",
+      message: `${delivery.subject} could not be dead-lettered: no answer`,
+    });
   }
 
   /** Tells people how it stands now, whatever they were told before. */
   async show(): Promise<void> {
     const { instance } = this;
+    const { status, lastEventId } = instance.state;
     this.#target.summaries.parked = instance.parked;
-    await this.#target.summaries.write(instance.state);
+    // What was only asked for, and never started, is no instance.
+    if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }
@@ -393,7 +401,7 @@ export class LoadedInstance {
     if (message.kind !== "wake" || !message.wake) return false;
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
-    if (wake.of === 0) this.#toShow ||= state.status !== "absent";
+    if (wake.of === 0) this.#toShow = true;
     else await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target });
     return this.#tellsOfDeath(wake, delivery);
   }

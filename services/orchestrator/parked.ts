@@ -22,14 +22,26 @@ export class ParkedList {
       : this.#bucket.delete(key));
   }
 
-  /** Asks for another look at each, whoever owns it now; `occasion`: asked again for the same one, it is one question. */
+  /** Asks for another look at each, whoever owns it now. */
   async wakeAll(occasion: number, signal: AbortSignal): Promise<void> {
-    const { names } = this.#deps;
     for await (const { key } of this.#bucket.entries("parked.*")) {
-      const instanceId = key.slice("parked.".length);
-      const wake = { v: 1, execution: 1, of: 0 };
-      const msgId = `look-${occasion}-${instanceId}`;
-      await publishSurely({ ...this.#deps, signal }, names.verb(instanceId, "wake"), wake, { msgId });
+      const { subject, wake, msgId } = this.#look(key.slice("parked.".length), String(occasion));
+      await publishSurely({ ...this.#deps, signal }, subject, wake, { msgId });
     }
+  }
+
+  /** False where it may not be stored. */
+  async askForLook(instanceId: string, occasion: string): Promise<boolean> {
+    const { subject, wake, msgId } = this.#look(instanceId, occasion);
+    return (await this.#deps.bus.publish(subject, encode(wake), { msgId })).kind === "stored";
+  }
+
+  /** Whoever takes its next turn shows it as it is then. Asked again for the same occasion, it is one question. */
+  #look(instanceId: string, occasion: string) {
+    return {
+      subject: this.#deps.names.verb(instanceId, "wake"),
+      wake: { v: 1, execution: 1, of: 0 },
+      msgId: `look-${instanceId}-${occasion}`,
+    };
   }
 }

@@ -46,12 +46,14 @@ export async function answerStray(
     case "start": {
       // Whoever starts it again may wait for an end that was told long ago.
       if (isEnded(state)) bus.send(names.notice(instanceId, "ended"), encode({ status: state.status }));
-      // A child whose id was taken: its parent would wait for ever.
+      // A child whose id was taken: its parent would wait for ever. Taken also by the execution before: the same code
+      // asks with the same event.
       const { parent } = message;
       const ours =
         parent &&
         state.parent &&
         parent.instanceId === state.parent.instanceId &&
+        parent.execution === state.parent.execution &&
         parent.of === state.parent.of;
       if (!parent || ours) return;
       await publishSurely(

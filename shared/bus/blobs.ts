@@ -83,7 +83,8 @@ export class ObjectBlobs implements BlobStore {
   async get(key: string): Promise<Uint8Array | undefined> {
     // Somebody may put the same key meanwhile and so remove the chunks being read: then the newer one is read.
     for (let attempt = 0; attempt < 3; attempt++) {
-      const meta = await this.#meta(key);
+      // A copy that lags does not have what was stored just now; whoever is told that it is missing gives up for good.
+      const meta = (await this.#meta(key)) ?? (await this.#meta(key, { leader: true }));
       if (!meta || meta.deleted) return undefined;
       const chunks =
         meta.chunks === 0
@@ -123,8 +124,8 @@ export class ObjectBlobs implements BlobStore {
     return keys;
   }
 
-  async #meta(key: string): Promise<Meta | undefined> {
-    const message = await this.#bus.last(this.#stream, this.#subject(metaOf(key)));
+  async #meta(key: string, options?: { leader: boolean }): Promise<Meta | undefined> {
+    const message = await this.#bus.last(this.#stream, this.#subject(metaOf(key)), options);
     return message && parse(message);
   }
 

@@ -7,6 +7,8 @@
  *    disagree about the place (one of them stale), at least one sees the other and yields.
  * H3 An own stream that is empty beside a shared history is sealed before the shared one is used, so that an owner who
  *    went to sleep between making the stream and appending to it wakes up fenced (T4).
+ * H4 Who decides by what it finds asks the leader. A copy that lags makes news look old, and what is found to be old is
+ *    acknowledged without an append that would be fenced.
  */
 import type { Bus, StoredMessage } from "../bus/bus.ts";
 import type { Subjects } from "../bus/subjects.ts";
@@ -38,12 +40,11 @@ export async function locate(
   bus: Bus,
   runtime: Runtime,
   instanceId: string,
-  own: Place,
-  shared: Place,
+  { own, shared, leader }: { own: Place; shared: Place; leader: boolean },
 ): Promise<Located | undefined> {
   const [ownLast, sharedLast] = await Promise.all([
-    bus.last(own.stream, own.subject),
-    bus.last(shared.stream, shared.subject),
+    bus.last(own.stream, own.subject, { leader }),
+    bus.last(shared.stream, shared.subject, { leader }),
   ]);
   if (ownLast && sealOf(ownLast) !== "moved") return { ...own, last: ownLast };
   if (!sharedLast) return undefined;

@@ -12,9 +12,16 @@ export interface OwnStreamLimitOptions {
   others: number;
 }
 
+interface Sample {
+  live: number;
+  /** Ours, or what the account allows if that is less. */
+  limit: number;
+  at: number;
+}
+
 export class OwnStreamLimit {
   readonly #options: OwnStreamLimitOptions;
-  #sample: { live: number; at: number } | undefined;
+  #sample: Sample | undefined;
   #sampling: Promise<void> | undefined;
   #told = false;
 
@@ -25,18 +32,27 @@ export class OwnStreamLimit {
   /** True: there is room, and it is counted as taken. */
   async take(): Promise<boolean> {
     const { runtime, max } = this.#options;
-    if (max === 0) return this.#tell(0);
+    if (max === 0) return this.#tell(0, 0);
     if (this.#sample === undefined) await this.#renew();
     else if (runtime.clock.monotonic() - this.#sample.at > sampleEveryMs) void this.#renewQuietly();
     const sample = this.#sample;
-    if (sample === undefined || sample.live >= max) return this.#tell(sample?.live ?? max);
+    if (sample === undefined) return this.#tell(max, max);
+    if (sample.live >= sample.limit) return this.#tell(sample.live, sample.limit);
     sample.live++;
     return true;
   }
 
-  #tell(live: number): false {
-    if (!this.#told)
-      this.#options.runtime.announce({ kind: "history.shared", live, limit: this.#options.max });
+  /** The server allows no more: others were faster, or it tells its limit to nobody. Until the next count this is it. */
+  refused(): void {
+    const sample = this.#sample;
+    if (sample === undefined) return;
+    sample.live--;
+    sample.limit = Math.min(sample.limit, sample.live);
+    this.#tell(sample.live, sample.limit);
+  }
+
+  #tell(live: number, limit: number): false {
+    if (!this.#told) this.#options.runtime.announce({ kind: "history.shared", live, limit });
     this.#told = true;
     return false;
   }
@@ -65,8 +81,11 @@ export class OwnStreamLimit {
   }
 
   async #ask(): Promise<void> {
-    const { bus, others, runtime } = this.#options;
-    const count = await bus.streamCount();
-    this.#sample = { live: Math.max(0, count - others), at: runtime.clock.monotonic() };
+    const { bus, others, runtime, max } = this.#options;
+    const { streams, maxStreams = Number.POSITIVE_INFINITY } = await bus.account();
+    const live = Math.max(0, streams - others);
+    // One stays free: the bucket of blobs is made with the first of them.
+    const free = Math.max(0, maxStreams - streams - 1);
+    this.#sample = { live, limit: Math.min(max, live + free), at: runtime.clock.monotonic() };
   }
 }

@@ -77,8 +77,9 @@ export class HistoryStore {
     this.#ownStreams = new OwnStreams({ bus, names, clock: runtime.clock });
   }
 
+  /** Whole, up to the last commit that was acknowledged before the call (H4): turns are decided by it. */
   async load(instanceId: string): Promise<LoadedHistory | undefined> {
-    const read = await this.#read(instanceId, ({ last }) => executionStartOf(last));
+    const read = await this.#read(instanceId, ({ last }) => executionStartOf(last), this.#leader);
     if (!read) return undefined;
     const { found, messages } = read;
     // Somebody may have gone on since, even into the next execution.
@@ -96,9 +97,15 @@ export class HistoryStore {
     const shared = this.#shared(instanceId);
     if (layout === "shared" || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
-    await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+    try {
+      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+    } catch (error) {
+      if (!isFault(error, "transient") || error.code !== "too_many_streams") throw error;
+      this.#limit.refused();
+      return start(shared);
+    }
     // H2: only now, and not from a replica that may lag.
-    if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#options.replicas > 1 })) {
+    if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#leader })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
       throw new Fault("transient", {
         code: "history_exists",
@@ -203,12 +210,17 @@ export class HistoryStore {
     await this.#bus.purge(shared.stream, shared.subject);
   }
 
+  /** H4. With one copy every reading is the leader's, and the direct one is the cheaper. */
+  get #leader(): boolean {
+    return this.#options.replicas > 1;
+  }
+
   #own = (instanceId: string): Place => ownPlace(this.#names, instanceId);
   #shared = (instanceId: string): Place => sharedPlace(this.#names, instanceId, this.#options.shards);
 
-  #locate(instanceId: string): Promise<Located | undefined> {
-    const own = this.#own(instanceId);
-    return locate(this.#bus, this.#options.runtime, instanceId, own, this.#shared(instanceId));
+  #locate(instanceId: string, leader = false): Promise<Located | undefined> {
+    const places = { own: this.#own(instanceId), shared: this.#shared(instanceId) };
+    return locate(this.#bus, this.#options.runtime, instanceId, { ...places, leader });
   }
 
   /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
@@ -220,9 +232,10 @@ export class HistoryStore {
   async #read(
     instanceId: string,
     fromSeq: (found: Located) => number,
+    leader = false,
   ): Promise<{ found: Located; messages: StoredMessage[] } | undefined> {
     for (let attempt = 1; attempt <= looks; attempt++) {
-      const found = await this.#locate(instanceId);
+      const found = await this.#locate(instanceId, leader);
       if (!found) return undefined;
       const messages = await this.#readFrom(found, fromSeq(found));
       if (messages) return { found, messages };

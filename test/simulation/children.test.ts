@@ -1,4 +1,4 @@
-/** A child let go in the turn that asked for it: its cancel must not overtake its start. */
+/** Children let go in the turn that asked for them, and children whose id is taken. */
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
 import { World } from "../support/engine-world.ts";
@@ -12,9 +12,18 @@ const fickle = defineOrchestration("fickle", {
     return await scope.result.catch((error: { code: string }) => error.code);
   },
 });
-const app = collectApp({ waits, fickle });
+const quick = defineOrchestration("quick", { run: async () => "from the child" });
+const repeats = defineOrchestration("repeats", {
+  async run(ctx, before: unknown): Promise<unknown> {
+    const now = await ctx
+      .child(quick, null, { id: "always-the-same" })
+      .catch((error: { code: string }) => error.code);
+    return before === null ? ctx.continueAsNew(now) : [before, now];
+  },
+});
+const app = collectApp({ waits, fickle, quick, repeats });
 
-test("the child ends cancelled, or was never started", async () => {
+test("a cancel does not overtake the start: the child ends cancelled, or was never started", async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const world = new World({ seed, app, faults: someFaults });
     await world.prepare();
@@ -28,5 +37,18 @@ test("the child ends cancelled, or was never started", async () => {
       .catch((error: { code: string }) => error.code);
     const status = typeof child === "string" ? child : child.status;
     expect(["cancelled", "instance_not_found"], `seed ${seed}`).toContain(status);
+  }
+});
+
+test("an execution that gives its child the id of the one before is told that it exists", async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const world = new World({ seed, app, faults: someFaults });
+    await world.prepare();
+    await world.orchestrator();
+    const handle = await world.start("repeats", null, "parent");
+    expect(await world.run(handle.result(), 600_000), `seed ${seed}`).toEqual([
+      "from the child",
+      "instance_exists",
+    ]);
   }
 });

@@ -31,6 +31,7 @@ interface Day {
   layout?: "per-instance" | "shared";
   dieAt?: { point: FaultPoint; count: number };
   nemesis?: boolean;
+  replicas?: number;
   programs?: string[];
 }
 
@@ -164,7 +165,8 @@ test("bad days", async () => {
   const first = Number(process.env.SIMULATION_FIRST ?? 1000);
   const seen = new Map<string, number>();
   for (let seed = first; seed < first + seeds; seed++) {
-    const world = await live({ seed, faulty: true, alwaysReplay: seed % 3 === 0, nemesis: true });
+    const replicas = seed % 2 === 0 ? 3 : 1;
+    const world = await live({ seed, faulty: true, alwaysReplay: seed % 3 === 0, nemesis: true, replicas });
     for (const { kind } of world.happenings) seen.set(kind, (seen.get(kind) ?? 0) + 1);
   }
   // I18: a run that never met the rare branches proved nothing.

@@ -44,9 +44,11 @@ export interface WorldOptions {
   faults: BusFaults;
   layout?: "per-instance" | "shared";
   alwaysReplay?: boolean;
+  /** Copies of each stream; those that are asked may lag where the faults say so. */
+  replicas?: number;
 }
 
-const topologyOptions = { partitions: 4, historyShards: 2, replicas: 1 };
+const topologyOptions = { partitions: 4, historyShards: 2 };
 export const sessionTtlMs = 3000;
 
 export class World {
@@ -70,8 +72,16 @@ export class World {
       random: this.random,
       announce: (happening) => void this.happenings.push(happening),
     };
-    this.outside = this.broker.connect();
+    this.outside = this.#connect();
     this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
+  }
+
+  get #replicas(): number {
+    return this.#options.replicas ?? 1;
+  }
+
+  #connect(): MemoryBus {
+    return this.broker.connect({ replicas: this.#replicas });
   }
 
   /** Awaits while virtual time passes. */
@@ -80,7 +90,9 @@ export class World {
   }
 
   async prepare(): Promise<void> {
-    await this.run(ensureTopology(this.outside, this.names, topologyOptions));
+    await this.run(
+      ensureTopology(this.outside, this.names, { ...topologyOptions, replicas: this.#replicas }),
+    );
   }
 
   count(kind: Happening["kind"]): number {
@@ -92,7 +104,7 @@ export class World {
     dieAt?: { point: FaultPoint; count: number },
     { app = this.#options.app, clockBehindMs = 0 }: { app?: App; clockBehindMs?: number } = {},
   ): Promise<Member> {
-    const bus = this.broker.connect();
+    const bus = this.#connect();
     const runtime: Runtime = { ...this.runtime, clock: behind(this.clock, clockBehindMs) };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;
@@ -111,7 +123,7 @@ export class World {
         maxOwnStreams: 1000,
         shards: topologyOptions.historyShards,
       },
-      replicas: 1,
+      replicas: this.#replicas,
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),
@@ -128,7 +140,7 @@ export class World {
 
   /** As with an orchestrator; `onDeath` hears of it. */
   async worker(dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void }): Promise<Member> {
-    const bus = this.broker.connect();
+    const bus = this.#connect();
     let left = dieAt?.count ?? 0;
     const die = () => {
       bus.kill();
@@ -156,7 +168,7 @@ export class World {
   }
 
   async watcher(): Promise<Member> {
-    const bus = this.broker.connect();
+    const bus = this.#connect();
     const { names, runtime } = this;
     const id = `watcher-${++this.#members}`;
     const watcher = new Watcher({
@@ -198,11 +210,13 @@ export class World {
       layout: "shared",
       maxOwnStreams: 0,
       shards: topologyOptions.historyShards,
-      replicas: 1,
+      replicas: this.#replicas,
     });
   }
 
-  history(instanceId: string): Promise<Commit[] | undefined> {
+  async history(instanceId: string): Promise<Commit[] | undefined> {
+    // Whatever copy is asked has all of it then.
+    if (this.#replicas > 1) await this.clock.advance(this.broker.fate.faults.replicaLagMs[1]);
     return this.run(this.#histories(this.outside).readAll(instanceId));
   }
 }

@@ -289,6 +289,9 @@ function unparking(instanceId: string, code: string): string {
     case "history_unreadable":
     case "history_incomplete":
       return "put its history right: it goes on by itself. Until then nothing can be recorded for it, its end neither";
+    case "nats_unavailable":
+    case "append_unanswered":
+      return "see why NATS does not answer for its streams (`nats stream report`); it goes on by itself when it does";
     default:
       return `\`holdfast get ${instanceId}\` says more; it is tried again by itself, and with every deployment`;
   }

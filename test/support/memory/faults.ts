@@ -25,6 +25,8 @@ export interface BusFaults {
   markerDelayMs: readonly [min: number, max: number];
   /** Schedules fire so much late. */
   scheduleDelayMs: readonly [min: number, max: number];
+  /** Where a stream has several copies: whoever does not ask the leader is shown what was there so long ago. */
+  replicaLagMs: readonly [min: number, max: number];
 }
 
 export const noFaults: BusFaults = {
@@ -40,6 +42,7 @@ export const noFaults: BusFaults = {
   plainLost: 0,
   markerDelayMs: [0, 0],
   scheduleDelayMs: [0, 0],
+  replicaLagMs: [0, 0],
 };
 
 /** Everything at once, as often as a bad day in production. */
@@ -56,6 +59,7 @@ export const someFaults: BusFaults = {
   plainLost: 0.05,
   markerDelayMs: [0, 300],
   scheduleDelayMs: [0, 250],
+  replicaLagMs: [0, 40],
 };
 
 type Chance = {

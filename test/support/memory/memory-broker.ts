@@ -1,16 +1,14 @@
 /** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
 import type { StreamSpec } from "../../../shared/bus/bus.ts";
 import {
-  type Announce,
   type Clock,
   type Random,
   seededRandom,
-  silent,
   systemClock,
   type Timer,
 } from "../../../shared/runtime/index.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
-import { MemoryBus } from "./memory-client.ts";
+import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";
 import type { MemoryTail } from "./memory-tail.ts";
 import { PlainMessages } from "./plain-messages.ts";
@@ -21,6 +19,8 @@ export interface MemoryBrokerOptions {
   seed?: number;
   faults?: Partial<BusFaults>;
   maxPayloadBytes?: number;
+  /** The account's limit. */
+  maxStreams?: number;
 }
 
 export class MemoryBroker implements ServerTime {
@@ -29,7 +29,10 @@ export class MemoryBroker implements ServerTime {
   readonly fate: Fate;
   readonly plain: PlainMessages;
   readonly maxPayloadBytes: number;
+  readonly maxStreams: number | undefined;
   readonly streams = new Map<string, MemoryStream>();
+  /** Streams for which nobody answers, as those without a quorum; what is published to them is not stored. */
+  readonly silent = new Set<string>();
   readonly tails = new Map<MemoryTail, string>();
   readonly #clients = new Set<MemoryBus>();
   #overdue: (() => void)[] | undefined;
@@ -41,10 +44,11 @@ export class MemoryBroker implements ServerTime {
     this.fate = new Fate(this.random, { ...noFaults, ...options.faults });
     this.plain = new PlainMessages(this.clock, this.fate);
     this.maxPayloadBytes = options.maxPayloadBytes ?? 1024 * 1024;
+    this.maxStreams = options.maxStreams;
   }
 
-  connect(options: { blobBucket?: string; announce?: Announce } = {}): MemoryBus {
-    const client = new MemoryBus(this, options.blobBucket ?? "blobs", options.announce ?? silent);
+  connect(options: MemoryBusOptions = {}): MemoryBus {
+    const client = new MemoryBus(this, options);
     this.#clients.add(client);
     return client;
   }

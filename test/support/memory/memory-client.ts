@@ -21,7 +21,7 @@ import type {
 } from "../../../shared/bus/bus.ts";
 import { headersOf } from "../../../shared/bus/nats/publish.ts";
 import { Fault } from "../../../shared/errors/index.ts";
-import type { Announce } from "../../../shared/runtime/index.ts";
+import { type Announce, silent, sleep } from "../../../shared/runtime/index.ts";
 import { ClientState, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
@@ -33,6 +33,13 @@ import { Taking } from "./taking.ts";
 
 const defaultTimeoutMs = 5_000;
 
+export interface MemoryBusOptions {
+  blobBucket?: string;
+  /** Of the blobs; other streams say it themselves. */
+  replicas?: number;
+  announce?: Announce;
+}
+
 export class MemoryBus implements Bus {
   readonly blobs: BlobStore;
   readonly #broker: MemoryBroker;
@@ -41,10 +48,13 @@ export class MemoryBus implements Bus {
   readonly #tails = new Set<MemoryTail>();
   readonly #subscribers = new Set<Subscriber>();
 
-  constructor(broker: MemoryBroker, blobBucket: string, announce: Announce) {
+  constructor(
+    broker: MemoryBroker,
+    { blobBucket = "blobs", replicas = 1, announce = silent }: MemoryBusOptions,
+  ) {
     this.#broker = broker;
     this.#state = new ClientState(broker.clock, broker.fate, announce);
-    this.blobs = new ObjectBlobs(this, blobBucket, { replicas: 1 });
+    this.blobs = new ObjectBlobs(this, blobBucket, { replicas });
     if (!broker.isUp) this.#state.disconnect();
   }
 
@@ -86,6 +96,10 @@ export class MemoryBus implements Bus {
           message: `stream ${spec.name} exists otherwise`,
         });
       }
+      const { streams, maxStreams } = this.#broker;
+      if (!there && maxStreams !== undefined && streams.size >= maxStreams) {
+        throw new Fault("transient", { code: "too_many_streams", message: `${spec.name}: ${maxStreams}` });
+      }
       return { created: this.#broker.ensure(spec) !== undefined };
     });
   }
@@ -95,7 +109,7 @@ export class MemoryBus implements Bus {
   }
 
   streamInfo(name: string): Promise<StreamInfo | undefined> {
-    return this.#state.ask(() => {
+    return this.#askOf(name, () => {
       const stream = this.#broker.streams.get(name);
       return (
         stream && {
@@ -123,6 +137,7 @@ export class MemoryBus implements Bus {
 
   account(): Promise<AccountInfo> {
     return this.#state.ask(() => {
+      const { maxStreams } = this.#broker;
       const streams = [...this.#broker.streams.values()];
       const sum = (of: (stream: MemoryStream) => number) =>
         streams.reduce((total, stream) => total + of(stream), 0);
@@ -130,6 +145,7 @@ export class MemoryBus implements Bus {
         streams: streams.length,
         consumers: sum((stream) => stream.consumers.size),
         bytes: sum((stream) => stream.bytes),
+        ...(maxStreams === undefined ? {} : { maxStreams }),
       };
     });
   }
@@ -154,17 +170,28 @@ export class MemoryBus implements Bus {
       return this.#unknown(timeoutMs);
     }
     if (!(await this.#state.out())) return this.#unknown(0);
-    const outcome = this.#stream(subject).publish(subject, body, options);
+    const stream = this.#stream(subject);
+    if (this.#broker.silent.has(stream.spec.name)) return this.#unknown(timeoutMs);
+    const outcome = stream.publish(subject, body, options);
     if (fate.strikes("publishUnanswered")) return this.#unknown(timeoutMs);
     return (await this.#state.back()) ? outcome : this.#unknown(0);
   }
 
-  last(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.last(subject));
+  last(
+    stream: string,
+    subject: string,
+    { leader = false }: { leader?: boolean } = {},
+  ): Promise<StoredMessage | undefined> {
+    return this.#askOf(stream, () => {
+      const found = this.#broker.streams.get(stream);
+      return leader ? found?.last(subject) : found?.lastOfAny(subject);
+    });
   }
 
   read(stream: string, subject: string, fromSeq = 1, limit?: number): Promise<StoredMessage[] | undefined> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.read(subject, fromSeq).slice(0, limit));
+    return this.#askOf(stream, () =>
+      this.#broker.streams.get(stream)?.readAny(subject, fromSeq).slice(0, limit),
+    );
   }
 
   async *lastPerSubject(stream: string, filter: string): AsyncGenerator<StoredMessage, void, undefined> {
@@ -349,6 +376,12 @@ export class MemoryBus implements Bus {
         if (!this.#state.killed) resolve({ kind: "unknown" });
       });
     });
+  }
+
+  async #askOf<T>(stream: string, act: () => T): Promise<T> {
+    if (!this.#broker.silent.has(stream)) return this.#state.ask(act);
+    await sleep(this.#broker.clock, defaultTimeoutMs);
+    return this.#state.killed ? never() : Promise.reject(this.#state.unavailable());
   }
 
   #stream(subject: string): MemoryStream {

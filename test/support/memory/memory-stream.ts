@@ -98,11 +98,13 @@ export class MemoryStream {
     return this.#bySubject.get(subject)?.at(-1);
   }
 
+  /** As the leader has it. */
   last(subject: string): StoredMessage | undefined {
     const seq = this.lastSeqOf(subject);
     return seq === undefined ? undefined : this.#messages.get(seq);
   }
 
+  /** As the leader has it. */
   read(filter: string, fromSeq: number): StoredMessage[] {
     const exact = this.#bySubject.get(filter);
     const seqs = exact ?? [...this.#messages.keys()];
@@ -112,6 +114,23 @@ export class MemoryStream {
       if (seq >= fromSeq && message && (exact || matches(filter, message.subject))) found.push(message);
     }
     return found;
+  }
+
+  lastOfAny(subject: string): StoredMessage | undefined {
+    return this.#lags ? this.readAny(subject, 0).at(-1) : this.last(subject);
+  }
+
+  readAny(filter: string, fromSeq: number): StoredMessage[] {
+    const all = this.read(filter, fromSeq);
+    if (!this.#lags) return all;
+    const shownUntil = this.#time.clock.now() - this.#fate.within("replicaLagMs");
+    return all.filter(({ at }) => at <= shownUntil);
+  }
+
+  /** Of what is only ever added to: elsewhere a copy would show what was replaced, which is not kept here. */
+  get #lags(): boolean {
+    const { replicas = 1, retention, maxMsgsPerSubject } = this.spec;
+    return replicas > 1 && retention === "limits" && maxMsgsPerSubject === undefined;
   }
 
   lastPerSubject(filter: string): StoredMessage[] {

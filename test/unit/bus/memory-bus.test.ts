@@ -100,6 +100,27 @@ describe("the twin", () => {
     expect(answered).toBe(false);
   });
 
+  it("shows from a copy what was there a while ago, and from the leader what is there", async () => {
+    const clock = new SimulatedClock();
+    const bus = new MemoryBroker({ clock, faults: { ...noFaults, replicaLagMs: [20, 20] } }).connect();
+    const seen = async (stream: string) => [
+      (await clock.run(bus.last(stream, `${stream}.a`)))?.seq,
+      (await clock.run(bus.last(stream, `${stream}.a`, { leader: true })))?.seq,
+      (await clock.run(bus.read(stream, `${stream}.a`)))?.length,
+    ];
+    for (const [name, replicas] of [
+      ["one", 1],
+      ["three", 3],
+    ] as const) {
+      await clock.run(bus.ensureStream({ name, subjects: [`${name}.>`], retention: "limits", replicas }));
+      await clock.run(bus.publish(`${name}.a`, bytes("1")));
+    }
+    expect(await seen("one")).toEqual([1, 1, 1]);
+    expect(await seen("three")).toEqual([undefined, 1, 0]);
+    await clock.advance(20);
+    expect(await seen("three")).toEqual([1, 1, 1]);
+  });
+
   it("can store long after it was given up", async () => {
     const clock = new SimulatedClock();
     const broker = new MemoryBroker({ clock, faults: { ...noFaults, publishLate: 1 } });

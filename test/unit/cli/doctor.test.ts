@@ -163,6 +163,7 @@ describe("the doctor", () => {
     ["nondeterminism", /deploy code.*holdfast replay p-1/],
     ["blob_missing", /put back.*holdfast terminate p-1/],
     ["history_unreadable", /put its history right/],
+    ["nats_unavailable", /why NATS does not answer for its streams/],
     ["turn_failed", /holdfast get p-1/],
   ])("says what gets an instance going that is parked for %s", (code, todo) => {
     const findings = examine({ ...well, parked: [{ instanceId: "p-1", code, message: "so it is" }] });
