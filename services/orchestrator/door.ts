@@ -21,7 +21,7 @@ import {
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
 
-/** Headers a start or a signal may carry. */
+/** Headers a start, a signal or a cancel may carry. */
 export const inboxHeaders = {
   /** The body is in the object store: a BlobRef as JSON. */
   blob: "Holdfast-Blob",
@@ -56,12 +56,13 @@ function parse({ body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessa
       return parseStart(verb.name, body, headers);
     case "signal":
       return mapped(userPayload(body, headers), (payload) => ({ kind: "signal", name: verb.name, payload }));
-    case "cancel":
-    case "terminate": {
-      const { kind } = verb;
-      if (body.length === 0) return { kind: "ok", value: { kind } };
-      return mapped(decode(ControlRequest, body), ({ reason }) => ({ kind, reason }));
+    case "cancel": {
+      const parent = parentOf(headers);
+      if (parent.kind === "invalid") return parent;
+      return mapped(controlRequest(body), ({ reason }) => ({ kind: "cancel", reason, parent: parent.value }));
     }
+    case "terminate":
+      return mapped(controlRequest(body), ({ reason }) => ({ kind: "terminate", reason }));
     case "activity":
       return mapped(decode(ActivityReport, body), (report) => ({ kind: "activity", report }));
     case "child":
@@ -80,7 +81,7 @@ function parseStart(
 ): Decoded<InboxMessage> {
   const input = userPayload(body, headers);
   if (input.kind === "invalid") return input;
-  const parent = optionalHeader(Parent, headers[inboxHeaders.parent], inboxHeaders.parent);
+  const parent = parentOf(headers);
   if (parent.kind === "invalid") return parent;
   const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
@@ -96,6 +97,12 @@ function parseStart(
     },
   };
 }
+
+const controlRequest = (body: Uint8Array): Decoded<ControlRequest> =>
+  body.length === 0 ? { kind: "ok", value: {} } : decode(ControlRequest, body);
+
+const parentOf = (headers: StoredMessage["headers"]): Decoded<Parent | undefined> =>
+  optionalHeader(Parent, headers[inboxHeaders.parent], inboxHeaders.parent);
 
 /** A user's value: the body itself as JSON, nothing for an empty body, or a blob. */
 function userPayload(body: Uint8Array, headers: StoredMessage["headers"]): Decoded<Payload> {

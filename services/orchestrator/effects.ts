@@ -239,6 +239,7 @@ function publisher(
           { reason: `parent ${instanceId} let go` },
           {
             msgId: `cancel-${about}-${effect.childId}`,
+            headers: { [inboxHeaders.parent]: JSON.stringify({ instanceId, execution, of: effect.id }) },
           },
         );
       case "report-to-parent": {

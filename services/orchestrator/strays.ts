@@ -2,7 +2,7 @@
 import type { Attachment, Lending, PoolSignal } from "../../schemas/index.ts";
 import { poolInstance, poolSignal, useOf } from "../../schemas/index.ts";
 import { encode, type Subjects } from "../../shared/bus/index.ts";
-import { type InboxMessage, type InstanceState, isEnded } from "../../shared/replay/index.ts";
+import { type InboxMessage, type InstanceState, isEnded, isSameParent } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
@@ -49,13 +49,7 @@ export async function answerStray(
       // A child whose id was taken: its parent would wait for ever. Taken also by the execution before: the same code
       // asks with the same event.
       const { parent } = message;
-      const ours =
-        parent &&
-        state.parent &&
-        parent.instanceId === state.parent.instanceId &&
-        parent.execution === state.parent.execution &&
-        parent.of === state.parent.of;
-      if (!parent || ours) return;
+      if (!parent || isSameParent(state.parent, parent)) return;
       await publishSurely(
         outbox,
         names.verb(parent.instanceId, "child"),

@@ -15,7 +15,7 @@ import { acceptSession, closings, holder, type PlacementFacts } from "./accept-s
 import { dueFacts } from "./deadlines.ts";
 import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
 import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
-import { type InstanceState, isEnded, type OpenTask } from "./state.ts";
+import { type InstanceState, isEnded, isSameParent, type OpenTask } from "./state.ts";
 
 export function accept(
   state: InstanceState,
@@ -29,6 +29,8 @@ export function accept(
     case "signal":
       return facts({ kind: "signal.received", name: Name.parse(message.name), payload: message.payload });
     case "cancel":
+      // A child whose id was taken is somebody else's.
+      if (message.parent && !isSameParent(state.parent, message.parent)) return ignored("late");
       if (state.status !== "running") return ignored("unknown");
       return state.cancelRequested
         ? ignored("repeated")

@@ -98,7 +98,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
     case "child.cancelled": {
       const child = state.children.get(event.of);
       state.children.delete(event.of);
-      return child ? [{ kind: "cancel-child", childId: child.childId }] : [];
+      return child ? [{ kind: "cancel-child", id: child.id, childId: child.childId }] : [];
     }
 
     case "side_effect.recorded":
@@ -150,7 +150,7 @@ function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }
   for (const task of state.tasks.values())
     effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...forget(task));
   for (const of of state.timers.keys()) effects.push({ kind: "unschedule", of });
-  for (const child of state.children.values()) effects.push({ kind: "cancel-child", childId: child.childId });
+  for (const { id, childId } of state.children.values()) effects.push({ kind: "cancel-child", id, childId });
   if (!keepSessions) {
     for (const session of state.sessions.values()) {
       const { kind } = session.phase;

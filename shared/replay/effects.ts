@@ -38,7 +38,8 @@ export type Effect =
       attached: boolean;
       grants: SessionState[];
     }
-  | { kind: "cancel-child"; childId: string }
+  /** Ends the child that event `id` asked for, and no other instance of that name. */
+  | { kind: "cancel-child"; id: number; childId: string }
   | {
       kind: "report-to-parent";
       parent: Parent;

@@ -20,7 +20,8 @@ export type InboxMessage =
       traceparent?: string | undefined;
     }
   | { kind: "signal"; name: string; payload: Payload }
-  | { kind: "cancel"; reason?: string | undefined }
+  /** `parent`: meant for its child alone. */
+  | { kind: "cancel"; reason?: string | undefined; parent?: Parent | undefined }
   | { kind: "terminate"; reason?: string | undefined }
   | { kind: "activity"; report: ActivityReport }
   | { kind: "child"; report: ChildReport }

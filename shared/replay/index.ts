@@ -13,6 +13,7 @@ export {
   initialState,
   isCommand,
   isEnded,
+  isSameParent,
   type OpenChild,
   type OpenTask,
 } from "./state.ts";

@@ -163,3 +163,6 @@ export function sessionTasks(state: InstanceState, sessionId: string): OpenTask[
   }
   return tasks;
 }
+
+export const isSameParent = (a: Parent | undefined, b: Parent): boolean =>
+  a !== undefined && a.instanceId === b.instanceId && a.execution === b.execution && a.of === b.of;

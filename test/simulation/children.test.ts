@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
 import { World } from "../support/engine-world.ts";
-import { someFaults } from "../support/memory-bus.ts";
+import { noFaults, someFaults } from "../support/memory-bus.ts";
 
 const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("never") });
 const fickle = defineOrchestration("fickle", {
@@ -51,4 +51,22 @@ test("an execution that gives its child the id of the one before is told that it
       "instance_exists",
     ]);
   }
+});
+
+test("a stranger who had the child's id is not cancelled with it", async () => {
+  const world = new World({ seed: 3, app, faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  await world.orchestrator();
+  await world.start("waits", null, "child");
+  await world.clock.advance(1000);
+  const handle = await world.start("fickle", null, "parent");
+  expect(await world.run(handle.result(), 60_000)).toBe("cancelled");
+  await world.clock.advance(5000);
+  expect(await world.run(world.client.status("child"))).toMatchObject({ status: "running" });
+  const { letters } = await world.run(world.client.dead.list());
+  expect(letters, "nobody is to blame").toEqual([]);
+  // Others may end it.
+  await world.run(world.client.cancel("child"));
+  await world.clock.advance(5000);
+  expect(await world.run(world.client.status("child"))).toMatchObject({ status: "cancelled" });
 });

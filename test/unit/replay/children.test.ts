@@ -63,8 +63,8 @@ scenario("terminating a parent lets go of its attached children", { parent }, as
   await bench.turn(start("parent"));
   const { effects } = await bench.turn(terminate());
   expect(effects).toEqual([
-    { kind: "cancel-child", childId: "i1-c1" },
-    { kind: "cancel-child", childId: "my-kid" },
+    { kind: "cancel-child", id: 2, childId: "i1-c1" },
+    { kind: "cancel-child", id: 3, childId: "my-kid" },
     { kind: "summary" },
   ]);
 });
