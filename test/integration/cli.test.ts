@@ -2,16 +2,24 @@
  * The command line from outside: one `holdfast dev`, and every verb against it. `dev` and what it starts are real
  * processes; most verbs run in this one, because starting Node forty times is most of what the test would measure.
  */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../services/cli/main.ts";
 import { shapes } from "../../services/cli/reference/shapes.ts";
-import { basicsApp, type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
+import { basicsApp, bin, type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
 
 const tempDir = () => mkdtemp(join(tmpdir(), "holdfast-dev-"));
+/** Those that were started there; every child of a `dev` is. */
+const processesIn = async (folder: string): Promise<string[]> => {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => "")));
+  return pids.filter((_, index) => folders[index] === folder);
+};
 const none = (pids: number[]) => () => !pids.some(isAlive);
 
 describe("holdfast dev and the verbs", () => {
@@ -245,6 +253,23 @@ describe("holdfast dev and the verbs", () => {
     await dev.ended();
     await until(none(dev.allPids()), "every process is gone");
   });
+});
+
+it("dev that is told to stop while it starts leaves nothing running", async () => {
+  const dataDir = await tempDir();
+  const args = [bin, "dev", "--app", basicsApp, "--data-dir", dataDir];
+  const child = spawn(process.execPath, args, { cwd: dataDir, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const ended = once(child, "close");
+  // The server is up and the services are being started.
+  await until(() => /NATS \S+ on /.test(said), "the server runs");
+  await until(async () => (await processesIn(dataDir)).length > 2, "services are being started");
+  child.kill("SIGINT");
+  expect(await ended).toEqual([130, null]);
+  expect(said).not.toContain("ready");
+  expect(await processesIn(dataDir)).toEqual([]);
+  await rm(dataDir, { recursive: true });
 });
 
 it("dev on a server that will not do: one sentence, exit code 5, nothing started", async () => {

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 export const repository = resolve(import.meta.dirname, "../..");
-const bin = resolve(repository, "bin/holdfast.js");
+export const bin = resolve(repository, "bin/holdfast.js");
 export const basicsApp = resolve(repository, "examples/basics/app.ts");
 
 export interface Finished {

@@ -52,6 +52,7 @@ export const devCommand = (cli: Cli): Command =>
           workers: wholeNumber(options.workers, "--workers", 0, 64),
           port: options.port === undefined ? undefined : wholeNumber(options.port, "--port", 1, 65_535),
           env: cli.env,
+          told: told.promise,
           // Quiet on stdout; what goes wrong is still said.
           onNote: (text) => screen.note(text),
         });

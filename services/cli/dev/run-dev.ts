@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
-import { Fault } from "../../../shared/errors/index.ts";
+import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 import { once, silent } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import { loadApp } from "../../../shared/sdk/load-app.ts";
@@ -21,6 +21,8 @@ export interface DevOptions {
   workers: number;
   port: number | undefined;
   env: Environment;
+  /** Told to stop: also while the services start. */
+  told: Promise<void>;
   /** For people, a line at a time. */
   onNote: (text: string) => void;
 }
@@ -75,7 +77,12 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
       env: { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) },
       onNote,
     });
-    const [orchestrator, watcher, gateway, ...workers] = await startAll(crew, env, options.workers);
+    const starting = startAll(crew, env, options.workers);
+    // Given up on, what does not start any more is no news.
+    starting.catch(() => undefined);
+    const started = await Promise.race([starting, options.told]);
+    if (!started) throw new HoldfastError({ code: "interrupted", message: "told to stop while starting" });
+    const [orchestrator, watcher, gateway, ...workers] = started;
     const dashboard = gateway?.url;
     const sync = nats && { sync: nats.sync };
     const workerPids = () => workers.map((worker) => worker.pid);
@@ -140,7 +147,6 @@ async function startGateway(crew: Crew, env: Environment): Promise<StartedGatewa
   }
 }
 
-/** We run from sources or from the build; the gateway is looked for where we are. */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true });
@@ -153,4 +159,5 @@ function makeFolder(path: string): void {
   }
 }
 
+/** We run from sources or from the build; the gateway is looked for where we are. */
 const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? ".ts" : ".js";
