@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
 
-/** What runs in its own memory alone: these files share a process, and with it the loaded modules. */
+/** What runs in its own memory alone. */
 const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
 
 export default defineConfig({
@@ -10,13 +10,15 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Two cores: process tests start several services each, more files at once only make them wait for each other.
     maxWorkers: 2,
+    // Files of a kind share a process, and with it the loaded modules: most of them load the whole engine.
+    isolate: false,
     globalSetup: ["test/support/global-setup.ts"],
     // Process tests meet a machine that does other things too; what fails three times is broken.
     retry: process.env.CI ? 2 : 0,
     reporters: ["default"],
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: "in memory", include: inMemory, isolate: false } },
+      { extends: true, test: { name: "in memory", include: inMemory } },
       { extends: true, test: { name: "real", include: ["test/**/*.test.ts"], exclude: inMemory } },
     ],
   },

@@ -22,6 +22,7 @@ import {
 import { processMark } from "../../services/cli/nats/process-mark.ts";
 import { runCommand } from "../../services/cli/nats/run-command.ts";
 import { Fault } from "../../shared/errors/index.ts";
+import { until } from "../support/cli.ts";
 import { startNats } from "../support/nats-server.ts";
 
 let root: string;
@@ -221,12 +222,18 @@ describe("an embedded server", () => {
     await using nats = await startNats();
     const nc = await connect({ servers: nats.url });
     onTestFinished(() => nc.close());
+    const isSilent = () =>
+      connect({ servers: nats.url, timeout: 200, reconnect: false }).then(
+        (other) => other.close().then(() => false),
+        () => true,
+      );
     nats.pause();
+    await until(isSilent, "the signal has reached it");
     let answered = false;
     const flushed = nc.flush().then(() => {
       answered = true;
     });
-    await expect(connect({ servers: nats.url, timeout: 200, reconnect: false })).rejects.toThrow();
+    expect(await isSilent()).toBe(true);
     expect(answered).toBe(false);
     nats.resume();
     await flushed;
