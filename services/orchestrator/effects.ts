@@ -2,23 +2,19 @@
  * Publishes what a commit asked for. Everything may be published twice: message ids are made of what the effect is
  * about, so the server drops the repetition (T2, T3).
  */
-import type { Attachment, SessionReport } from "../../schemas/index.ts";
 import {
-  type ActivityTask,
+  type Attachment,
   ChildReport,
   EventId,
   InstanceId,
   type LaneCalls,
   laneBeforeHeader,
   lenderOrchestration,
-  Name,
   type PoolSignal,
   poolInstance,
   poolOrchestration,
   poolSignal,
   type SessionCall,
-  type SessionClaim,
-  SessionId,
   type SessionWork,
   useOf,
   type Wake,
@@ -28,6 +24,7 @@ import type { Effect, InstanceState, OpenTask } from "../../shared/replay/index.
 import type { SparseMap } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { inboxHeaders } from "./door.ts";
+import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
 import type { LaneWork } from "./lane-work.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
@@ -341,93 +338,4 @@ function sendCalls(
     sent.set(sessionId, lane.send(state, tasks, encode(message)));
   }
   return sent;
-}
-
-const callMessage = (
-  state: Readonly<InstanceState>,
-  task: OpenTask,
-  { sessionId, call }: Extract<OpenTask["target"], { kind: "session" }>,
-  { epoch }: Attachment,
-): SessionCall => ({
-  v: 1,
-  kind: "call",
-  epoch,
-  call,
-  task: taskMessage(state, task),
-  lending: state.sessions.get(sessionId)?.lending?.number,
-});
-
-const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
-  const timeouts = timeoutsOfAttempt(task);
-  return {
-    v: 1,
-    instanceId: state.instanceId as ActivityTask["instanceId"],
-    execution: state.execution,
-    of: task.id,
-    attempt: task.attempt,
-    name: task.name as ActivityTask["name"],
-    input: task.input,
-    scheduledAt: task.readyAt,
-    timeouts,
-    reportStart: timeouts.scheduleToStartMs !== undefined || timeouts.startToCloseMs !== undefined,
-    traceparent: state.traceparent,
-  };
-};
-
-/** What is left of schedule-to-close, which is for all attempts: a worker knows only of this one. */
-function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
-  const { scheduleToCloseMs } = timeouts;
-  if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
-  const leftMs = Math.ceil(scheduledAt + scheduleToCloseMs - readyAt);
-  return { ...timeouts, scheduleToCloseMs: Math.max(1, leftMs) };
-}
-
-function claimMessage(
-  state: Readonly<InstanceState>,
-  effect: Extract<Effect, { kind: "claim" }>,
-): SessionClaim {
-  const { session, attachment, deadlineAt, restore } = effect;
-  const { options } = session;
-  return {
-    v: 1,
-    instanceId: InstanceId.parse(state.instanceId),
-    sessionId: SessionId.parse(session.sessionId),
-    attachment,
-    type: Name.parse(session.type),
-    config: session.config,
-    requires: options.requires,
-    buildId: options.buildId,
-    resourceId: options.resourceId,
-    affinityKey: options.affinityKey ?? session.type,
-    leaseTtlMs: options.leaseTtlMs,
-    idleTimeoutMs: options.idleTimeoutMs,
-    metadata: options.metadata,
-    restore: restore ? session.checkpoint : undefined,
-    onLost: options.onLost,
-    openedAt: session.openedAt,
-    deadlineAt,
-    traceparent: state.traceparent,
-  };
-}
-
-/** What a child that was granted the session must know of its present phase. */
-function granteeReport({
-  session: { phase },
-  epoch,
-}: Extract<Effect, { kind: "tell-grantees" }>): SessionReport["report"] | undefined {
-  switch (phase.kind) {
-    case "active":
-      return { kind: "activated", on: phase.on, initMs: 0, warm: false, restored: false };
-    case "parked":
-      // A call of the child may have crossed with the parking: it asks for the session again.
-      return epoch === undefined ? undefined : { kind: "parked", epoch };
-    case "lost":
-      return { kind: "lost", epoch, reason: phase.reason, detail: phase.detail };
-    case "failed":
-      return { kind: "refused", error: phase.error };
-    case "closed":
-      return { kind: "closed" };
-    default:
-      return undefined;
-  }
 }

@@ -4,9 +4,8 @@
  * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import type { Commit, InstanceId, Wake } from "../../schemas/index.ts";
-import { type Burial, bury, type Delivery } from "../../shared/bus/index.ts";
-import { Fault } from "../../shared/errors/index.ts";
+import type { Commit, InstanceId } from "../../schemas/index.ts";
+import type { Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -19,11 +18,13 @@ import {
 import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type EffectTarget, publishEffects } from "./effects.ts";
+import { type Inherited, tellsOfDeath } from "./inherited.ts";
 import type { LaneWork } from "./lane-work.ts";
 import { postponeWake } from "./postpone-wake.ts";
 import { SessionRegister } from "./session-register.ts";
 import { answerStray } from "./strays.ts";
 import { Summaries } from "./summaries.ts";
+import { tellUnheard } from "./unheard.ts";
 
 export interface Mail {
   message: InboxMessage;
@@ -52,7 +53,7 @@ export class LoadedInstance {
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
   /** Nothing has gone out from here yet: an owner before us may have died before its last commit's effects were out. */
-  #inherited: "nothing" | "an execution's first commit" | "a later commit";
+  #inherited: Inherited;
   #owesEffects = false;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
@@ -348,34 +349,6 @@ export class LoadedInstance {
     await this.#target.summaries.write(instance.state);
   }
 
-  /** What somebody asked of an instance that is not there, or no more: seen by people, not lost in silence. */
-  async #unheard(message: InboxMessage, delivery: Delivery, why: string): Promise<void> {
-    const { instanceId: id } = this;
-    const { status } = this.instance.state;
-    if (message.kind === "signal") {
-      const reason = `instance ${id} has ended (${status})`;
-      await this.#bury(delivery, { what: "signal", id, code: "instance_ended", message: reason });
-      this.#deps.runtime.announce({
-        kind: "signal.unheard",
-        instanceId: id,
-        name: message.name,
-        why: reason,
-      });
-    } else if ((message.kind === "cancel" || message.kind === "terminate") && why === "unknown") {
-      const reason = `there is no instance ${id}: it was not started`;
-      await this.#bury(delivery, { what: message.kind, id, code: "instance_not_found", message: reason });
-    }
-  }
-
-  /** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
-  async #bury(delivery: Delivery, burial: Burial): Promise<void> {
-    if (await bury(this.#deps, delivery, burial)) return;
-    throw new Fault("transient", {
-      code: "burial_failed",
-      message: `${delivery.subject} could not be dead-lettered: no answer`,
-    });
-  }
-
   /** Tells people how it stands now, whatever they were told before. */
   async show(): Promise<void> {
     const { instance } = this;
@@ -397,28 +370,12 @@ export class LoadedInstance {
     const { state } = this.instance;
     await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
     if (!delivery) return false;
-    await this.#unheard(message, delivery, accepted.why);
+    await tellUnheard(this.#deps, state, message, delivery, accepted.why);
     if (message.kind !== "wake" || !message.wake) return false;
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
     else await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target });
-    return this.#tellsOfDeath(wake, delivery);
-  }
-
-  /**
-   * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow
-   * up says that this owner may have died on its way out (T3).
-   */
-  #tellsOfDeath({ execution, of }: Wake, { deliveries }: Delivery): boolean {
-    if (this.#inherited === "nothing") return false;
-    // Somebody was asked to look, and may have died over it.
-    if (of === 0) return deliveries > 1;
-    const { state, lastEffects } = this.instance;
-    if (execution < state.execution) return this.#inherited === "an execution's first commit";
-    return lastEffects.some((effect) => {
-      if (effect.kind === "task" || effect.kind === "call") return effect.task.id === of;
-      return (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of;
-    });
+    return tellsOfDeath(this.#inherited, this.instance, wake, delivery);
   }
 }
