@@ -38,6 +38,9 @@ export interface EffectTarget {
   readonly schedules: SparseMap<number, number>;
 }
 
+/** Sequences of tasks this process put into their queue: one that is cancelled there need not wait for a worker. */
+const queued = new WeakMap<OpenTask, number>();
+
 /** Resolves when everything is stored, or the outbox was told to stop. */
 export async function publishEffects(
   deps: OrchestratorDeps,
@@ -131,6 +134,8 @@ function publisher(
         // First, so that an attempt which comes due meanwhile is ahead of the notice, never behind it.
         await withdrawRetry(deps, state, task);
         if (task.target.kind === "queue") {
+          const seq = queued.get(task);
+          if (seq !== undefined) await bus.deleteMessage(names.activitiesStream, seq);
           return bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
         }
         if (!on) return;
@@ -282,7 +287,7 @@ async function publishTask(
   task: OpenTask,
   outbox: Outbox,
   lane: LaneWork,
-): Promise<unknown> {
+): Promise<void> {
   const { id, attempt, readyAt, target } = task;
   if (state.tasks.get(id) !== task || target.kind !== "queue" || lane.isOut(state, task)) return;
   const message = encode(taskMessage(state, task));
@@ -291,9 +296,14 @@ async function publishTask(
   const subject = names.activity(target.queue, task.name);
   const msgId = `task-${instanceId}-${execution}-${id}-${attempt}`;
   const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
-  if (readyAt <= runtime.clock.now()) return publishSurely(outbox, subject, message, { msgId, headers });
+  if (readyAt <= runtime.clock.now()) {
+    const seq = await publishSurely(outbox, subject, message, { msgId, headers });
+    if (seq !== undefined) queued.set(task, seq);
+    return;
+  }
   const waiting = names.retry(instanceId, execution, id, attempt);
-  return publishSurely(outbox, waiting, message, { msgId, schedule: { at: readyAt, target: subject } });
+  queued.delete(task);
+  await publishSurely(outbox, waiting, message, { msgId, schedule: { at: readyAt, target: subject } });
 }
 
 /**

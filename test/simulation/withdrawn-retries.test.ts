@@ -129,6 +129,20 @@ describe.each([false, true])("always replayed: %s", (alwaysReplay) => {
   });
 });
 
+test("a first attempt that no worker has taken yet leaves the queue when it has lost its race", async () => {
+  const world = await open();
+  await world.orchestrator();
+  const handle = await world.start("raced", null, "a");
+  await world.clock.advance(3000);
+  expect(waiting(world)).toEqual([1, 0]);
+  await world.run(handle.result(), 2 * minute);
+  expect(waiting(world)).toEqual([0, 0]);
+  await world.clock.advance(5 * minute);
+  await world.worker();
+  await world.clock.advance(minute);
+  expect(runs).toEqual([]);
+});
+
 test.each(["turn.after_append", "effects.half_published", "turn.after_effects"] as const)(
   "when the owner dies at %s of the turn that ends it, the next one withdraws it",
   async (point) => {
