@@ -34,7 +34,7 @@ test("F1, F2: workers die one after the other under load; each result is accepte
   const env = { ...journal.env, WORKER_ACK_WAIT: "1s" };
   await using stack = await Stack.start({ app, workers: 2, watchers: 0, env });
   const ids = Array.from({ length: 60 }, (_, i) => `w${i}`);
-  const handles = await Promise.all(ids.map((id) => stack.client.start("steps", { n: 5, ms: 30 }, { id })));
+  const handles = await Promise.all(ids.map((id) => stack.client.start("steps", { n: 5, ms: 200 }, { id })));
   for (const wanted of [60, 150]) {
     await journal.until("add", wanted);
     const [victim] = stack.of("worker").filter((worker) => !worker.gone);
