@@ -12,12 +12,18 @@ export interface RetryOptions {
   nonRetryable?: string[];
 }
 
+/** Each timeout fails with code `timeout`; those of one run, start-to-close and heartbeat, are retried. */
 export interface ActivityOptions {
+  /** Served by workers that name it in `WORKER_QUEUES`. */
   queue?: string;
   retry?: RetryOptions;
+  /** How long an attempt may wait for a worker. */
   scheduleToStart?: Duration;
+  /** How long one run may take. */
   startToClose?: Duration;
+  /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
+  /** How long a run may be silent between heartbeats. A worker that died is noticed by `WORKER_ACK_WAIT` instead. */
   heartbeatTimeout?: Duration;
 }
 
