@@ -30,7 +30,8 @@ export const growth: Workload = {
         floorInstancesPerSecond: floor,
         ratio,
         ratioOf: "instancesPerSecond with nothing stored",
-        ...judged(ratio, { atLeast: 0.8 }),
+        // The readings of the empty server are what the others are judged by.
+        ...(stored === 0 ? {} : judged(ratio, { atLeast: 0.8 })),
       });
     }
   },
