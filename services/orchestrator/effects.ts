@@ -134,9 +134,10 @@ function publisher(
         // First, so that an attempt which comes due meanwhile is ahead of the notice, never behind it.
         await withdrawRetry(deps, state, task);
         if (task.target.kind === "queue") {
+          // All notices of a turn together: the worker that ends one of these tasks must not begin with another.
+          bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
           const seq = queued.get(task);
-          if (seq !== undefined) await bus.deleteMessage(names.activitiesStream, seq);
-          return bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
+          return seq === undefined ? undefined : bus.deleteMessage(names.activitiesStream, seq);
         }
         if (!on) return;
         const cancel: SessionWork = {

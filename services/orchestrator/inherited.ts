@@ -1,25 +1,47 @@
-/** What an owner before us may have left undone (T3), and what tells of it. */
-import type { Wake } from "../../schemas/index.ts";
-import type { Delivery } from "../../shared/bus/index.ts";
+/**
+ * What an owner before us may have left undone (T3). As a rule an unacknowledged message tells: it comes again, and is
+ * known. A turn that a local timer brought about, or a look at what was parked, leaves none behind.
+ */
+import type { Commit, Wake } from "../../schemas/index.ts";
 import type { Instance } from "../../shared/replay/index.ts";
 
-/** Whose effects may not be out: until the first turn of a copy is over, nobody here knows. */
-export type Inherited = "nothing" | "an execution's first commit" | "a later commit";
+export interface Inherited {
+  /** No commit of another is the last one. */
+  kind: "nothing" | "an execution's first commit" | "a later commit";
+  /** No message stands for that commit. */
+  unvouched: boolean;
+  at: number;
+}
+
+export const nothing: Inherited = { kind: "nothing", unvouched: false, at: 0 };
+
+/** Well inside the time in which the server drops what it has stored before: sent again, nothing runs twice. */
+const surelyDroppedMs = 60_000;
+
+export function inheritedWith(commits: readonly Commit[]): Inherited {
+  const last = commits.at(-1);
+  if (!last) return nothing;
+  const isFirst = commits.length === 1;
+  return {
+    kind: isFirst ? "an execution's first commit" : "a later commit",
+    // What a later execution begins with are sequences of the one before.
+    unvouched: last.anchor === undefined && (last.inbox.length === 0 || (isFirst && last.execution > 1)),
+    at: last.at,
+  };
+}
+
+/** Whoever comes first, not only the timer's durable twin, sees to what may be left of a fresh commit. */
+export const mayBeUnsent = ({ unvouched, at }: Inherited, now: number): boolean =>
+  unvouched && now - at < surelyDroppedMs;
 
 /**
  * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow up
- * says that this owner may have died on its way out.
+ * says that this owner may have died on its way out, however long ago.
  */
-export function tellsOfDeath(
-  inherited: Inherited,
-  { state, lastEffects }: Instance,
-  { execution, of }: Wake,
-  { deliveries }: Delivery,
-): boolean {
-  if (inherited === "nothing") return false;
-  // Somebody was asked to look, and may have died over it.
-  if (of === 0) return deliveries > 1;
-  if (execution < state.execution) return inherited === "an execution's first commit";
+export function tellsOfDeath({ kind }: Inherited, { state, lastEffects }: Instance, wake: Wake): boolean {
+  const { execution, of } = wake;
+  if (kind === "nothing" || of === 0) return false;
+  if (execution < state.execution) return kind === "an execution's first commit";
   return lastEffects.some((effect) => {
     if (effect.kind === "task" || effect.kind === "call") return effect.task.id === of;
     return (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of;

@@ -48,8 +48,8 @@ export class LiveInstance {
   #looked = false;
   /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
   #setAside = false;
-  /** A commit is stored, and what it asked for may not all be out: what came by the lane does not come again (T3). */
-  #owesEffects = false;
+  /** A commit that may be stored, and what it asked for not all out: what came by the lane does not come again (T3). */
+  #owedCommit: string | undefined;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -136,7 +136,7 @@ export class LiveInstance {
         passing = undefined;
       } catch (error) {
         turns.give(this);
-        this.#owesEffects ||= this.#loaded?.owesEffects === true;
+        this.#owedCommit = this.#loaded?.owedCommit ?? this.#owedCommit;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
@@ -185,11 +185,11 @@ export class LiveInstance {
       const { signal } = this.#options;
       this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, this.#looksNew(batch));
       this.#lane ??= this.#newLane();
-      if ((await this.#loaded.take(batch, this.#lane, this.#owesEffects)) === "done") break;
+      if ((await this.#loaded.take(batch, this.#lane, this.#owedCommit)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
-    this.#owesEffects = false;
+    this.#owedCommit = undefined;
     if (this.#setAside) {
       await this.#loaded.show();
       this.#setAside = false;

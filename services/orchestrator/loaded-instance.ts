@@ -18,7 +18,7 @@ import {
 import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type EffectTarget, publishEffects } from "./effects.ts";
-import { type Inherited, tellsOfDeath } from "./inherited.ts";
+import { type Inherited, inheritedWith, mayBeUnsent, nothing, tellsOfDeath } from "./inherited.ts";
 import type { LaneWork } from "./lane-work.ts";
 import { postponeWake } from "./postpone-wake.ts";
 import { SessionRegister } from "./session-register.ts";
@@ -52,9 +52,11 @@ export class LoadedInstance {
   #lastAt: number;
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
-  /** Nothing has gone out from here yet: an owner before us may have died before its last commit's effects were out. */
+  /** The last commit is an owner's before us, who may have died before its effects were out. */
   #inherited: Inherited;
-  #owesEffects = false;
+  /** Of the last commit, here or before us. */
+  #lastCommitId: string | undefined;
+  #owedCommit: string | undefined;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -66,8 +68,8 @@ export class LoadedInstance {
     this.#position = position;
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
-    this.#inherited =
-      commits.length > 1 ? "a later commit" : last ? "an execution's first commit" : "nothing";
+    this.#lastCommitId = last?.commitId;
+    this.#inherited = inheritedWith(commits);
   }
 
   /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
@@ -99,9 +101,9 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
-  /** True between a commit, answered or not, and the last of its effects. */
-  get owesEffects(): boolean {
-    return this.#owesEffects;
+  /** The id of a commit, stored for sure or not, whose effects may not all be out. */
+  get owedCommit(): string | undefined {
+    return this.#owedCommit;
   }
 
   /** People have not been told of it yet (late-summaries.ts). */
@@ -118,8 +120,11 @@ export class LoadedInstance {
     return this.instance.state.instanceId;
   }
 
-  /** One turn over all that waits; `repair`: the effects of the commit before may not be out. Fenced: this copy is stale, nothing of it may be used again (T4). */
-  async take(batch: readonly Mail[], lane: LaneWork, repair: boolean): Promise<"done" | "fenced"> {
+  /**
+   * One turn over all that waits; `owed`: the commit whose effects a copy before this one may not have got out. Fenced:
+   * this copy is stale, nothing of it may be used again (T4).
+   */
+  async take(batch: readonly Mail[], lane: LaneWork, owed: string | undefined): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
     const { instance } = this;
     const startedAt = clock.monotonic();
@@ -133,7 +138,8 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = repair;
+    const isOwed = owed !== undefined && owed === this.#lastCommitId;
+    let again = isOwed || mayBeUnsent(this.#inherited, clock.now());
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -166,6 +172,7 @@ export class LoadedInstance {
         lane,
       );
       if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+      this.#inherited = nothing;
     }
     if (facts.length > 0 || instance.hasUnseen) {
       const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
@@ -184,7 +191,6 @@ export class LoadedInstance {
     if (this.owesSummary) {
       await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
     }
-    this.#inherited = "nothing";
     return "done";
   }
 
@@ -197,13 +203,14 @@ export class LoadedInstance {
   /**
    * An execution that is over keeps its schedules until the effects of the next one's first commit are out: where a
    * local timer brought the end about, nothing else would wake whoever has to repair it (T3). Returns what takes them
-   * away.
+   * away, where there are any.
    */
-  #keepSchedules(lane: LaneWork): () => Promise<void> {
+  #keepSchedules(lane: LaneWork): (() => Promise<void>) | undefined {
     const { state, lastEffects } = this.instance;
     const target = this.#target;
     const unschedules = lastEffects.filter(({ kind }) => kind === "unschedule");
     this.#target = { ...target, schedules: new SparseMap() };
+    if (unschedules.length === 0) return undefined;
     return () => publishEffects(this.#deps, state, unschedules, target, lane);
   }
 
@@ -250,7 +257,8 @@ export class LoadedInstance {
     const leftovers: (() => Promise<void>)[] = [];
     while (instance.state.next) {
       this.#deps.faultPoints.reach("continue.between_executions");
-      leftovers.push(this.#keepSchedules(lane));
+      const takeAway = this.#keepSchedules(lane);
+      if (takeAway) leftovers.push(takeAway);
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
       const turn = await instance.finish(next.facts, next.effects, now);
@@ -288,7 +296,7 @@ export class LoadedInstance {
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     // Before the answer: without one it may be stored all the same.
-    this.#owesEffects = true;
+    this.#owedCommit = commit.commitId;
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
@@ -296,6 +304,8 @@ export class LoadedInstance {
     }
     this.#position = outcome.position;
     this.#lastAt = now;
+    this.#lastCommitId = commit.commitId;
+    this.#inherited = nothing;
     faultPoints.reach("turn.after_append");
     const done = runtime.clock.monotonic();
     runtime.announce({
@@ -313,7 +323,7 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
-    this.#owesEffects = false;
+    this.#owedCommit = undefined;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({
@@ -375,7 +385,8 @@ export class LoadedInstance {
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
-    else await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target });
-    return tellsOfDeath(this.#inherited, this.instance, wake, delivery);
+    else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
+      return false;
+    return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }

@@ -163,7 +163,8 @@ export class Partitions implements Service {
         this.#complain("partitions could not be balanced", error);
       }
       const gained = [...this.#held.values()].filter((partition) => !before.has(partition));
-      await this.#lookAtParked(gained);
+      // Beside it: there may be thousands, and others wait for their share.
+      void this.#lookAtParked(gained);
     }
   }
 

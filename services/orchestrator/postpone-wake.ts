@@ -9,21 +9,24 @@ import type { OrchestratorDeps } from "./deps.ts";
 import type { EffectTarget } from "./effects.ts";
 import { publishSurely } from "./publish.ts";
 
+/** Whether it was. Not one that fired for an earlier deadline: what replaced that has a schedule of its own. */
 export async function postponeWake(
-  { names }: OrchestratorDeps,
+  { names, runtime }: OrchestratorDeps,
   state: Readonly<InstanceState>,
   wake: Wake,
   delivery: Delivery,
   { now, target }: { now: number; target: EffectTarget },
-): Promise<void> {
+): Promise<boolean> {
   const { instanceId } = state;
   const { execution, of } = wake;
   const deadlineAt = deadlineOf(state, wake);
-  if (deadlineAt === undefined || deadlineAt <= now) return;
-  const at = delivery.at + (deadlineAt - now);
+  if (deadlineAt === undefined || deadlineAt <= now || delivery.at < deadlineAt) return false;
+  // By this clock as it is: within a history time may have been held up by owners whose clocks are ahead.
+  const at = delivery.at + (deadlineAt - runtime.clock.now());
   const seq = await publishSurely(target.outbox, names.timer(instanceId, execution, of), wake, {
     msgId: `again-${instanceId}-${execution}-${of}-${delivery.seq}`,
     schedule: { at, target: names.verb(instanceId, "wake") },
   });
   if (seq !== undefined && execution === state.execution) target.schedules.set(of, seq);
+  return true;
 }

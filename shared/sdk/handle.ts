@@ -6,7 +6,10 @@ import type { InstanceView } from "./instances.ts";
 /** One instance, as seen by whoever started it or knows its id. */
 export interface InstanceHandle<O = unknown> {
   readonly instanceId: string;
-  /** Waits for the end. Rejects with the instance's own error where it failed. */
+  /**
+   * Waits for the end. Rejects with the instance's own error where it failed. From a start with a definition, the output
+   * is what its schema makes of the stored JSON, and `invalid_output` where that does not fit.
+   */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
   signal(name: string, payload?: unknown): Promise<void>;

@@ -12,7 +12,9 @@ const deployment = ({ broken }: { broken: boolean }) =>
       run: async (ctx) => {
         if (broken) await ctx.sleep(1);
         await ctx.run(quick, null);
-        return ctx.waitForSignal("go");
+        const word = await ctx.waitForSignal("go");
+        await ctx.run(quick, null);
+        return word;
       },
     }),
   });
@@ -40,4 +42,29 @@ test("instances parked by a broken deployment go on when its partitions move to 
   expect(await statuses()).toContain("parked");
   await world.run(broken.stop());
   expect(await world.run(Promise.all(handles.map((handle) => handle.result())), 60_000)).toEqual(ids);
+});
+
+test.each(
+  (["turn.after_append", "effects.half_published", "turn.after_effects"] as const).flatMap((point) =>
+    [1, 2].map((count) => ({ point, count })),
+  ),
+)("an owner that dies while it lets a parked one go on is followed: $point, $count", async (death) => {
+  const fixed = deployment({ broken: false });
+  const world = new World({ seed: 1, app: fixed, faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  const first = await world.orchestrator();
+  await world.worker();
+  const handle = await world.start("tricky", null, "a");
+  await world.clock.advance(2000);
+  await world.run(first.stop());
+  const broken = await world.orchestrator(undefined, { app: deployment({ broken: true }) });
+  await world.signal("a", "go", "word");
+  await world.clock.advance(3000);
+  expect(await world.run(handle.status())).toMatchObject({ status: "parked" });
+  await world.run(broken.stop());
+  const dying = await world.orchestrator(death);
+  await world.clock.advance(5000);
+  dying.kill();
+  await world.orchestrator();
+  expect(await world.run(handle.result(), 300_000)).toBe("word");
 });

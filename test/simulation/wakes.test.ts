@@ -4,8 +4,14 @@
  */
 import { expect, test } from "vitest";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
-import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
+import { encode } from "../../shared/bus/index.ts";
+import {
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../shared/definitions/index.ts";
+import { type Member, World } from "../support/engine-world.ts";
 import { checkHistory } from "../support/history-laws.ts";
 import { noFaults } from "../support/memory-bus.ts";
 
@@ -23,6 +29,14 @@ const scripted = defineActivity("scripted", {
     return "done";
   },
 });
+const kept = defineSession("kept", { init: () => ({}), calls: {} });
+const begun: string[] = [];
+const long = defineActivity("long", {
+  run: async (ctx, who: string) => {
+    begun.push(who);
+    await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+  },
+});
 const app = collectApp({
   rounds: defineOrchestration("rounds", {
     run: async (ctx, n: number) => {
@@ -31,6 +45,41 @@ const app = collectApp({
     },
   }),
   nap: defineOrchestration("nap", { run: (ctx) => ctx.sleep("10s") }),
+  "nap-then-work": defineOrchestration("nap-then-work", {
+    run: async (ctx) => {
+      await ctx.sleep("5s");
+      return ctx.run(scripted, null);
+    },
+  }),
+  "nap-then-anew": defineOrchestration("nap-then-anew", {
+    run: async (ctx, life: number) => {
+      if (life > 1) return ctx.run(scripted, null);
+      await ctx.sleep("5s");
+      return ctx.continueAsNew(life + 1);
+    },
+  }),
+  "nap-when-told": defineOrchestration("nap-when-told", {
+    run: async (ctx) => {
+      await ctx.waitForSignal("go");
+      await ctx.sleep(50);
+    },
+  }),
+  rolling: defineOrchestration("rolling", {
+    run: async (ctx, n: number) => {
+      await ctx.openSession(kept, { id: `s${n}`, executionTimeout: "60s" });
+      await ctx.sleep("40s");
+      return ctx.continueAsNew(n + 1);
+    },
+  }),
+  kept,
+  long,
+  pair: defineOrchestration("pair", {
+    run: (ctx) =>
+      Promise.all([
+        ctx.run(long, "a", { scheduleToClose: "10m" }).catch(() => "too late"),
+        ctx.run(long, "b"),
+      ]),
+  }),
   scripted,
   patient: defineOrchestration("patient", {
     run: (ctx) =>
@@ -49,6 +98,7 @@ const app = collectApp({
 async function open(...first: Run[]): Promise<World> {
   script = first;
   runs = 0;
+  begun.length = 0;
   const world = new World({ seed: 1, app, faults: lateSchedules });
   await world.prepare();
   return world;
@@ -120,4 +170,82 @@ test("a clock behind the server's makes no timer early, and loses none", async (
   await world.orchestrator();
   await world.run(handle.result(), 60_000);
   expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
+});
+
+const before = ["a repeated start", "a signal"] as const;
+const dying = before.flatMap((what) =>
+  (["nap-then-work", "nap-then-anew"] as const).flatMap((program) =>
+    (["turn.after_append", "effects.half_published"] as const).flatMap((point) =>
+      [2, 3].map((count) => ({ what, program, point, count })),
+    ),
+  ),
+);
+
+test.each(dying)(
+  "$what before the twin of a timer does not hide a death: $program, $point, $count",
+  async (day) => {
+    const { what, program, point, count } = day;
+    const world = await open();
+    await world.worker();
+    const first = await world.orchestrator({ point, count });
+    const handle = await world.start(program, 1, "a");
+    await world.clock.advance(5050); // its twin comes at 5125
+    if (what === "a signal") await world.signal("a", "hello", 1);
+    else await world.run(world.outside.publish(world.names.start("a", program), encode(1), {}));
+    first.kill();
+    await world.orchestrator();
+    expect(await world.run(handle.result(), 300_000)).toBe("done");
+    expect(runs).toBe(1);
+  },
+);
+
+test("a deadline that is early by the clock of its new owner is no sign of a death: nothing runs twice", async () => {
+  const world = await open();
+  const first = await world.orchestrator();
+  await world.start("pair", null, "a");
+  await world.clock.advance(100); // by the queue, as there is no worker yet
+  await world.worker();
+  await world.clock.advance(60_000);
+  await world.run(first.stop());
+  await world.orchestrator(undefined, { clockBehindMs: 1000 });
+  await world.clock.advance(620_000);
+  expect(begun.sort()).toEqual(["a", "b"]);
+});
+
+/** How many wakes an orchestrator postpones from now on. */
+function postponed({ bus }: Member): () => number {
+  let count = 0;
+  const publish = bus.publish.bind(bus);
+  bus.publish = (subject, body, options) => {
+    if (options?.msgId?.startsWith("again-")) count++;
+    return publish(subject, body, options);
+  };
+  return () => count;
+}
+
+test("a wake is postponed once, also where the owner before had a clock ahead", async () => {
+  const world = await open();
+  const first = await world.orchestrator({ point: "turn.after_effects", count: 2 });
+  const handle = await world.start("nap-when-told", null, "a");
+  await world.clock.advance(1000);
+  await world.signal("a", "go", 1);
+  await world.clock.advance(20);
+  first.kill();
+  const count = postponed(await world.orchestrator(undefined, { clockBehindMs: 60_000 }));
+  await world.clock.advance(50_000);
+  expect(count()).toBeLessThanOrEqual(1);
+  await world.run(handle.result(), 60_000);
+});
+
+test("a wake of an execution that is over is not postponed for the sessions that came along", async () => {
+  const world = await open();
+  await world.worker();
+  const orchestrator = await world.orchestrator();
+  await world.start("rolling", 1, "a");
+  await world.clock.advance(50_000);
+  const count = postponed(orchestrator);
+  const stray = encode({ v: 1, execution: 1, of: 9 });
+  await world.run(world.outside.publish(world.names.verb("a", "wake"), stray, {}));
+  await world.clock.advance(600_000);
+  expect(count()).toBe(0);
 });
