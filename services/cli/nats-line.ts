@@ -1,5 +1,4 @@
 /** The same with the nats command line: everything goes over subjects any client may use. */
-
 import { maskUrl } from "../../shared/runtime/server-address.ts";
 import type { EngineConfig } from "../config.ts";
 
@@ -25,5 +24,5 @@ export function natsPub(
 }
 
 /** One word for the shell, whatever is in it. */
-const quoted = (text: string): string =>
+export const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -6,7 +6,7 @@ import type { Commit, Wake } from "../../schemas/index.ts";
 import type { Instance } from "../../shared/replay/index.ts";
 
 export interface Inherited {
-  /** No commit of another is the last one. */
+  /** What the last commit is; `nothing`: our own, or there is none. */
   kind: "nothing" | "an execution's first commit" | "a later commit";
   /** No message stands for that commit. */
   unvouched: boolean;

@@ -14,7 +14,7 @@ export interface RetryOptions {
 
 /** Each timeout fails with code `timeout`; those of one run, start-to-close and heartbeat, are retried. */
 export interface ActivityOptions {
-  /** Served by workers that name it in `WORKER_QUEUES`. */
+  /** Which workers take it: all, or those whose `WORKER_QUEUES` names this queue. */
   queue?: string;
   retry?: RetryOptions;
   /** How long an attempt may wait for a worker. */

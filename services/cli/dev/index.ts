@@ -5,6 +5,7 @@ import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../client-command.ts";
 import { defaultDataDir } from "../data-dir.ts";
+import { quoted } from "../nats-line.ts";
 import { Output } from "../output.ts";
 import { readInput } from "../read-input.ts";
 import { errorLine } from "../report-error.ts";
@@ -119,7 +120,7 @@ function interrupted(): never {
 }
 
 function welcome({ natsUrl, prefix, dashboard }: RunningDev, app: string, dataDir: string): string[] {
-  const where = dataDir === defaultDataDir ? "" : ` --data-dir ${dataDir}`;
+  const where = dataDir === defaultDataDir ? "" : ` --data-dir ${quoted(dataDir)}`;
   const before = prefix === "" ? "" : `${prefix}.`;
   return [
     `ready: ${app} is served${dashboard === undefined ? "" : `, dashboard on ${dashboard}`}`,
