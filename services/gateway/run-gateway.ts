@@ -7,7 +7,7 @@ import { type EarlyDeps, runService, type ServiceDeps } from "../run-service.ts"
 import { packageDir, packageVersion } from "../version.ts";
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
 import { Gateway } from "./gateway.ts";
-import { Door } from "./http/door.ts";
+import { Door } from "./http/port-listener.ts";
 import { waitingApp } from "./http/waiting-app.ts";
 
 const dashboardDir = () => join(packageDir(), "dist", "dashboard");

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Commit } from "../../schemas/index.ts";
 import { Door, defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
-import { Telemetry } from "../../services/telemetry/index.ts";
 import { packageDir } from "../../services/version.ts";
 import {
   Bucket,
@@ -18,6 +17,7 @@ import {
 import { HistoryStore } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/client.ts";
+import { Telemetry } from "../../shared/telemetry/index.ts";
 
 export const names = subjects();
 const topology = { ...defaultTopology, historyShards: 2 };

@@ -2,15 +2,15 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { loadApp } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 import { once, silent } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import { loadApp } from "../../../shared/sdk/load-app.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
-import { removeDevFile, writeDevFile } from "../dev-file.ts";
-import { Crew } from "./crew.ts";
+import { removeDevFile, writeDevFile } from "../connection/dev-file.ts";
+import { Crew } from "./dev-processes.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
 import type { ServiceProcess } from "./service-process.ts";

@@ -1,7 +1,7 @@
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import type { Session } from "../client-command.ts";
-import { LiveRegion } from "../live-region.ts";
+import type { Session } from "../connection/client-command.ts";
+import { LiveRegion } from "../terminal/live-region.ts";
 import { topScreen } from "./screen.ts";
 import { TopWatcher } from "./watcher.ts";
 

@@ -3,8 +3,8 @@ import { type InstanceStatus, InstanceSummary, ServiceInfo, SessionRecord } from
 import { Bucket, type Stoppable, TypedBucket, type TypedEvent } from "../../../shared/bus/index.ts";
 import { once, type Service, silent } from "../../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../../shared/sessions/index.ts";
-import type { Session } from "../client-command.ts";
-import { statuses } from "../options.ts";
+import type { Session } from "../connection/client-command.ts";
+import { statuses } from "../terminal/options.ts";
 import { Recent } from "./recent.ts";
 import { type Queue, type Sample, topSessions, topWorker } from "./sample.ts";
 

@@ -3,7 +3,7 @@ import type { Stoppable } from "../../../shared/bus/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
 import type { HistoryEntry, InstanceView } from "../../../shared/sdk/index.ts";
-import type { Session } from "../client-command.ts";
+import type { Session } from "../connection/client-command.ts";
 import { type Branch, branchOf } from "./branch.ts";
 import type { Tree } from "./tree.ts";
 

@@ -1,6 +1,6 @@
 import type { InstanceStatus } from "../../../schemas/index.ts";
-import type { Session } from "../client-command.ts";
-import { LiveRegion } from "../live-region.ts";
+import type { Session } from "../connection/client-command.ts";
+import { LiveRegion } from "../terminal/live-region.ts";
 import { type FollowOptions, follow, type Snapshot } from "./follow.ts";
 import { News, newsLine } from "./lines.ts";
 import { drawTree } from "./tree.ts";

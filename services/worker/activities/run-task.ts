@@ -22,8 +22,8 @@ import {
 import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../deps.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
+import { Written } from "../serialized-json.ts";
 import { WorkContext } from "../work-context.ts";
-import { Written } from "../written.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
 import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
