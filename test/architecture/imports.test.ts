@@ -30,7 +30,7 @@ const allowed: Record<string, string[]> = {
     "shared/leases",
   ],
   "shared/telemetry": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
-  "shared/app-loading": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
+  "shared/app-loading": ["schemas", "shared/errors", "shared/runtime", "shared/definitions", "shared/sdk"],
   "shared/embedded-nats": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/endpoints": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/sdk"],
 };
