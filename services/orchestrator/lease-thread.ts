@@ -3,11 +3,11 @@ import { ThreadedLeaseKeeper, type ThreadSetup } from "../../shared/leases/index
 import { type Runtime, startThread } from "../../shared/runtime/index.ts";
 import type { WatchdogSetup } from "./quarantine/runaways.ts";
 
-export interface BesideSetup extends ThreadSetup {
+export interface LeaseThreadSetup extends ThreadSetup {
   watchdog: WatchdogSetup;
 }
 
-export interface BesideOptions {
+export interface LeaseThreadOptions {
   id: string;
   /** Full name of the lease bucket. */
   bucket: string;
@@ -21,7 +21,13 @@ export interface BesideOptions {
  * longer than that: partitions are not lost over it, for whoever took them over would stand before the same value.
  * Code that does not come back is ended by the watchdog long before.
  */
-export function leasesBeside({ id, bucket, runtime, ttlMs, watchdog }: BesideOptions): ThreadedLeaseKeeper {
+export function leasesOnThread({
+  id,
+  bucket,
+  runtime,
+  ttlMs,
+  watchdog,
+}: LeaseThreadOptions): ThreadedLeaseKeeper {
   return new ThreadedLeaseKeeper({
     connection: { ...watchdog.connection, name: `${id}-leases` },
     bucket,
@@ -30,8 +36,8 @@ export function leasesBeside({ id, bucket, runtime, ttlMs, watchdog }: BesideOpt
     stallLimitMs: Math.max(ttlMs, 6 * watchdog.limitMs),
     spawn: (setup) =>
       startThread(import.meta.url, "watchdog-thread", {
-        workerData: { ...setup, watchdog } satisfies BesideSetup,
-        name: "holdfast-beside",
+        workerData: { ...setup, watchdog } satisfies LeaseThreadSetup,
+        name: "holdfast-lease-thread",
         // Two connections and a few numbers: no reason to take more memory than that needs.
         resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
       }),

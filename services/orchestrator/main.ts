@@ -10,7 +10,7 @@ import type { Environment } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { type RunnableService, runService } from "../run-service.ts";
 import { packageVersion } from "../version.ts";
-import { leasesBeside } from "./lease-thread.ts";
+import { leasesOnThread } from "./lease-thread.ts";
 import { Orchestrator } from "./orchestrator.ts";
 import { turnMarkBytes } from "./quarantine/turn-mark.ts";
 import { orchestratorSettings } from "./settings.ts";
@@ -24,7 +24,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
       const app = await loadApp(appPath);
       const build = fingerprint(appPath);
       const mark = new SharedArrayBuffer(turnMarkBytes);
-      const leases = leasesBeside({
+      const leases = leasesOnThread({
         id,
         bucket: names.bucket("leases"),
         runtime,

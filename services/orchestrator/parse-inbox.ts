@@ -36,7 +36,7 @@ export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
   | { kind: "refused"; instanceId: string; code: string; message: string };
 
-export function openDoor(names: Subjects, stored: StoredMessage): Opened {
+export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
   const address = names.parseInbox(stored.subject);
   if (!address) {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };

@@ -5,7 +5,7 @@
 import type { Commit, Wake } from "../../schemas/index.ts";
 import type { Instance } from "../../shared/replay/index.ts";
 
-export interface Inherited {
+export interface PredecessorCommit {
   /** What the last commit is; `nothing`: our own, or there is none. */
   kind: "nothing" | "an execution's first commit" | "a later commit";
   /** No message stands for that commit. */
@@ -13,12 +13,12 @@ export interface Inherited {
   at: number;
 }
 
-export const nothing: Inherited = { kind: "nothing", unvouched: false, at: 0 };
+export const nothing: PredecessorCommit = { kind: "nothing", unvouched: false, at: 0 };
 
 /** Well inside the time in which the server drops what it has stored before: sent again, nothing runs twice. */
 const surelyDroppedMs = 60_000;
 
-export function inheritedWith(commits: readonly Commit[]): Inherited {
+export function predecessorCommit(commits: readonly Commit[]): PredecessorCommit {
   const last = commits.at(-1);
   if (!last) return nothing;
   const isFirst = commits.length === 1;
@@ -31,14 +31,18 @@ export function inheritedWith(commits: readonly Commit[]): Inherited {
 }
 
 /** Whoever comes first, not only the timer's durable twin, sees to what may be left of a fresh commit. */
-export const mayBeUnsent = ({ unvouched, at }: Inherited, now: number): boolean =>
+export const mayBeUnsent = ({ unvouched, at }: PredecessorCommit, now: number): boolean =>
   unvouched && now - at < surelyDroppedMs;
 
 /**
  * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow up
  * says that this owner may have died on its way out, however long ago.
  */
-export function tellsOfDeath({ kind }: Inherited, { state, lastEffects }: Instance, wake: Wake): boolean {
+export function tellsOfDeath(
+  { kind }: PredecessorCommit,
+  { state, lastEffects }: Instance,
+  wake: Wake,
+): boolean {
   const { execution, of } = wake;
   if (kind === "nothing" || of === 0) return false;
   if (execution < state.execution) return kind === "an execution's first commit";

@@ -17,11 +17,17 @@ import {
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { answerStray } from "./ignored/answer-ignored.ts";
-import { tellUnheard } from "./ignored/dead-letter-ignored.ts";
+import { answerIgnored } from "./ignored/answer-ignored.ts";
+import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import { postponeWake } from "./ignored/postpone-wake.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
-import { type Inherited, inheritedWith, mayBeUnsent, nothing, tellsOfDeath } from "./predecessor-commit.ts";
+import {
+  mayBeUnsent,
+  nothing,
+  type PredecessorCommit,
+  predecessorCommit,
+  tellsOfDeath,
+} from "./predecessor-commit.ts";
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
@@ -53,7 +59,7 @@ export class LoadedInstance {
   /** Tasks an owner before us meant for the lane. */
   #laned: readonly number[];
   /** The last commit is an owner's before us, who may have died before its effects were out. */
-  #inherited: Inherited;
+  #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
   #lastCommitId: string | undefined;
   #owedCommit: string | undefined;
@@ -69,7 +75,7 @@ export class LoadedInstance {
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
     this.#lastCommitId = last?.commitId;
-    this.#inherited = inheritedWith(commits);
+    this.#inherited = predecessorCommit(commits);
   }
 
   /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
@@ -378,9 +384,9 @@ export class LoadedInstance {
     now: number,
   ): Promise<boolean> {
     const { state } = this.instance;
-    await answerStray(this.#deps, this.#target.outbox, state, message, accepted.why);
+    await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
     if (!delivery) return false;
-    await tellUnheard(this.#deps, state, message, delivery, accepted.why);
+    await deadLetterIgnored(this.#deps, state, message, delivery, accepted.why);
     if (message.kind !== "wake" || !message.wake) return false;
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.

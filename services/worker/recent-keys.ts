@@ -1,5 +1,5 @@
 /** Keys seen of late, bounded: the oldest are forgotten first. */
-export class Seen {
+export class RecentKeys {
   readonly #keys = new Set<string>();
   /** In order of arrival, overwritten in a circle: taking the first of a large Set gets slower with every one taken. */
   readonly #circle: string[] = [];

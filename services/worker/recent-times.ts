@@ -1,5 +1,5 @@
 /** When each of the latest keys was told of, by the wall clock; bounded in number and in time. */
-export class Lately {
+export class RecentTimes {
   readonly #at = new Map<string, number>();
   /** In order of arrival, overwritten in a circle: taking the first of a large Map gets slower with every one taken. */
   readonly #circle: string[] = [];

@@ -1,5 +1,5 @@
 /** A result that became JSON where the code that made it runs, in a thread or process of its own: not written again. */
-export class Written {
+export class SerializedJson {
   readonly json: string;
 
   constructor(json: string) {

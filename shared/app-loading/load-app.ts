@@ -82,7 +82,7 @@ async function prepareLoader(file: string): Promise<void> {
   }
   if (!prepared.own) {
     const own = {
-      holdfast: ownModule("index"),
+      holdfast: ownModule("../sdk/index"),
       "holdfast/inference": ownModule("../inference/index"),
       "holdfast/schemas": ownModule("../../schemas/index"),
     };

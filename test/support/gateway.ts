@@ -2,7 +2,12 @@
 import { join } from "node:path";
 import type { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Commit } from "../../schemas/index.ts";
-import { Door, defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
+import {
+  defaultGatewayConfig,
+  Gateway,
+  type GatewayConfig,
+  PortListener,
+} from "../../services/gateway/index.ts";
 import { packageDir } from "../../services/version.ts";
 import {
   Bucket,
@@ -56,7 +61,7 @@ export async function startGateway(
   });
   const full = { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config };
   const gateway = new Gateway({
-    door: new Door({ host: full.host, port: full.port, clock: runtime.clock }),
+    door: new PortListener({ host: full.host, port: full.port, clock: runtime.clock }),
     bus,
     names,
     runtime,

@@ -22,7 +22,7 @@ export interface FormatOptions {
 
 export interface ClientOptions extends NatsChoice, FormatOptions {}
 
-export interface Session {
+export interface CliConnection {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly client: Client;
@@ -58,14 +58,14 @@ export function outputOf(cli: Cli, options: FormatOptions): Output {
 export async function withClient(
   cli: Cli,
   options: ClientOptions,
-  act: (session: Session) => Promise<ExitCode | undefined>,
+  act: (connection: CliConnection) => Promise<ExitCode | undefined>,
 ): Promise<void> {
-  const { openSession } = await import("./open-connection.ts");
-  const session = await openSession(cli, options);
+  const { openConnection } = await import("./open-connection.ts");
+  const connection = await openConnection(cli, options);
   try {
-    const code = await act(session);
+    const code = await act(connection);
     if (code !== undefined) cli.exitCode = code;
   } finally {
-    await session.bus.close();
+    await connection.bus.close();
   }
 }

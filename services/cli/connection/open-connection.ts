@@ -3,10 +3,10 @@ import { silent } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import { Client } from "../../../shared/sdk/index.ts";
 import { connectionSettings } from "../../run-service.ts";
-import { type Cli, type ClientOptions, outputOf, type Session } from "./client-command.ts";
+import { type Cli, type CliConnection, type ClientOptions, outputOf } from "./client-command.ts";
 import { cliConfig } from "./find-nats.ts";
 
-export async function openSession(cli: Cli, options: ClientOptions): Promise<Session> {
+export async function openConnection(cli: Cli, options: ClientOptions): Promise<CliConnection> {
   const out = outputOf(cli, options);
   const { config, from, dashboard } = cliConfig(options, cli.env);
   const prefix = config.prefix === "" ? "" : `, prefix ${config.prefix}`;

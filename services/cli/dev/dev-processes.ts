@@ -15,7 +15,7 @@ export interface CrewOptions {
   onNote: (text: string) => void;
 }
 
-export class Crew {
+export class DevProcesses {
   readonly #options: CrewOptions;
   readonly #members: { process: ServiceProcess; tail: LogTail }[] = [];
 

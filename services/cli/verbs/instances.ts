@@ -4,9 +4,9 @@ import { HoldfastError, TimeoutError } from "../../../shared/errors/index.ts";
 import type { InstanceView } from "../../../shared/sdk/index.ts";
 import {
   type Cli,
+  type CliConnection,
   type ClientOptions,
   clientCommand,
-  type Session,
   withClient,
 } from "../connection/client-command.ts";
 import { natsPub } from "../connection/nats-line.ts";
@@ -183,7 +183,7 @@ const control = (cli: Cli, verb: "cancel" | "terminate", id: string, options: Co
 
 /** For programs the whole answer, whatever the end was; for people the output alone, or why there is none. */
 async function printResult(
-  { client, out }: Session,
+  { client, out }: CliConnection,
   id: string,
   { timeout = Number.POSITIVE_INFINITY }: WaitOptions,
   known: boolean,

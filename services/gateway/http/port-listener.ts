@@ -5,7 +5,7 @@ import type { Hono } from "hono";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Clock, once, type Service } from "../../../shared/runtime/index.ts";
 
-export interface DoorOptions {
+export interface PortListenerOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
@@ -15,12 +15,12 @@ export interface DoorOptions {
 /** Requests that are still being answered get this long when the door closes. */
 const lingerMs = 2_000;
 
-export class Door implements Service {
-  readonly #options: DoorOptions;
+export class PortListener implements Service {
+  readonly #options: PortListenerOptions;
   readonly #server: Server;
   #app: Pick<Hono, "fetch"> | undefined;
 
-  constructor(options: DoorOptions) {
+  constructor(options: PortListenerOptions) {
     this.#options = options;
     this.#server = createServer(
       getRequestListener(

@@ -11,7 +11,7 @@ import {
 import type { OrchestratorDeps } from "../deps.ts";
 import { type Outbox, publishSurely } from "../publishing/publish.ts";
 
-export async function answerStray(
+export async function answerIgnored(
   { bus, names, runtime }: OrchestratorDeps,
   outbox: Outbox,
   state: Readonly<InstanceState>,

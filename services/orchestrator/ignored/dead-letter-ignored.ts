@@ -4,7 +4,7 @@ import { Fault } from "../../../shared/errors/index.ts";
 import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 
-export async function tellUnheard(
+export async function deadLetterIgnored(
   deps: OrchestratorDeps,
   { instanceId: id, status }: Readonly<InstanceState>,
   message: InboxMessage,

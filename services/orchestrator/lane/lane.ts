@@ -44,7 +44,7 @@ export interface LaneOptions {
 export type Taken = Extract<LaneAnswer, { kind: "taken" | "done" }>;
 
 /** Where results go; undefined where the instance is not with this orchestrator. */
-export interface LaneDesk {
+export interface LanePartition {
   put(mail: Mail): void;
   recall(task: { execution: number; of: number; attempt: number }): void;
 }
@@ -70,7 +70,7 @@ const answers = {
 
 export class Lane implements Service {
   readonly #options: LaneOptions;
-  readonly #find: (instanceId: string) => LaneDesk | undefined;
+  readonly #find: (instanceId: string) => LanePartition | undefined;
   readonly #headers: Readonly<Record<string, string>>;
   /** Subjects that are left alone until then, monotonic; and how often in a row nobody answered there. */
   readonly #closed = new Map<string, { until: number; timeouts: number }>();
@@ -83,7 +83,7 @@ export class Lane implements Service {
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
-  constructor(options: LaneOptions, find: (instanceId: string) => LaneDesk | undefined) {
+  constructor(options: LaneOptions, find: (instanceId: string) => LanePartition | undefined) {
     this.#options = options;
     this.#find = find;
     this.#headers = { [laneOwnerHeader]: options.id };

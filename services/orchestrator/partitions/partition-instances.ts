@@ -1,9 +1,9 @@
 /** The instances of one partition that are in memory, bounded by a cache shared over all partitions (T8). */
 import { bury, type Delivery } from "../../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
-import type { LaneDesk } from "../lane/lane.ts";
+import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
-import { openDoor } from "../parse-inbox.ts";
+import { parseInbox } from "../parse-inbox.ts";
 
 /** Idle instances in order of use, oldest first. */
 export class InstanceCache {
@@ -39,7 +39,7 @@ export interface DeskOptions {
   isHeld(): boolean;
 }
 
-export class Desk {
+export class PartitionInstances {
   readonly #deps: OrchestratorDeps;
   readonly #cache: InstanceCache;
   readonly #options: LiveInstanceOptions;
@@ -71,7 +71,7 @@ export class Desk {
 
   receive(delivery: Delivery): void {
     if (this.#closed.signal.aborted) return;
-    const opened = openDoor(this.#deps.names, delivery);
+    const opened = parseInbox(this.#deps.names, delivery);
     if (opened.kind === "message") {
       this.#instance(opened.instanceId).put({ message: opened.message, delivery });
       return;
@@ -82,7 +82,7 @@ export class Desk {
   }
 
   /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */
-  find(instanceId: string): LaneDesk | undefined {
+  find(instanceId: string): LanePartition | undefined {
     return this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
   }
 

@@ -4,8 +4,8 @@ import { isFault } from "../../../shared/errors/index.ts";
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { once, sleep } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
-import type { LaneDesk } from "../lane/lane.ts";
-import { Desk, type InstanceCache } from "./partition-instances.ts";
+import type { LanePartition } from "../lane/lane.ts";
+import { type InstanceCache, PartitionInstances } from "./partition-instances.ts";
 
 export interface PartitionOptions {
   partition: number;
@@ -26,7 +26,7 @@ export class Partition {
   readonly lease: Lease;
   readonly #deps: OrchestratorDeps;
   readonly #options: PartitionOptions;
-  readonly #desk: Desk;
+  readonly #desk: PartitionInstances;
   readonly #ended = new AbortController();
   #consumption: Consumption | undefined;
   /** Openings follow one another: of two at once, one would feed on unnoticed after the partition was given up. */
@@ -37,7 +37,7 @@ export class Partition {
     this.lease = options.lease;
     this.#deps = deps;
     this.#options = options;
-    this.#desk = new Desk(deps, options.cache, {
+    this.#desk = new PartitionInstances(deps, options.cache, {
       alwaysReplay: options.alwaysReplay,
       // What is kept unacknowledged takes room from the feed: half of it is left for everything else.
       laneSeats: Math.floor(options.maxMessages / 2),
@@ -49,7 +49,7 @@ export class Partition {
     return this.#desk.size;
   }
 
-  find(instanceId: string): LaneDesk | undefined {
+  find(instanceId: string): LanePartition | undefined {
     return this.#options.leases.isHeld(this.lease) ? this.#desk.find(instanceId) : undefined;
   }
 

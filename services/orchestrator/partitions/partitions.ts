@@ -3,7 +3,7 @@ import { Bucket, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts"
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
-import type { LaneDesk } from "../lane/lane.ts";
+import type { LanePartition } from "../lane/lane.ts";
 import { fairShare } from "./fair-share.ts";
 import { Partition } from "./partition.ts";
 import type { InstanceCache } from "./partition-instances.ts";
@@ -49,7 +49,7 @@ export class Partitions implements Service {
   }
 
   /** The instance, where it is in the memory of this process. */
-  find(instanceId: string): LaneDesk | undefined {
+  find(instanceId: string): LanePartition | undefined {
     for (const partition of this.#held.values()) {
       const found = partition.find(instanceId);
       if (found) return found;

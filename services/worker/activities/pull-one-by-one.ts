@@ -13,7 +13,7 @@ export type RestingFeed = Pick<Feed, "resting" | "rest" | "flow" | "next">;
 /** How long a slot waits for a task of one feed before the next feed is asked. */
 const askMs = 100;
 
-export class Scarcity<F extends RestingFeed = Feed> {
+export class PullOneByOne<F extends RestingFeed = Feed> {
   readonly #slots: Slots;
   readonly #onMessage: (message: Delivery, feed: F, slot: Slot) => void;
   readonly #resting: F[] = [];

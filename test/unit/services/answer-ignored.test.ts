@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { SessionReport } from "../../../schemas/index.ts";
 import type { OrchestratorDeps } from "../../../services/orchestrator/deps.ts";
-import { answerStray } from "../../../services/orchestrator/ignored/answer-ignored.ts";
+import { answerIgnored } from "../../../services/orchestrator/ignored/answer-ignored.ts";
 import type { Outbox } from "../../../services/orchestrator/publishing/publish.ts";
 import { subjects } from "../../../shared/bus/index.ts";
 import { initialState } from "../../../shared/replay/index.ts";
@@ -19,7 +19,7 @@ async function answered(report: unknown, why = "unknown", owner?: string): Promi
   const outbox = { bus, signal: new AbortController().signal } as unknown as Outbox;
   const deps = { names: subjects() } as unknown as OrchestratorDeps;
   const message = SessionReport.parse({ v: 1, sessionId: "m1", attachment: 1, owner, report });
-  await answerStray(deps, outbox, initialState("i1"), { kind: "session", report: message }, why);
+  await answerIgnored(deps, outbox, initialState("i1"), { kind: "session", report: message }, why);
   return sent;
 }
 

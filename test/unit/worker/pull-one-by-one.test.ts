@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type RestingFeed, Scarcity } from "../../../services/worker/activities/pull-one-by-one.ts";
+import { PullOneByOne, type RestingFeed } from "../../../services/worker/activities/pull-one-by-one.ts";
 import { type Slot, Slots } from "../../../services/worker/slots.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 
@@ -33,7 +33,9 @@ it("asks for a task only with a slot in hand, each feed in turn, and leaks none"
   const feeds = [new CountedFeed(4), new CountedFeed(4)];
   const running: { feed: CountedFeed; slot: Slot }[] = [];
   const slots = new Slots(3, { onFree: () => scarcity.pump() });
-  const scarcity = new Scarcity<CountedFeed>(slots, (_message, feed, slot) => running.push({ feed, slot }));
+  const scarcity = new PullOneByOne<CountedFeed>(slots, (_message, feed, slot) =>
+    running.push({ feed, slot }),
+  );
   for (const feed of feeds) scarcity.rest(feed);
   await turn();
   expect(running).toHaveLength(3);
@@ -49,7 +51,7 @@ it("asks for a task only with a slot in hand, each feed in turn, and leaks none"
 
 it("takes no slot for feeds while another already used it up", async () => {
   const slots = new Slots(5, { onFree: () => scarcity.pump() });
-  const scarcity = new Scarcity<CountedFeed>(slots, (_message, _feed, slot) => slot.release());
+  const scarcity = new PullOneByOne<CountedFeed>(slots, (_message, _feed, slot) => slot.release());
   scarcity.rest(new CountedFeed(2));
   await turn();
   expect(slots.used).toBe(0);

@@ -4,7 +4,7 @@ import { EventQueue } from "../../../services/worker/hosts/event-queue.ts";
 import { Heartbeat } from "../../../services/worker/hosts/heartbeat.ts";
 import { movable } from "../../../services/worker/hosts/protocol.ts";
 import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts";
-import { Seen } from "../../../services/worker/recent-keys.ts";
+import { RecentKeys } from "../../../services/worker/recent-keys.ts";
 import { Batch } from "../../../services/worker/sessions/calls/batch.ts";
 import { checkTypes } from "../../../services/worker/sessions/check-types.ts";
 import { Capacity, type Place } from "../../../services/worker/sessions/claiming/capacity.ts";
@@ -155,7 +155,7 @@ describe("small parts", () => {
   });
 
   it("what was seen is remembered up to a number", () => {
-    const seen = new Seen(2);
+    const seen = new RecentKeys(2);
     expect([
       seen.add("a"),
       seen.add("a"),

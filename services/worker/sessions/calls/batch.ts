@@ -5,7 +5,7 @@
 
 import { HostedFailure, type Item } from "../../hosts/index.ts";
 import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
-import { Written } from "../../serialized-json.ts";
+import { SerializedJson } from "../../serialized-json.ts";
 
 export type RunItems = (inputs: unknown[], signal: Aborting) => Promise<Item[]>;
 
@@ -81,7 +81,7 @@ function settle(member: Member, item: Item | undefined): void {
 }
 
 export function resultOf(item: Item | undefined): unknown {
-  if (item?.ok) return "json" in item ? new Written(item.json) : item.value;
+  if (item?.ok) return "json" in item ? new SerializedJson(item.json) : item.value;
   throw item ? new HostedFailure(item.error) : new Error("no result for this item");
 }
 

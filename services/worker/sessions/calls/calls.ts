@@ -12,7 +12,7 @@ import type { ActivityTask, SessionCall } from "../../../../schemas/index.ts";
 import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { LanePath } from "../../lane/index.ts";
-import { Seen } from "../../recent-keys.ts";
+import { RecentKeys } from "../../recent-keys.ts";
 import type { Slot, Slots } from "../../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
 import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
@@ -46,7 +46,7 @@ export class Calls {
   readonly #queue: CallQueue;
   readonly #runner: CallRunner;
   readonly #concurrency: number;
-  readonly #seen = new Seen(remembered);
+  readonly #seen = new RecentKeys(remembered);
   readonly #changes = new Set<() => void>();
   readonly #slots = new Set<Slot>();
   #state: HostSession;

@@ -18,7 +18,7 @@ import {
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
 import { LanePath } from "../../lane/index.ts";
-import { Seen } from "../../recent-keys.ts";
+import { RecentKeys } from "../../recent-keys.ts";
 import { deadLetter } from "../dead-letter.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 
@@ -37,7 +37,7 @@ export class WorkFeed implements Service {
   readonly #onWork: OnWork;
   readonly #consumer: string;
   readonly #stopping = new AbortController();
-  readonly #seen = new Seen(remembered);
+  readonly #seen = new RecentKeys(remembered);
   #unlisten: () => void = () => undefined;
   #consumption: Consumption | undefined;
   #following: Promise<void> | undefined;

@@ -12,7 +12,7 @@ type Answer = z.infer<typeof Answer>;
 
 export type OnNudge = (claim: SessionClaim) => Promise<Answer["verdict"]>;
 
-export class Nudges implements Service {
+export class ClaimForwarding implements Service {
   readonly #deps: SessionDeps;
   readonly #timing: SessionTiming;
   readonly #fleet: Fleet;

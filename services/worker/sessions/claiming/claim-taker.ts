@@ -7,14 +7,14 @@ import { Attachment, type AttachmentInit } from "../holding/attachment.ts";
 import { poolOf } from "../pools/pool-of.ts";
 import type { Quotas, Seats } from "../quotas/quotas.ts";
 import { leaseTtlOf } from "../session-options.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import type { Capacity } from "./capacity.ts";
 
 /** `unfit`: it can be held by nobody as it is; its instance was told. `quota`: by nobody, until another one ends. */
 export type Take = "taken" | "raced" | "full" | "quota" | "unfit";
 
-export class Taker {
-  readonly #around: Surroundings;
+export class ClaimTaker {
+  readonly #around: SessionServices;
   readonly #capacity: Capacity;
   readonly #quotas: Quotas;
   readonly #onAttached: (attachment: Attachment) => void;
@@ -23,7 +23,7 @@ export class Taker {
   readonly #taking = new Map<string, Promise<Take>>();
 
   constructor(
-    around: Surroundings,
+    around: SessionServices,
     { capacity, quotas }: { capacity: Capacity; quotas: Quotas },
     onAttached: (attachment: Attachment) => void,
     callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,

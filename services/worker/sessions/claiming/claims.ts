@@ -18,9 +18,9 @@ import { deadLetter } from "../dead-letter.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import type { Capacity } from "./capacity.ts";
-import { Nudges } from "./claim-forwarding.ts";
+import { ClaimForwarding } from "./claim-forwarding.ts";
 import { ClaimPuller } from "./claim-puller.ts";
-import type { Taker } from "./claim-taker.ts";
+import type { ClaimTaker } from "./claim-taker.ts";
 import type { Fleet } from "./fleet.ts";
 import type { ServerTime } from "./server-time.ts";
 import { Waiting } from "./waiting-claims.ts";
@@ -45,7 +45,7 @@ export interface ClaimsInit {
   capacity: Capacity;
   fleet: Fleet;
   quotas: Quotas;
-  taker: Taker;
+  taker: ClaimTaker;
   time: ServerTime;
 }
 
@@ -54,7 +54,7 @@ export class Claims implements Service {
   readonly #time: ServerTime;
   readonly #waiting: Waiting;
   readonly #pullers: ClaimPuller[];
-  readonly #nudges: Nudges;
+  readonly #nudges: ClaimForwarding;
   /** Claims in our hands. In a burst the others have as many that we do not know of yet. */
   #judging = 0;
   #unlisten: () => void = () => undefined;
@@ -70,7 +70,7 @@ export class Claims implements Service {
       forgotten: () => this.#fill(),
       room: (type) => init.quotas.room(type),
     });
-    this.#nudges = new Nudges(deps, timing, fleet, (claim) => this.#nudged(claim));
+    this.#nudges = new ClaimForwarding(deps, timing, fleet, (claim) => this.#nudged(claim));
     const onClaim = (delivery: Delivery) => void this.#settle(delivery);
     const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
     this.#pullers = init.types.map((type) => {

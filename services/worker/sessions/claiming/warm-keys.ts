@@ -10,7 +10,7 @@ const cooledAfterMs = 600_000;
 const mostKeys = 100;
 const mostModels = 50;
 
-export class Warmth {
+export class WarmKeys {
   readonly #clock: Clock;
   /** How many sessions with the key are held. */
   readonly #held = new Map<string, number>();

@@ -23,9 +23,9 @@ import type { Place } from "../claiming/capacity.ts";
 import { sharedPoolOf } from "../pools/pool-of.ts";
 import type { Seats } from "../quotas/quotas.ts";
 import { idleTimeoutOf } from "../session-options.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import type { Ending } from "./attachment-ending.ts";
-import { Saver } from "./checkpoint-saver.ts";
+import { CheckpointSaver } from "./checkpoint-saver.ts";
 import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
 import { type Housed, makeState, type StateRequest } from "./make-state.ts";
@@ -56,11 +56,11 @@ export class Attachment {
   readonly since: number;
   readonly definition: AnySession | undefined;
   readonly capacity: Place;
-  readonly #around: Surroundings;
+  readonly #around: SessionServices;
   readonly #init: AttachmentInit;
   readonly #on: Holder;
   readonly #view: SessionView;
-  readonly #saver: Saver;
+  readonly #saver: CheckpointSaver;
   readonly #care: StateCare;
   readonly #events: EventDelivery;
   readonly #idleMs: number;
@@ -69,7 +69,7 @@ export class Attachment {
   #phase: Phase;
   #unlisten: () => void = () => undefined;
 
-  constructor(around: Surroundings, init: AttachmentInit) {
+  constructor(around: SessionServices, init: AttachmentInit) {
     const { claim, lease, definition } = init;
     const { identity, runtime, config } = around.deps;
     const { workerId, nodeId, host, resourceId } = identity;
@@ -85,7 +85,7 @@ export class Attachment {
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
     const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
     this.#view = { id, type, epoch, attachment, workerId, metadata, abort, events: noEvents };
-    this.#saver = new Saver(around, claim, epoch, this.#mayTell);
+    this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
     this.#care = new StateCare(around, this.#cared(), this.#saver);
     this.#events = new EventDelivery(around, id);
     this.#idleMs = idleTimeoutOf(claim, definition, config);

@@ -1,7 +1,7 @@
 import type { CheckpointRef, SessionClaim } from "../../../../schemas/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import type { MayTell } from "./session-reporter.ts";
 
 /** The last and the one before: the instance may not have read of the last one yet. */
@@ -11,15 +11,15 @@ const kept = 2;
  * Checkpoints of one attachment. One that fails is announced and changes nothing: the session goes on. What an owner
  * that died has left behind is swept by the watcher when the instance is over; the store cannot be searched cheaply.
  */
-export class Saver {
-  readonly #around: Surroundings;
+export class CheckpointSaver {
+  readonly #around: SessionServices;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
   readonly #mayTell: MayTell;
   #refs: CheckpointRef[];
   #savedAfter = 0;
 
-  constructor(around: Surroundings, claim: SessionClaim, epoch: number, mayTell: MayTell) {
+  constructor(around: SessionServices, claim: SessionClaim, epoch: number, mayTell: MayTell) {
     this.#around = around;
     this.#claim = claim;
     this.#epoch = epoch;

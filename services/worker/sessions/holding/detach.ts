@@ -11,11 +11,11 @@ import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { PoolFeed } from "../pools/pool-feed.ts";
 import type { Seats } from "../quotas/quotas.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./attachment-ending.ts";
-import type { Saver } from "./checkpoint-saver.ts";
+import type { CheckpointSaver } from "./checkpoint-saver.ts";
 import type { Housed } from "./make-state.ts";
-import { letGo, letGoUnmade } from "./shut-down-session.ts";
+import { shutDownSession, shutDownUnmade } from "./shut-down-session.ts";
 
 /** What there is to end. */
 export type Live =
@@ -30,12 +30,12 @@ export type Live =
     };
 
 export interface Detaching {
-  readonly around: Surroundings;
+  readonly around: SessionServices;
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
   readonly seats: Seats;
-  readonly saver: Saver;
+  readonly saver: CheckpointSaver;
   readonly hooks: RunHooks;
 }
 
@@ -63,7 +63,7 @@ async function endState(
   const { closeMs } = around.timing;
   if (live.kind === "initialising") {
     live.controller.abort(reason);
-    await letGoUnmade(live.made, { hooks, closeMs });
+    await shutDownUnmade(live.made, { hooks, closeMs });
     return undefined;
   }
   const { calls, housed } = live;
@@ -72,7 +72,7 @@ async function endState(
     return housed;
   }
   const planned = isPlanned(ending);
-  await letGo(housed, {
+  await shutDownSession(housed, {
     ...{ calls, reason, hooks },
     finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
     // Nobody waits again for what has been waited for too long.

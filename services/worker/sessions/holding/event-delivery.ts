@@ -1,17 +1,17 @@
 import type { SessionWork } from "../../../../schemas/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 
 type Event = Extract<SessionWork, { kind: "event" }>;
 
 /** Events to one session's state, in order, also where one has to be fetched from the blob store first. */
 export class EventDelivery {
-  readonly #around: Surroundings;
+  readonly #around: SessionServices;
   readonly #sessionId: string;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(around: Surroundings, sessionId: string) {
+  constructor(around: SessionServices, sessionId: string) {
     this.#around = around;
     this.#sessionId = sessionId;
   }

@@ -9,7 +9,7 @@ import {
   type SessionFacts,
   type SessionHooks,
 } from "../../hosts/index.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 /** A state and where it lives. */
@@ -33,7 +33,7 @@ export interface StateRequest {
 
 /** The same state in another host of its kind, by way of a checkpoint. The old one is left as it was. */
 export async function moveState(
-  around: Surroundings,
+  around: SessionServices,
   from: Housed,
   request: Omit<StateRequest, "kept">,
 ): Promise<Housed> {
@@ -41,7 +41,7 @@ export async function moveState(
   return makeIn(around, { ...request, kept: undefined }, bytes);
 }
 
-export async function makeState(around: Surroundings, request: StateRequest): Promise<Housed> {
+export async function makeState(around: SessionServices, request: StateRequest): Promise<Housed> {
   const { claim, definition, facts, session, kept } = request;
   if (kept) {
     await kept.state.adopt(facts, session);
@@ -53,7 +53,7 @@ export async function makeState(around: Surroundings, request: StateRequest): Pr
 }
 
 async function makeIn(
-  around: Surroundings,
+  around: SessionServices,
   { claim, definition, facts, session, hooks, signal }: StateRequest,
   restore: Uint8Array | undefined,
 ): Promise<Housed> {

@@ -11,7 +11,7 @@ import { Bucket, decode, leaseKeys } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { sleep } from "../../../../shared/runtime/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
-import type { Surroundings } from "../session-services.ts";
+import type { SessionServices } from "../session-services.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
 import type { Housed } from "./make-state.ts";
 import { shutDown } from "./shut-down-session.ts";
@@ -22,7 +22,7 @@ const giveUpAfterMs = 600_000;
 const over: ReadonlySet<SessionRecord["phase"]> = new Set(["parked", "failed", "closed"]);
 
 export class Reattach {
-  readonly #around: Surroundings;
+  readonly #around: SessionServices;
   readonly #quotas: Quotas;
   readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
   readonly #onAttached: (attachment: Attachment) => void;
@@ -30,7 +30,7 @@ export class Reattach {
   readonly #running = new Set<Promise<void>>();
 
   constructor(
-    around: Surroundings,
+    around: SessionServices,
     quotas: Quotas,
     onAttached: (attachment: Attachment) => void,
     callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,

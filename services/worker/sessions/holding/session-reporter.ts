@@ -13,7 +13,7 @@ export type MayTell = () => boolean;
 const retry = { initialMs: 100, maxMs: 2000, factor: 2 };
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
-export class Reporter {
+export class SessionReporter {
   readonly #bus: Bus;
   readonly #names: Subjects;
   readonly #runtime: Runtime;

@@ -2,7 +2,7 @@
 import { within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
-import type { Saver } from "./checkpoint-saver.ts";
+import type { CheckpointSaver } from "./checkpoint-saver.ts";
 import type { Housed } from "./make-state.ts";
 
 interface Wait {
@@ -11,18 +11,18 @@ interface Wait {
   closeMs: number;
 }
 
-export interface LetGo extends Wait {
+export interface ShutDownSession extends Wait {
   calls: Calls;
   reason: Error;
   /** What runs may finish undisturbed for so long. */
   finishMs: number;
   /** Present where the state is to be saved if it is clean. */
-  save: Saver | undefined;
+  save: CheckpointSaver | undefined;
 }
 
-export async function letGo(
+export async function shutDownSession(
   housed: Housed,
-  { calls, reason, finishMs, save, ...wait }: LetGo,
+  { calls, reason, finishMs, save, ...wait }: ShutDownSession,
 ): Promise<void> {
   if (finishMs > 0) {
     calls.finish();
@@ -44,7 +44,7 @@ export async function letGo(
 }
 
 /** Its `init` may still be running; what it makes in the end is shut down like any other. */
-export async function letGoUnmade(made: Promise<Housed | undefined>, wait: Wait): Promise<void> {
+export async function shutDownUnmade(made: Promise<Housed | undefined>, wait: Wait): Promise<void> {
   const cleaned = made.then(async (housed) => {
     if (!housed) return;
     await shutDown(housed, wait);

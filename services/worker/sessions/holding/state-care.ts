@@ -4,8 +4,8 @@ import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
-import type { Surroundings } from "../session-services.ts";
-import type { Saver } from "./checkpoint-saver.ts";
+import type { SessionServices } from "../session-services.ts";
+import type { CheckpointSaver } from "./checkpoint-saver.ts";
 import { type Housed, moveState, type StateRequest } from "./make-state.ts";
 import { shutDown } from "./shut-down-session.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -23,12 +23,12 @@ export interface CaredFor {
 }
 
 export class StateCare {
-  readonly #around: Surroundings;
+  readonly #around: SessionServices;
   readonly #one: CaredFor;
-  readonly #saver: Saver;
+  readonly #saver: CheckpointSaver;
   readonly #snapshots: Snapshots;
 
-  constructor(around: Surroundings, one: CaredFor, saver: Saver) {
+  constructor(around: SessionServices, one: CaredFor, saver: CheckpointSaver) {
     this.#around = around;
     this.#one = one;
     this.#saver = saver;
