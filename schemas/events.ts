@@ -48,6 +48,12 @@ const of = EventId;
 /** Set on commands the engine issued by itself; replay does not expect the code to issue them. */
 const by = z.literal("engine").optional();
 
+/**
+ * Rules by which orchestration code runs, recorded with its start.
+ * 1: a loser of a race is given up with what it waits for, and signals are given out one at a time.
+ */
+export const currentRules = 1;
+
 const instanceEvents = [
   event("instance.started", {
     name: Name,
@@ -68,6 +74,8 @@ const instanceEvents = [
     granted: z.array(SessionState).optional(),
     buildId: z.string().optional(),
     traceparent: z.string().optional(),
+    /** By which rules the code runs; absent: those before rule 1. Old histories are replayed by their own. */
+    rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
   event("instance.failed", { error: Failure }),
