@@ -81,7 +81,7 @@ scenario(
     await join(bench, "c");
     expect(open(bench), "as many as borrowers, not more than the maximum").toEqual(["p-m1", "p-m2"]);
     await ready(bench, "p-m2");
-    expect(lendings(bench), "L2").toEqual(["p-m2 to a"]);
+    expect(lendings(bench), "LENDER-2").toEqual(["p-m2 to a"]);
     await ready(bench, "p-m1");
     expect(lendings(bench)).toEqual(["p-m2 to a", "p-m1 to b"]);
     const told = bench.effects.filter((effect) => effect.kind === "lend");

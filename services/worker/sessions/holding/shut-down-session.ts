@@ -1,4 +1,4 @@
-/** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (A2). */
+/** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (HOLD-2). */
 import { within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
