@@ -133,7 +133,7 @@ export class Bucket {
     const first = await publish();
     if (first.kind === "stored") return { kind: "written", revision: first.seq };
     if (first.kind === "conflict") return first;
-    // K2: ours is there; or another's; or nothing happened yet, then it is tried once more.
+    // BUCKET-2: ours is there; or another's; or nothing happened yet, then it is tried once more.
     const there = await this.#readBack(subject);
     if (there === "unknown") return { kind: "unknown" };
     if (there?.headers[writeId] === id) return { kind: "written", revision: there.seq };

@@ -104,7 +104,7 @@ export class HistoryStore {
       this.#limit.refused();
       return start(shared);
     }
-    // H2: only now, and not from a replica that may lag.
+    // HISTORY-2: only now, and not from a replica that may lag.
     if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#leader })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
       throw new Fault("transient", {
@@ -223,7 +223,7 @@ export class HistoryStore {
     return locate(this.#bus, this.#options.runtime, instanceId, { ...places, leader });
   }
 
-  /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
+  /** HISTORY-2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
   async #ownerElsewhere({ stream }: Position, instanceId: string): Promise<boolean> {
     return stream !== this.#own(instanceId).stream && this.#ownStreams.has(instanceId);
   }

@@ -192,7 +192,7 @@ class Lender {
   }
 
   async #letGo(member: Member): Promise<void> {
-    this.#lentTo.delete(member.id); // L3: the end of the session told him
+    this.#lentTo.delete(member.id); // LENDER-3: the end of the session told him
     this.#freeSince.delete(member.id);
     await this.#members.letGo(member);
   }

@@ -76,7 +76,7 @@ scenario(
       ...{ idleTimeoutMs: 0, onLost: "reclaim", affinityKey: "p-m1" },
       metadata: { "holdfast-pool": "p", "holdfast-sharing": "exclusive" },
     });
-    expect(lendings(bench), "L1: not before somebody holds it").toEqual([]);
+    expect(lendings(bench), "LENDER-1: not before somebody holds it").toEqual([]);
     await join(bench, "b");
     await join(bench, "c");
     expect(open(bench), "as many as borrowers, not more than the maximum").toEqual(["p-m1", "p-m2"]);
@@ -106,7 +106,7 @@ scenario(
 );
 
 scenario(
-  "K1: joins and leaves twice, or in the wrong order, lend one member once",
+  "POOL-1: joins and leaves twice, or in the wrong order, lend one member once",
   app,
   async (bench) => {
     await begin(bench);
@@ -146,7 +146,7 @@ scenario(
 );
 
 scenario(
-  "L3: a member lost while it is lent stays its borrower's, who is told",
+  "LENDER-3: a member lost while it is lent stays its borrower's, who is told",
   app,
   async (bench) => {
     await begin(bench);

@@ -58,7 +58,7 @@ export class WorkFeed implements Service {
       this.#receiveDirect(message),
     );
     this.#unlisten = this.#deps.bus.onState((state) => {
-      if (state.kind === "reconnected") void this.#remove(); // W2: `#follow` makes it again
+      if (state.kind === "reconnected") void this.#remove(); // WORK-2: `#follow` makes it again
     });
   }
 

@@ -104,7 +104,7 @@ export class Claims implements Service {
     const { capacity, quotas } = this.#init;
     const seats = quotas.room(type);
     if (seats === Number.POSITIVE_INFINITY) return capacity.roomLeft(type);
-    // Q4: those that wait here come first.
+    // CLAIM-4: those that wait here come first.
     return Math.min(capacity.roomLeft(type), Math.max(1, seats) - this.#waiting.forSeats(type));
   }
 

@@ -32,7 +32,7 @@ export async function shutDownSession(
   calls.end(reason);
   const over = calls.over();
   if ((await within(wait.closeMs, over)) === "late") {
-    // A2: its code may still touch the state. When it ends after all, the state goes too.
+    // HOLD-2: its code may still touch the state. When it ends after all, the state goes too.
     void over.then(() => shutDown(housed, wait));
     calls.abandon();
     housed.place.leave({ suspect: true });
