@@ -6,6 +6,7 @@ export type { Effect } from "./effects.ts";
 export { installGuards } from "./guards.ts";
 export type { Accepted, InboxMessage } from "./inbox.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
+export { suspect } from "./interruptions.ts";
 export { lend, takeBack } from "./lending.ts";
 export { type PayloadAccess, payloadsOf } from "./payload-access.ts";
 export {

@@ -1,6 +1,7 @@
 /** What a change of a session means for its holder, its waiting work, its register and the children that may use it. */
 import type { Attachment, SessionState } from "../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
+import { suspect } from "./interruptions.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
 
 export const isOwned = (state: InstanceState, session: SessionState): boolean =>
@@ -18,9 +19,9 @@ export function sendCall(state: InstanceState, task: OpenTask, on: Attachment): 
 }
 
 export function sendWaiting(state: InstanceState, session: SessionState, on: Attachment): Effect[] {
-  return sessionTasks(state, session.sessionId)
-    .filter((task) => task.sentEpoch !== on.epoch)
-    .map((task) => sendCall(state, task, on));
+  const alone = suspect(state, session);
+  const tasks = alone ? [alone] : sessionTasks(state, session.sessionId);
+  return tasks.filter((task) => task.sentEpoch !== on.epoch).map((task) => sendCall(state, task, on));
 }
 
 export function holderOf(state: InstanceState, task: OpenTask): Attachment | undefined {
