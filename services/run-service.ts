@@ -10,6 +10,7 @@ import {
 } from "../shared/bus/index.ts";
 import { Fault } from "../shared/errors/index.ts";
 import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
+import { Telemetry } from "../shared/telemetry/index.ts";
 import { type Describe, ServiceBeacon } from "./beacon.ts";
 import {
   type EngineConfig,
@@ -22,7 +23,6 @@ import { optimiseEarly } from "./early-optimisation.ts";
 import { firstBus } from "./first-bus.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
-import { Telemetry } from "./telemetry/index.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
