@@ -11,6 +11,7 @@ import {
 import { Fault } from "../shared/errors/index.ts";
 import { Fleet, fleetHeaders } from "../shared/fleet/index.ts";
 import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
+import { Telemetry } from "../shared/telemetry/index.ts";
 import { type Describe, ServiceBeacon } from "./beacon.ts";
 import {
   type EngineConfig,
@@ -23,7 +24,6 @@ import { optimiseEarly } from "./early-optimisation.ts";
 import { firstBus } from "./first-bus.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
-import { Telemetry } from "./telemetry/index.ts";
 import { packageVersion } from "./version.ts";
 
 export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {

@@ -7,10 +7,10 @@ import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import type { FaultPoints } from "./fault-points.ts";
-import type { Lane } from "./lane.ts";
-import type { LateSummaries } from "./late-summaries.ts";
-import type { ParkedList } from "./parked.ts";
-import type { Runaways } from "./runaways.ts";
+import type { Lane } from "./lane/lane.ts";
+import type { LateSummaries } from "./publishing/late-summaries.ts";
+import type { ParkedList } from "./quarantine/parked-list.ts";
+import type { Runaways } from "./quarantine/runaways.ts";
 import type { TurnSlots } from "./turn-slots.ts";
 
 /** What the parts of an orchestrator share. */

@@ -11,16 +11,16 @@ import { once, type Runtime, type Service } from "../../shared/runtime/index.ts"
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
-import { Lane } from "./lane.ts";
-import { LateSummaries } from "./late-summaries.ts";
-import { ParkedList } from "./parked.ts";
-import { Partitions } from "./partitions.ts";
-import { poolKeeper } from "./pool-keeper.ts";
-import { poolLender } from "./pool-lender.ts";
-import { Runaways, type RunawaysOptions } from "./runaways.ts";
-import { claimFacts } from "./session-register.ts";
+import { Lane } from "./lane/lane.ts";
+import { InstanceCache } from "./partitions/partition-instances.ts";
+import { Partitions } from "./partitions/partitions.ts";
+import { poolKeeper } from "./pools/pool-keeper.ts";
+import { poolLender } from "./pools/pool-lender.ts";
+import { LateSummaries } from "./publishing/late-summaries.ts";
+import { claimFacts } from "./publishing/session-register.ts";
+import { ParkedList } from "./quarantine/parked-list.ts";
+import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {

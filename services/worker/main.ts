@@ -1,7 +1,7 @@
 /** The worker as a process: settings, connection, the user's application, and then work until told to stop. */
 import { hostname } from "node:os";
+import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { Payloads } from "../../shared/bus/index.ts";
-import { loadApp } from "../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { runService } from "../run-service.ts";

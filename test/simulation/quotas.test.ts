@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { InstanceId, Name, SessionId } from "../../schemas/index.ts";
 import type { WorkerIdentity } from "../../services/worker/identity.ts";
-import { Quotas, type Seats } from "../../services/worker/sessions/quotas.ts";
-import { ServerTime } from "../../services/worker/sessions/server-time.ts";
+import { ServerTime } from "../../services/worker/sessions/claiming/server-time.ts";
+import { Quotas, type Seats } from "../../services/worker/sessions/quotas/quotas.ts";
 import {
   Bucket,
   bucketStream,

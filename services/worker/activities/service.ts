@@ -13,19 +13,19 @@ import { CancelledError, HoldfastError, isCancelled } from "../../../shared/erro
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
-import { Lately } from "../lately.ts";
 import { LazyAbort } from "../lazy-abort.ts";
+import { RecentTimes } from "../recent-times.ts";
 import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
 import { decodeTask } from "./decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
 import { Feed } from "./feed.ts";
-import { attemptKey, type Held, runsBefore } from "./held.ts";
+import { attemptKey, type Held, runsBefore } from "./held-task.ts";
 import { refusePoisoned } from "./poison.ts";
+import { PullOneByOne } from "./pull-one-by-one.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
-import { Scarcity } from "./scarcity.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
 import { TaskLane } from "./task-lane.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
@@ -50,15 +50,15 @@ export class ActivityService implements Service {
   readonly served: readonly ServedActivity[];
   readonly #deps: WorkerDeps;
   readonly #feeds: Feed[];
-  readonly #scarcity: Scarcity;
+  readonly #scarcity: PullOneByOne;
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
   /** Told: if it comes again, by the lane or by the queue, it is not run again. */
-  readonly #told = new Lately(rememberedTasks, toldMs);
+  readonly #told = new RecentTimes(rememberedTasks, toldMs);
   /** Of these, came by the lane and told by the inbox: an owner that asks must wait for what is there, not send it out again. */
-  readonly #stored = new Lately(rememberedTasks, storedMs);
+  readonly #stored = new RecentTimes(rememberedTasks, storedMs);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -73,7 +73,9 @@ export class ActivityService implements Service {
       onChange: deps.loadChanged,
       onFree: () => this.#scarcity.pump(),
     });
-    this.#scarcity = new Scarcity(this.slots, (message, feed, slot) => this.#receive(message, feed, slot));
+    this.#scarcity = new PullOneByOne(this.slots, (message, feed, slot) =>
+      this.#receive(message, feed, slot),
+    );
     this.#line = new WaitingLine({
       runtime: deps.runtime,
       slots: this.slots,

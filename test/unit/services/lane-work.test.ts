@@ -1,8 +1,8 @@
 /** What of a commit goes by the lane, and what is kept for it. */
 import { describe, expect, it } from "vitest";
 import type { Commit } from "../../../schemas/index.ts";
-import type { Lane } from "../../../services/orchestrator/lane.ts";
-import { LaneWork } from "../../../services/orchestrator/lane-work.ts";
+import type { Lane } from "../../../services/orchestrator/lane/lane.ts";
+import { LaneWork } from "../../../services/orchestrator/lane/lane-work.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import {
   type Effect,

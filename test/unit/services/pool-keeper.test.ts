@@ -1,7 +1,7 @@
 /** The keeper of a pool, turn by turn: who uses it, who is a member, when one more is asked for. */
 import { expect } from "vitest";
 import type { PoolSignal } from "../../../schemas/index.ts";
-import { poolKeeper } from "../../../services/orchestrator/pool-keeper.ts";
+import { poolKeeper } from "../../../services/orchestrator/pools/pool-keeper.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
 import { type Bench, scenario } from "../../support/instance-bench.ts";
 import {

@@ -1,7 +1,7 @@
 /** The lender of an exclusive pool, turn by turn: who waits, who has which member, what becomes of it. */
 import { expect } from "vitest";
 import { EventId, InstanceId, type PoolSignal } from "../../../schemas/index.ts";
-import { poolLender } from "../../../services/orchestrator/pool-lender.ts";
+import { poolLender } from "../../../services/orchestrator/pools/pool-lender.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
 import { type Bench, scenario } from "../../support/instance-bench.ts";
 import {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { ActivityTask } from "../../../schemas/index.ts";
 import type { HostSession, Item } from "../../../services/worker/hosts/index.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
-import { Calls } from "../../../services/worker/sessions/calls.ts";
+import { Calls } from "../../../services/worker/sessions/calls/calls.ts";
 import {
   defaultTiming,
   type SessionDeps,
