@@ -6,7 +6,7 @@
  * BUCKET-3 What was deleted or has expired is absent for readers and an event for watchers.
  */
 import { type Random, systemRandom, token } from "../runtime/index.ts";
-import type { Bus, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
+import type { Bus, Headers, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
 import { bucketStream, bucketSubject } from "./subjects.ts";
 
 export interface Entry {
@@ -15,6 +15,7 @@ export interface Entry {
   value: Uint8Array;
   /** Server time of the write, epoch ms. */
   at: number;
+  headers: StoredMessage["headers"];
 }
 
 export type BucketEvent =
@@ -31,6 +32,7 @@ export type WriteOutcome =
 
 export interface WriteOptions {
   ttlMs?: number;
+  headers?: Headers;
   timeoutMs?: number;
 }
 
@@ -77,8 +79,7 @@ export class Bucket {
     revision: number,
     options: WriteOptions = {},
   ): Promise<WriteOutcome> {
-    const { ttlMs, timeoutMs } = options;
-    return this.#write(key, value, { expectLastSeq: revision, ttlMs, timeoutMs });
+    return this.#write(key, value, { ...options, expectLastSeq: revision });
   }
 
   /** Leaves a note of the deletion; with `ttlMs` the note itself goes after that time. */
@@ -86,7 +87,7 @@ export class Bucket {
     const { revision, ...rest } = options;
     return this.#write(key, empty, {
       ...rest,
-      headers: { [operation]: "DEL" },
+      headers: { ...rest.headers, [operation]: "DEL" },
       ...(revision === undefined ? {} : { expectLastSeq: revision }),
     });
   }
@@ -164,7 +165,8 @@ export class Bucket {
   }
 
   #entry(message: StoredMessage): Entry {
-    return { key: this.#key(message), revision: message.seq, value: message.body, at: message.at };
+    const { seq, body, at, headers } = message;
+    return { key: this.#key(message), revision: seq, value: body, at, headers };
   }
 }
 

@@ -38,6 +38,8 @@ export interface OpenTask {
   sentId: number | undefined;
   /** Attempts that ended because the session was lost under them. */
   interruptions: number;
+  /** Of these, those that count against `maxAutoRetries`. */
+  strikes: number;
   lastError: Failure | undefined;
 }
 

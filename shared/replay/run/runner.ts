@@ -193,6 +193,11 @@ export class Runner implements Occupant {
     return (recorded ?? event) as NewEvent<K>;
   }
 
+  /** The history goes on with such a command: what an older version let pass is not refused now. */
+  recalls(kind: EventKind): boolean {
+    return this.#expected?.[0]?.kind === kind;
+  }
+
   #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
     if (this.#fault) throw this.#fault;
     if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));

@@ -58,6 +58,7 @@ class Rig {
       sentEpoch: undefined,
       sentId: undefined,
       interruptions: 0,
+      strikes: 0,
       lastError: undefined,
       ...more,
     };

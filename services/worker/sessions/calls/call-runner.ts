@@ -5,7 +5,7 @@
  *    in use and the next call waits.
  * CALL-3 What could not be told stays counted: the state has seen a call its instance will send again.
  */
-import type { ActivityTask } from "../../../../schemas/index.ts";
+import type { ActivityTask, RunningCall } from "../../../../schemas/index.ts";
 import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
 import { CancelledError } from "../../../../shared/errors/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
@@ -55,6 +55,15 @@ export class CallRunner {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  runningCalls(): RunningCall[] {
+    return [...this.#running].map(({ queued: { task } }) => ({
+      instanceId: task.instanceId,
+      execution: task.execution,
+      of: task.of,
+      attempt: task.attempt,
+    }));
   }
 
   /** Calls that ended, however. */

@@ -8,7 +8,7 @@
  * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
  *    before, and waits until that is over; what comes of an earlier lending is dropped.
  */
-import type { ActivityTask, SessionCall } from "../../../../schemas/index.ts";
+import type { ActivityTask, RunningCall, SessionCall } from "../../../../schemas/index.ts";
 import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { LanePath } from "../../lane/index.ts";
@@ -70,6 +70,10 @@ export class Calls {
 
   get running(): number {
     return this.#runner.running;
+  }
+
+  runningCalls(): RunningCall[] {
+    return this.#runner.runningCalls();
   }
 
   get queued(): number {

@@ -149,8 +149,12 @@ export class Attachment {
   end(ending: Ending): Promise<void> {
     if (this.#phase.kind === "ending") return this.#phase.done; // HOLD-3
     const before = this.#phase;
+    const known =
+      ending.kind === "given_up" && before.kind === "ready"
+        ? { ...ending, running: before.calls.runningCalls() }
+        : ending;
     // A turn of the microtask queue later, so that the phase has changed before anything acts on the end.
-    const done = Promise.resolve().then(() => this.#detach(before, ending));
+    const done = Promise.resolve().then(() => this.#detach(before, known));
     this.#phase = { kind: "ending", done, calls: before.kind === "ready" ? before.calls : undefined };
     return done;
   }

@@ -120,8 +120,12 @@ async function tell({ around, claim, lease, saver }: Detaching, ending: Ending):
       await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
       return;
     case "given_up": {
-      const { reason, detail } = ending;
-      const why = detail === undefined ? { reason } : { reason, detail };
+      const { reason, detail, running } = ending;
+      const why = {
+        reason,
+        ...(detail !== undefined && { detail }),
+        ...(running && { running: [...running] }),
+      };
       await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
       return;
     }
