@@ -21,8 +21,8 @@ import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
 import { Client, HoldfastError, type InstanceHandle } from "../../shared/sdk/index.ts";
-import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 import { MemberClock } from "./member-clock.ts";
+import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
 export interface Member {

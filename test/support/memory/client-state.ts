@@ -14,7 +14,10 @@ export class ClientState {
   readonly #listeners = new Set<(state: BusState) => void>();
   readonly #waiting = new Set<(up: boolean) => void>();
   /** Traffic that is held up on its way, in order; absent where it flows. */
-  readonly #gates: Record<Direction, (() => void)[] | undefined> = { outgoing: undefined, incoming: undefined };
+  readonly #gates: Record<Direction, (() => void)[] | undefined> = {
+    outgoing: undefined,
+    incoming: undefined,
+  };
   #state:
     | { kind: "up" }
     | { kind: "down"; since: number; held: (() => void)[] }
@@ -191,7 +194,9 @@ export class ClientState {
   /** What is held up for too long happens all the same, unknown to whoever waited for it. */
   inTime<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(ms, () => this.#pass("incoming", () => !this.killed && resolve(undefined)));
+      const timer = this.#clock.after(ms, () =>
+        this.#pass("incoming", () => !this.killed && resolve(undefined)),
+      );
       const settled = () => timer.cancel();
       work.then(resolve, reject).finally(settled);
     });

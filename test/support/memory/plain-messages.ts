@@ -41,7 +41,12 @@ export class PlainMessages {
         const arrive = () => {
           if (!subscriber.client.up || !this.subscribers.has(subscriber)) return;
           subscriber.client.guarded(`subscription to ${subscriber.filter}`, () =>
-            subscriber.onMessage({ subject, headers, body, reply: reply && replyOf(subscriber.client, reply) }),
+            subscriber.onMessage({
+              subject,
+              headers,
+              body,
+              reply: reply && replyOf(subscriber.client, reply),
+            }),
           );
         };
         this.#hop(arrive);
