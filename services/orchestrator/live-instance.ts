@@ -1,8 +1,8 @@
 /**
  * One instance served by this process: its mailbox, the copy in memory, its timer.
  *
- * O1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
- * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
+ * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
+ * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
 import { laneRecordingKey } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
@@ -10,10 +10,10 @@ import { Fault, isFault } from "../../shared/errors/index.ts";
 import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { type LaneSeats, LaneWork } from "./lane-work.ts";
-import { LastingFault } from "./lasting-fault.ts";
-import { LoadedInstance, type Mail } from "./loaded-instance.ts";
-import { showSetAside } from "./set-aside.ts";
+import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
+import { LastingFault } from "./quarantine/lasting-fault.ts";
+import { showSetAside } from "./quarantine/set-aside.ts";
+import { LoadedInstance, type Mail } from "./turn.ts";
 
 export interface LiveInstanceOptions {
   /** Aborts when the partition is no longer ours. */

@@ -14,16 +14,16 @@ import type {
 import { lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
-import { accept } from "./accept.ts";
-import type { PlacementFacts } from "./accept-session.ts";
-import { closings, requestAgain } from "./accept-session.ts";
-import { apply } from "./apply.ts";
-import type { Effect } from "./effects.ts";
-import type { Accepted, InboxMessage } from "./inbox.ts";
-import { offload, type PayloadAccess, valuesOf } from "./payload-access.ts";
-import { rebuildTask } from "./rebuild.ts";
-import { type IssuedCommand, type Journal, Runner, type Shown } from "./runner.ts";
-import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./state.ts";
+import { accept } from "./decide/accept.ts";
+import type { PlacementFacts } from "./decide/accept-session.ts";
+import { closings, requestAgain } from "./decide/accept-session.ts";
+import type { Accepted, InboxMessage } from "./decide/inbox.ts";
+import { rebuildTask } from "./decide/rebuild.ts";
+import { apply } from "./fold/apply.ts";
+import type { Effect } from "./fold/effects.ts";
+import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
+import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
+import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
 export interface InstanceHost extends Journal {
   readonly app: App;
@@ -177,7 +177,7 @@ export class Instance {
       if (small.kind === "activity.scheduled" && small.target.kind === "session")
         asked.add(small.target.sessionId);
     }
-    // Behind all commands: the code knows the ids of its commands when it issues them (R4).
+    // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
   }
 
