@@ -191,6 +191,11 @@ export class World {
     return member(id, bus, clock, () => watcher.stop());
   }
 
+  /** How many messages a stream was ever given, what is gone included. */
+  everStored(stream: string): number {
+    return this.broker.streams.get(stream)?.everStored ?? -1;
+  }
+
   /** Until it is accepted; the same id again changes nothing. */
   async start(name: string, input: unknown, id: string): Promise<InstanceHandle> {
     for (;;) {
