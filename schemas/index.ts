@@ -1,4 +1,5 @@
 export * from "./events.ts";
+export * from "./generation.ts";
 export * from "./ids.ts";
 export * from "./messages.ts";
 export * from "./payload.ts";
@@ -6,3 +7,4 @@ export * from "./read-models.ts";
 export * from "./session.ts";
 export * from "./telemetry.ts";
 export * from "./tokens.ts";
+export * from "./wire-object.ts";
