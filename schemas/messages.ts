@@ -181,7 +181,10 @@ export const SessionClaim = z.strictObject({
   buildId: z.string().optional(),
   resourceId: z.string().optional(),
   affinityKey: z.string(),
-  /** The worker this session comes from; avoided or preferred by placement as the hint says. */
+  /** As in the options of the session. @generation 2 */
+  affinity: z.literal("chosen").optional(),
+  /** The worker that parked this session, preferred by placement. @generation 2 */
+  parkedBy: WorkerId.optional(),
   leaseTtlMs: z.int().optional(),
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
@@ -246,7 +249,7 @@ export const SessionReport = z.strictObject({
       epoch: Epoch.optional(),
       reason: LossReason,
       detail: z.string().optional(),
-      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. */
+      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. @generation 2 */
       running: z.array(RunningCall).optional(),
     }),
     z.strictObject({ kind: z.literal("parked"), epoch: Epoch }),
