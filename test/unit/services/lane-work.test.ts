@@ -91,7 +91,7 @@ const anchored = (): Rig => {
 };
 
 describe("goes by the queue", () => {
-  it("without a message that stands for it (N1)", () => {
+  it("without a message that stands for it (LANE-1)", () => {
     const rig = new Rig();
     expect(rig.plan(rig.task(2))).toEqual([]);
   });
