@@ -11,7 +11,7 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
+import { currentRules, lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./decide/accept.ts";
@@ -272,6 +272,7 @@ export class Instance {
       input,
       parent: before.parent,
       traceparent: before.traceparent,
+      rules: currentRules,
       carried: {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),
