@@ -1,4 +1,5 @@
 export * from "./events.ts";
+export * from "./host-protocol.ts";
 export * from "./ids.ts";
 export * from "./messages.ts";
 export * from "./payload.ts";
