@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "holdfast";
-import { type EmbeddedNats, startEmbeddedNats } from "../services/cli/nats/index.ts";
+import { type EmbeddedNats, startEmbeddedNats } from "../shared/embedded-nats/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Pids } from "./process-cost.ts";
 import { type ServiceName, ServiceProcess } from "./service.ts";

@@ -1,4 +1,5 @@
 export * from "./events.ts";
+export * from "./generation.ts";
 export * from "./host-protocol.ts";
 export * from "./ids.ts";
 export * from "./messages.ts";
@@ -7,3 +8,4 @@ export * from "./read-models.ts";
 export * from "./session.ts";
 export * from "./telemetry.ts";
 export * from "./tokens.ts";
+export * from "./wire-object.ts";

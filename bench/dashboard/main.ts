@@ -2,7 +2,7 @@
  * `npm run bench:dashboard [-- --quick] [-- --pages | --engine]`: how fast pages come, and what looking costs the engine.
  * One JSON line each.
  */
-import { pickFreePort } from "../../services/cli/nats/free-port.ts";
+import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { browserPath } from "../../test/support/browser.ts";
 import { Rig } from "../rig.ts";
 import { shortInstances } from "../workloads/w3-instances.ts";

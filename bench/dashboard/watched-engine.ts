@@ -3,8 +3,9 @@
  * again and again, so that whatever else the machine does hits all three alike. Pages are live lines read to the end by
  * a process on this machine; drawing is the business of the machine somebody looks from.
  */
-import { pickFreePort } from "../../services/cli/nats/free-port.ts";
+
 import { type Bus, bucketStream, connectBus, subjects } from "../../shared/bus/index.ts";
+import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { CpuMeter, cpuMsOf } from "../process-cost.ts";
 import { Rig } from "../rig.ts";

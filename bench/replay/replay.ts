@@ -1,10 +1,10 @@
 /** A process that replays one instance over and over, as an orchestrator does that does not have it in memory. */
 import { fileURLToPath } from "node:url";
+import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { Instance, type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { silent, systemRuntime } from "../../shared/runtime/index.ts";
-import { loadApp } from "../../shared/sdk/load-app.ts";
 import { percentile } from "../stats.ts";
 import { readRaw } from "./read-raw.ts";
 

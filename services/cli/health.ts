@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { askHealth } from "../health.ts";
-import type { Cli } from "./client-command.ts";
+import type { Cli } from "./connection/client-command.ts";
 
 export const healthCommand = (cli: Cli): Command =>
   new Command("health")

@@ -2,11 +2,11 @@
 import { CommanderError } from "commander";
 import { Fault } from "../../shared/errors/index.ts";
 import type { Environment } from "../config.ts";
-import type { Cli } from "./client-command.ts";
-import { exitCodeOf, exitCodes } from "./exit-codes.ts";
-import type { Streams } from "./output.ts";
+import type { Cli } from "./connection/client-command.ts";
 import { program } from "./program.ts";
-import { errorLine } from "./report-error.ts";
+import { exitCodeOf, exitCodes } from "./terminal/exit-codes.ts";
+import type { Streams } from "./terminal/output.ts";
+import { errorLine } from "./terminal/report-error.ts";
 
 export async function main(
   args: readonly string[],

@@ -1,12 +1,12 @@
 /** The tree of commands. Building it loads no engine: what a command needs is loaded when it runs. */
 import { Command } from "commander";
 import { packageVersion } from "../version.ts";
-import type { Cli } from "./client-command.ts";
 import { completionCommand } from "./completion/index.ts";
+import type { Cli } from "./connection/client-command.ts";
 import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
-import { exitCodesHelp } from "./exit-codes.ts";
 import { healthCommand } from "./health.ts";
+import { exitCodesHelp } from "./terminal/exit-codes.ts";
 import { topCommand } from "./top/index.ts";
 import { benchCommand } from "./verbs/bench.ts";
 import { contextCommands } from "./verbs/context.ts";

@@ -12,7 +12,7 @@ import { type GatewayConfig, requireTokens } from "./config.ts";
 import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
-import type { Door } from "./http/door.ts";
+import type { PortListener } from "./http/port-listener.ts";
 import type { Readiness } from "./http/probes.ts";
 import { Broadcast } from "./live/broadcast.ts";
 import { parseBody } from "./live/bucket-tail.ts";
@@ -25,7 +25,7 @@ import { RateLimit, Tokens } from "./security/index.ts";
 
 export interface GatewayOptions {
   /** May be open already; whoever answered there before does no longer. */
-  door: Door;
+  door: PortListener;
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

@@ -7,7 +7,7 @@ import { type EarlyDeps, runService, type ServiceDeps } from "../run-service.ts"
 import { packageDir, packageVersion } from "../version.ts";
 import { type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
 import { Gateway } from "./gateway.ts";
-import { Door } from "./http/door.ts";
+import { PortListener } from "./http/port-listener.ts";
 import { waitingApp } from "./http/waiting-app.ts";
 
 const dashboardDir = () => join(packageDir(), "dist", "dashboard");
@@ -32,15 +32,15 @@ export async function runGateway(env: Environment): Promise<void> {
 }
 
 interface Opened {
-  door: Door;
+  door: PortListener;
   config: GatewayConfig;
 }
 
-/** Somebody answers from here on, NATS or not (G5). */
+/** Somebody answers from here on, NATS or not (GATEWAY-5). */
 async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened> {
   const { runtime, settings, logger } = deps;
   const config = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
-  const door = new Door({ host: config.host, port: config.port, clock: runtime.clock });
+  const door = new PortListener({ host: config.host, port: config.port, clock: runtime.clock });
   const { allowedHosts } = config;
   door.serve(waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }));
   await door.start();

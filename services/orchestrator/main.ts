@@ -1,30 +1,39 @@
 /** The orchestrator as a process. */
 import { statSync } from "node:fs";
+import { loadApp } from "../../shared/app-loading/load-app.ts";
 import type { Stoppable } from "../../shared/bus/index.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { requireTtl } from "../../shared/leases/index.ts";
 import { once } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { loadApp } from "../../shared/sdk/load-app.ts";
 import type { Environment } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { type RunnableService, runService } from "../run-service.ts";
 import { packageVersion } from "../version.ts";
-import { leasesBeside } from "./beside.ts";
+import { leasesOnThread } from "./lease-thread.ts";
 import { Orchestrator } from "./orchestrator.ts";
+import { turnMarkBytes } from "./quarantine/turn-mark.ts";
 import { orchestratorSettings } from "./settings.ts";
-import { turnMarkBytes } from "./turn-mark.ts";
 
 export async function runOrchestrator(env: Environment): Promise<void> {
   await runService(
     env,
     "orchestrator",
-    async ({ id, bus, connection, names, runtime, config, settings: own }): Promise<RunnableService> => {
+    async ({
+      id,
+      bus,
+      connection,
+      names,
+      runtime,
+      config,
+      settings: own,
+      fleet,
+    }): Promise<RunnableService> => {
       const { appPath } = config;
       const app = await loadApp(appPath);
       const build = fingerprint(appPath);
       const mark = new SharedArrayBuffer(turnMarkBytes);
-      const leases = leasesBeside({
+      const leases = leasesOnThread({
         id,
         bucket: names.bucket("leases"),
         runtime,
@@ -46,6 +55,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         partitions: config.partitions,
         history: config.history,
         replicas: config.replicas,
+        generation: fleet,
         leases,
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { InstanceSummary, type ServiceInfo, SessionRecord } from "../../schemas/index.ts";
 import { Bucket, type Bus, Payloads, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
+import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
@@ -10,16 +11,16 @@ import { once, type Runtime, type Service } from "../../shared/runtime/index.ts"
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { InstanceCache } from "./desk.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
-import { Lane } from "./lane.ts";
-import { LateSummaries } from "./late-summaries.ts";
-import { ParkedList } from "./parked.ts";
-import { Partitions } from "./partitions.ts";
-import { poolKeeper } from "./pool-keeper.ts";
-import { poolLender } from "./pool-lender.ts";
-import { Runaways, type RunawaysOptions } from "./runaways.ts";
-import { claimFacts } from "./session-register.ts";
+import { Lane } from "./lane/lane.ts";
+import { InstanceCache } from "./partitions/partition-instances.ts";
+import { Partitions } from "./partitions/partitions.ts";
+import { poolKeeper } from "./pools/pool-keeper.ts";
+import { poolLender } from "./pools/pool-lender.ts";
+import { LateSummaries } from "./publishing/late-summaries.ts";
+import { claimFacts } from "./publishing/session-register.ts";
+import { ParkedList } from "./quarantine/parked-list.ts";
+import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
@@ -39,6 +40,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** What may be written now (E1). Absent: what is newest. */
+  generation?: Pick<Generation, "allows">;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
@@ -86,6 +89,7 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
+      generation: options.generation ?? everythingAllowed,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
@@ -103,9 +107,10 @@ export class Orchestrator implements Service {
   }
 
   #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
-    const { runtime } = this.#options;
+    const { runtime, generation = everythingAllowed } = this.#options;
     return {
       app,
+      generation,
       payloads: {
         inlineBytes,
         store: (json, owner) => payloads.wrapText(json, owner),

@@ -8,10 +8,10 @@ import { Bucket, connectBus } from "../../shared/bus/index.ts";
 // It serves the keeper on the other side as soon as it is loaded.
 import "../../shared/leases/renewal-thread.ts";
 import { silent } from "../../shared/runtime/index.ts";
-import type { BesideSetup } from "./beside.ts";
-import { noteOf, runawayKey } from "./runaway-note.ts";
-import type { WatchdogSetup } from "./runaways.ts";
-import { TurnMark } from "./turn-mark.ts";
+import type { LeaseThreadSetup } from "./lease-thread.ts";
+import { noteOf, runawayKey } from "./quarantine/runaway-note.ts";
+import type { WatchdogSetup } from "./quarantine/runaways.ts";
+import { TurnMark } from "./quarantine/turn-mark.ts";
 
 async function watch({ connection, bucket, mark: buffer, limitMs, build }: WatchdogSetup): Promise<void> {
   const mark = new TurnMark(buffer);
@@ -30,4 +30,4 @@ async function watch({ connection, bucket, mark: buffer, limitMs, build }: Watch
   await look();
 }
 
-await watch((workerData as BesideSetup).watchdog);
+await watch((workerData as LeaseThreadSetup).watchdog);

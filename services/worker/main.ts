@@ -1,7 +1,7 @@
 /** The worker as a process: settings, connection, the user's application, and then work until told to stop. */
 import { hostname } from "node:os";
+import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { Payloads } from "../../shared/bus/index.ts";
-import { loadApp } from "../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { runService } from "../run-service.ts";
@@ -21,7 +21,7 @@ export async function runWorker(env: Environment): Promise<void> {
   await runService(
     env,
     "worker",
-    ({ bus, names, runtime, connection }) => {
+    ({ bus, names, runtime, connection, fleet, fleetHeaders }) => {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
       return new Worker(
@@ -33,6 +33,8 @@ export async function runWorker(env: Environment): Promise<void> {
           identity,
           config,
           payloads,
+          generation: fleet,
+          fleetHeaders,
           faultPoints: faultsFrom(settings.WORKER_FAULT),
         },
         {

@@ -106,7 +106,7 @@ export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; ru
 
 export interface SessionTypeOptions extends HostingOptions {
   requires?: { tags?: string[]; resources?: Record<string, number> };
-  /** 0: never parks. */
+  /** Parks a session nobody called for so long. Without a checkpoint its state is lost with that, and `init` runs again. 0: never. */
   idleTimeout?: Duration;
   leaseTtl?: Duration;
   creationTimeout?: Duration;

@@ -1,13 +1,10 @@
-export type { PlacementFacts } from "./accept-session.ts";
-export { apply } from "./apply.ts";
-export { deadlineOf, nextDeadline } from "./deadlines.ts";
-export { deriveId } from "./derive-id.ts";
-export type { Effect } from "./effects.ts";
-export { installGuards } from "./guards.ts";
-export type { Accepted, InboxMessage } from "./inbox.ts";
-export { Instance, type InstanceHost, type Turn } from "./instance.ts";
-export { lend, takeBack } from "./lending.ts";
-export { type PayloadAccess, payloadsOf } from "./payload-access.ts";
+export type { PlacementFacts } from "./decide/accept-session.ts";
+export { deadlineOf, nextDeadline } from "./decide/deadlines.ts";
+export type { Accepted, InboxMessage } from "./decide/inbox.ts";
+export { apply } from "./fold/apply.ts";
+export type { Effect } from "./fold/effects.ts";
+export { stateOfFirstGeneration } from "./fold/first-generation.ts";
+export { suspect } from "./fold/session-effects.ts";
 export {
   type InstanceState,
   initialState,
@@ -16,5 +13,10 @@ export {
   isSameParent,
   type OpenChild,
   type OpenTask,
-} from "./state.ts";
-export { watchWindows } from "./turn-window.ts";
+} from "./fold/state.ts";
+export { deriveId } from "./handles/derive-id.ts";
+export { lend, takeBack } from "./handles/lending.ts";
+export { Instance, type InstanceHost, type Turn } from "./instance.ts";
+export { installGuards } from "./run/guards.ts";
+export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";
+export { watchWindows } from "./run/turn-window.ts";

@@ -2,8 +2,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { pickFreePort } from "../../services/cli/nats/free-port.ts";
 import { packageDir } from "../../services/version.ts";
+import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { until } from "../support/stack.ts";
 import { attempt, command, type Finished } from "./command.ts";
 import { docker, type Engine } from "./engine/index.ts";

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { pickFreePort } from "../../services/cli/nats/free-port.ts";
+import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { browserPath, launchBrowser } from "../support/browser.ts";
 import { startNats } from "../support/nats-server.ts";
 import { until } from "../support/stack.ts";

@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { type Release, releasePlatform } from "../../services/cli/nats/fetch-release.ts";
+import { type Release, releasePlatform } from "../../shared/embedded-nats/fetch-release.ts";
 import {
   compareServerVersions,
   findServer,
@@ -18,9 +18,9 @@ import {
   parseServerVersion,
   type ServerExit,
   startEmbeddedNats,
-} from "../../services/cli/nats/index.ts";
-import { processMark } from "../../services/cli/nats/process-mark.ts";
-import { runCommand } from "../../services/cli/nats/run-command.ts";
+} from "../../shared/embedded-nats/index.ts";
+import { processMark } from "../../shared/embedded-nats/process-mark.ts";
+import { runCommand } from "../../shared/embedded-nats/run-command.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { until } from "../support/cli.ts";
 import { startNats } from "../support/nats-server.ts";
@@ -333,7 +333,7 @@ describe("an embedded server", () => {
 
   it("does not outlive a starter that is killed, and its folder can be used again", async () => {
     const dataDir = await newFolder();
-    const door = new URL("../../services/cli/nats/index.ts", import.meta.url).href;
+    const door = new URL("../../shared/embedded-nats/index.ts", import.meta.url).href;
     const code = `
       const { startEmbeddedNats } = await import(${JSON.stringify(door)});
       const nats = await startEmbeddedNats({ dataDir: ${JSON.stringify(dataDir)} });

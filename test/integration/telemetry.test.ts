@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Telemetry } from "../../services/telemetry/index.ts";
 import { packageDir } from "../../services/version.ts";
 import { encode, subjects } from "../../shared/bus/index.ts";
 import { systemClock } from "../../shared/runtime/index.ts";
+import { Telemetry } from "../../shared/telemetry/index.ts";
 import { eventually, hands, json, names, startGateway, type TestGateway } from "../support/gateway.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { InstanceId, Name, SessionId } from "../../schemas/index.ts";
 import type { WorkerIdentity } from "../../services/worker/identity.ts";
-import { Quotas, type Seats } from "../../services/worker/sessions/quotas.ts";
-import { ServerTime } from "../../services/worker/sessions/server-time.ts";
+import { ServerTime } from "../../services/worker/sessions/claiming/server-time.ts";
+import { Quotas, type Seats } from "../../services/worker/sessions/quotas/quotas.ts";
 import {
   Bucket,
   bucketStream,
@@ -215,7 +215,7 @@ describe("one seat", () => {
     expect(await clock.run(two.take(type))).toBe(true);
   });
 
-  test("whose lease never came is left alone for one TTL (U3)", async () => {
+  test("whose lease never came is left alone for one TTL (QUOTA-3)", async () => {
     const { clock, started } = await setUp();
     const one = await started();
     const ids = Array.from({ length: max }, (_, i) => SessionId.parse(`never-${i}`));

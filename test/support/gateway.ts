@@ -2,8 +2,12 @@
 import { join } from "node:path";
 import type { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Commit } from "../../schemas/index.ts";
-import { Door, defaultGatewayConfig, Gateway, type GatewayConfig } from "../../services/gateway/index.ts";
-import { Telemetry } from "../../services/telemetry/index.ts";
+import {
+  defaultGatewayConfig,
+  Gateway,
+  type GatewayConfig,
+  PortListener,
+} from "../../services/gateway/index.ts";
 import { packageDir } from "../../services/version.ts";
 import {
   Bucket,
@@ -18,6 +22,7 @@ import {
 import { HistoryStore } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/client.ts";
+import { Telemetry } from "../../shared/telemetry/index.ts";
 
 export const names = subjects();
 const topology = { ...defaultTopology, historyShards: 2 };
@@ -56,7 +61,7 @@ export async function startGateway(
   });
   const full = { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config };
   const gateway = new Gateway({
-    door: new Door({ host: full.host, port: full.port, clock: runtime.clock }),
+    door: new PortListener({ host: full.host, port: full.port, clock: runtime.clock }),
     bus,
     names,
     runtime,

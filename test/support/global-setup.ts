@@ -1,4 +1,4 @@
-import { findServer } from "../../services/cli/nats/index.ts";
+import { findServer } from "../../shared/embedded-nats/index.ts";
 
 /** Before all tests and once: fetched here, no test file pays for the download or does it twice. */
 export default async function setup(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Loads applications where no test runner stands between the modules and Node. Prints one JSON line for each path. */
-import { loadApp } from "../../shared/sdk/load-app.ts";
+import { loadApp } from "../../shared/app-loading/load-app.ts";
 
 for (const path of process.argv.slice(2)) {
   const outcome = await loadApp(path).then(

@@ -6,7 +6,7 @@ import {
   type EmbeddedNats,
   type EmbeddedNatsOptions,
   startEmbeddedNats,
-} from "../../services/cli/nats/index.ts";
+} from "../../shared/embedded-nats/index.ts";
 
 export type NatsOptions = Pick<
   EmbeddedNatsOptions,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { distributionOf, newerSources } from "../../services/cli/nats/apt-sources.ts";
+import { distributionOf, newerSources } from "../../shared/embedded-nats/apt-sources.ts";
 
 const debian = distributionOf('ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian 12"\n');
 const ubuntu = distributionOf("ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n");

@@ -1,6 +1,6 @@
 /** `holdfast completion`: a script for the shell, made from the tree of commands itself. */
 import { Argument, Command } from "commander";
-import type { Cli } from "../client-command.ts";
+import type { Cli } from "../connection/client-command.ts";
 import { bashCompletion } from "./bash.ts";
 import { fishCompletion } from "./fish.ts";
 import { type CommandSpec, specOf } from "./spec.ts";

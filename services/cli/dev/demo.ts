@@ -1,9 +1,10 @@
 /** `dev --demo <module>`: runs what the module exports as `runDemo`, on a client and on workers it may kill. */
+
+import { importUserModule } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import { Client, type DemoStage, type RunDemo } from "../../../shared/sdk/index.ts";
-import { importUserModule } from "../../../shared/sdk/load-app.ts";
 import { type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
 import type { RunningDev } from "./run-dev.ts";

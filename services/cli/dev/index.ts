@@ -3,12 +3,12 @@ import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
-import type { Cli } from "../client-command.ts";
-import { defaultDataDir } from "../data-dir.ts";
-import { quoted } from "../nats-line.ts";
-import { Output } from "../output.ts";
-import { readInput } from "../read-input.ts";
-import { errorLine } from "../report-error.ts";
+import type { Cli } from "../connection/client-command.ts";
+import { defaultDataDir } from "../connection/data-dir.ts";
+import { quoted } from "../connection/nats-line.ts";
+import { Output } from "../terminal/output.ts";
+import { readInput } from "../terminal/read-input.ts";
+import { errorLine } from "../terminal/report-error.ts";
 import type { RunningDev } from "./run-dev.ts";
 import { Screen } from "./screen.ts";
 

@@ -1,6 +1,6 @@
 /** Shows people what matters of the services' logs: warnings, errors, and whatever the user's own code prints. */
 import { closeSync, openSync, readSync } from "node:fs";
-import { oneLine } from "../text.ts";
+import { oneLine } from "../terminal/text.ts";
 
 const everyMs = 200;
 const chunkBytes = 64 * 1024;

@@ -1,7 +1,7 @@
 /** The embedded server of `dev`, started again on its port when it dies, so that its clients find it. */
 import { setTimeout as delay } from "node:timers/promises";
+import { type EmbeddedNats, startEmbeddedNats } from "../../../shared/embedded-nats/index.ts";
 import { backoffMs, once } from "../../../shared/runtime/index.ts";
-import { type EmbeddedNats, startEmbeddedNats } from "../nats/index.ts";
 
 export interface NatsKeeperOptions {
   dataDir: string;

@@ -2,15 +2,15 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { loadApp } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 import { once, silent } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import { loadApp } from "../../../shared/sdk/load-app.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
-import { removeDevFile, writeDevFile } from "../dev-file.ts";
-import { Crew } from "./crew.ts";
+import { removeDevFile, writeDevFile } from "../connection/dev-file.ts";
+import { DevProcesses } from "./dev-processes.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
 import type { ServiceProcess } from "./service-process.ts";
@@ -59,7 +59,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     config.nats.url === undefined
       ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
       : undefined;
-  let crew: Crew | undefined;
+  let crew: DevProcesses | undefined;
   let announced = false;
   const stop = once(async () => {
     // Not somebody else's, who runs here already and is the reason why we do not.
@@ -72,7 +72,7 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
     const nats = await keeper?.start();
     const natsUrl = nats?.url ?? config.nats.url ?? "";
     onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${maskUrl(natsUrl)}`);
-    crew = new Crew({
+    crew = new DevProcesses({
       logDir,
       env: { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) },
       onNote,
@@ -119,7 +119,7 @@ interface StartedGateway {
   url: string;
 }
 
-const startAll = (crew: Crew, env: Environment, workers: number) =>
+const startAll = (crew: DevProcesses, env: Environment, workers: number) =>
   Promise.all([
     crew.start("orchestrator", "orchestrator"),
     crew.start("watcher", "watcher"),
@@ -131,7 +131,7 @@ const gatewayPort = 4440;
 const gatewayAttempts = 5;
 
 /** On its usual port or a free one near it: somebody else may take a port between our look and the gateway's. */
-async function startGateway(crew: Crew, env: Environment): Promise<StartedGateway | undefined> {
+async function startGateway(crew: DevProcesses, env: Environment): Promise<StartedGateway | undefined> {
   if (!existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url))))
     return undefined;
   // 0 is any free one, as everywhere; here it is chosen by us, who have to say where to look.

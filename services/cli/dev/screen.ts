@@ -1,5 +1,5 @@
 /** Where people read: lines, and below them at most one bar that is drawn again in its place. */
-import type { Streams } from "../output.ts";
+import type { Streams } from "../terminal/output.ts";
 
 const barWidth = 30;
 const eraseLine = "\r\u001b[K";

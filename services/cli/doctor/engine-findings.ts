@@ -1,7 +1,7 @@
 /** The engine: who is alive, who waits for whom, what was set aside. Pure. */
 import type { ServiceInfo } from "../../../schemas/index.ts";
 import { type NoPlace, placeWithinQuotas } from "../../../shared/sessions/index.ts";
-import { count, span } from "../text.ts";
+import { count, span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
 export const engineFindings = (seen: Seen): Finding[] => [

@@ -1,6 +1,6 @@
 /** Findings as people read them. Pure. */
-import { type Paint, plain } from "../paint.ts";
-import { oneLine, table } from "../text.ts";
+import { type Paint, plain } from "../terminal/paint.ts";
+import { oneLine, table } from "../terminal/text.ts";
 import type { Finding } from "./seen.ts";
 
 const words = { good: "ok", note: "note", wrong: "WRONG" } as const;

@@ -1,5 +1,5 @@
 /** The NATS server: its version, its settings as far as clients see them, its clock, its streams. Pure. */
-import { megabytes, span } from "../text.ts";
+import { megabytes, span } from "../terminal/text.ts";
 import type { Finding, SeenServer } from "./seen.ts";
 
 export const serverFindings = (seen: SeenServer): Finding[] => [

@@ -1,6 +1,6 @@
 /** docs/cli.md: every command from the tree of commands itself, every shape from its schema. */
 import type { ArgumentSpec, CommandSpec, OptionSpec } from "../completion/spec.ts";
-import { exitCodeMeanings, exitCodes } from "../exit-codes.ts";
+import { exitCodeMeanings, exitCodes } from "../terminal/exit-codes.ts";
 import { type Names, shapeText } from "./shape-text.ts";
 import { ownShapes, type Shape, shapes, wireShapes } from "./shapes.ts";
 

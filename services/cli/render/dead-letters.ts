@@ -1,8 +1,8 @@
 /** Dead letters as people read them. Pure. */
 import type { DeadLetterView } from "../../../shared/sdk/index.ts";
-import { clip } from "../output.ts";
-import { type Paint, plain } from "../paint.ts";
-import { brief, count, pairs, table, time } from "../text.ts";
+import { clip } from "../terminal/output.ts";
+import { type Paint, plain } from "../terminal/paint.ts";
+import { brief, count, pairs, table, time } from "../terminal/text.ts";
 
 export function deadTable(
   { letters, total }: { letters: readonly DeadLetterView[]; total: number },

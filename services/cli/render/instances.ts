@@ -1,8 +1,8 @@
 /** Instances and histories as people read them. Pure. */
 import type { InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry, InstanceView } from "../../../shared/sdk/index.ts";
-import { type Paint, plain, type Style } from "../paint.ts";
-import { brief, pairs, span, table, time } from "../text.ts";
+import { type Paint, plain, type Style } from "../terminal/paint.ts";
+import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
 export const statusStyles: Readonly<Record<InstanceStatus, Style>> = {
   pending: "dim",

@@ -1,8 +1,8 @@
 /** Sessions as people read them. Pure. */
 import type { SessionRecord } from "../../../schemas/index.ts";
 import type { SessionDescription } from "../../../shared/sdk/index.ts";
-import { type Paint, plain, type Style } from "../paint.ts";
-import { brief, pairs, span, table, time } from "../text.ts";
+import { type Paint, plain, type Style } from "../terminal/paint.ts";
+import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
 export const phaseStyles: Readonly<Record<SessionRecord["phase"], Style>> = {
   parked: "dim",

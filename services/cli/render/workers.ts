@@ -1,7 +1,7 @@
 /** Workers as people read them. Pure. */
 import type { WorkerInfo } from "../../../schemas/index.ts";
-import { type Paint, plain } from "../paint.ts";
-import { brief, megabytes, pairs, span, table, time } from "../text.ts";
+import { type Paint, plain } from "../terminal/paint.ts";
+import { brief, megabytes, pairs, span, table, time } from "../terminal/text.ts";
 
 export const usedOf = ({ used, max }: { used: number; max: number }): string => `${used}/${max}`;
 

@@ -1,9 +1,9 @@
 /** `holdfast top`: rates, queues, workers and sessions, over and over. */
 import { type Command, Option } from "commander";
-import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { duration, wholeNumber } from "../options.ts";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { untilInterrupted } from "../terminal/interrupt.ts";
+import { duration, wholeNumber } from "../terminal/options.ts";
 
 export const topCommand = (cli: Cli): Command =>
   clientCommand("top", "show rates, queues, workers and sessions, live")

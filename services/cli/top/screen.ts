@@ -1,8 +1,9 @@
 /** A sample as people look at it. Pure. */
-import { type Paint, plain, visibleLength } from "../paint.ts";
+
 import { phaseStyles } from "../render/sessions.ts";
 import { usedOf } from "../render/workers.ts";
-import { span, table, time } from "../text.ts";
+import { type Paint, plain, visibleLength } from "../terminal/paint.ts";
+import { span, table, time } from "../terminal/text.ts";
 import type { Sample } from "./sample.ts";
 
 export interface ScreenOptions {

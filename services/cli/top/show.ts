@@ -1,7 +1,7 @@
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import type { Session } from "../client-command.ts";
-import { LiveRegion } from "../live-region.ts";
+import type { CliConnection } from "../connection/client-command.ts";
+import { LiveRegion } from "../terminal/live-region.ts";
 import { topScreen } from "./screen.ts";
 import { TopWatcher } from "./watcher.ts";
 
@@ -12,14 +12,14 @@ export interface TopOptions {
 }
 
 export async function showTop(
-  session: Session,
+  connection: CliConnection,
   { every, count, signal }: TopOptions,
 ): Promise<"over" | "interrupted"> {
-  const { out, config } = session;
+  const { out, config } = connection;
   const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
   const title = `holdfast top  ${maskUrl(config.nats.url ?? "")}`;
   const most = count ?? (region || out.format === "jsonl" ? Number.POSITIVE_INFINITY : 1);
-  const watcher = new TopWatcher(session);
+  const watcher = new TopWatcher(connection);
   await watcher.start();
   try {
     for (let shown = 0; shown < most; shown++) {

@@ -3,12 +3,12 @@ import { type InstanceStatus, InstanceSummary, ServiceInfo, SessionRecord } from
 import { Bucket, type Stoppable, TypedBucket, type TypedEvent } from "../../../shared/bus/index.ts";
 import { once, type Service, silent } from "../../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../../shared/sessions/index.ts";
-import type { Session } from "../client-command.ts";
-import { statuses } from "../options.ts";
+import type { CliConnection } from "../connection/client-command.ts";
+import { statuses } from "../terminal/options.ts";
 import { Recent } from "./recent.ts";
 import { type Queue, type Sample, topSessions, topWorker } from "./sample.ts";
 
-type Deps = Pick<Session, "bus" | "names">;
+type Deps = Pick<CliConnection, "bus" | "names">;
 
 export class TopWatcher implements Service {
   readonly #deps: Deps;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { Fault } from "../../../shared/errors/index.ts";
 import { packageDir } from "../../version.ts";
-import type { Cli } from "../client-command.ts";
-import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import type { Cli } from "../connection/client-command.ts";
+import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
 
 export const benchCommand = (cli: Cli): Command =>
   new Command("bench")

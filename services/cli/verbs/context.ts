@@ -2,8 +2,8 @@
 import { isAbsolute, resolve } from "node:path";
 import { Command } from "commander";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import { type Cli, type FormatOptions, outputOf, withFormat } from "../client-command.ts";
-import { table } from "../text.ts";
+import { type Cli, type FormatOptions, outputOf, withFormat } from "../connection/client-command.ts";
+import { table } from "../terminal/text.ts";
 
 export const contextCommands = (cli: Cli): Command =>
   new Command("context")
@@ -17,7 +17,7 @@ const contextCommand = (name: string, what: string): Command =>
   withFormat(new Command(name).description(what));
 
 async function contextsOf(cli: Cli) {
-  const { Contexts } = await import("../contexts.ts");
+  const { Contexts } = await import("../connection/contexts.ts");
   return new Contexts(cli.env);
 }
 

@@ -2,14 +2,20 @@
 import type { Command } from "commander";
 import { HoldfastError, TimeoutError } from "../../../shared/errors/index.ts";
 import type { InstanceView } from "../../../shared/sdk/index.ts";
-import { type Cli, type ClientOptions, clientCommand, type Session, withClient } from "../client-command.ts";
-import { type Confirmed, confirm, destructive } from "../confirm.ts";
-import { type ExitCode, exitCodes } from "../exit-codes.ts";
-import { natsPub } from "../nats-line.ts";
-import { choice, duration, statuses, wholeNumber } from "../options.ts";
-import { readInput } from "../read-input.ts";
+import {
+  type Cli,
+  type CliConnection,
+  type ClientOptions,
+  clientCommand,
+  withClient,
+} from "../connection/client-command.ts";
+import { natsPub } from "../connection/nats-line.ts";
 import { historyTable, instanceTable, shownInstance } from "../render/instances.ts";
-import { span } from "../text.ts";
+import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
+import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
+import { choice, duration, statuses, wholeNumber } from "../terminal/options.ts";
+import { readInput } from "../terminal/read-input.ts";
+import { span } from "../terminal/text.ts";
 
 interface WaitOptions extends ClientOptions {
   timeout?: number;
@@ -177,7 +183,7 @@ const control = (cli: Cli, verb: "cancel" | "terminate", id: string, options: Co
 
 /** For programs the whole answer, whatever the end was; for people the output alone, or why there is none. */
 async function printResult(
-  { client, out }: Session,
+  { client, out }: CliConnection,
   id: string,
   { timeout = Number.POSITIVE_INFINITY }: WaitOptions,
   known: boolean,

@@ -1,9 +1,15 @@
 /** `holdfast replay`: would this code have done what the history says? */
 import type { Command } from "commander";
-import { type Cli, type ClientOptions, clientCommand, outputOf, withClient } from "../client-command.ts";
-import { type ExitCode, exitCodes } from "../exit-codes.ts";
-import type { Output } from "../output.ts";
-import { count } from "../text.ts";
+import {
+  type Cli,
+  type ClientOptions,
+  clientCommand,
+  outputOf,
+  withClient,
+} from "../connection/client-command.ts";
+import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
+import type { Output } from "../terminal/output.ts";
+import { count } from "../terminal/text.ts";
 
 interface ReplayOptions extends ClientOptions {
   app?: string;
@@ -14,8 +20,8 @@ export const replayCommand = (cli: Cli): Command =>
     .argument("<history>", "a file (`history --export`, “Download history”), - for stdin, or an instance id")
     .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
     .action(async (given: string, options: ReplayOptions) => {
-      const { loadApp } = await import("../../../shared/sdk/load-app.ts");
-      const { readHistoryFile } = await import("../read-history-file.ts");
+      const { loadApp } = await import("../../../shared/app-loading/load-app.ts");
+      const { readHistoryFile } = await import("../connection/read-history-file.ts");
       const app = await loadApp(options.app ?? cli.env.HOLDFAST_APP);
       const fromFile = readHistoryFile(given);
       if (fromFile) {

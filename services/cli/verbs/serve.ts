@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Environment } from "../../config.ts";
-import { type Cli, withServer } from "../client-command.ts";
-import type { NatsChoice } from "../find-nats.ts";
+import { type Cli, withServer } from "../connection/client-command.ts";
+import type { NatsChoice } from "../connection/find-nats.ts";
 
 interface ServeOptions extends NatsChoice {
   app?: string;
@@ -36,7 +36,7 @@ export const serveCommands = (cli: Cli): Command[] =>
     withServer(new Command(name).description(what))
       .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
       .action(async ({ app, ...choice }: ServeOptions) => {
-        const { findNats } = await import("../find-nats.ts");
+        const { findNats } = await import("../connection/find-nats.ts");
         const env = findNats(choice, cli.env);
         const run = await load();
         await run(app === undefined ? env : { ...env, HOLDFAST_APP: resolve(app) });

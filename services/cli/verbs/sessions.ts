@@ -1,10 +1,10 @@
 /** sessions list | describe | explain | evict | drain */
 import { Command } from "commander";
 import type { SessionRecord } from "../../../schemas/index.ts";
-import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
-import { type Confirmed, confirm, destructive } from "../confirm.ts";
-import { choice, phases, wholeNumber } from "../options.ts";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { sessionTable, shownSession } from "../render/sessions.ts";
+import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
+import { choice, phases, wholeNumber } from "../terminal/options.ts";
 
 export const sessionCommands = (cli: Cli): Command =>
   new Command("sessions")

@@ -1,8 +1,8 @@
 /** workers list | describe | drain */
 import { Command } from "commander";
-import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
-import { type Confirmed, confirm, destructive } from "../confirm.ts";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { shownWorker, workerTable } from "../render/workers.ts";
+import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
 
 export const workerCommands = (cli: Cli): Command =>
   new Command("workers")

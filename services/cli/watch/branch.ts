@@ -1,7 +1,7 @@
 /** What an instance has done and waits for, as a list of items, from its history. Pure. */
 import type { EventOf, Failure, InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
-import { brief } from "../text.ts";
+import { brief } from "../terminal/text.ts";
 
 /** `open`: under way. `waiting`: for a time, a worker or a signal. */
 export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";

@@ -3,7 +3,7 @@ import type { Stoppable } from "../../../shared/bus/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
 import type { HistoryEntry, InstanceView } from "../../../shared/sdk/index.ts";
-import type { Session } from "../client-command.ts";
+import type { CliConnection } from "../connection/client-command.ts";
 import { type Branch, branchOf } from "./branch.ts";
 import type { Tree } from "./tree.ts";
 
@@ -27,7 +27,7 @@ const mostChildren = 30;
 const shortestPauseMs = 100;
 
 export async function* follow(
-  session: Pick<Session, "bus" | "names" | "client">,
+  session: Pick<CliConnection, "bus" | "names" | "client">,
   instanceId: string,
   options: FollowOptions,
 ): AsyncGenerator<Snapshot, void, undefined> {
@@ -47,14 +47,14 @@ export async function* follow(
 }
 
 class Follower {
-  readonly #session: Pick<Session, "bus" | "names" | "client">;
+  readonly #session: Pick<CliConnection, "bus" | "names" | "client">;
   readonly #options: FollowOptions;
   readonly #subscriptions = new Map<string, Promise<Stoppable>>();
   readonly #over = new Map<string, Tree>();
   readonly #histories = new Map<string, readonly HistoryEntry[]>();
   #changed = new AbortController();
 
-  constructor(session: Pick<Session, "bus" | "names" | "client">, options: FollowOptions) {
+  constructor(session: Pick<CliConnection, "bus" | "names" | "client">, options: FollowOptions) {
     this.#session = session;
     this.#options = options;
     options.signal.addEventListener("abort", this.#wake, { once: true });

@@ -1,9 +1,9 @@
 /** `holdfast watch`: an instance as it goes, as a tree on a terminal and a line for each event elsewhere. */
 import type { Command } from "commander";
-import { type Cli, type ClientOptions, clientCommand, withClient } from "../client-command.ts";
-import { exitCodes } from "../exit-codes.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { wholeNumber } from "../options.ts";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { untilInterrupted } from "../terminal/interrupt.ts";
+import { wholeNumber } from "../terminal/options.ts";
 
 const redrawMs = 500;
 

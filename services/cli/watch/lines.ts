@@ -1,8 +1,8 @@
 /** What is new since the last look, in the order it was recorded. */
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
-import { type Paint, plain } from "../paint.ts";
 import { detailsOf, eventStyle } from "../render/instances.ts";
-import { oneLine, time } from "../text.ts";
+import { type Paint, plain } from "../terminal/paint.ts";
+import { oneLine, time } from "../terminal/text.ts";
 
 export type InstanceEvent = { instanceId: string } & HistoryEntry;
 

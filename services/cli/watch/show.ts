@@ -1,21 +1,21 @@
 import type { InstanceStatus } from "../../../schemas/index.ts";
-import type { Session } from "../client-command.ts";
-import { LiveRegion } from "../live-region.ts";
+import type { CliConnection } from "../connection/client-command.ts";
+import { LiveRegion } from "../terminal/live-region.ts";
 import { type FollowOptions, follow, type Snapshot } from "./follow.ts";
 import { News, newsLine } from "./lines.ts";
 import { drawTree } from "./tree.ts";
 
 /** Says how it ended. */
 export async function show(
-  session: Session,
+  connection: CliConnection,
   instanceId: string,
   options: FollowOptions,
 ): Promise<InstanceStatus | "interrupted"> {
-  const { out } = session;
+  const { out } = connection;
   const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
   const news = new News();
   let last: Snapshot | undefined;
-  for await (const snapshot of follow(session, instanceId, options)) {
+  for await (const snapshot of follow(connection, instanceId, options)) {
     last = snapshot;
     if (region) {
       const { columns, rows } = region;

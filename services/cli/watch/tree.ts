@@ -1,8 +1,9 @@
 /** Branches as a drawn tree. Pure. */
-import { clip } from "../output.ts";
-import { type Paint, plain, type Style } from "../paint.ts";
+
 import { statusStyles } from "../render/instances.ts";
-import { count, oneLine, span } from "../text.ts";
+import { clip } from "../terminal/output.ts";
+import { type Paint, plain, type Style } from "../terminal/paint.ts";
+import { count, oneLine, span } from "../terminal/text.ts";
 import type { Branch, Item, Mark } from "./branch.ts";
 
 export interface Tree {

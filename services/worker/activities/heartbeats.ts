@@ -1,5 +1,5 @@
 /**
- * Details of heartbeats, in the `heartbeats` bucket under `<instanceId>.<execution>.<of>`. Written seldom, read only by
+ * Details of heartbeats, in the `heartbeats` bucket under `<instanceId>.<execution>.<of>`. SerializedJson seldom, read only by
  * an attempt that is not the first; losing one costs repeated work, never correctness.
  */
 import { z } from "zod";

@@ -22,8 +22,8 @@ import {
 import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../deps.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
+import { SerializedJson } from "../serialized-json.ts";
 import { WorkContext } from "../work-context.ts";
-import { Written } from "../written.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
 import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
@@ -158,7 +158,8 @@ async function completed(
   value: unknown,
 ): Promise<TaskOutcome> {
   try {
-    if (value instanceof Written) return { kind: "completed", output: await written(deps, task, value) };
+    if (value instanceof SerializedJson)
+      return { kind: "completed", output: await written(deps, task, value) };
     const output = run.output
       ? validate(run.output, value, "invalid_output", `output of ${task.name}`)
       : value;
@@ -171,7 +172,7 @@ async function completed(
   }
 }
 
-const written = ({ payloads }: TaskDeps, { instanceId }: ActivityTask, { json }: Written) =>
+const written = ({ payloads }: TaskDeps, { instanceId }: ActivityTask, { json }: SerializedJson) =>
   payloads.wrapTextSync(json) ?? payloads.wrapText(json, instanceId);
 
 function timedOut(

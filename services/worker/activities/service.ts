@@ -1,11 +1,11 @@
 /**
  * Runs plain activities: tasks come in by one feed per activity, take a slot, run, are reported, are acknowledged.
  *
- * A1 No more user code at a time than there are slots, over all activities.
- * A2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
- * A3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
+ * ACTIVITY-1 No more user code at a time than there are slots, over all activities.
+ * ACTIVITY-2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
+ * ACTIVITY-3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
- * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
+ * ACTIVITY-4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
@@ -13,19 +13,19 @@ import { CancelledError, HoldfastError, isCancelled } from "../../../shared/erro
 import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
-import { Lately } from "../lately.ts";
 import { LazyAbort } from "../lazy-abort.ts";
+import { RecentTimes } from "../recent-times.ts";
 import { type Slot, Slots } from "../slots.ts";
 import { CancelNotices, taskKey } from "./cancel-notices.ts";
 import { deadLetter } from "./dead-letter.ts";
 import { decodeTask } from "./decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
 import { Feed } from "./feed.ts";
-import { attemptKey, type Held, runsBefore } from "./held.ts";
+import { attemptKey, type Held, runsBefore } from "./held-task.ts";
 import { refusePoisoned } from "./poison.ts";
+import { PullOneByOne } from "./pull-one-by-one.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { runTask } from "./run-task.ts";
-import { Scarcity } from "./scarcity.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
 import { TaskLane } from "./task-lane.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
@@ -50,15 +50,15 @@ export class ActivityService implements Service {
   readonly served: readonly ServedActivity[];
   readonly #deps: WorkerDeps;
   readonly #feeds: Feed[];
-  readonly #scarcity: Scarcity;
+  readonly #scarcity: PullOneByOne;
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
   /** Told: if it comes again, by the lane or by the queue, it is not run again. */
-  readonly #told = new Lately(rememberedTasks, toldMs);
+  readonly #told = new RecentTimes(rememberedTasks, toldMs);
   /** Of these, came by the lane and told by the inbox: an owner that asks must wait for what is there, not send it out again. */
-  readonly #stored = new Lately(rememberedTasks, storedMs);
+  readonly #stored = new RecentTimes(rememberedTasks, storedMs);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -73,7 +73,9 @@ export class ActivityService implements Service {
       onChange: deps.loadChanged,
       onFree: () => this.#scarcity.pump(),
     });
-    this.#scarcity = new Scarcity(this.slots, (message, feed, slot) => this.#receive(message, feed, slot));
+    this.#scarcity = new PullOneByOne(this.slots, (message, feed, slot) =>
+      this.#receive(message, feed, slot),
+    );
     this.#line = new WaitingLine({
       runtime: deps.runtime,
       slots: this.slots,
@@ -269,7 +271,7 @@ export class ActivityService implements Service {
     const now = this.#deps.runtime.clock.now();
     this.#told.add(held.key, now);
     if (held.lane && how === "stored") this.#stored.add(held.key, now);
-    held.delivery.ack(); // A2
+    held.delivery.ack(); // ACTIVITY-2
   }
 
   /** Told, or called off. */
@@ -295,7 +297,7 @@ export class ActivityService implements Service {
     this.#line.cancel(key);
   }
 
-  /** A3, for all at once: most tasks are over before the first tick. */
+  /** ACTIVITY-3, for all at once: most tasks are over before the first tick. */
   #tick(): void {
     const { clock } = this.#deps.runtime;
     this.#keepAlive = clock.after(this.#deps.config.activities.ackWaitMs / 3, () => {

@@ -9,7 +9,7 @@ import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery, LanePath } from "../lane/index.ts";
 import { decodeTask } from "./decode-task.ts";
 import type { Feed } from "./feed.ts";
-import { attemptKey } from "./held.ts";
+import { attemptKey } from "./held-task.ts";
 
 export interface TaskLaneInit {
   deps: WorkerDeps;

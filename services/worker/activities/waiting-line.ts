@@ -8,7 +8,7 @@ import type { WorkerConfig } from "../config.ts";
 import type { Slot, Slots, Waiter } from "../slots.ts";
 import { taskKey } from "./cancel-notices.ts";
 import type { Feed } from "./feed.ts";
-import type { Held } from "./held.ts";
+import type { Held } from "./held-task.ts";
 
 interface Waiting {
   readonly held: Held;

@@ -1,6 +1,7 @@
 /** What runs in a thread or process of its own: load the application, say ready, answer until told to go. */
+
+import { loadApp } from "../../../shared/app-loading/load-app.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
-import { loadApp } from "../../../shared/sdk/load-app.ts";
 import type { HostSetup } from "./carrier.ts";
 import { HostServer } from "./host-server.ts";
 import type { FromHost, Post, ToHost } from "./protocol.ts";

@@ -4,36 +4,36 @@ import { once } from "../../../shared/runtime/index.ts";
 import type { SessionLoad, SessionPart } from "../deps.ts";
 import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
-import type { Attachment, AttachmentInit } from "./attachment.ts";
-import { Capacity } from "./capacity.ts";
+import { WorkFeed } from "./calls/work-feed.ts";
 import { checkTypes } from "./check-types.ts";
-import { Checkpoints } from "./checkpoints.ts";
-import { Claims } from "./claims.ts";
-import { Fleet, type LoadFigures } from "./fleet.ts";
-import { HeldSessions } from "./held-sessions.ts";
-import { PoolFeeds } from "./pool-feeds.ts";
-import { Quotas } from "./quotas.ts";
-import { Reattach } from "./reattach.ts";
-import { Reporter } from "./reporter.ts";
-import { ServerTime } from "./server-time.ts";
+import { Capacity } from "./claiming/capacity.ts";
+import { ClaimTaker } from "./claiming/claim-taker.ts";
+import { Claims } from "./claiming/claims.ts";
+import { Fleet, type LoadFigures } from "./claiming/fleet.ts";
+import { ServerTime } from "./claiming/server-time.ts";
+import { WarmKeys } from "./claiming/warm-keys.ts";
+import type { Attachment, AttachmentInit } from "./holding/attachment.ts";
+import { Checkpoints } from "./holding/checkpoints.ts";
+import { HeldSessions } from "./holding/held-sessions.ts";
+import type { Housed } from "./holding/make-state.ts";
+import { Reattach } from "./holding/reattach.ts";
+import { SessionReporter } from "./holding/session-reporter.ts";
+import { PoolFeeds } from "./pools/pool-feeds.ts";
+import { Quotas } from "./quotas/quotas.ts";
 import { type SessionDeps, timingOf } from "./session-deps.ts";
 import { maxPerWorkerOf, maxTotalsOf } from "./session-options.ts";
-import type { Housed } from "./state-maker.ts";
-import type { Surroundings } from "./surroundings.ts";
-import { Taker } from "./taker.ts";
-import { Warmth } from "./warmth.ts";
-import { WorkFeed } from "./work-feed.ts";
+import type { SessionServices } from "./session-services.ts";
 
 export class SessionService implements SessionPart {
   readonly #deps: SessionDeps;
-  readonly #around: Surroundings;
+  readonly #around: SessionServices;
   readonly #types: readonly string[];
   readonly #capacity: Capacity;
   readonly #quotas: Quotas;
   readonly #fleet: Fleet;
   readonly #claims: Claims;
   readonly #feed: WorkFeed;
-  readonly #warmth: Warmth;
+  readonly #warmth: WarmKeys;
   readonly #held = new HeldSessions();
   readonly #reattach: Reattach;
   #unlisten: () => void = () => undefined;
@@ -44,7 +44,7 @@ export class SessionService implements SessionPart {
     const { config, app, runtime } = deps;
     this.#types = config.sessions.types ?? [...app.sessions.keys(), bareSessionType];
     checkTypes(this.#types.flatMap((type) => app.sessions.get(type) ?? []));
-    this.#warmth = new Warmth(runtime.clock);
+    this.#warmth = new WarmKeys(runtime.clock);
     this.#capacity = new Capacity(
       {
         max: config.sessions.max,
@@ -64,7 +64,7 @@ export class SessionService implements SessionPart {
         ...{ app, runtime, appPath: deps.appPath },
         ...{ maxSessions: config.sessions.max, resources: config.resources },
       }),
-      reporter: new Reporter(deps),
+      reporter: new SessionReporter(deps),
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
       pools: new PoolFeeds(deps, timing, time),
     };
@@ -76,7 +76,7 @@ export class SessionService implements SessionPart {
     };
     const capacity = this.#capacity;
     const quotas = this.#quotas;
-    const taker = new Taker(this.#around, { capacity, quotas }, onAttached, callbacks);
+    const taker = new ClaimTaker(this.#around, { capacity, quotas }, onAttached, callbacks);
     this.#reattach = new Reattach(this.#around, quotas, onAttached, callbacks);
     this.#claims = new Claims({
       ...{ deps, timing, types: this.#types, capacity, quotas, fleet: this.#fleet, taker, time },

@@ -5,8 +5,8 @@
  */
 import { access, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { openApt, type Suite } from "../../../services/cli/nats/apt-workspace.ts";
-import { defaultCacheDir } from "../../../services/cli/nats/index.ts";
+import { openApt, type Suite } from "../../../shared/embedded-nats/apt-workspace.ts";
+import { defaultCacheDir } from "../../../shared/embedded-nats/index.ts";
 import { command } from "../command.ts";
 
 const packages: Readonly<Record<Suite, readonly string[]>> = {

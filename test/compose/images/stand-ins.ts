@@ -17,8 +17,8 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openApt } from "../../../services/cli/nats/apt-workspace.ts";
-import { findServer } from "../../../services/cli/nats/index.ts";
+import { openApt } from "../../../shared/embedded-nats/apt-workspace.ts";
+import { findServer } from "../../../shared/embedded-nats/index.ts";
 import { attempt, command } from "../command.ts";
 import { docker, type Engine } from "../engine/index.ts";
 import { type Pinned, pinnedImages } from "./pinned.ts";

@@ -5,7 +5,7 @@ import type { Fate } from "./faults.ts";
 import type { MemoryStream, ServerTime } from "./memory-stream.ts";
 
 /** Somebody who takes messages: a consumption of one client. */
-export interface Taker {
+export interface ClaimTaker {
   /** How many more it takes now; 0 while its client is away. */
   room(): number;
   take(delivery: Delivery): void;
@@ -17,7 +17,7 @@ export interface Taker {
 interface Out {
   deliveries: number;
   timer: Timer | undefined;
-  holder: Taker | undefined;
+  holder: ClaimTaker | undefined;
 }
 
 export class MemoryConsumer {
@@ -25,7 +25,7 @@ export class MemoryConsumer {
   readonly #stream: MemoryStream;
   readonly #time: ServerTime;
   readonly #fate: Fate;
-  readonly #takers: Taker[] = [];
+  readonly #takers: ClaimTaker[] = [];
   readonly #out = new Map<number, Out>();
   readonly #again = new Set<number>();
   readonly #onNew = () => this.pump();
@@ -45,7 +45,7 @@ export class MemoryConsumer {
     this.#watchIdle();
   }
 
-  join(taker: Taker): void {
+  join(taker: ClaimTaker): void {
     // Deleted while the answer that it is there was on its way.
     if (this.#ended) return taker.gone();
     this.#takers.push(taker);
@@ -54,7 +54,7 @@ export class MemoryConsumer {
     this.pump();
   }
 
-  leave(taker: Taker): void {
+  leave(taker: ClaimTaker): void {
     const index = this.#takers.indexOf(taker);
     if (index >= 0) this.#takers.splice(index, 1);
     this.#watchIdle();
@@ -123,7 +123,7 @@ export class MemoryConsumer {
   }
 
   /** In turn, whoever has room. */
-  #nextTaker(): Taker | undefined {
+  #nextTaker(): ClaimTaker | undefined {
     for (let i = 0; i < this.#takers.length; i++) {
       const taker = this.#takers[(this.#turn + i) % this.#takers.length];
       if (taker && taker.room() > 0) {

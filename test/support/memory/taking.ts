@@ -1,9 +1,9 @@
 /** One client's share of a consumer: never more out than asked for, and acknowledgements that know their client. */
 import type { Consumption, Delivery } from "../../../shared/bus/bus.ts";
 import type { ClientState } from "./client-state.ts";
-import type { MemoryConsumer, Taker } from "./memory-consumer.ts";
+import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
 
-export class Taking implements Taker, Consumption {
+export class Taking implements ClaimTaker, Consumption {
   readonly ended: Promise<"stopped" | "gone">;
   readonly #client: ClientState;
   readonly #consumer: MemoryConsumer;

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { Cli } from "../../../services/cli/client-command.ts";
-import { confirm } from "../../../services/cli/confirm.ts";
+import type { Cli } from "../../../services/cli/connection/client-command.ts";
 import { main } from "../../../services/cli/main.ts";
+import { confirm } from "../../../services/cli/terminal/confirm.ts";
 
 function terminal(answer: string | undefined): { cli: Cli; said: () => string } {
   let said = "";

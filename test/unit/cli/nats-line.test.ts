@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
-import { natsPub } from "../../../services/cli/nats-line.ts";
+import { natsPub } from "../../../services/cli/connection/nats-line.ts";
 
 const nats = { url: "nats://ada:secret@h:4222", credsFile: "/my keys/a.creds" };
 

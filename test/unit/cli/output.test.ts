@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Commit, InstanceSummary } from "../../../schemas/index.ts";
-import { exitCodeOf } from "../../../services/cli/exit-codes.ts";
-import { Output } from "../../../services/cli/output.ts";
 import { historyTable, instanceTable, shownInstance } from "../../../services/cli/render/instances.ts";
-import { errorLine } from "../../../services/cli/report-error.ts";
-import { brief, oneLine, pairs, span, table } from "../../../services/cli/text.ts";
+import { exitCodeOf } from "../../../services/cli/terminal/exit-codes.ts";
+import { Output } from "../../../services/cli/terminal/output.ts";
+import { errorLine } from "../../../services/cli/terminal/report-error.ts";
+import { brief, oneLine, pairs, span, table } from "../../../services/cli/terminal/text.ts";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
 
 describe("tables", () => {

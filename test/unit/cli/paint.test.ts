@@ -1,8 +1,8 @@
 import { expect, it, vi } from "vitest";
-import { LiveRegion } from "../../../services/cli/live-region.ts";
-import { Output } from "../../../services/cli/output.ts";
-import { colours, paintFor, plain, visibleLength } from "../../../services/cli/paint.ts";
-import { table } from "../../../services/cli/text.ts";
+import { LiveRegion } from "../../../services/cli/terminal/live-region.ts";
+import { Output } from "../../../services/cli/terminal/output.ts";
+import { colours, paintFor, plain, visibleLength } from "../../../services/cli/terminal/paint.ts";
+import { table } from "../../../services/cli/terminal/text.ts";
 
 it.each([
   [{}, true, colours],

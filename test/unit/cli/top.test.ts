@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { SessionRecord, type WorkerInfo } from "../../../schemas/index.ts";
-import { colours, visibleLength } from "../../../services/cli/paint.ts";
 import { TopSample } from "../../../services/cli/reference/shapes.ts";
+import { colours, visibleLength } from "../../../services/cli/terminal/paint.ts";
 import { Recent } from "../../../services/cli/top/recent.ts";
 import { type Sample, topSessions, topWorker } from "../../../services/cli/top/sample.ts";
 import { topScreen } from "../../../services/cli/top/screen.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HistoryEvent } from "../../../schemas/index.ts";
-import { colours } from "../../../services/cli/paint.ts";
+import { colours } from "../../../services/cli/terminal/paint.ts";
 import { branchOf } from "../../../services/cli/watch/branch.ts";
 import { News, newsLine } from "../../../services/cli/watch/lines.ts";
 import { drawTree, type Tree } from "../../../services/cli/watch/tree.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { maxValueBytes } from "../../../shared/errors/index.ts";
-import { LargeValue, toPayload } from "../../../shared/replay/to-payload.ts";
+import { LargeValue, toPayload } from "../../../shared/replay/run/to-payload.ts";
 
 describe("a value of the code", () => {
   it.each([

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { allSettings, configurationReference } from "../../../services/cli/configuration.ts";
+import { allSettings, configurationReference } from "../../../services/cli/reference/configuration.ts";
 import { deploymentSettings } from "../../../services/deployment.ts";
 import { packageDir } from "../../../services/version.ts";
 

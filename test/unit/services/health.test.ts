@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { askHealth } from "../../../services/health.ts";
-import { MetricsServer } from "../../../services/telemetry/metrics-server.ts";
+import { MetricsServer } from "../../../shared/telemetry/metrics-server.ts";
 
 let server: MetricsServer | undefined;
 afterEach(() => server?.stop());

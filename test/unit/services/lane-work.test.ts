@@ -1,8 +1,8 @@
 /** What of a commit goes by the lane, and what is kept for it. */
 import { describe, expect, it } from "vitest";
 import type { Commit } from "../../../schemas/index.ts";
-import type { Lane } from "../../../services/orchestrator/lane.ts";
-import { LaneWork } from "../../../services/orchestrator/lane-work.ts";
+import type { Lane } from "../../../services/orchestrator/lane/lane.ts";
+import { LaneWork } from "../../../services/orchestrator/lane/lane-work.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import {
   type Effect,
@@ -58,6 +58,7 @@ class Rig {
       sentEpoch: undefined,
       sentId: undefined,
       interruptions: 0,
+      strikes: 0,
       lastError: undefined,
       ...more,
     };
@@ -90,7 +91,7 @@ const anchored = (): Rig => {
 };
 
 describe("goes by the queue", () => {
-  it("without a message that stands for it (N1)", () => {
+  it("without a message that stands for it (LANE-1)", () => {
     const rig = new Rig();
     expect(rig.plan(rig.task(2))).toEqual([]);
   });

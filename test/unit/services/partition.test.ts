@@ -1,8 +1,8 @@
 /** A partition is fed by one consumption at a time, whatever ends it, and by none once it is given up. */
 import { expect, test } from "vitest";
 import type { OrchestratorDeps } from "../../../services/orchestrator/deps.ts";
-import { InstanceCache } from "../../../services/orchestrator/desk.ts";
-import { Partition } from "../../../services/orchestrator/partition.ts";
+import { Partition } from "../../../services/orchestrator/partitions/partition.ts";
+import { InstanceCache } from "../../../services/orchestrator/partitions/partition-instances.ts";
 import { type Consumption, subjects } from "../../../shared/bus/index.ts";
 import type { Leases } from "../../../shared/leases/index.ts";
 import { systemClock, systemRandom } from "../../../shared/runtime/index.ts";

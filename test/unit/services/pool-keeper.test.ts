@@ -1,7 +1,7 @@
 /** The keeper of a pool, turn by turn: who uses it, who is a member, when one more is asked for. */
 import { expect } from "vitest";
 import type { PoolSignal } from "../../../schemas/index.ts";
-import { poolKeeper } from "../../../services/orchestrator/pool-keeper.ts";
+import { poolKeeper } from "../../../services/orchestrator/pools/pool-keeper.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
 import { type Bench, scenario } from "../../support/instance-bench.ts";
 import {
@@ -143,7 +143,7 @@ scenario(
 );
 
 scenario(
-  "K1: a join that comes after its leave, or twice, counts as what it is",
+  "POOL-1: a join that comes after its leave, or twice, counts as what it is",
   app,
   async (bench) => {
     await begin(bench);
@@ -163,7 +163,7 @@ scenario(
 );
 
 scenario(
-  "K2: a minimum of none still means one while it is used",
+  "POOL-2: a minimum of none still means one while it is used",
   app,
   async (bench) => {
     await begin(bench, { min: 0 });

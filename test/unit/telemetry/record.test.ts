@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { pulseMs, quantiles } from "../../../services/gateway/live/latency.ts";
-import { bounded, PulseSender, pulseBucket, Telemetry } from "../../../services/telemetry/index.ts";
 import type { Bus } from "../../../shared/bus/index.ts";
 import { subjects } from "../../../shared/bus/index.ts";
 import type { Clock, Happening } from "../../../shared/runtime/index.ts";
+import { bounded, PulseSender, pulseBucket, Telemetry } from "../../../shared/telemetry/index.ts";
 
 const told = async (...happenings: Happening[]): Promise<string> => {
   const telemetry = new Telemetry({ service: "test", id: "test-1", version: "1.2.3" });

@@ -5,10 +5,10 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { describe, expect, it } from "vitest";
-import { ChosenIds } from "../../../services/telemetry/trace-ids.ts";
-import { Traces } from "../../../services/telemetry/traces.ts";
 import { systemClock } from "../../../shared/runtime/index.ts";
 import { derivedTrace, formatTraceparent, parseTraceparent } from "../../../shared/runtime/trace.ts";
+import { ChosenIds } from "../../../shared/telemetry/trace-ids.ts";
+import { Traces } from "../../../shared/telemetry/traces.ts";
 
 function rig() {
   const ids = new ChosenIds();

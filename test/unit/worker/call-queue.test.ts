@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ActivityTask } from "../../../schemas/index.ts";
-import { CallQueue, type QueuedCall } from "../../../services/worker/sessions/call-queue.ts";
+import { CallQueue, type QueuedCall } from "../../../services/worker/sessions/calls/call-queue.ts";
 
 const queued = (of: number, name: string, arrivedAt = 0): QueuedCall => ({
   task: { of, name } as ActivityTask,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { QuotaSeat } from "../../../schemas/index.ts";
-import { SeatBoard } from "../../../services/worker/sessions/seat-board.ts";
-import { judgeSeat } from "../../../services/worker/sessions/seat-care.ts";
+import { SeatBoard } from "../../../services/worker/sessions/quotas/seat-board.ts";
+import { judgeSeat } from "../../../services/worker/sessions/quotas/seat-care.ts";
 import { leaseKeys } from "../../../shared/bus/index.ts";
 import type { Look } from "../../../shared/leases/index.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";

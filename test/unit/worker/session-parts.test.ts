@@ -4,11 +4,11 @@ import { EventQueue } from "../../../services/worker/hosts/event-queue.ts";
 import { Heartbeat } from "../../../services/worker/hosts/heartbeat.ts";
 import { movable } from "../../../services/worker/hosts/protocol.ts";
 import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts";
-import { Batch } from "../../../services/worker/sessions/batch.ts";
-import { Capacity, type Place } from "../../../services/worker/sessions/capacity.ts";
+import { RecentKeys } from "../../../services/worker/recent-keys.ts";
+import { Batch } from "../../../services/worker/sessions/calls/batch.ts";
 import { checkTypes } from "../../../services/worker/sessions/check-types.ts";
-import { Seen } from "../../../services/worker/sessions/seen.ts";
-import { ServerTime } from "../../../services/worker/sessions/server-time.ts";
+import { Capacity, type Place } from "../../../services/worker/sessions/claiming/capacity.ts";
+import { ServerTime } from "../../../services/worker/sessions/claiming/server-time.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 
@@ -155,7 +155,7 @@ describe("small parts", () => {
   });
 
   it("what was seen is remembered up to a number", () => {
-    const seen = new Seen(2);
+    const seen = new RecentKeys(2);
     expect([
       seen.add("a"),
       seen.add("a"),

@@ -1,0 +1,99 @@
+/** Messages an instance has no use for, but whose senders must not be left hanging. */
+import type { Attachment, Lending, PoolSignal } from "../../../schemas/index.ts";
+import { poolInstance, poolSignal, useOf } from "../../../schemas/index.ts";
+import { encode, type Subjects } from "../../../shared/bus/index.ts";
+import {
+  type InboxMessage,
+  type InstanceState,
+  isEnded,
+  isSameParent,
+} from "../../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+import { type Outbox, publishSurely } from "../publishing/publish.ts";
+
+export async function answerIgnored(
+  { bus, names, runtime }: OrchestratorDeps,
+  outbox: Outbox,
+  state: Readonly<InstanceState>,
+  message: InboxMessage,
+  why: string,
+): Promise<void> {
+  const { instanceId } = state;
+  switch (message.kind) {
+    case "activity": {
+      const { of, attempt, epoch } = message.report;
+      if (why === "fenced" && epoch !== undefined)
+        runtime.announce({ kind: "completion.fenced", instanceId, of, epoch });
+      else runtime.announce({ kind: "completion.late", instanceId, of, attempt });
+      return;
+    }
+    case "session": {
+      // Somebody took a session nobody wants any more: it must not hold on to it (S9).
+      const { report, sessionId, owner } = message.report;
+      if (report.kind === "lent") {
+        const { lending } = report.session;
+        if (lending && why !== "repeated") await refuseMember(names, outbox, sessionId, lending);
+        return;
+      }
+      // What an owner tells others is no news of a holder.
+      if (owner !== undefined) return;
+      const on = report.kind === "claimed" || report.kind === "activated" ? report.on : undefined;
+      if (on && !holds(state, sessionId, on)) {
+        await publishSurely(
+          outbox,
+          names.sessionWork(on.workerId, sessionId),
+          { v: 1, kind: "close", epoch: on.epoch, reason: "no longer wanted" },
+          { msgId: `close-${sessionId}-${on.epoch}` },
+        );
+      }
+      return;
+    }
+    case "start": {
+      // Whoever starts it again may wait for an end that was told long ago.
+      if (isEnded(state)) bus.send(names.notice(instanceId, "ended"), encode({ status: state.status }));
+      // A child whose id was taken: its parent would wait for ever. Taken also by the execution before: the same code
+      // asks with the same event.
+      const { parent } = message;
+      if (!parent || isSameParent(state.parent, parent)) return;
+      await publishSurely(
+        outbox,
+        names.verb(parent.instanceId, "child"),
+        {
+          v: 1,
+          execution: parent.execution,
+          of: parent.of,
+          result: {
+            kind: "failed",
+            error: {
+              code: "instance_exists",
+              message: `instance ${instanceId} exists already`,
+              retryable: false,
+            },
+          },
+        },
+        { msgId: `exists-${parent.instanceId}-${parent.execution}-${parent.of}` },
+      );
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+/** Lent to a use that is over: the borrower has left, or what told the lender of him came late. */
+function refuseMember(
+  names: Subjects,
+  outbox: Outbox,
+  sessionId: string,
+  { poolId, number, to }: Lending,
+): Promise<unknown> {
+  const signal: PoolSignal = { kind: "leave", user: useOf(to) };
+  return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
+    msgId: `unwanted-${sessionId}-${number}`,
+  });
+}
+
+function holds(state: Readonly<InstanceState>, sessionId: string, on: Attachment): boolean {
+  const phase = state.sessions.get(sessionId)?.phase;
+  return phase !== undefined && "on" in phase && phase.kind !== "lost" && phase.on?.epoch === on.epoch;
+}

@@ -1,0 +1,33 @@
+/** What somebody asked of an instance that is not there, or no more: seen by people, not lost in silence. */
+import { type Burial, bury, type Delivery } from "../../../shared/bus/index.ts";
+import { Fault } from "../../../shared/errors/index.ts";
+import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+
+export async function deadLetterIgnored(
+  deps: OrchestratorDeps,
+  { instanceId: id, status }: Readonly<InstanceState>,
+  message: InboxMessage,
+  delivery: Delivery,
+  why: string,
+): Promise<void> {
+  if (message.kind === "signal") {
+    const { name } = message;
+    const reason = `instance ${id} has ended (${status})`;
+    await buryOrThrow(deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });
+    deps.runtime.announce({ kind: "signal.unheard", instanceId: id, name, why: reason });
+  } else if ((message.kind === "cancel" || message.kind === "terminate") && why === "unknown") {
+    const reason = `there is no instance ${id}: it was not started`;
+    const code = "instance_not_found";
+    await buryOrThrow(deps, delivery, { what: message.kind, id, code, message: reason });
+  }
+}
+
+/** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
+async function buryOrThrow(deps: OrchestratorDeps, delivery: Delivery, burial: Burial): Promise<void> {
+  if (await bury(deps, delivery, burial)) return;
+  throw new Fault("transient", {
+    code: "burial_failed",
+    message: `${delivery.subject} could not be dead-lettered: no answer`,
+  });
+}

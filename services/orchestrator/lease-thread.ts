@@ -1,0 +1,45 @@
+/** The leases of an orchestrator, kept on the thread that also watches its turns. */
+import { ThreadedLeaseKeeper, type ThreadSetup } from "../../shared/leases/index.ts";
+import { type Runtime, startThread } from "../../shared/runtime/index.ts";
+import type { WatchdogSetup } from "./quarantine/runaways.ts";
+
+export interface LeaseThreadSetup extends ThreadSetup {
+  watchdog: WatchdogSetup;
+}
+
+export interface LeaseThreadOptions {
+  id: string;
+  /** Full name of the lease bucket. */
+  bucket: string;
+  runtime: Pick<Runtime, "announce">;
+  ttlMs: number;
+  watchdog: WatchdogSetup;
+}
+
+/**
+ * A turn may keep the thread as long as its limit allows, and reading and writing a value of many megabytes around it
+ * longer than that: partitions are not lost over it, for whoever took them over would stand before the same value.
+ * Code that does not come back is ended by the watchdog long before.
+ */
+export function leasesOnThread({
+  id,
+  bucket,
+  runtime,
+  ttlMs,
+  watchdog,
+}: LeaseThreadOptions): ThreadedLeaseKeeper {
+  return new ThreadedLeaseKeeper({
+    connection: { ...watchdog.connection, name: `${id}-leases` },
+    bucket,
+    runtime,
+    ttlMs,
+    stallLimitMs: Math.max(ttlMs, 6 * watchdog.limitMs),
+    spawn: (setup) =>
+      startThread(import.meta.url, "watchdog-thread", {
+        workerData: { ...setup, watchdog } satisfies LeaseThreadSetup,
+        name: "holdfast-lease-thread",
+        // Two connections and a few numbers: no reason to take more memory than that needs.
+        resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
+      }),
+  });
+}

@@ -1,0 +1,127 @@
+/** Parses what arrives in the inbox, once. What does not parse is not for any instance: it is buried by the caller. */
+import { z } from "zod";
+import {
+  ActivityReport,
+  BlobRef,
+  ChildReport,
+  ControlRequest,
+  Parent,
+  type Payload,
+  SessionReport,
+  SessionState,
+  Wake,
+} from "../../schemas/index.ts";
+import {
+  type Decoded,
+  decode,
+  parseJson,
+  type StoredMessage,
+  type Subjects,
+} from "../../shared/bus/index.ts";
+import { maxValueDepth } from "../../shared/errors/index.ts";
+import type { InboxMessage } from "../../shared/replay/index.ts";
+
+/** Headers a start, a signal or a cancel may carry. */
+export const inboxHeaders = {
+  /** The body is in the object store: a BlobRef as JSON. */
+  blob: "Holdfast-Blob",
+  parent: "Holdfast-Parent",
+  grants: "Holdfast-Grants",
+  traceparent: "traceparent",
+} as const;
+
+const Grants = z.array(SessionState);
+
+export type Opened =
+  | { kind: "message"; instanceId: string; message: InboxMessage }
+  | { kind: "refused"; instanceId: string; code: string; message: string };
+
+export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+  const address = names.parseInbox(stored.subject);
+  if (!address) {
+    return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
+  }
+  const { instanceId, verb } = address;
+  const opened = parse(stored, verb);
+  return opened.kind === "ok"
+    ? { kind: "message", instanceId, message: opened.value }
+    : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
+}
+
+type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
+
+function parse({ body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessage> {
+  switch (verb.kind) {
+    case "start":
+      return parseStart(verb.name, body, headers);
+    case "signal":
+      return mapped(userPayload(body, headers), (payload) => ({ kind: "signal", name: verb.name, payload }));
+    case "cancel": {
+      const parent = parentOf(headers);
+      if (parent.kind === "invalid") return parent;
+      return mapped(controlRequest(body), ({ reason }) => ({ kind: "cancel", reason, parent: parent.value }));
+    }
+    case "terminate":
+      return mapped(controlRequest(body), ({ reason }) => ({ kind: "terminate", reason }));
+    case "activity":
+      return mapped(decode(ActivityReport, body), (report) => ({ kind: "activity", report }));
+    case "child":
+      return mapped(decode(ChildReport, body), (report) => ({ kind: "child", report }));
+    case "session":
+      return mapped(decode(SessionReport, body), (report) => ({ kind: "session", report }));
+    case "wake":
+      return mapped(decode(Wake, body), (wake) => ({ kind: "wake", wake }));
+  }
+}
+
+function parseStart(
+  name: string,
+  body: Uint8Array,
+  headers: StoredMessage["headers"],
+): Decoded<InboxMessage> {
+  const input = userPayload(body, headers);
+  if (input.kind === "invalid") return input;
+  const parent = parentOf(headers);
+  if (parent.kind === "invalid") return parent;
+  const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
+  if (granted.kind === "invalid") return granted;
+  return {
+    kind: "ok",
+    value: {
+      kind: "start",
+      name,
+      input: input.value,
+      parent: parent.value,
+      granted: granted.value,
+      traceparent: headers[inboxHeaders.traceparent],
+    },
+  };
+}
+
+const controlRequest = (body: Uint8Array): Decoded<ControlRequest> =>
+  body.length === 0 ? { kind: "ok", value: {} } : decode(ControlRequest, body);
+
+const parentOf = (headers: StoredMessage["headers"]): Decoded<Parent | undefined> =>
+  optionalHeader(Parent, headers[inboxHeaders.parent], inboxHeaders.parent);
+
+/** A user's value: the body itself as JSON, nothing for an empty body, or a blob. */
+function userPayload(body: Uint8Array, headers: StoredMessage["headers"]): Decoded<Payload> {
+  const blob = optionalHeader(BlobRef, headers[inboxHeaders.blob], inboxHeaders.blob);
+  if (blob.kind === "invalid") return blob;
+  if (blob.value) return { kind: "ok", value: { blob: blob.value } };
+  if (body.length === 0) return { kind: "ok", value: { json: undefined } };
+  return mapped(parseJson(body, { maxDepth: maxValueDepth }), (json) => ({ json }));
+}
+
+function optionalHeader<T>(
+  schema: z.ZodType<T>,
+  text: string | undefined,
+  name: string,
+): Decoded<T | undefined> {
+  if (text === undefined) return { kind: "ok", value: undefined };
+  const decoded = decode(schema, Buffer.from(text));
+  return decoded.kind === "ok" ? decoded : { kind: "invalid", message: `header ${name}: ${decoded.message}` };
+}
+
+const mapped = <A, B>(decoded: Decoded<A>, fn: (value: A) => B): Decoded<B> =>
+  decoded.kind === "ok" ? { kind: "ok", value: fn(decoded.value) } : decoded;

@@ -1,0 +1,131 @@
+/** The instances of one partition that are in memory, bounded by a cache shared over all partitions (T8). */
+import { bury, type Delivery } from "../../../shared/bus/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+import type { LanePartition } from "../lane/lane.ts";
+import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
+import { parseInbox } from "../parse-inbox.ts";
+
+/** Idle instances in order of use, oldest first. */
+export class InstanceCache {
+  readonly #max: number;
+  readonly #idle = new Map<LiveInstance, () => void>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** `forget` removes it from its desk. */
+  rest(instance: LiveInstance, forget: () => void): void {
+    this.#idle.delete(instance);
+    this.#idle.set(instance, forget);
+    for (const [oldest, forgetOldest] of this.#idle) {
+      if (this.#idle.size <= this.#max) return;
+      this.#idle.delete(oldest);
+      oldest.drop();
+      forgetOldest();
+    }
+  }
+
+  wake(instance: LiveInstance): void {
+    this.#idle.delete(instance);
+  }
+}
+
+export interface DeskOptions {
+  alwaysReplay: boolean;
+  /** Instances with work out on the lane at a time. */
+  laneSeats: number;
+  /** Whether the partition is ours, by a clock that does not stand still while this process sleeps. */
+  isHeld(): boolean;
+}
+
+export class PartitionInstances {
+  readonly #deps: OrchestratorDeps;
+  readonly #cache: InstanceCache;
+  readonly #options: LiveInstanceOptions;
+  readonly #instances = new Map<string, LiveInstance>();
+  readonly #closed = new AbortController();
+  /** Burials under way. */
+  readonly #burials = new Set<Promise<void>>();
+
+  constructor(
+    deps: OrchestratorDeps,
+    cache: InstanceCache,
+    { alwaysReplay, laneSeats, isHeld }: DeskOptions,
+  ) {
+    this.#deps = deps;
+    this.#cache = cache;
+    // One for all: instances wait here by the thousand.
+    this.#options = {
+      signal: this.#closed.signal,
+      alwaysReplay,
+      laneSeats: { free: laneSeats, isHeld },
+      onIdle: (idle) => this.#onIdle(idle),
+      onMail: (busy) => this.#cache.wake(busy),
+    };
+  }
+
+  get size(): number {
+    return this.#instances.size;
+  }
+
+  receive(delivery: Delivery): void {
+    if (this.#closed.signal.aborted) return;
+    const opened = parseInbox(this.#deps.names, delivery);
+    if (opened.kind === "message") {
+      this.#instance(opened.instanceId).put({ message: opened.message, delivery });
+      return;
+    }
+    const { instanceId: id, code, message } = opened;
+    const burial = this.#bury(delivery, { id, code, message }).finally(() => this.#burials.delete(burial));
+    this.#burials.add(burial);
+  }
+
+  /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */
+  find(instanceId: string): LanePartition | undefined {
+    return this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
+  }
+
+  async #bury(delivery: Delivery, refused: { id: string; code: string; message: string }): Promise<void> {
+    try {
+      const buried = await bury(this.#deps, delivery, { what: "inbox", ...refused });
+      if (buried) delivery.ack();
+      else delivery.nak(1000);
+    } catch (error) {
+      delivery.nak(1000);
+      const message = `could not dead-letter ${delivery.subject}: ${String(error)}`;
+      this.#deps.runtime.announce({ kind: "fault", where: "desk", code: "burial_failed", message, error });
+    }
+  }
+
+  #instance(instanceId: string): LiveInstance {
+    const known = this.#instances.get(instanceId);
+    if (known) return known;
+    const instance = new LiveInstance(instanceId, this.#deps, this.#options);
+    this.#instances.set(instanceId, instance);
+    return instance;
+  }
+
+  #onIdle(instance: LiveInstance): void {
+    const forget = () => {
+      if (this.#instances.get(instance.instanceId) === instance) this.#instances.delete(instance.instanceId);
+    };
+    if (instance.anchored) return; // its results come to it by the lane
+    if (instance.loaded || instance.waitsForTimer || instance.remembers) this.#cache.rest(instance, forget);
+    else forget();
+  }
+
+  /** No turn begins after this; resolves when those under way are done. */
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await Promise.all([
+      ...[...this.#instances.values()].map((instance) => instance.settle()),
+      ...this.#burials,
+    ]);
+    for (const instance of this.#instances.values()) {
+      this.#cache.wake(instance);
+      instance.letGo();
+    }
+    this.#instances.clear();
+  }
+}

@@ -1,0 +1,104 @@
+/** What effects say: the messages made of an instance's state. */
+import {
+  type ActivityTask,
+  type Attachment,
+  InstanceId,
+  Name,
+  type SessionCall,
+  type SessionClaim,
+  SessionId,
+  type SessionReport,
+} from "../../../schemas/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
+import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
+
+export const callMessage = (
+  state: Readonly<InstanceState>,
+  task: OpenTask,
+  { sessionId, call }: Extract<OpenTask["target"], { kind: "session" }>,
+  { epoch }: Attachment,
+): SessionCall => ({
+  v: 1,
+  kind: "call",
+  epoch,
+  call,
+  task: taskMessage(state, task),
+  lending: state.sessions.get(sessionId)?.lending?.number,
+});
+
+export const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
+  const timeouts = timeoutsOfAttempt(task);
+  return {
+    v: 1,
+    instanceId: state.instanceId as ActivityTask["instanceId"],
+    execution: state.execution,
+    of: task.id,
+    attempt: task.attempt,
+    name: task.name as ActivityTask["name"],
+    input: task.input,
+    scheduledAt: task.readyAt,
+    timeouts,
+    reportStart: timeouts.scheduleToStartMs !== undefined || timeouts.startToCloseMs !== undefined,
+    traceparent: state.traceparent,
+  };
+};
+
+/** What is left of schedule-to-close, which is for all attempts: a worker knows only of this one. */
+function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
+  const { scheduleToCloseMs } = timeouts;
+  if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
+  const leftMs = Math.ceil(scheduledAt + scheduleToCloseMs - readyAt);
+  return { ...timeouts, scheduleToCloseMs: Math.max(1, leftMs) };
+}
+
+export function claimMessage(
+  state: Readonly<InstanceState>,
+  effect: Extract<Effect, { kind: "claim" }>,
+  generation: Pick<Generation, "allows">,
+): SessionClaim {
+  const { session, attachment, deadlineAt, restore } = effect;
+  const { options } = session;
+  return {
+    v: 1,
+    instanceId: InstanceId.parse(state.instanceId),
+    sessionId: SessionId.parse(session.sessionId),
+    attachment,
+    type: Name.parse(session.type),
+    config: session.config,
+    requires: options.requires,
+    buildId: options.buildId,
+    resourceId: options.resourceId,
+    affinityKey: options.affinityKey ?? session.type,
+    leaseTtlMs: options.leaseTtlMs,
+    idleTimeoutMs: options.idleTimeoutMs,
+    ...(generation.allows(2) && { affinity: options.affinity, parkedBy: session.parkedBy }),
+    metadata: options.metadata,
+    restore: restore ? session.checkpoint : undefined,
+    onLost: options.onLost,
+    openedAt: session.openedAt,
+    deadlineAt,
+    traceparent: state.traceparent,
+  };
+}
+
+/** What a child that was granted the session must know of its present phase. */
+export function granteeReport({
+  session: { phase },
+  epoch,
+}: Extract<Effect, { kind: "tell-grantees" }>): SessionReport["report"] | undefined {
+  switch (phase.kind) {
+    case "active":
+      return { kind: "activated", on: phase.on, initMs: 0, warm: false, restored: false };
+    case "parked":
+      // A call of the child may have crossed with the parking: it asks for the session again.
+      return epoch === undefined ? undefined : { kind: "parked", epoch };
+    case "lost":
+      return { kind: "lost", epoch, reason: phase.reason, detail: phase.detail };
+    case "failed":
+      return { kind: "refused", error: phase.error };
+    case "closed":
+      return { kind: "closed" };
+    default:
+      return undefined;
+  }
+}

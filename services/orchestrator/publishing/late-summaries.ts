@@ -1,0 +1,50 @@
+/**
+ * First summaries that wait a moment: most instances with work on the lane end before anybody could have read that they
+ * run, and a summary is a durable write. What waits is vouched for by the instance's anchor (LANE-1): it is written before
+ * the anchor is acknowledged, and a successor that finds an anchor in the history writes it too.
+ */
+import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+
+/** As often as the dashboard draws: a person sees no difference. */
+const patienceMs = 250;
+
+interface Waiting {
+  /** It has waited long enough. */
+  showNow(): void;
+}
+
+export class LateSummaries {
+  readonly #clock: Clock;
+  /** Who waits and since when, oldest first. */
+  readonly #waiting = new Map<Waiting, number>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(instance: Waiting): void {
+    if (this.#waiting.has(instance)) return;
+    this.#waiting.set(instance, this.#clock.monotonic());
+    this.#timer ??= this.#clock.after(patienceMs, () => this.#look());
+  }
+
+  withdraw(instance: Waiting): void {
+    this.#waiting.delete(instance);
+  }
+
+  /** One timer for all. */
+  #look(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    for (const [instance, since] of this.#waiting) {
+      const leftMs = since + patienceMs - now;
+      if (leftMs > 0) {
+        this.#timer = this.#clock.after(leftMs, () => this.#look());
+        return;
+      }
+      this.#waiting.delete(instance);
+      instance.showNow();
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** The register of sessions: who owns an id, who holds it. The watcher's second net and the views read it (S5). */
+import type { Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
+import { leaseKeys } from "../../../shared/bus/index.ts";
+import { LeaseStore } from "../../../shared/leases/index.ts";
+import type { InstanceState } from "../../../shared/replay/index.ts";
+import { SparseMap } from "../../../shared/runtime/index.ts";
+import { place } from "../../../shared/sessions/placement.ts";
+import { recordOf } from "../../../shared/sessions/records.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+import { type Outbox, publishSurely } from "./publish.ts";
+
+interface Known {
+  record: SessionRecord;
+  revision: number;
+}
+
+export class SessionRegister {
+  readonly #deps: OrchestratorDeps;
+  readonly #outbox: Outbox;
+  readonly #known = new SparseMap<string, Known>();
+
+  constructor(deps: OrchestratorDeps, outbox: Outbox) {
+    this.#deps = deps;
+    this.#outbox = outbox;
+  }
+
+  /** Returns the sessions that may not be claimed: their instance is told why by a report. */
+  async write(state: Readonly<InstanceState>, sessionIds: Iterable<string>): Promise<Set<string>> {
+    const refused = new Set<string>();
+    const writes: Promise<void>[] = [];
+    for (const sessionId of sessionIds) {
+      const session = state.sessions.get(sessionId);
+      if (!session || session.owner !== state.instanceId) continue;
+      writes.push(
+        this.#write(session).then((verdict) => void (verdict === "refused" && refused.add(sessionId))),
+      );
+    }
+    await Promise.all(writes);
+    return refused;
+  }
+
+  async #write(session: SessionState): Promise<"registered" | "refused"> {
+    const { clock } = this.#deps.runtime;
+    const { sessionId } = session;
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const known =
+        this.#known.get(sessionId) ??
+        (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
+      // Also where theirs is over: its attachments are spent, and nobody could claim them for us (LEASE-4).
+      const taken = known && known.record.instanceId !== session.owner;
+      if (taken) return this.#refuse(session, idTaken(session, known.record));
+      const record = recordOf(session, known?.record, clock.now());
+      const outcome = known
+        ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
+        : await this.#deps.registers.sessions.create(sessionId, record);
+      if (outcome.kind === "written") {
+        this.#known.set(sessionId, { record, revision: outcome.revision });
+        if (!known && (await this.#isSpent(session))) return this.#refuse(session, idUsed(session));
+        return this.#refuseGoneResource(session);
+      }
+      this.#known.delete(sessionId);
+    }
+    throw new Error(`session ${sessionId} could not be registered`);
+  }
+
+  /** The register has forgotten whoever used this id; the leases have not. Ids the engine made are nobody else's. */
+  async #isSpent({ sessionId, owner, attachments }: SessionState): Promise<boolean> {
+    if (sessionId.startsWith(`${owner}-`)) return false;
+    const { bus, names } = this.#deps;
+    const key = leaseKeys.session(sessionId, Math.max(1, attachments));
+    return (await new LeaseStore(bus, names.bucket("leases")).look(key)).kind !== "none";
+  }
+
+  async #look(sessionId: string): Promise<Known | undefined> {
+    const entry = await this.#deps.registers.sessions.get(sessionId, { leader: true });
+    return entry && { record: entry.value, revision: entry.revision };
+  }
+
+  /** A token names one resource: if it has left, waiting for it is useless. */
+  async #refuseGoneResource(session: SessionState): Promise<"registered" | "refused"> {
+    const { resourceId } = session.options;
+    if (resourceId === undefined || session.phase.kind !== "opening") return "registered";
+    const placed = place(this.#deps.workers.workers(), claimFacts(session));
+    if (placed.kind !== "none" || placed.why !== "resource_gone") return "registered";
+    const error: Failure = {
+      code: "session_resource_gone",
+      message: `session ${session.sessionId}: ${placed.message}`,
+      retryable: false,
+      details: { resourceId },
+    };
+    return this.#refuse(session, error);
+  }
+
+  async #refuse(session: SessionState, error: Failure): Promise<"refused"> {
+    const { names } = this.#deps;
+    const { sessionId, attachments, owner } = session;
+    const attachment = Math.max(1, attachments);
+    await publishSurely(
+      this.#outbox,
+      names.verb(owner, "session"),
+      { v: 1, sessionId, attachment, report: { kind: "refused", error } },
+      { msgId: `refused-${owner}-${sessionId}-${attachment}` },
+    );
+    return "refused";
+  }
+}
+
+const isNew = (session: SessionState): boolean =>
+  session.attachments <= 1 && session.phase.kind === "opening";
+
+const idTaken = (session: SessionState, record: SessionRecord): Failure => ({
+  code: "session_id_taken",
+  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}); ids are used once`,
+  retryable: false,
+  details: { sessionId: session.sessionId, owner: record.instanceId },
+});
+
+const idUsed = ({ sessionId }: SessionState): Failure => ({
+  code: "session_id_taken",
+  message: `session id ${sessionId} was used by another instance; ids are used once`,
+  retryable: false,
+  details: { sessionId },
+});
+
+export const claimFacts = (session: SessionState) => ({
+  sessionId: session.sessionId,
+  type: session.type,
+  requires: session.options.requires,
+  buildId: session.options.buildId,
+  resourceId: session.options.resourceId,
+  affinityKey: session.options.affinityKey ?? session.type,
+});

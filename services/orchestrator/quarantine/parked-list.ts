@@ -1,0 +1,47 @@
+/** A short list of instances whose code could not go on: whoever takes over partitions looks at them first (T6). */
+import { Bucket, encode } from "../../../shared/bus/index.ts";
+import type { Fault } from "../../../shared/errors/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+import { publishSurely } from "../publishing/publish.ts";
+
+type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
+
+export class ParkedList {
+  readonly #deps: Deps;
+  readonly #bucket: Bucket;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#bucket = new Bucket(deps.bus, deps.names.bucket("settings"));
+  }
+
+  async set(instanceId: string, fault: Fault | undefined): Promise<void> {
+    const key = `parked.${instanceId}`;
+    await (fault
+      ? this.#bucket.put(key, encode({ code: fault.code, message: fault.message }))
+      : this.#bucket.delete(key));
+  }
+
+  /** Asks for another look at each, whoever owns it now. */
+  async wakeAll(occasion: number, signal: AbortSignal): Promise<void> {
+    for await (const { key } of this.#bucket.entries("parked.*")) {
+      const { subject, wake, msgId } = this.#look(key.slice("parked.".length), String(occasion));
+      await publishSurely({ ...this.#deps, signal }, subject, wake, { msgId });
+    }
+  }
+
+  /** False where it may not be stored. */
+  async askForLook(instanceId: string, occasion: string): Promise<boolean> {
+    const { subject, wake, msgId } = this.#look(instanceId, occasion);
+    return (await this.#deps.bus.publish(subject, encode(wake), { msgId })).kind === "stored";
+  }
+
+  /** Whoever takes its next turn shows it as it is then. Asked again for the same occasion, it is one question. */
+  #look(instanceId: string, occasion: string) {
+    return {
+      subject: this.#deps.names.verb(instanceId, "wake"),
+      wake: { v: 1, execution: 1, of: 0 },
+      msgId: `look-${instanceId}-${occasion}`,
+    };
+  }
+}

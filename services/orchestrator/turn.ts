@@ -1,0 +1,393 @@
+/**
+ * An instance in memory with what it needs to take turns: its place in history, and where its effects go.
+ *
+ * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
+ *    `take` resolves when both are done.
+ */
+import type { Commit, InstanceId } from "../../schemas/index.ts";
+import type { Delivery } from "../../shared/bus/index.ts";
+import type { Position } from "../../shared/history/index.ts";
+import {
+  type Accepted,
+  type Effect,
+  type InboxMessage,
+  Instance,
+  isEnded,
+  type Turn,
+} from "../../shared/replay/index.ts";
+import { SparseMap, token } from "../../shared/runtime/index.ts";
+import type { OrchestratorDeps } from "./deps.ts";
+import { answerIgnored } from "./ignored/answer-ignored.ts";
+import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
+import { postponeWake } from "./ignored/postpone-wake.ts";
+import type { LaneWork } from "./lane/lane-work.ts";
+import {
+  mayBeUnsent,
+  nothing,
+  type PredecessorCommit,
+  predecessorCommit,
+  tellsOfDeath,
+} from "./predecessor-commit.ts";
+import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
+import { SessionRegister } from "./publishing/session-register.ts";
+import { Summaries } from "./publishing/summaries.ts";
+
+export interface Mail {
+  message: InboxMessage;
+  /** Absent for what this process tells itself, as a local timer does, and for what came by the lane. */
+  delivery: Delivery | undefined;
+  /** Called when its turn is over and all that follows from it is out. */
+  done?: (() => void) | undefined;
+  /** A task that was out on the lane and is nobody's any more. */
+  recalled?: number | undefined;
+}
+
+interface Loaded {
+  instance: Instance;
+  position: Position | undefined;
+  target: EffectTarget;
+  /** Of the present execution. */
+  commits: readonly Commit[];
+}
+
+export class LoadedInstance {
+  readonly instance: Instance;
+  readonly #deps: OrchestratorDeps;
+  #target: EffectTarget;
+  #position: Position | undefined;
+  #lastAt: number;
+  /** Tasks an owner before us meant for the lane. */
+  #laned: readonly number[];
+  /** The last commit is an owner's before us, who may have died before its effects were out. */
+  #inherited: PredecessorCommit;
+  /** Of the last commit, here or before us. */
+  #lastCommitId: string;
+  /** People are to be told how it stands when the turn is over. */
+  #toShow = false;
+
+  private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
+    const last = commits.at(-1);
+    this.instance = instance;
+    this.#deps = deps;
+    this.#target = target;
+    this.#position = position;
+    this.#lastAt = last?.at ?? 0;
+    this.#laned = last?.lane ?? [];
+    this.#lastCommitId = last?.commitId ?? "";
+    this.#inherited = predecessorCommit(commits);
+  }
+
+  /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
+  static async load(
+    deps: OrchestratorDeps,
+    instanceId: string,
+    signal: AbortSignal,
+    assumeNew: boolean,
+  ): Promise<LoadedInstance> {
+    const { clock, announce } = deps.runtime;
+    const startedAt = clock.monotonic();
+    const history = assumeNew ? undefined : await deps.history.load(instanceId);
+    const last = history?.commits.at(-1);
+    const instance = new Instance(instanceId, deps.host, deps.runaways.whyNot(instanceId));
+    const outbox = { bus: deps.bus, runtime: deps.runtime, signal };
+    const target: EffectTarget = {
+      outbox,
+      register: new SessionRegister(deps, outbox),
+      summaries: new Summaries(deps, !last ? "none" : last.anchor === undefined ? "some" : "anchored"),
+      schedules: new SparseMap(),
+    };
+    if (history) {
+      await instance.load(history.commits);
+      target.summaries.parked = instance.parked;
+      const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
+      announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
+    }
+    const { position, commits = [] } = history ?? {};
+    return new LoadedInstance(deps, { instance, position, target, commits });
+  }
+
+  /** Empty where there is none. */
+  get lastCommitId(): string {
+    return this.#lastCommitId;
+  }
+
+  /** People have not been told of it yet (late-summaries.ts). */
+  get owesSummary(): boolean {
+    return this.#target.summaries.owed;
+  }
+
+  /** The end of the next turn does not put it off again. */
+  hurrySummary(): void {
+    this.#target.summaries.hurry();
+  }
+
+  get instanceId(): string {
+    return this.instance.state.instanceId;
+  }
+
+  /**
+   * One turn over all that waits; `owed`: the effects of the last commit may not be out. Fenced: this copy is stale,
+   * nothing of it may be used again (T4).
+   */
+  async take(batch: readonly Mail[], lane: LaneWork, owed: boolean): Promise<"done" | "fenced"> {
+    const { clock, announce } = this.#deps.runtime;
+    const { instance } = this;
+    const startedAt = clock.monotonic();
+    lane.begin();
+    // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
+    const now = Math.max(clock.now(), this.#lastAt);
+    if (instance.state.next) {
+      // An owner died between two executions: the next one begins before anything else happens to the instance.
+      await this.#publish(instance.lastEffects, lane);
+      if ((await this.#commitTurn([], [], now, startedAt, lane)) === "fenced") return "fenced";
+    }
+    const facts: Turn["events"] = [];
+    const effects: Effect[] = [];
+    let again = owed || mayBeUnsent(this.#inherited, clock.now());
+    const recalled: number[] = [];
+    for (const { message, delivery, recalled: of } of batch) {
+      if (of !== undefined) recalled.push(of);
+      if (delivery && instance.state.applied.has(delivery.seq)) {
+        lane.applied(delivery, message.kind === "start");
+        announce({
+          kind: "message.duplicate",
+          instanceId: this.instanceId,
+          verb: message.kind,
+          seq: delivery.seq,
+        });
+        again ||= instance.isBehindLastCommit(delivery.seq);
+        continue;
+      }
+      const accepted = instance.take(message, now, facts, effects);
+      if (accepted.kind === "ignored")
+        again = (await this.#ignored(message, delivery, accepted, now)) || again;
+      else if (delivery) {
+        instance.applied(delivery.seq);
+        lane.applied(delivery, message.kind === "start");
+      }
+    }
+    if (again) {
+      await this.#lookAfterLane(lane);
+      // The commit before may not have got all its effects out (T3). Its summary is written behind the commit of this
+      // turn: the facts of this batch are in the state already, and in no history (T2).
+      const before = instance.lastEffects;
+      await this.#publish(
+        before.filter(({ kind }) => kind !== "summary"),
+        lane,
+      );
+      if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+      this.#inherited = nothing;
+    }
+    if (facts.length > 0 || instance.hasUnseen) {
+      const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
+      if (verdict === "fenced") return verdict;
+    }
+    if (recalled.length > 0) {
+      await this.#sendTasks(recalled, lane);
+      lane.resent(recalled);
+    }
+    // Whoever recorded that the code goes on again may have died before it said so.
+    if (instance.takeResumed()) await this.#tellParkedOrNot();
+    if (this.#toShow) {
+      this.#toShow = false;
+      await this.show();
+    }
+    if (this.owesSummary) {
+      await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
+    }
+    return "done";
+  }
+
+  #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
+    const { state } = this.instance;
+    const due = state.next ? effects.filter(({ kind }) => kind !== "unschedule") : effects;
+    return publishEffects(this.#deps, state, due, this.#target, lane);
+  }
+
+  /**
+   * An execution that is over keeps its schedules until the effects of the next one's first commit are out: where a
+   * local timer brought the end about, nothing else would wake whoever has to repair it (T3). Returns what takes them
+   * away, where there are any.
+   */
+  #keepSchedules(lane: LaneWork): (() => Promise<void>) | undefined {
+    const { state, lastEffects } = this.instance;
+    const target = this.#target;
+    const unschedules = lastEffects.filter(({ kind }) => kind === "unschedule");
+    this.#target = { ...target, schedules: new SparseMap() };
+    if (unschedules.length === 0) return undefined;
+    return () => publishEffects(this.#deps, state, unschedules, target, lane);
+  }
+
+  /** By the queue, those still open. */
+  #sendTasks(ids: readonly number[], lane: LaneWork): Promise<void> {
+    const { tasks } = this.instance.state;
+    const open = ids.flatMap((id) => tasks.get(id) ?? []);
+    return this.#publish(
+      open.map((task) => ({ kind: "task", task })),
+      lane,
+    );
+  }
+
+  /** The owner before us sent these by the lane: what no live worker has goes by the queue (LANE-1). */
+  async #lookAfterLane(lane: LaneWork): Promise<void> {
+    // Without an anchor nobody would look after it any longer; the one it was sent under is still to come.
+    if (!lane.hasAnchor) return;
+    const { state } = this.instance;
+    const laned = this.#laned;
+    this.#laned = [];
+    const lost = await Promise.all(
+      laned.map(async (id) => {
+        const task = state.tasks.get(id);
+        if (!task || task.attempt > 1 || lane.isOut(state, task)) return [];
+        return (await lane.adopt(state, task)) ? [] : [id];
+      }),
+    );
+    await this.#sendTasks(lost.flat(), lane);
+  }
+
+  async #commitTurn(
+    facts: Turn["events"],
+    effects: Effect[],
+    now: number,
+    startedAt: number,
+    lane: LaneWork,
+  ): Promise<"done" | "fenced"> {
+    const { instance } = this;
+    if (facts.length > 0 || instance.hasUnseen) {
+      const turn = await instance.finish(facts, effects, now);
+      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
+    }
+    // Continue-as-new: the next execution begins with a commit of its own.
+    const leftovers: (() => Promise<void>)[] = [];
+    while (instance.state.next) {
+      this.#deps.faultPoints.reach("continue.between_executions");
+      const takeAway = this.#keepSchedules(lane);
+      if (takeAway) leftovers.push(takeAway);
+      const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
+      instance.continueAsNew(now, next.facts, next.effects);
+      const turn = await instance.finish(next.facts, next.effects, now);
+      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
+    }
+    for (const takeAway of leftovers) await takeAway();
+    return "done";
+  }
+
+  async #commit(turn: Turn, now: number, startedAt: number, lane: LaneWork): Promise<"done" | "fenced"> {
+    const { history, runtime, faultPoints } = this.#deps;
+    const { instance } = this;
+    const { state } = instance;
+    const changed = instance.parked !== undefined || instance.takeResumed();
+    this.#target.summaries.parked = instance.parked;
+    if (turn.events.length === 0) {
+      if (changed) await this.#tellParkedOrNot();
+      return "done";
+    }
+    const laned = lane.plan(state, turn.effects, now);
+    const anchor = lane.standsFor?.seq;
+    const commit: Commit = {
+      v: 1,
+      commitId: token(runtime.random),
+      instanceId: this.instanceId as InstanceId,
+      execution: state.execution,
+      at: now,
+      inbox: instance.takeInbox(anchor),
+      anchor,
+      lane: laned.length > 0 ? laned : undefined,
+      deferred: turn.deferred ? true : undefined,
+      events: turn.events,
+    };
+    this.#position ??= await history.place(this.instanceId);
+    faultPoints.reach("turn.before_append");
+    const appendAt = runtime.clock.monotonic();
+    const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
+    if (outcome.kind === "fenced") {
+      runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
+      return "fenced";
+    }
+    this.#position = outcome.position;
+    this.#lastAt = now;
+    this.#lastCommitId = commit.commitId;
+    this.#inherited = nothing;
+    faultPoints.reach("turn.after_append");
+    const done = runtime.clock.monotonic();
+    runtime.announce({
+      kind: "turn.committed",
+      instanceId: this.instanceId,
+      execution: state.execution,
+      events: turn.events.length,
+      turnMs: done - startedAt,
+      appendMs: done - appendAt,
+      replayed: false,
+    });
+    const { name = "", status, execution } = state;
+    if (turn.events.some((event) => event.kind === "instance.started")) {
+      runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
+    }
+    if (changed) await this.#tellParkedOrNot();
+    await this.#publish(turn.effects, lane);
+    faultPoints.reach("turn.after_effects");
+    if (isEnded(state)) {
+      runtime.announce({
+        kind: "instance.closed",
+        instanceId: this.instanceId,
+        name,
+        status,
+        durationMs: (state.endedAt ?? now) - (state.startedAt ?? now),
+        traceparent: state.traceparent,
+      });
+    }
+    return "done";
+  }
+
+  /**
+   * Set aside with its reason, or back at work: people see it, and a new deployment finds it (T6, T9). Behind the commit
+   * (T2): who waits for the end would be told of one that nobody recorded.
+   */
+  async #tellParkedOrNot(): Promise<void> {
+    const { instance } = this;
+    const fault = instance.parked;
+    const { announce } = this.#deps.runtime;
+    this.#target.summaries.parked = fault;
+    if (fault)
+      announce({
+        kind: "instance.parked",
+        instanceId: this.instanceId,
+        code: fault.code,
+        message: fault.message,
+      });
+    else announce({ kind: "instance.resumed", instanceId: this.instanceId });
+    await this.#deps.parked.set(this.instanceId, fault);
+    await this.#target.summaries.write(instance.state);
+  }
+
+  /** Tells people how it stands now, whatever they were told before. */
+  async show(): Promise<void> {
+    const { instance } = this;
+    const { status, lastEventId } = instance.state;
+    this.#target.summaries.parked = instance.parked;
+    // What was only asked for, and never started, is no instance.
+    if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
+    // Last: what cannot be shown is still to be found in the list of the parked.
+    await this.#deps.parked.set(this.instanceId, instance.parked);
+  }
+
+  /** Returns whether the effects of the last commit may not be out. */
+  async #ignored(
+    message: InboxMessage,
+    delivery: Delivery | undefined,
+    accepted: Extract<Accepted, { kind: "ignored" }>,
+    now: number,
+  ): Promise<boolean> {
+    const { state } = this.instance;
+    await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
+    if (!delivery) return false;
+    await deadLetterIgnored(this.#deps, state, message, delivery, accepted.why);
+    if (message.kind !== "wake" || !message.wake) return false;
+    const { wake } = message;
+    // A new deployment's look at what was parked: it may have been put right from outside.
+    if (wake.of === 0) this.#toShow = true;
+    else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
+      return false;
+    return tellsOfDeath(this.#inherited, this.instance, wake);
+  }
+}

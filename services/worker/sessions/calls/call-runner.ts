@@ -1,0 +1,261 @@
+/**
+ * Runs calls that have their slot: from the task to the report. Everything user code does is an outcome here.
+ *
+ * CALL-2 A run is over when the user's code is over, not when somebody stopped waiting for it: until then the state is
+ *    in use and the next call waits.
+ * CALL-3 What could not be told stays counted: the state has seen a call its instance will send again.
+ */
+import type { ActivityTask, RunningCall } from "../../../../schemas/index.ts";
+import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
+import { CancelledError } from "../../../../shared/errors/index.ts";
+import { within } from "../../../../shared/runtime/index.ts";
+import { publishReport, type Report, reportOf } from "../../activities/report.ts";
+import { runTask } from "../../activities/run-task.ts";
+import type { TaskOutcome } from "../../activities/task-outcome.ts";
+import type { HostSession, RunFacts, RunHooks } from "../../hosts/index.ts";
+import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
+import type { SessionDeps, SessionTiming } from "../session-deps.ts";
+import { Batch, resultOf } from "./batch.ts";
+import { batchRuleOf, withLimits } from "./call-limits.ts";
+import type { Loan, QueuedCall } from "./call-queue.ts";
+
+export interface CallRunnerInit {
+  deps: SessionDeps;
+  timing: SessionTiming;
+  session: SessionView;
+  definition: AnySession | undefined;
+  /** Whether results may still be told (S7). */
+  mayTell: () => boolean;
+  /** Aborts when they may not. */
+  fenced: AbortSignal;
+  /** User code overstayed its time: the state is not to be trusted any more. */
+  onHung: (detail: string) => void;
+}
+
+/** The user's code, wherever it runs. */
+type Code = (facts: RunFacts, input: unknown, signal: Aborting, hooks: RunHooks) => Promise<unknown>;
+
+interface Running {
+  readonly queued: QueuedCall;
+  readonly abort: LazyAbort;
+  /** Nobody waits for it, as against a session that ends under it. */
+  cancelled: boolean;
+}
+
+export class CallRunner {
+  readonly #init: CallRunnerInit;
+  readonly #running = new Set<Running>();
+  #done = 0;
+  #untold = 0;
+  readonly #telling = new Set<Promise<void>>();
+
+  constructor(init: CallRunnerInit) {
+    this.#init = init;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  runningCalls(): RunningCall[] {
+    return [...this.#running].map(({ queued: { task } }) => ({
+      instanceId: task.instanceId,
+      execution: task.execution,
+      of: task.of,
+      attempt: task.attempt,
+    }));
+  }
+
+  /** Calls that ended, however. */
+  get done(): number {
+    return this.#done;
+  }
+
+  get untold(): number {
+    return this.#untold;
+  }
+
+  /** What is being told is told, or given up. */
+  async told(): Promise<void> {
+    await Promise.all(this.#telling);
+  }
+
+  abort(reason: Error, which: (queued: QueuedCall) => boolean = () => true): void {
+    for (const { queued, abort } of this.#running) if (which(queued)) abort.abort(reason);
+  }
+
+  cancel(which: (queued: QueuedCall) => boolean): void {
+    for (const running of this.#running) if (which(running.queued)) running.cancelled = true;
+    this.abort(new CancelledError(), which);
+  }
+
+  /** One run of user code, for one call or for a batch of them. Never rejects. */
+  async run(state: HostSession, calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
+    const [first] = calls;
+    const { name } = first.task;
+    if (!first.call) {
+      await this.#runOne(first, async (facts, input, signal, hooks) =>
+        resultOf(await state.activity(name, input, facts, { signal, hooks })),
+      );
+    } else if (batchRuleOf(this.#init.definition, name)) {
+      await this.#runBatch(state, calls);
+    } else {
+      await this.#runOne(first, async (facts, input, signal, hooks) => {
+        const [item] = await state.call(name, [input], facts, { signal, hooks });
+        return resultOf(item);
+      });
+    }
+  }
+
+  async #runBatch(state: HostSession, calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
+    const { deps, session } = this.#init;
+    const { clock, announce } = deps.runtime;
+    const { name } = calls[0].task;
+    const { type } = session;
+    const members: RunHooks[] = [];
+    const startedAt = clock.monotonic();
+    const batch = new Batch(
+      calls.length,
+      (inputs, signal) =>
+        state.call(name, inputs, factsOf(calls[0].task), { signal, hooks: everyone(members) }),
+      (size) => announce({ kind: "batch.ran", type, name, size, ms: clock.monotonic() - startedAt }),
+    );
+    const runMember = async (call: QueuedCall) => {
+      let joined = false;
+      const join: Code = (_facts, input, signal, hooks) => {
+        joined = true;
+        members.push(hooks);
+        return batch.join(input, signal);
+      };
+      await this.#runOne(call, join, () => {
+        if (!joined) batch.leave();
+      });
+    };
+    await Promise.all(calls.map(runMember));
+  }
+
+  async #runOne(queued: QueuedCall, code: Code, onOutcome?: () => void): Promise<void> {
+    const { deps, session, definition } = this.#init;
+    const { clock, announce } = deps.runtime;
+    const { epoch } = session;
+    const { loan } = queued;
+    const abort = new LazyAbort();
+    const running: Running = { queued, abort, cancelled: false };
+    this.#running.add(running);
+    const startedAt = clock.monotonic();
+    const task = withLimits(queued.task, queued.call ? definition : undefined);
+    const about = { sessionId: session.id, type: session.type, name: task.name, of: task.of, epoch };
+    announce({ kind: "call.started", ...about, waitedMs: startedAt - queued.arrivedAt });
+    if (task.reportStart) this.#tell(queued, task, { kind: "started" });
+    let finished: Promise<unknown> | undefined;
+    const outcome = await runTask(deps, task, {
+      run: (ctx, input) =>
+        code({ ...factsOf(task), lastHeartbeat: ctx.lastHeartbeat }, input, abort, {
+          heartbeat: (details) => ctx.heartbeat(details),
+          write: (chunk) => ctx.stream.write(chunk),
+          log: (level, message, fields) => this.#log(task, level, message, fields),
+        }),
+      // Only a bare session's own state can be missing; a typed one's is ours.
+      ...(definition ? {} : { session }),
+      abort,
+      // The attempt may have begun under the epoch before, or on another member of the pool.
+      deliveries:
+        loan?.deliveries ?? (session.attachment > 1 && task.timeouts.heartbeatMs !== undefined ? 2 : 1),
+      runNumber: loan?.deliveries ?? epoch,
+      onAbandoned: (over) => {
+        finished = over;
+      },
+    });
+    onOutcome?.();
+    this.#done++;
+    announce({
+      kind: "call.ended",
+      ...about,
+      outcome: endOf(outcome),
+      ms: clock.monotonic() - startedAt,
+      ...{ instanceId: task.instanceId, traceparent: task.traceparent },
+    });
+    if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
+    else loan?.settle(running.cancelled ? "done" : "back");
+    if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
+    if (finished) await finished.catch(() => undefined); // CALL-2; what it throws now concerns nobody
+    this.#running.delete(running);
+  }
+
+  /** A call that overstays leaves its state dirty; an activity may still stop in time, its state is its own. */
+  async #overstayed(
+    { call }: QueuedCall,
+    detail: string,
+    finished: Promise<unknown> | undefined,
+  ): Promise<void> {
+    const { timing, onHung } = this.#init;
+    const late = finished !== undefined && (await within(call ? 0 : timing.closeMs, finished)) === "late";
+    if (call || late) onHung(detail);
+  }
+
+  #tell({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: Loan): void {
+    const { deps, session, mayTell, fenced } = this.#init;
+    this.#untold++;
+    if (!mayTell()) {
+      this.#fence(task);
+      loan?.settle("back");
+      return;
+    }
+    const options = { epoch: session.epoch, lane, signal: fenced };
+    const telling = publishReport(deps, task, result, options).then((outcome) => {
+      this.#telling.delete(telling);
+      if (outcome === "given_up") this.#fence(task);
+      else this.#untold--;
+      loan?.settle(outcome === "given_up" ? "back" : "done");
+    });
+    this.#telling.add(telling);
+  }
+
+  /** S7, S6: under a right that is over nothing is told, only counted (CALL-3). */
+  #fence({ instanceId, of }: ActivityTask): void {
+    const { epoch } = this.#init.session;
+    this.#init.deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch });
+  }
+
+  #log(task: ActivityTask, ...[level, message, fields]: Parameters<NonNullable<RunHooks["log"]>>): void {
+    const { instanceId, name, of, attempt } = task;
+    const sessionId = this.#init.session.id;
+    this.#init.deps.runtime.announce({
+      kind: "work.log",
+      ...{ instanceId, name, of, attempt, sessionId, level, message, ...(fields ? { fields } : {}) },
+    });
+  }
+}
+
+const factsOf = ({ instanceId, name, attempt }: ActivityTask): RunFacts => ({
+  instanceId,
+  name,
+  attempt,
+  lastHeartbeat: undefined,
+});
+
+function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
+  switch (outcome.kind) {
+    case "completed":
+    case "failed":
+    case "timeout":
+      return outcome.kind;
+    case "state_missing":
+      return "failed";
+    case "interrupted":
+      return "cancelled";
+  }
+}
+
+/** What a batch says is said for each of its members. */
+function everyone(members: readonly RunHooks[]): RunHooks {
+  return {
+    heartbeat: (details) => {
+      for (const member of members) member.heartbeat?.(details);
+    },
+    write: async (chunk) => {
+      await Promise.all(members.map((member) => member.write?.(chunk)));
+    },
+    log: (...line) => members[0]?.log?.(...line),
+  };
+}

@@ -1,0 +1,252 @@
+/**
+ * The calls of one attachment: in order, `concurrency` at a time, each with one of the worker's call slots while it
+ * runs. Knows nothing of leases: it is told when to hold, to go on and to end.
+ *
+ * CALL-1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
+ *    run again, however often it is delivered.
+ * CALL-4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
+ * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
+ *    before, and waits until that is over; what comes of an earlier lending is dropped.
+ */
+import type { ActivityTask, RunningCall, SessionCall } from "../../../../schemas/index.ts";
+import { type Timer, within } from "../../../../shared/runtime/index.ts";
+import type { HostSession } from "../../hosts/index.ts";
+import type { LanePath } from "../../lane/index.ts";
+import { RecentKeys } from "../../recent-keys.ts";
+import type { Slot, Slots } from "../../slots.ts";
+import { batchRuleOf } from "./call-limits.ts";
+import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
+import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
+
+export interface CallsInit extends CallRunnerInit {
+  slots: Slots;
+  state: HostSession;
+  /** Nothing runs and nothing waits. */
+  onQuiet: () => void;
+  onBusy: () => void;
+  /** A run is over and the next has not begun. */
+  onRan: () => void;
+}
+
+/** What an instance sends to the holder. */
+export type SentCall = Pick<SessionCall, "task" | "call" | "lending">;
+
+/** Which task: without an instance, of whoever has that event. */
+export interface TaskName {
+  instanceId?: string | undefined;
+  execution: number;
+  of: number;
+}
+
+/** Remembered per attachment (CALL-1). A repeat comes from the last turn of its instance, so a few would do. */
+const remembered = 1024;
+
+export class Calls {
+  readonly #init: CallsInit;
+  readonly #queue: CallQueue;
+  readonly #runner: CallRunner;
+  readonly #concurrency: number;
+  readonly #seen = new RecentKeys(remembered);
+  readonly #changes = new Set<() => void>();
+  readonly #slots = new Set<Slot>();
+  #state: HostSession;
+  /** Runs of user code, a batch counting as one. */
+  #runs = 0;
+  /** Runs a slot was asked for. */
+  #asked = 0;
+  #holds = 0;
+  #ended = false;
+  #lending = 0;
+  #delay: Timer | undefined;
+
+  constructor(init: CallsInit) {
+    const { definition } = init;
+    this.#init = init;
+    this.#state = init.state;
+    this.#runner = new CallRunner(init);
+    this.#concurrency = Math.max(1, definition?.options.concurrency ?? 1);
+    this.#queue = new CallQueue(({ call, task }) => (call ? batchRuleOf(definition, task.name) : undefined));
+  }
+
+  get running(): number {
+    return this.#runner.running;
+  }
+
+  runningCalls(): RunningCall[] {
+    return this.#runner.runningCalls();
+  }
+
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  get busy(): boolean {
+    return this.#runs > 0 || this.#queue.size > 0;
+  }
+
+  get done(): number {
+    return this.#runner.done;
+  }
+
+  /** Marked before a run, clean after it; not clean while its result is unknown to the instance (S14). */
+  get dirty(): boolean {
+    return this.#runs > 0 || this.#runner.untold > 0;
+  }
+
+  /** False where it was seen before (CALL-1), or comes too late: `lending` is the one it was sent under, if any (CALL-5). */
+  add({ task, call, lending = this.#lending }: SentCall, lane?: LanePath): boolean {
+    if (lending < this.#lending) return false;
+    if (lending > this.#lending) this.#handOver(lending);
+    return this.#enter({ task, call, lane }) === "taken";
+  }
+
+  /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (CALL-4). */
+  lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
+    return this.#enter({ task, call: true, loan });
+  }
+
+  /** How long the oldest waiting call has waited here. */
+  longestWaitMs(): number {
+    const { head } = this.#queue;
+    return head ? this.#now() - head.arrivedAt : 0;
+  }
+
+  /** Nobody waits for it any more. */
+  cancel({ instanceId, execution, of }: TaskName): void {
+    const matches = ({ task }: QueuedCall) =>
+      task.execution === execution &&
+      task.of === of &&
+      (instanceId === undefined || task.instanceId === instanceId);
+    for (const { loan } of this.#queue.remove(matches)) loan?.settle("done");
+    this.#runner.cancel(matches);
+    this.#changed();
+  }
+
+  /** Starts nothing new until the release, which counts as running code; resolves when nothing else runs. */
+  async hold(): Promise<() => void> {
+    this.#holds++;
+    while (this.#runs > 0) await this.#change();
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holds--;
+      this.#pump();
+      this.#changed();
+    };
+  }
+
+  /** The state lives elsewhere now. Only while it is held. */
+  moveTo(state: HostSession): void {
+    this.#state = state;
+  }
+
+  /** Drops what waits, lets finish what runs. */
+  finish(): void {
+    this.#ended = true;
+    this.#delay?.cancel();
+    for (const { loan } of this.#queue.clear()) loan?.settle("back");
+  }
+
+  /** Drops what waits, aborts what runs. */
+  end(reason: Error): void {
+    this.finish();
+    this.#runner.abort(reason);
+  }
+
+  /** What still runs cannot be stopped and may never end: it must not keep others from running. */
+  abandon(): void {
+    for (const slot of this.#slots) slot.release();
+  }
+
+  /** Resolves when no user code runs (CALL-2). */
+  async over(): Promise<void> {
+    while (this.#runs > 0 || this.#holds > 0) await this.#change();
+  }
+
+  /** Resolves when what was to be told is told, or given up. */
+  told(): Promise<void> {
+    return this.#runner.told();
+  }
+
+  #handOver(lending: number): void {
+    const before = this.#lending;
+    this.#lending = lending;
+    if (before === 0) return;
+    this.#queue.clear();
+    this.#runner.cancel(() => true);
+    const held = this.hold();
+    void held.then((release) => release());
+    void this.#notForEver(held);
+  }
+
+  /** Code that nobody waits for and that does not stop must not keep the next borrower waiting. */
+  async #notForEver(held: Promise<unknown>): Promise<void> {
+    const { timing, onHung } = this.#init;
+    if ((await within(timing.closeMs, held)) === "late" && !this.#ended)
+      onHung("what the borrower before had running did not stop");
+  }
+
+  #enter(call: Omit<QueuedCall, "arrivedAt">): "taken" | "seen" | "ended" {
+    if (this.#ended) return "ended";
+    if (!this.#seen.add(keyOf(call.task))) return "seen";
+    this.#queue.add({ ...call, arrivedAt: this.#now() });
+    this.#init.onBusy();
+    this.#pump();
+    return "taken";
+  }
+
+  #pump(): void {
+    this.#delay?.cancel();
+    this.#delay = undefined;
+    while (!this.#ended && this.#holds === 0 && this.#runs + this.#asked < this.#concurrency) {
+      const turn = this.#queue.look(this.#now());
+      if (turn.kind === "wait") {
+        this.#delay = this.#init.deps.runtime.clock.after(turn.ms, () => this.#pump());
+      }
+      if (turn.kind !== "run") return;
+      this.#asked++;
+      this.#init.slots.request((slot) => this.#onSlot(slot));
+      // No slot came at once: one place in the line speaks for the whole queue.
+      if (this.#asked > 0) return;
+    }
+  }
+
+  #onSlot(slot: Slot): void {
+    this.#asked--;
+    const turn = this.#ended || this.#holds > 0 ? undefined : this.#queue.take(this.#now());
+    if (turn?.kind !== "run") {
+      slot.release();
+      if (turn?.kind === "wait") this.#pump();
+      return;
+    }
+    this.#runs++;
+    this.#slots.add(slot);
+    void this.#runner.run(this.#state, turn.calls).finally(() => {
+      this.#runs--;
+      this.#slots.delete(slot);
+      slot.release();
+      this.#init.onRan();
+      this.#pump();
+      this.#changed();
+    });
+    this.#pump();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#changes.add(resolve));
+  }
+
+  #changed(): void {
+    for (const resolve of this.#changes) resolve();
+    this.#changes.clear();
+    if (this.#runs === 0 && this.#queue.size === 0 && !this.#ended) this.#init.onQuiet();
+  }
+
+  #now(): number {
+    return this.#init.deps.runtime.clock.monotonic();
+  }
+}
+
+const keyOf = ({ instanceId, execution, of, attempt }: ActivityTask): string =>
+  `${instanceId}/${execution}/${of}/${attempt}`;

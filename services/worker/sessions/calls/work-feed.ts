@@ -1,0 +1,156 @@
+/**
+ * Work for the sessions held here, through one consumer of this incarnation (S4).
+ *
+ * WORK-1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
+ *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
+ * WORK-2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
+ *    The same holds for a call that comes by the lane: taken means in our hands.
+ * WORK-3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
+ */
+import { LaneCalls, SessionWork } from "../../../../schemas/index.ts";
+import {
+  type Consumption,
+  type CoreMessage,
+  type Delivery,
+  decode,
+  type Stoppable,
+} from "../../../../shared/bus/index.ts";
+import { toFailure } from "../../../../shared/errors/index.ts";
+import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
+import { LanePath } from "../../lane/index.ts";
+import { RecentKeys } from "../../recent-keys.ts";
+import { deadLetter } from "../dead-letter.ts";
+import type { SessionDeps, SessionTiming } from "../session-deps.ts";
+
+/** Acknowledged on arrival, so whatever is not for so long got lost on its way. */
+const ackWaitMs = 5_000;
+const atATime = 500;
+/** Messages delivered again are recognised by their sequence; events have no other name. */
+const remembered = 4096;
+
+/** `lane`: its way back, where it came by the lane. */
+export type OnWork = (sessionId: string, work: SessionWork, lane?: LanePath) => boolean;
+
+export class WorkFeed implements Service {
+  readonly #deps: SessionDeps;
+  readonly #timing: SessionTiming;
+  readonly #onWork: OnWork;
+  readonly #consumer: string;
+  readonly #stopping = new AbortController();
+  readonly #seen = new RecentKeys(remembered);
+  #unlisten: () => void = () => undefined;
+  #consumption: Consumption | undefined;
+  #following: Promise<void> | undefined;
+  #lane: Stoppable | undefined;
+
+  constructor(deps: SessionDeps, timing: SessionTiming, onWork: OnWork) {
+    this.#deps = deps;
+    this.#timing = timing;
+    this.#onWork = onWork;
+    this.#consumer = deps.names.workerConsumer(deps.identity.workerId);
+  }
+
+  async start(): Promise<void> {
+    this.#consumption = await this.#consume();
+    this.#following = this.#follow(this.#consumption);
+    const { bus, names, identity } = this.#deps;
+    this.#lane = await bus.subscribe(names.laneOfSessions(identity.workerId), {}, (message) =>
+      this.#receiveDirect(message),
+    );
+    this.#unlisten = this.#deps.bus.onState((state) => {
+      if (state.kind === "reconnected") void this.#remove(); // WORK-2: `#follow` makes it again
+    });
+  }
+
+  stop = once(async () => {
+    this.#unlisten();
+    this.#stopping.abort();
+    await this.#lane?.stop();
+    await this.#consumption?.stop();
+    await this.#following;
+    // This incarnation never comes back; without this the server would keep the consumer until it is found idle.
+    await this.#remove();
+  });
+
+  async #remove(): Promise<void> {
+    const { bus, names } = this.#deps;
+    try {
+      await bus.deleteConsumer(names.sessionsStream, this.#consumer);
+    } catch (error) {
+      this.#complain("removal of the work consumer", error);
+    }
+  }
+
+  async #follow(first: Consumption): Promise<void> {
+    let consumption = first;
+    while ((await consumption.ended) === "gone" && !this.#stopping.signal.aborted) {
+      const again = await this.#consumeAgain();
+      if (!again) return;
+      this.#consumption = consumption = again;
+    }
+  }
+
+  async #consumeAgain(): Promise<Consumption | undefined> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        return await this.#consume();
+      } catch (error) {
+        this.#complain("work of sessions", error);
+        await sleep(this.#deps.runtime.clock, 500, signal);
+      }
+    }
+    return undefined;
+  }
+
+  async #consume(): Promise<Consumption> {
+    const { bus, names, identity } = this.#deps;
+    const stream = names.sessionsStream;
+    await bus.ensureConsumer({
+      stream,
+      name: this.#consumer,
+      filter: names.sessionWorkOf(identity.workerId),
+      ackWaitMs,
+      maxAckPending: 10_000,
+      inactiveMs: this.#timing.queueInactiveMs,
+    });
+    const onMessage = (delivery: Delivery) => this.#receive(delivery);
+    return bus.consume(stream, this.#consumer, { maxMessages: atATime, onMessage });
+  }
+
+  /** What cannot be taken comes again by the queue, and is buried or counted there. */
+  #receiveDirect(message: CoreMessage): void {
+    const decoded = decode(LaneCalls, message.body);
+    const calls = decoded.kind === "ok" ? decoded.value.calls : [];
+    const sessionId = sessionOf(message.subject);
+    const path = new LanePath(this.#deps, message);
+    // All are of one epoch: the attachment that takes the first takes the rest, and knows what it has seen.
+    const taken = calls.filter((call) => this.#onWork(sessionId, call, path));
+    // The result of one call can be the answer; of several, the receipt is.
+    if (taken.length > 0) path.take({ atOnce: calls.length > 1 });
+    else path.refuse();
+  }
+
+  #receive(delivery: Delivery): void {
+    const sessionId = sessionOf(delivery.subject);
+    const decoded = decode(SessionWork, delivery.body);
+    if (decoded.kind === "invalid") {
+      const reason = { code: "invalid_work", message: decoded.message };
+      void deadLetter(this.#deps, delivery, "session", reason);
+      return;
+    }
+    delivery.ack(); // WORK-1
+    if (!this.#seen.add(String(delivery.seq))) return;
+    const work = decoded.value;
+    if (this.#onWork(sessionId, work) || work.kind !== "call") return;
+    const { instanceId, of } = work.task;
+    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // WORK-3
+  }
+
+  #complain(where: string, error: unknown): void {
+    const { code, message } = toFailure(error);
+    this.#deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}
+
+const sessionOf = (subject: string): string => subject.slice(subject.lastIndexOf(".") + 1);

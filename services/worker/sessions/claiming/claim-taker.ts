@@ -1,0 +1,112 @@
+/** Taking one claim: room, then its seats where there is a quota, then the lease, then an attachment. */
+import type { Failure, SessionClaim } from "../../../../schemas/index.ts";
+import { bucketStream, bucketSubject, leaseKeys } from "../../../../shared/bus/index.ts";
+import { type Fault, isFault } from "../../../../shared/errors/index.ts";
+import { type Lease, requireTtl } from "../../../../shared/leases/index.ts";
+import { Attachment, type AttachmentInit } from "../holding/attachment.ts";
+import { poolOf } from "../pools/pool-of.ts";
+import type { Quotas, Seats } from "../quotas/quotas.ts";
+import { leaseTtlOf } from "../session-options.ts";
+import type { SessionServices } from "../session-services.ts";
+import type { Capacity } from "./capacity.ts";
+
+/** `unfit`: it can be held by nobody as it is; its instance was told. `quota`: by nobody, until another one ends. */
+export type Take = "taken" | "raced" | "full" | "quota" | "unfit";
+
+export class ClaimTaker {
+  readonly #around: SessionServices;
+  readonly #capacity: Capacity;
+  readonly #quotas: Quotas;
+  readonly #onAttached: (attachment: Attachment) => void;
+  readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
+  /** Claims being taken now: a nudge and a delivery of the same one must not race each other here. */
+  readonly #taking = new Map<string, Promise<Take>>();
+
+  constructor(
+    around: SessionServices,
+    { capacity, quotas }: { capacity: Capacity; quotas: Quotas },
+    onAttached: (attachment: Attachment) => void,
+    callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,
+  ) {
+    this.#around = around;
+    this.#capacity = capacity;
+    this.#quotas = quotas;
+    this.#onAttached = onAttached;
+    this.#callbacks = callbacks;
+  }
+
+  take(claim: SessionClaim): Promise<Take> {
+    const key = leaseKeys.session(claim.sessionId, claim.attachment);
+    const running = this.#taking.get(key);
+    if (running) return running;
+    const taking = this.#take(key, claim).finally(() => this.#taking.delete(key));
+    this.#taking.set(key, taking);
+    return taking;
+  }
+
+  /** Somebody has, or had, this attachment. */
+  async isSpent(claim: SessionClaim): Promise<boolean> {
+    const { bus, names } = this.#around.deps;
+    const bucket = names.bucket("leases");
+    const key = leaseKeys.session(claim.sessionId, claim.attachment);
+    return (await bus.last(bucketStream(bucket), bucketSubject(bucket, key), { leader: true })) !== undefined;
+  }
+
+  async #take(key: string, claim: SessionClaim): Promise<Take> {
+    const { deps } = this.#around;
+    const { type } = claim;
+    const capacity = this.#capacity.take(type, claim.requires, poolOf(claim));
+    if (!capacity) return "full";
+    const notTaken = (why: "quota" | "raced") => {
+      capacity.free();
+      return why;
+    };
+    try {
+      const definition = deps.app.sessions.get(type);
+      const ttlMs = requireTtl(leaseTtlOf(claim, definition, deps.config));
+      const seated = await this.#quotas.take(claim, ttlMs);
+      if (seated.kind === "reached") return notTaken("quota");
+      const { seats } = seated;
+      const lease = await this.#lease(key, claim, ttlMs, seats);
+      if (!lease) return notTaken("raced");
+      deps.faultPoints?.reach("claim.after_lease");
+      const init = { claim, lease, definition, capacity, seats, ...this.#callbacks };
+      this.#onAttached(new Attachment(this.#around, init));
+      return "taken";
+    } catch (error) {
+      capacity.free();
+      if (isFault(error, "config") || isFault(error, "contract")) return this.#unfit(claim, error);
+      throw error;
+    }
+  }
+
+  /** Undefined where nothing came of it. A claim without an answer leaves its seats to whoever needs them (QUOTA-2). */
+  async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
+    const { leases, identity, faultPoints } = this.#around.deps;
+    const { instanceId, sessionId, attachment } = claim;
+    const session = { instanceId, sessionId, attachment };
+    faultPoints?.reach("claim.before_lease");
+    const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
+    if (outcome.kind === "taken") {
+      await seats.giveBack();
+      return undefined;
+    }
+    if (await seats.stillOurs()) return outcome.lease;
+    await leases.release(outcome.lease);
+    const message = "the lease was so long in coming that its seat in the quota was cleared";
+    await this.#tellFailed(claim, { code: "seat_lost", message, retryable: true });
+    return undefined;
+  }
+
+  async #unfit(claim: SessionClaim, { code, message }: Fault): Promise<"unfit"> {
+    await this.#tellFailed(claim, { code, message, retryable: false });
+    return "unfit";
+  }
+
+  async #tellFailed(claim: SessionClaim, error: Failure): Promise<void> {
+    const { reporter, deps, timing } = this.#around;
+    const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
+    const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
+    await reporter.session(claim, { kind: "init_failed", error }, mayTell);
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * From the queue of claims to sessions held here (S12).
+ *
+ * CLAIM-1 Pulled only while there is room for the type. What was pulled is settled soon: taken, passed on, or given back
+ *    with a delay that grows; nothing spins.
+ * CLAIM-2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim wherever it
+ *    is delivered again.
+ * CLAIM-3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
+ *    its next delivery.
+ * CLAIM-4 While a quota is reached, one claim a type is enough to know that somebody waits: the others rest in the queue.
+ */
+import { SessionClaim } from "../../../../schemas/index.ts";
+import { type Delivery, decode } from "../../../../shared/bus/index.ts";
+import { isFault, toFailure } from "../../../../shared/errors/index.ts";
+import { backoffMs, once, type Service } from "../../../../shared/runtime/index.ts";
+import { nearEnough, place } from "../../../../shared/sessions/placement.ts";
+import { deadLetter } from "../dead-letter.ts";
+import type { Quotas } from "../quotas/quotas.ts";
+import type { SessionDeps, SessionTiming } from "../session-deps.ts";
+import type { Capacity } from "./capacity.ts";
+import { ClaimForwarding } from "./claim-forwarding.ts";
+import { ClaimPuller } from "./claim-puller.ts";
+import type { ClaimTaker } from "./claim-taker.ts";
+import type { Fleet } from "./fleet.ts";
+import type { ServerTime } from "./server-time.ts";
+import { Waiting } from "./waiting-claims.ts";
+
+/** A message that does not parse may be a newer worker's business; after this many deliveries it is nobody's. */
+const triesToParse = 5;
+
+export type Verdict =
+  | { kind: "taken" }
+  | { kind: "raced" }
+  | { kind: "stale"; why: string }
+  | { kind: "forwarded"; to: string }
+  /** Best by far elsewhere, and no answer from there. */
+  | { kind: "unanswered"; why: string }
+  /** `forSeat`: only a quota stands in the way, as far as was looked. */
+  | { kind: "refused"; why: string; forSeat?: true };
+
+export interface ClaimsInit {
+  deps: SessionDeps;
+  timing: SessionTiming;
+  types: readonly string[];
+  capacity: Capacity;
+  fleet: Fleet;
+  quotas: Quotas;
+  taker: ClaimTaker;
+  time: ServerTime;
+}
+
+export class Claims implements Service {
+  readonly #init: ClaimsInit;
+  readonly #time: ServerTime;
+  readonly #waiting: Waiting;
+  readonly #pullers: ClaimPuller[];
+  readonly #nudges: ClaimForwarding;
+  /** Claims in our hands. In a burst the others have as many that we do not know of yet. */
+  #judging = 0;
+  #unlisten: () => void = () => undefined;
+  #stopped = false;
+
+  constructor(init: ClaimsInit) {
+    this.#init = init;
+    const { deps, timing, capacity, fleet } = init;
+    const { clock } = deps.runtime;
+    this.#time = init.time;
+    this.#waiting = new Waiting(clock, () => deps.view?.workers(), {
+      again: (claim) => void this.#again(claim).finally(() => this.#fill()),
+      forgotten: () => this.#fill(),
+      room: (type) => init.quotas.room(type),
+    });
+    this.#nudges = new ClaimForwarding(deps, timing, fleet, (claim) => this.#nudged(claim));
+    const onClaim = (delivery: Delivery) => void this.#settle(delivery);
+    const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
+    this.#pullers = init.types.map((type) => {
+      const room = () => this.#room(type);
+      return new ClaimPuller({ deps, timing, type, capacity, room, onClaim, onTrouble });
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#nudges.start();
+    await Promise.all(this.#pullers.map((puller) => puller.start()));
+    this.#unlisten = this.#init.quotas.onRoom(() => {
+      this.#fill();
+      this.roomChanged();
+    });
+  }
+
+  stop = once(async () => {
+    this.#stopped = true;
+    this.#unlisten();
+    this.#waiting.stop();
+    await Promise.all([this.#nudges.stop(), ...this.#pullers.map((puller) => puller.stop())]);
+  });
+
+  /** There may be room again. */
+  roomChanged(): void {
+    this.#waiting.changed();
+  }
+
+  #room(type: string): number {
+    const { capacity, quotas } = this.#init;
+    const seats = quotas.room(type);
+    if (seats === Number.POSITIVE_INFINITY) return capacity.roomLeft(type);
+    // CLAIM-4: those that wait here come first.
+    return Math.min(capacity.roomLeft(type), Math.max(1, seats) - this.#waiting.forSeats(type));
+  }
+
+  #fill(): void {
+    for (const puller of this.#pullers) puller.fill();
+  }
+
+  async #settle(delivery: Delivery): Promise<void> {
+    this.#time.saw(delivery.at);
+    const decoded = decode(SessionClaim, delivery.body);
+    if (decoded.kind === "invalid") return this.#unreadable(delivery, decoded.message);
+    const claim = decoded.value;
+    try {
+      const verdict = await this.#judge(claim, delivery.deliveries);
+      this.#announce(claim, verdict);
+      this.#act(delivery, claim, verdict);
+    } catch (error) {
+      // Nothing is known: it comes again, and the lease key says what became of it (CLAIM-2).
+      this.#complain(`claim of ${claim.sessionId}`, error);
+      delivery.nak(this.#restMs(delivery.deliveries));
+    }
+  }
+
+  #act(delivery: Delivery, claim: SessionClaim, verdict: Verdict): void {
+    switch (verdict.kind) {
+      case "taken":
+      case "raced":
+      case "stale":
+      case "forwarded":
+        delivery.ack();
+        return;
+      case "unanswered":
+        delivery.nak(this.#init.timing.passedOnMs);
+        return;
+      case "refused": {
+        const restMs = this.#restMs(delivery.deliveries);
+        this.#waiting.add(claim, { restMs, forSeat: verdict.forSeat });
+        delivery.nak(restMs);
+        return;
+      }
+    }
+  }
+
+  async #judge(claim: SessionClaim, deliveries: number): Promise<Verdict> {
+    this.#judging++;
+    try {
+      return await this.#verdict(claim, deliveries);
+    } finally {
+      this.#judging--;
+    }
+  }
+
+  async #verdict(claim: SessionClaim, deliveries: number): Promise<Verdict> {
+    const { fleet, taker, quotas } = this.#init;
+    const now = this.#time.now();
+    if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
+    if (deliveries > 1 && (await taker.isSpent(claim))) return { kind: "stale", why: "taken before" };
+    const reached = await quotas.reached(claim);
+    if (reached !== undefined) return { kind: "refused", why: reached, forSeat: true };
+    const except = new Set<string>();
+    let unanswered: string | undefined;
+    for (;;) {
+      const workers = fleet.workers();
+      const choice = place(workers, claim, { except });
+      if (choice.kind === "none") {
+        return unanswered === undefined
+          ? { kind: "refused", why: choice.message }
+          : { kind: "unanswered", why: `no answer from ${unanswered}` };
+      }
+      const self = fleet.self();
+      const best = workers.find((worker) => worker.workerId === choice.workerId);
+      if (
+        self.workerId === choice.workerId ||
+        (best && !except.has(self.workerId) && nearEnough(self, best, claim, this.#judging))
+      ) {
+        const take = await taker.take(claim);
+        if (take === "unfit") return { kind: "stale", why: "nobody can hold it as it is" };
+        if (take === "quota") return { kind: "refused", why: quotas.sentence(claim.type), forSeat: true };
+        if (take !== "full") return { kind: take };
+        except.add(self.workerId);
+        continue;
+      }
+      const answer = await this.#nudges.send(choice.workerId, claim);
+      if (answer === "taken") return { kind: "forwarded", to: choice.workerId };
+      if (answer === "unanswered") unanswered = choice.workerId;
+      except.add(choice.workerId);
+    }
+  }
+
+  /** Somebody thinks that this worker is the best for it. */
+  async #nudged(claim: SessionClaim): Promise<"taken" | "refused"> {
+    const { fleet, taker } = this.#init;
+    if (this.#stopped || place([fleet.self()], claim).kind === "none") return "refused";
+    try {
+      const take = await taker.take(claim);
+      if (take === "full" || take === "quota") return "refused";
+      if (take !== "unfit") this.#announce(claim, { kind: take });
+      return "taken";
+    } catch (error) {
+      this.#complain(`claim of ${claim.sessionId}`, error);
+      return "refused";
+    }
+  }
+
+  /** CLAIM-3. Its message still rests in the queue; whoever gets it next finds the key. */
+  async #again(claim: SessionClaim): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      const verdict = await this.#judge(claim, 1);
+      const { restMaxMs: restMs } = this.#init.timing;
+      if (verdict.kind === "refused") this.#waiting.add(claim, { restMs, forSeat: verdict.forSeat });
+      else this.#announce(claim, verdict);
+    } catch (error) {
+      this.#complain(`claim of ${claim.sessionId}`, error);
+    }
+  }
+
+  async #unreadable(delivery: Delivery, message: string): Promise<void> {
+    if (delivery.deliveries < triesToParse) return delivery.nak(this.#restMs(delivery.deliveries));
+    const { deps } = this.#init;
+    await deadLetter(deps, delivery, "claim", { code: "invalid_claim", message });
+  }
+
+  #restMs(deliveries: number): number {
+    const { restMinMs, restMaxMs } = this.#init.timing;
+    return backoffMs({ initialMs: restMinMs, maxMs: restMaxMs, factor: 1.6 }, Math.min(deliveries, 20));
+  }
+
+  #announce({ sessionId, type }: SessionClaim, verdict: Verdict): void {
+    const { announce } = this.#init.deps.runtime;
+    const { kind } = verdict;
+    if (kind === "taken" || kind === "raced") {
+      announce({ kind: "claim.seen", sessionId, type, verdict: kind });
+      return;
+    }
+    const why = kind === "forwarded" ? `to ${verdict.to}` : verdict.why;
+    announce({ kind: "claim.seen", sessionId, type, verdict: kind === "unanswered" ? "refused" : kind, why });
+  }
+
+  #complain(where: string, error: unknown): void {
+    if (this.#stopped && isFault(error, "transient")) return;
+    const { code, message } = toFailure(error);
+    this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}

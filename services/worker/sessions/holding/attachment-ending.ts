@@ -1,0 +1,62 @@
+/** How an attachment ends. What differs between the kinds is decided here, once. */
+import type { Failure, LossReason, RunningCall } from "../../../../schemas/index.ts";
+import { CancelledError, HoldfastError, SessionLostError } from "../../../../shared/errors/index.ts";
+import type { LossWhy } from "../../../../shared/leases/index.ts";
+
+export type Ending =
+  /** Its instance wants it no more. */
+  | { kind: "closed"; reason?: string | undefined }
+  /** Nobody called for too long: the next call claims anew. */
+  | { kind: "parked" }
+  | { kind: "init_failed"; error: Failure }
+  /** This worker gives it up, and says so. */
+  | {
+      kind: "given_up";
+      reason: LossReason;
+      detail?: string | undefined;
+      /** The calls whose code ran at that moment: those that waited are not to blame. */
+      running?: readonly RunningCall[] | undefined;
+    }
+  /** The right to act is over: nothing may be told any more (S7). */
+  | { kind: "fenced"; why: LossWhy };
+
+export interface SessionName {
+  sessionId: string;
+  epoch: number;
+  workerId: string;
+}
+
+/** What running code is told through its signal. */
+export function abortReason(ending: Ending, name: SessionName): Error {
+  switch (ending.kind) {
+    case "closed":
+      return new CancelledError(ending.reason ?? "the session is closing");
+    case "parked":
+      return new CancelledError("the session is being parked");
+    case "init_failed":
+      return new HoldfastError({ code: "session_init_failed", message: ending.error.message });
+    case "given_up":
+      return new SessionLostError({ ...name, reason: ending.reason, detail: ending.detail });
+    case "fenced":
+      return new SessionLostError({ ...name, reason: "expired", detail: `lease ${ending.why}` });
+  }
+}
+
+/** What is told to people, in the catalogue of happenings. */
+export function describeEnding(ending: Ending): { why: string; detail?: string } {
+  switch (ending.kind) {
+    case "closed":
+    case "parked":
+      return { why: ending.kind };
+    case "init_failed":
+      return { why: ending.kind, detail: ending.error.message };
+    case "given_up":
+      return { why: ending.reason, ...(ending.detail === undefined ? {} : { detail: ending.detail }) };
+    case "fenced":
+      return { why: "fenced", detail: `lease ${ending.why}` };
+  }
+}
+
+/** Planned ends let running calls finish first, and save the state. */
+export const isPlanned = (ending: Ending): boolean =>
+  ending.kind === "given_up" && (ending.reason === "drained" || ending.reason === "recycled");

@@ -1,0 +1,335 @@
+/**
+ * One session held by this worker under one epoch: from the won claim to the released lease. State, queue and timers
+ * belong to it and end with it (S3).
+ *
+ * HOLD-1 Nothing is told under a right that is over (S7): the lease is asked before every report.
+ * HOLD-2 `shutdown` runs at most once, and never while other code of the session runs.
+ * HOLD-3 It ends once; the first reason wins. Whoever removed the lease tells the instance, so it hears of it once.
+ */
+import type {
+  Attachment as Holder,
+  SessionClaim,
+  SessionWork,
+  WorkerInfo,
+} from "../../../../schemas/index.ts";
+import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
+import { SessionLostError, TimeoutError, toFailure } from "../../../../shared/errors/index.ts";
+import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
+import type { Timer } from "../../../../shared/runtime/index.ts";
+import { type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
+import type { LanePath } from "../../lane/index.ts";
+import { Calls } from "../calls/calls.ts";
+import type { Place } from "../claiming/capacity.ts";
+import { sharedPoolOf } from "../pools/pool-of.ts";
+import type { Seats } from "../quotas/quotas.ts";
+import { type IdleRule, idleRuleOf } from "../session-options.ts";
+import type { SessionServices } from "../session-services.ts";
+import type { Ending } from "./attachment-ending.ts";
+import { CheckpointSaver } from "./checkpoint-saver.ts";
+import { detach, type Live } from "./detach.ts";
+import { EventDelivery } from "./event-delivery.ts";
+import { type Housed, makeState, type StateRequest } from "./make-state.ts";
+import { type CaredFor, StateCare } from "./state-care.ts";
+
+export interface AttachmentInit {
+  readonly claim: SessionClaim;
+  readonly lease: Lease;
+  readonly definition: AnySession | undefined;
+  readonly capacity: Place;
+  /** In the quotas it falls under. */
+  readonly seats: Seats;
+  /** A clean state that outlived the lease before (S14). */
+  readonly kept?: Housed | undefined;
+  readonly onModel: (model: ModelFacts) => void;
+  /** `kept`: a clean state that may be attached again, because only the lease ran out. */
+  readonly onEnded: (attachment: Attachment, kept: Housed | undefined) => void;
+}
+
+type Phase =
+  | Extract<Live, { kind: "initialising" }>
+  | (Extract<Live, { kind: "ready" }> & { idle: Timer | undefined })
+  | { kind: "ending"; done: Promise<void>; calls: Calls | undefined };
+
+export class Attachment {
+  readonly claim: SessionClaim;
+  readonly lease: Lease;
+  readonly since: number;
+  readonly definition: AnySession | undefined;
+  readonly capacity: Place;
+  readonly #around: SessionServices;
+  readonly #init: AttachmentInit;
+  readonly #on: Holder;
+  readonly #view: SessionView;
+  readonly #saver: CheckpointSaver;
+  readonly #care: StateCare;
+  readonly #events: EventDelivery;
+  readonly #idleRule: IdleRule;
+  /** Aborts when the right is over. */
+  readonly #fence = new AbortController();
+  #phase: Phase;
+  #unlisten: () => void = () => undefined;
+
+  constructor(around: SessionServices, init: AttachmentInit) {
+    const { claim, lease, definition } = init;
+    const { identity, runtime, config } = around.deps;
+    const { workerId, nodeId, host, resourceId } = identity;
+    const { attachment, sessionId: id, type, metadata } = claim;
+    const { epoch } = lease;
+    this.claim = claim;
+    this.lease = lease;
+    this.definition = definition;
+    this.capacity = init.capacity;
+    this.since = runtime.clock.now();
+    this.#around = around;
+    this.#init = init;
+    this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
+    const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
+    this.#view = { id, type, epoch, attachment, workerId, metadata, abort, events: noEvents };
+    this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
+    this.#care = new StateCare(around, this.#cared(), this.#saver);
+    this.#events = new EventDelivery(around, id);
+    this.#idleRule = idleRuleOf(claim, definition, config);
+    this.#phase = this.#begin();
+  }
+
+  get epoch(): number {
+    return this.lease.epoch;
+  }
+
+  info(): WorkerInfo["sessions"][number] {
+    const { sessionId, type } = this.claim;
+    const calls = this.#phase.kind === "ready" ? this.#phase.calls : undefined;
+    const { snapshot } = this.#care;
+    return {
+      sessionId,
+      type,
+      epoch: this.epoch,
+      calls: calls?.done ?? 0,
+      queued: calls?.queued ?? 0,
+      running: calls?.running ?? 0,
+      since: this.since,
+      ...(snapshot === undefined ? {} : { snapshot }),
+    };
+  }
+
+  /** Work of this epoch. False where it came too late or a second time. */
+  receive(work: SessionWork, lane?: LanePath): boolean {
+    switch (work.kind) {
+      case "call":
+        return this.#phase.kind === "ready" && this.#phase.calls.add(work, lane);
+      case "cancel":
+        if (this.#phase.kind === "ready") this.#phase.calls.cancel(work);
+        return true;
+      case "close":
+        void this.end({ kind: "closed", reason: work.reason });
+        return true;
+      case "evict":
+        void this.end({ kind: "given_up", reason: "evicted", detail: work.reason });
+        return true;
+      case "drain":
+        void this.end({ kind: "given_up", reason: "drained", detail: work.reason });
+        return true;
+      case "event":
+        if (this.#phase.kind !== "ready") return false;
+        this.#events.deliver(this.#phase.housed.state, work);
+        return true;
+    }
+  }
+
+  /** The keeper says that the lease is over (S7): everything stops at once, also what a planned end lets finish. */
+  lost(why: LossWhy): void {
+    this.#fence.abort();
+    if (this.#phase.kind === "ending") {
+      const { sessionId } = this.claim;
+      this.#phase.calls?.end(new SessionLostError({ sessionId, epoch: this.epoch, reason: "expired" }));
+    }
+    void this.end({ kind: "fenced", why });
+  }
+
+  end(ending: Ending): Promise<void> {
+    if (this.#phase.kind === "ending") return this.#phase.done; // HOLD-3
+    const before = this.#phase;
+    const known =
+      ending.kind === "given_up" && before.kind === "ready"
+        ? { ...ending, running: before.calls.runningCalls() }
+        : ending;
+    // A turn of the microtask queue later, so that the phase has changed before anything acts on the end.
+    const done = Promise.resolve().then(() => this.#detach(before, known));
+    this.#phase = { kind: "ending", done, calls: before.kind === "ready" ? before.calls : undefined };
+    return done;
+  }
+
+  #mayTell = (): boolean => !this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);
+
+  #begin(): Phase {
+    const controller = new AbortController();
+    const { reporter, deps } = this.#around;
+    const { kept } = this.#init;
+    // A state that is there already is not claimed first: its instance hears of both at once.
+    const claimed = kept
+      ? Promise.resolve(true)
+      : reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
+    const startedAt = deps.runtime.clock.monotonic();
+    const made = this.#make(controller).then(
+      (housed) => {
+        const initMs = deps.runtime.clock.monotonic() - startedAt;
+        void claimed.then(() => this.#ready(housed, initMs));
+        return housed;
+      },
+      (error: unknown) => {
+        void this.end({ kind: "init_failed", error: toFailure(error) });
+        return undefined;
+      },
+    );
+    return { kind: "initialising", controller, made };
+  }
+
+  async #make(controller: AbortController): Promise<Housed> {
+    const { runtime, config } = this.#around.deps;
+    const { maxInitMs } = config.sessions;
+    const tooLong = runtime.clock.after(maxInitMs, () => {
+      const message = `init of ${this.claim.type} did not finish within ${maxInitMs} ms`;
+      const error = new TimeoutError({ code: "timeout", message, retryable: true });
+      controller.abort(error);
+      void this.end({ kind: "init_failed", error: toFailure(error) });
+    });
+    try {
+      const { kept } = this.#init;
+      return await makeState(this.#around, { ...this.#request(controller.signal), kept });
+    } finally {
+      tooLong.cancel();
+    }
+  }
+
+  #request(signal: AbortSignal): Omit<StateRequest, "kept"> {
+    const { claim, definition, epoch } = this;
+    const { sessionId: id, metadata, type, attachment } = claim;
+    const key = stateKey(id, epoch);
+    const { workerId } = this.#on;
+    return {
+      ...{ claim, definition, signal },
+      facts: { key, id, type, epoch, attachment, workerId, metadata },
+      session: { model: this.#init.onModel, gaveUp: (reason) => this.#view.abort(reason) },
+      hooks: this.#hooks("init"),
+    };
+  }
+
+  #ready(housed: Housed, initMs: number): void {
+    if (this.#phase.kind !== "initialising") return;
+    const { deps, timing, slots, reporter, pools } = this.#around;
+    const { claim, definition } = this;
+    const calls = new Calls({
+      deps,
+      timing,
+      slots,
+      state: housed.state,
+      session: this.#view,
+      definition,
+      mayTell: this.#mayTell,
+      fenced: this.#fence.signal,
+      onQuiet: () => this.#armIdle(),
+      onBusy: () => this.#disarmIdle(),
+      onRan: () => this.#care.ran(),
+      onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
+    });
+    const poolId = sharedPoolOf(claim);
+    const pool = poolId && definition ? pools.join({ poolId, definition, calls }) : undefined;
+    this.#phase = { kind: "ready", housed, calls, pool, idle: undefined };
+    this.#live(housed);
+    this.#armIdle();
+    this.#care.look();
+    const { warm, restored } = housed;
+    const { type, sessionId } = claim;
+    const openedMs = Math.max(0, deps.runtime.clock.now() - claim.openedAt);
+    deps.runtime.announce({
+      kind: "session.attached",
+      ...{ sessionId, type, epoch: this.epoch, initMs, warm, restored, openedMs },
+      ...{ instanceId: claim.instanceId, traceparent: claim.traceparent },
+    });
+    deps.faultPoints?.reach("init.before_told");
+    const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
+    void reporter
+      .session(claim, activated, this.#mayTell)
+      .then((told) => told && deps.faultPoints?.reach("init.after_told"));
+  }
+
+  #cared(): CaredFor {
+    return {
+      claim: this.claim,
+      definition: this.definition,
+      ready: () => (this.#phase.kind === "ready" ? this.#phase : undefined),
+      moved: (housed) => {
+        if (this.#phase.kind === "ready") this.#phase.housed = housed;
+        this.#live(housed);
+      },
+      giveUp: (why) => void this.end({ kind: "given_up", reason: "recycled", detail: why }),
+      request: () => this.#request(this.#fence.signal),
+      hooks: (name) => this.#hooks(name),
+    };
+  }
+
+  /** Follows the host the state lives in. */
+  #live({ place }: Housed): void {
+    this.#unlisten();
+    const stopHearing = place.host.onLost(({ reason, detail }) => {
+      void this.end({ kind: "given_up", reason, detail });
+    });
+    const stopRetiring = place.onRetire((why) => void this.#care.recycle(why));
+    this.#unlisten = () => {
+      stopHearing();
+      stopRetiring();
+    };
+  }
+
+  #armIdle(): void {
+    if (this.#phase.kind !== "ready" || this.#idleRule.ms === 0) return;
+    this.#phase.idle?.cancel();
+    this.#phase.idle = this.#around.deps.runtime.clock.after(this.#idleRule.ms, () => void this.#park());
+  }
+
+  /** Where nobody asked for parking, a state that cannot be saved stays where it is. */
+  async #park(): Promise<void> {
+    if (this.#idleRule.lossless) {
+      const saved = await this.#care.save();
+      if (this.#phase.kind !== "ready" || this.#phase.calls.busy) return;
+      if (saved !== "saved") return this.#armIdle();
+    }
+    void this.end({ kind: "parked" });
+  }
+
+  #disarmIdle(): void {
+    if (this.#phase.kind !== "ready") return;
+    this.#phase.idle?.cancel();
+    this.#phase.idle = undefined;
+  }
+
+  async #detach(before: Exclude<Phase, { kind: "ending" }>, ending: Ending): Promise<void> {
+    const { claim, lease, definition } = this;
+    this.#unlisten();
+    if (before.kind === "ready") {
+      before.idle?.cancel();
+      before.pool?.stop();
+    }
+    const hooks = this.#hooks("shutdown");
+    const { seats } = this.#init;
+    const one = { around: this.#around, claim, lease, definition, seats, saver: this.#saver, hooks };
+    this.#init.onEnded(this, await detach(one, before, ending));
+  }
+
+  #hooks(name: string): RunHooks {
+    const { announce } = this.#around.deps.runtime;
+    const { instanceId, sessionId, attachment } = this.claim;
+    return {
+      log: (level, message, fields) =>
+        announce({
+          kind: "work.log",
+          ...{ instanceId, name, of: 0, attempt: attachment, sessionId, level, message },
+          ...(fields ? { fields } : {}),
+        }),
+    };
+  }
+}
+
+const noEvents: SessionView["events"] = {
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
+};

@@ -1,0 +1,90 @@
+import type { CheckpointRef, SessionClaim } from "../../../../schemas/index.ts";
+import { toFailure } from "../../../../shared/errors/index.ts";
+import type { HostSession } from "../../hosts/index.ts";
+import type { SessionServices } from "../session-services.ts";
+import type { MayTell } from "./session-reporter.ts";
+
+/** The last and the one before: the instance may not have read of the last one yet. */
+const kept = 2;
+
+/**
+ * Checkpoints of one attachment. One that fails is announced and changes nothing: the session goes on. What an owner
+ * that died has left behind is swept by the watcher when the instance is over; the store cannot be searched cheaply.
+ */
+export class CheckpointSaver {
+  readonly #around: SessionServices;
+  readonly #claim: SessionClaim;
+  readonly #epoch: number;
+  readonly #mayTell: MayTell;
+  #refs: CheckpointRef[];
+  /** After how many calls it was last tried, and whether that worked: an older checkpoint is not the state. */
+  #savedAfter = 0;
+  #failed = false;
+
+  constructor(around: SessionServices, claim: SessionClaim, epoch: number, mayTell: MayTell) {
+    this.#around = around;
+    this.#claim = claim;
+    this.#epoch = epoch;
+    this.#mayTell = mayTell;
+    this.#refs = claim.restore ? [claim.restore] : [];
+  }
+
+  /** Calls since the state was last saved. */
+  since(calls: number): number {
+    return calls - this.#savedAfter;
+  }
+
+  /** Only on a state no code runs on. */
+  async save(state: HostSession, calls: number): Promise<"saved" | "failed"> {
+    const { checkpoints, reporter } = this.#around;
+    const { sessionId } = this.#claim;
+    if (this.#refs.length > 0 && this.since(calls) === 0 && !this.#failed) return "saved";
+    // Counted even if it fails: the next try comes after as many calls again, not after each.
+    this.#savedAfter = calls;
+    this.#failed = true;
+    try {
+      const bytes = await state.checkpoint();
+      const total = calls + (this.#claim.restore?.calls ?? 0);
+      const ref = await checkpoints.save(sessionId, this.#epoch, total, bytes);
+      const told = await reporter.session(
+        this.#claim,
+        { kind: "checkpointed", checkpoint: ref },
+        this.#mayTell,
+      );
+      if (!told) {
+        await checkpoints.remove(ref);
+        return "failed";
+      }
+      this.#refs.push(ref);
+      this.#failed = false;
+      await this.#removeAllBut(kept);
+      return "saved";
+    } catch (error) {
+      this.#complain(error);
+      return "failed";
+    }
+  }
+
+  /** The session is over and needs none. */
+  async forget(): Promise<void> {
+    try {
+      await this.#removeAllBut(0);
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
+  async #removeAllBut(count: number): Promise<void> {
+    const { checkpoints } = this.#around;
+    while (this.#refs.length > count) {
+      const [oldest] = this.#refs.splice(0, 1);
+      if (oldest) await checkpoints.remove(oldest);
+    }
+  }
+
+  #complain(error: unknown): void {
+    const { code, message } = toFailure(error);
+    const where = `checkpoint of session ${this.#claim.sessionId}`;
+    this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}

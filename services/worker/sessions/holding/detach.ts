@@ -1,0 +1,135 @@
+/**
+ * The end of an attachment, in order: the code, the state, the lease, the seats and the word to the instance. Where a step takes too
+ * long the next one follows all the same; what is not told here is found out by the watcher.
+ */
+import type { SessionClaim } from "../../../../schemas/index.ts";
+import type { AnySession } from "../../../../shared/definitions/index.ts";
+import { toFailure } from "../../../../shared/errors/index.ts";
+import type { Lease } from "../../../../shared/leases/index.ts";
+import { within } from "../../../../shared/runtime/index.ts";
+import type { RunHooks } from "../../hosts/index.ts";
+import type { Calls } from "../calls/calls.ts";
+import type { PoolFeed } from "../pools/pool-feed.ts";
+import type { Seats } from "../quotas/quotas.ts";
+import type { SessionServices } from "../session-services.ts";
+import { abortReason, describeEnding, type Ending, isPlanned } from "./attachment-ending.ts";
+import type { CheckpointSaver } from "./checkpoint-saver.ts";
+import type { Housed } from "./make-state.ts";
+import { shutDownSession, shutDownUnmade } from "./shut-down-session.ts";
+
+/** What there is to end. */
+export type Live =
+  | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
+  | {
+      kind: "ready";
+      /** Another one once the state has moved. */
+      housed: Housed;
+      calls: Calls;
+      /** Where the session is a member of a pool: brings it the pool's calls. */
+      pool: PoolFeed | undefined;
+    };
+
+export interface Detaching {
+  readonly around: SessionServices;
+  readonly claim: SessionClaim;
+  readonly lease: Lease;
+  readonly definition: AnySession | undefined;
+  readonly seats: Seats;
+  readonly saver: CheckpointSaver;
+  readonly hooks: RunHooks;
+}
+
+/** Returns a clean state that outlived its lease and may be attached again (S14). */
+export async function detach(one: Detaching, live: Live, ending: Ending): Promise<Housed | undefined> {
+  const { around, claim, lease } = one;
+  const { sessionId, type } = claim;
+  const { epoch } = lease;
+  const { workerId } = around.deps.identity;
+  const reason = abortReason(ending, { sessionId, epoch, workerId });
+  const kept = await endState(one, live, ending, reason);
+  // Seats follow the lease, never the other way (QUOTA-1). Where the lease is left to run out, so are they (QUOTA-2).
+  if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
+  const why = describeEnding(ending);
+  around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
+  return kept;
+}
+
+async function endState(
+  { around, definition, saver, hooks }: Detaching,
+  live: Live,
+  ending: Ending,
+  reason: Error,
+): Promise<Housed | undefined> {
+  const { closeMs } = around.timing;
+  if (live.kind === "initialising") {
+    live.controller.abort(reason);
+    await shutDownUnmade(live.made, { hooks, closeMs });
+    return undefined;
+  }
+  const { calls, housed } = live;
+  if (ending.kind === "fenced" && ending.why === "expired" && !calls.dirty) {
+    calls.end(reason);
+    return housed;
+  }
+  const planned = isPlanned(ending);
+  await shutDownSession(housed, {
+    ...{ calls, reason, hooks },
+    finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
+    // Nobody waits again for what has been waited for too long.
+    closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
+    // A parked session comes back as it went, also elsewhere.
+    save: (planned || ending.kind === "parked") && definition?.checkpoint ? saver : undefined,
+  });
+  // A result may be on its way by the lane or, where that failed, by the inbox: the end of this right must not overtake
+  // it, or it would come too late to count (S6). Whoever closes the session waits for no result.
+  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.told());
+  return undefined;
+}
+
+/** True where this act removed the lease: then it is on us to tell (HOLD-3). */
+async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
+  if (ending.kind === "fenced") return false;
+  const { leases, runtime, faultPoints } = around.deps;
+  faultPoints?.reach("close.before_release");
+  try {
+    const released = (await leases.release(lease)) === "released";
+    faultPoints?.reach("close.after_release");
+    return released;
+  } catch (error) {
+    // It runs out by itself, and the watcher tells.
+    const { code, message } = toFailure(error);
+    runtime.announce({ kind: "fault", where: `release of ${lease.key}`, code, message, error });
+    return false;
+  }
+}
+
+async function tell({ around, claim, lease, saver }: Detaching, ending: Ending): Promise<void> {
+  const { reporter, deps, timing } = around;
+  const { clock } = deps.runtime;
+  const giveUpAt = clock.monotonic() + timing.tellMs;
+  const mayTell = () => clock.monotonic() < giveUpAt;
+  const { epoch } = lease;
+  switch (ending.kind) {
+    case "closed":
+      await saver.forget();
+      return;
+    case "parked":
+      await reporter.session(claim, { kind: "parked", epoch }, mayTell);
+      return;
+    case "init_failed":
+      await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
+      return;
+    case "given_up": {
+      const { reason, detail, running } = ending;
+      const why = {
+        reason,
+        ...(detail !== undefined && { detail }),
+        ...(running && around.deps.generation.allows(2) && { running: [...running] }),
+      };
+      await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
+      return;
+    }
+    case "fenced":
+      return;
+  }
+}

@@ -1,0 +1,33 @@
+import type { SessionWork } from "../../../../schemas/index.ts";
+import { toFailure } from "../../../../shared/errors/index.ts";
+import type { HostSession } from "../../hosts/index.ts";
+import type { SessionServices } from "../session-services.ts";
+
+type Event = Extract<SessionWork, { kind: "event" }>;
+
+/** Events to one session's state, in order, also where one has to be fetched from the blob store first. */
+export class EventDelivery {
+  readonly #around: SessionServices;
+  readonly #sessionId: string;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(around: SessionServices, sessionId: string) {
+    this.#around = around;
+    this.#sessionId = sessionId;
+  }
+
+  deliver(state: HostSession, event: Event): void {
+    this.#last = this.#last.then(() => this.#deliver(state, event));
+  }
+
+  async #deliver(state: HostSession, { name, payload }: Event): Promise<void> {
+    const { payloads, runtime } = this.#around.deps;
+    try {
+      state.event(name, "json" in payload ? payload.json : await payloads.unwrap(payload));
+    } catch (error) {
+      const { code, message } = toFailure(error);
+      const where = `event ${name} of session ${this.#sessionId}`;
+      runtime.announce({ kind: "fault", where, code, message, error });
+    }
+  }
+}

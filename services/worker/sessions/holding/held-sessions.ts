@@ -1,0 +1,41 @@
+import type { SessionWork } from "../../../../schemas/index.ts";
+import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
+import type { LanePath } from "../../lane/index.ts";
+import type { Attachment } from "./attachment.ts";
+
+/** What this worker holds. Two attachments of one session may overlap while the older one ends (S3). */
+export class HeldSessions {
+  readonly #byKey = new Map<string, Attachment>();
+  readonly #bySession = new Map<string, Attachment[]>();
+
+  all(): Attachment[] {
+    return [...this.#byKey.values()];
+  }
+
+  add(attachment: Attachment): void {
+    const { sessionId } = attachment.claim;
+    this.#byKey.set(attachment.lease.key, attachment);
+    this.#bySession.set(sessionId, [...(this.#bySession.get(sessionId) ?? []), attachment]);
+  }
+
+  remove(attachment: Attachment): void {
+    const { sessionId } = attachment.claim;
+    this.#byKey.delete(attachment.lease.key);
+    const left = this.#bySession.get(sessionId)?.filter((one) => one !== attachment) ?? [];
+    if (left.length > 0) this.#bySession.set(sessionId, left);
+    else this.#bySession.delete(sessionId);
+  }
+
+  lost(lease: Lease, why: LossWhy): void {
+    this.#byKey.get(lease.key)?.lost(why);
+  }
+
+  /** To the attachment of the work's epoch; what names none goes to the newest. */
+  receive(sessionId: string, work: SessionWork, lane?: LanePath): boolean {
+    const epoch = work.kind === "event" ? undefined : work.epoch;
+    const found = this.#bySession
+      .get(sessionId)
+      ?.findLast((one) => epoch === undefined || one.epoch === epoch);
+    return found?.receive(work, lane) ?? false;
+  }
+}

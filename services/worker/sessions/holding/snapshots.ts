@@ -1,0 +1,45 @@
+/** What people see of a state: taken between calls, not more often than told, and never larger than a glance. */
+import type { AnySession } from "../../../../shared/definitions/index.ts";
+import type { Clock } from "../../../../shared/runtime/index.ts";
+import type { HostSession } from "../../hosts/index.ts";
+
+const largest = 1024;
+
+export class Snapshots {
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  #takenAt = Number.NEGATIVE_INFINITY;
+  #latest: unknown;
+
+  constructor(clock: Clock, everyMs: number) {
+    this.#clock = clock;
+    this.#everyMs = everyMs;
+  }
+
+  get latest(): unknown {
+    return this.#latest;
+  }
+
+  take(definition: AnySession | undefined, state: HostSession): void {
+    const now = this.#clock.monotonic();
+    if (!definition?.snapshot || now - this.#takenAt < this.#everyMs) return;
+    this.#takenAt = now;
+    state.snapshot().then(
+      (value) => {
+        this.#latest = glance(value);
+      },
+      (error: unknown) => {
+        this.#latest = { error: error instanceof Error ? error.message : String(error) };
+      },
+    );
+  }
+}
+
+function glance(value: unknown): unknown {
+  try {
+    const text = JSON.stringify(value) ?? "null";
+    return text.length <= largest ? JSON.parse(text) : `${text.slice(0, largest)}…`;
+  } catch {
+    return "not to be shown as JSON";
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * The calls of a pool, for one of its members. All members take from one queue, each as much as it can use, so the
+ * least busy takes the next.
+ *
+ * MEMBER-1 A member holds no more than it can use at once: what waits, waits where every member sees it.
+ * MEMBER-2 Acknowledged when its report is stored or nobody waits for it; given back when its turn did not come here.
+ * MEMBER-3 While it is held, the server is told so; when this process dies, it goes to another member after the
+ *    acknowledgement wait.
+ * MEMBER-4 A member that gives one back is at its end and takes no more: it would get the same one again, at once, until
+ *    that looked like poison.
+ */
+
+import type { PoolSignal } from "../../../../schemas/index.ts";
+import { type ActivityTask, poolInstance, poolSignal } from "../../../../schemas/index.ts";
+import { type Consumption, type Delivery, encode } from "../../../../shared/bus/index.ts";
+import type { AnySession } from "../../../../shared/definitions/index.ts";
+import { toFailure } from "../../../../shared/errors/index.ts";
+import { backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
+import { type CancelNotices, taskKey } from "../../activities/cancel-notices.ts";
+import { deadLetter } from "../../activities/dead-letter.ts";
+import { decodeTask } from "../../activities/decode-task.ts";
+import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../../activities/expired.ts";
+import { attemptKey } from "../../activities/held-task.ts";
+import { refusePoisoned } from "../../activities/poison.ts";
+import { batchRuleOf } from "../calls/call-limits.ts";
+import type { Calls } from "../calls/calls.ts";
+import type { ServerTime } from "../claiming/server-time.ts";
+import type { SessionDeps, SessionTiming } from "../session-deps.ts";
+import { PoolGrowth, waitedEnoughMs } from "./pool-growth.ts";
+
+/** Over all members together. */
+const maxAckPending = 100_000;
+const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
+
+export interface PoolFeedInit {
+  deps: SessionDeps;
+  timing: SessionTiming;
+  time: ServerTime;
+  cancels: Pick<CancelNotices, "covers">;
+  poolId: string;
+  definition: AnySession;
+  calls: Pick<Calls, "lend" | "cancel" | "longestWaitMs">;
+  /** Stopped, and everything it had is settled. */
+  onOver: (feed: PoolFeed) => void;
+}
+
+/** A call in our hands. */
+interface Held {
+  readonly task: ActivityTask;
+  /** The latest, where it was delivered again while we had it. */
+  delivery: Delivery;
+}
+
+export class PoolFeed {
+  readonly #init: PoolFeedInit;
+  readonly #capacity: number;
+  readonly #growth: PoolGrowth;
+  readonly #stopping = new AbortController();
+  /** By attempt. */
+  readonly #held = new Map<string, Held>();
+  #consumption: Consumption | undefined;
+  #looking: Timer | undefined;
+  #backlogSince: number | undefined;
+
+  constructor(init: PoolFeedInit) {
+    this.#init = init;
+    this.#capacity = capacityOf(init.definition);
+    this.#growth = new PoolGrowth(init.deps.runtime.clock, (waitedMs) => void this.#askForMore(waitedMs));
+    void this.#flow();
+  }
+
+  /** Takes nothing more. What is held is settled by the calls, as they end. */
+  stop(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#stopping.abort();
+    this.#looking?.cancel();
+    void this.#consumption?.stop().catch((error: unknown) => this.#complain("end of a pool's queue", error));
+    this.#overIfEmpty();
+  }
+
+  cancel(key: string): void {
+    for (const { task } of [...this.#held.values()]) if (taskKey(task) === key) this.#init.calls.cancel(task);
+  }
+
+  /** MEMBER-3. */
+  stillAtIt(): void {
+    for (const { delivery } of this.#held.values()) delivery.working();
+  }
+
+  /** Until it is stopped: a server that is away, or a consumer somebody deleted, must not end a member. */
+  async #flow(): Promise<void> {
+    const { clock, random } = this.#init.deps.runtime;
+    const { signal } = this.#stopping;
+    for (let failed = 0; !signal.aborted; ) {
+      try {
+        const consumption = await this.#consume();
+        failed = 0;
+        this.#consumption = consumption;
+        if (signal.aborted) return await consumption.stop();
+        if ((await consumption.ended) === "stopped") return;
+      } catch (error) {
+        failed++;
+        this.#complain("calls of a pool", error);
+      }
+      await sleep(clock, jittered(backoffMs(backoff, Math.max(1, failed)), random), signal);
+    }
+  }
+
+  async #consume(): Promise<Consumption> {
+    const { deps, timing, poolId } = this.#init;
+    const { bus, names, config } = deps;
+    const stream = names.activitiesStream;
+    const name = names.poolConsumer(poolId);
+    await bus.ensureConsumer({
+      ...{ stream, name, filter: names.poolTasks(poolId), maxAckPending },
+      ackWaitMs: config.activities.ackWaitMs,
+      // Pools come and go; what waits in the stream is there for the next consumer.
+      inactiveMs: timing.queueInactiveMs,
+    });
+    const onMessage = (delivery: Delivery) => this.#receive(delivery);
+    return bus.consume(stream, name, { maxMessages: this.#capacity, onMessage }); // MEMBER-1
+  }
+
+  #receive(delivery: Delivery): void {
+    const { deps, time, poolId } = this.#init;
+    time.saw(delivery.at);
+    if (this.#stopping.signal.aborted) return delivery.nak();
+    const name = delivery.subject.split(".").at(-1) ?? "";
+    const decoded = decodeTask(delivery, { name });
+    if (decoded.kind === "invalid") return void deadLetter(deps, delivery, poolId, decoded);
+    // A consumer nobody pulled from is removed, and with it the count that tells what was begun.
+    const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
+    if (looksExpired(deps, arrival)) void this.#sortUnlessExpired(arrival);
+    else this.#sort(decoded.task, delivery);
+  }
+
+  async #sortUnlessExpired(arrival: Arrival): Promise<void> {
+    const { deps, cancels } = this.#init;
+    const { task, delivery } = arrival;
+    const known = this.#held.has(attemptKey(task)) || cancels.covers(task);
+    const expiry = known ? undefined : await expiryOf(deps, arrival);
+    const { signal } = this.#stopping;
+    if (expiry) await refuseExpired(deps, arrival, expiry, signal);
+    else if (signal.aborted) delivery.nak();
+    else this.#sort(task, delivery);
+  }
+
+  #sort(task: ActivityTask, delivery: Delivery): void {
+    const { deps, cancels } = this.#init;
+    const known = this.#held.get(attemptKey(task));
+    if (known)
+      known.delivery = delivery; // no second run, and the newest delivery is the one to settle
+    else if (cancels.covers(task)) delivery.ack();
+    else if (delivery.deliveries > deps.config.activities.maxDeliveries) {
+      void refusePoisoned(deps, task, delivery, this.#stopping.signal);
+    } else this.#take(task, delivery);
+  }
+
+  #take(task: ActivityTask, delivery: Delivery): void {
+    const key = attemptKey(task);
+    const held: Held = { task, delivery };
+    this.#held.set(key, held);
+    const { deliveries } = delivery;
+    const settle = (how: "done" | "back") => {
+      if (this.#held.get(key) !== held) return;
+      if (how === "back") this.stop(); // MEMBER-4
+      this.#held.delete(key);
+      if (how === "done") held.delivery.ack();
+      else held.delivery.nak();
+      this.#overIfEmpty();
+    };
+    switch (this.#init.calls.lend(task, { deliveries, settle })) {
+      case "taken":
+        if (deliveries === 1) this.#growth.waited(this.#waitedMs(delivery));
+        this.#lookSoon();
+        return;
+      case "seen":
+        return settle("done"); // answered before; only the acknowledgement was lost
+      case "ended":
+        return settle("back");
+    }
+  }
+
+  /** In the queue, by the server's clock as far as it is known. */
+  #waitedMs({ at }: Delivery): number {
+    return (this.#init.time.now() ?? at) - at;
+  }
+
+  #lookSoon(): void {
+    if (this.#stopping.signal.aborted) return;
+    const { deps, timing } = this.#init;
+    this.#looking ??= deps.runtime.clock.after(timing.poolLookMs, () => {
+      this.#looking = undefined;
+      if (this.#held.size === 0) return;
+      void this.#look().finally(() => this.#lookSoon());
+    });
+  }
+
+  /** While this member is busy nothing arrives that would tell of waiting: it goes and looks. */
+  async #look(): Promise<void> {
+    if (!this.#growth.due) return;
+    const here = this.#init.calls.longestWaitMs();
+    if (here >= waitedEnoughMs) return this.#growth.waited(here);
+    const { clock } = this.#init.deps.runtime;
+    const since = this.#backlogSince;
+    this.#backlogSince = undefined;
+    if (this.#held.size < this.#capacity || !(await this.#hasBacklog())) return;
+    this.#backlogSince = since ?? clock.monotonic();
+    if (since !== undefined) this.#growth.waited(clock.monotonic() - since);
+  }
+
+  async #hasBacklog(): Promise<boolean> {
+    const { deps, poolId } = this.#init;
+    const { bus, names } = deps;
+    try {
+      const consumers = await bus.consumers(names.activitiesStream);
+      const own = consumers.find(({ name }) => name === names.poolConsumer(poolId));
+      return own !== undefined && own.pending > 0;
+    } catch (error) {
+      this.#complain("a look at a pool's queue", error);
+      return false;
+    }
+  }
+
+  /** A hint: if it is lost, the next call that waits repeats it. */
+  async #askForMore(waitedMs: number): Promise<void> {
+    const { deps, poolId } = this.#init;
+    const signal: PoolSignal = { kind: "grow", waitedMs };
+    try {
+      await deps.bus.publish(deps.names.signal(poolInstance(poolId), poolSignal), encode(signal));
+    } catch (error) {
+      this.#complain("growth of a pool", error);
+    }
+  }
+
+  #overIfEmpty(): void {
+    if (this.#stopping.signal.aborted && this.#held.size === 0) this.#init.onOver(this);
+  }
+
+  #complain(where: string, error: unknown): void {
+    const { code, message } = toFailure(error);
+    this.#init.deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}
+
+/** Runs at a time, each as big as the biggest batch. */
+function capacityOf(definition: AnySession): number {
+  const sizes = Object.keys(definition.calls).map((name) => batchRuleOf(definition, name)?.maxSize ?? 1);
+  return Math.max(1, definition.options.concurrency ?? 1) * Math.max(1, ...sizes);
+}

@@ -1,0 +1,98 @@
+/** Loads a user's application module, TypeScript or JavaScript, from anywhere on the disk. */
+import { existsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type App, collectApp } from "../definitions/index.ts";
+import { Fault, isFault } from "../errors/index.ts";
+import { registerOwnModules } from "./own-modules.ts";
+import { registerTypescript } from "./register-typescript.ts";
+
+const entryNames = ["app.ts", "app.mts", "app.js", "app.mjs", "index.ts", "index.js"];
+
+/** `path` is a module, or a folder that holds one called `app` or `index`. */
+export async function loadApp(path: string | undefined, cwd = "."): Promise<App> {
+  if (path === undefined || path === "") {
+    throw new Fault("config", {
+      code: "app_missing",
+      message: "no application given",
+      hint: "Name its module with --app <module> or HOLDFAST_APP.",
+    });
+  }
+  const app = collectApp(await importUserModule(path, cwd), path);
+  if (app.orchestrations.size + app.activities.size + app.sessions.size === 0) {
+    throw new Fault("config", {
+      code: "app_empty",
+      message: `${path} exports no orchestrations, activities or session types`,
+      hint: "Export what defineOrchestration, defineActivity and defineSession return, by name or in an array.",
+    });
+  }
+  return app;
+}
+
+/** A module of the user's, with the same copy of this package as everything else. */
+export async function importUserModule(path: string, cwd = "."): Promise<Record<string, unknown>> {
+  const file = findEntry(path, resolve(cwd, path));
+  await prepareLoader(file);
+  return importModule(path, file);
+}
+
+function findEntry(path: string, full: string): string {
+  const fail = (why: string) =>
+    new Fault("config", { code: "app_not_found", message: `cannot load the application ${path}: ${why}` });
+  if (!existsSync(full)) throw fail("there is no such file");
+  if (!statSync(full).isDirectory()) return full;
+  const entry = entryNames.map((name) => join(full, name)).find((candidate) => existsSync(candidate));
+  if (entry === undefined) throw fail(`the folder has none of ${entryNames.join(", ")}`);
+  return entry;
+}
+
+async function importModule(path: string, file: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Record<string, unknown>;
+  } catch (error) {
+    if (isFault(error)) throw error;
+    throw new Fault("config", {
+      code: "app_load_failed",
+      message: `cannot load the application ${path}: ${reasonOf(error)}`,
+      cause: error,
+    });
+  }
+}
+
+/** One line. The compiler's complaint has its place on the second line, Node's on the first. */
+function reasonOf(error: unknown): string {
+  const lines = String(error instanceof Error ? error.message : error)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  return /^Transform failed/.test(lines[0] ?? "")
+    ? (lines[1] ?? "it does not compile")
+    : (lines[0] ?? "unknown");
+}
+
+let prepared = { own: false, typescript: false };
+
+async function prepareLoader(file: string): Promise<void> {
+  // The application will ask for it. Once there are hooks, every module loaded goes through their thread (Node 20).
+  if (!prepared.own) await import("../sdk/index.ts");
+  // First the compiler, then our own hook: the last one registered is asked first.
+  if (/\.[cm]?tsx?$/.test(file) && !prepared.typescript) {
+    await registerTypescript();
+    prepared = { own: false, typescript: true };
+  }
+  if (!prepared.own) {
+    const own = {
+      holdfast: ownModule("../sdk/index"),
+      "holdfast/inference": ownModule("../inference/index"),
+      "holdfast/schemas": ownModule("../../schemas/index"),
+    };
+    registerOwnModules({ own, home: import.meta.url });
+    prepared = { ...prepared, own: true };
+  }
+}
+
+/** The application runs with the very copy of this package that runs it, wherever the application lies. */
+function ownModule(path: string): string {
+  const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? "ts" : "js";
+  return new URL(`./${path}.${extension}`, import.meta.url).href;
+}

@@ -1,0 +1,286 @@
+/** Session reports, and what a loss means under the session's policy (S5, S6, design section 4). */
+import type {
+  Attachment,
+  Failure,
+  LossReason,
+  NewEvent,
+  RunningCall,
+  SessionReport,
+  SessionState,
+} from "../../../schemas/index.ts";
+import { rebuildsOn } from "../fold/apply-session.ts";
+import { type InstanceState, sessionTasks } from "../fold/state.ts";
+import { initFailedFailure, sessionLostFailure } from "./failures.ts";
+import { type Accepted, facts, ignored } from "./inbox.ts";
+import { failed, fates, isPlanned } from "./interruptions.ts";
+import { rebuildTask } from "./rebuild.ts";
+
+/** Answers what only a view of the workers knows. */
+export interface PlacementFacts {
+  /** Why nobody took it: "no worker with tag gpu", "all 2 workers at capacity", … */
+  whyUnclaimed(session: SessionState): string;
+}
+
+export function acceptSession(
+  state: InstanceState,
+  { sessionId, attachment, report }: SessionReport,
+  now: number,
+): Accepted {
+  if (report.kind === "lent") return acceptLent(state, report.session);
+  const session = state.sessions.get(sessionId);
+  if (!session) return ignored("unknown");
+  if (session.owner !== state.instanceId) return acceptGranted(state, session, report, now);
+  const { phase } = session;
+  const current = attachment === session.attachments;
+  switch (report.kind) {
+    case "claimed":
+      if (!current || phase.kind !== "opening") return ignored(current ? "repeated" : "fenced");
+      return facts({ kind: "session.claimed", sessionId: session.sessionId, on: report.on });
+    case "activated":
+      return activated(session, attachment, report);
+    case "init_failed":
+      if (!current || (phase.kind !== "opening" && phase.kind !== "claimed")) return ignored("fenced");
+      return facts(
+        { kind: "session.init_failed", sessionId: session.sessionId, attachment, error: report.error },
+        ...openAgain(state, session, phase.deadlineAt, report.error, now),
+      );
+    case "lost":
+      return lost(state, session, attachment, report, now);
+    case "parked": {
+      if (phase.kind !== "active" || phase.on.epoch !== report.epoch) return ignored("fenced");
+      const parked: NewEvent = { kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch };
+      // A call crossed with the parking: it is still open here and wants a holder.
+      const waiting = sessionTasks(state, sessionId).length > 0;
+      return facts(parked, ...(waiting ? [requestAgain(session, now)] : []));
+    }
+    case "checkpointed":
+      if (holder(session)?.epoch !== report.checkpoint.epoch) return ignored("fenced");
+      if (session.checkpoint?.key === report.checkpoint.key) return ignored("repeated");
+      return facts({
+        kind: "session.checkpointed",
+        sessionId: session.sessionId,
+        checkpoint: report.checkpoint,
+      });
+    case "wanted":
+      return phase.kind === "parked" ? facts(requestAgain(session, now)) : ignored("repeated");
+    case "closed":
+      return ignored("unknown");
+    case "refused":
+      if (!current || phase.kind !== "opening") return ignored("fenced");
+      return facts(...failSession(state, session, report.error));
+  }
+}
+
+const isHeld = ({ kind }: SessionState["phase"]): boolean => kind === "active" || kind === "rebuilding";
+
+function activated(
+  session: SessionState,
+  attachment: number,
+  report: Extract<SessionReport["report"], { kind: "activated" }>,
+): Accepted {
+  const { phase } = session;
+  const event: NewEvent = {
+    kind: "session.activated",
+    sessionId: session.sessionId,
+    on: report.on,
+    initMs: report.initMs,
+    warm: report.warm,
+    restored: report.restored,
+  };
+  // S14: an owner that kept its state attached again by itself, before anybody else was asked.
+  const alive = phase.kind === "lost" ? phase.reason !== "execution_timeout" : isHeld(phase);
+  const reattached = report.warm && attachment === session.attachments + 1 && alive;
+  if (reattached) return facts(event);
+  if (attachment !== session.attachments) return ignored("fenced");
+  if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");
+  if (phase.kind === "claimed" && phase.on.epoch !== report.on.epoch) return ignored("fenced");
+  return rebuildsOn(session, report.on, report.warm) ? facts(event, rebuildTask(session)) : facts(event);
+}
+
+function lost(
+  state: InstanceState,
+  session: SessionState,
+  attachment: number,
+  report: Extract<SessionReport["report"], { kind: "lost" }>,
+  now: number,
+): Accepted {
+  const { phase } = session;
+  // S14: the owner had attached again by itself and died before it could say so. That attachment is spent.
+  if (attachment === session.attachments + 1 && (phase.kind === "active" || phase.kind === "rebuilding")) {
+    const spent = { ...session, attachments: attachment };
+    const on = { ...phase.on, attachment };
+    return facts(...lossFacts(state, spent, on, report.reason, report.detail, now, report.running));
+  }
+  if (attachment !== session.attachments) return ignored("fenced");
+  switch (phase.kind) {
+    case "opening":
+    case "claimed": {
+      // Died before init was done. Counted like a failed init, so that an init that kills workers comes to an end.
+      const on = phase.kind === "claimed" ? phase.on : undefined;
+      const error = sessionLostFailure(
+        session.sessionId,
+        on,
+        report.reason,
+        report.detail ?? "before init was done",
+      );
+      return facts(
+        {
+          kind: "session.lost",
+          sessionId: session.sessionId,
+          on,
+          reason: report.reason,
+          detail: report.detail,
+        },
+        ...openAgain(state, session, phase.deadlineAt, error, now),
+      );
+    }
+    case "active":
+    case "rebuilding":
+      if (report.epoch !== undefined && report.epoch !== phase.on.epoch) return ignored("fenced");
+      return facts(...lossFacts(state, session, phase.on, report.reason, report.detail, now, report.running));
+    default:
+      return ignored("repeated");
+  }
+}
+
+/** Everything a loss means: the event, the fate of each open task, and a new request if the policy says so. */
+export function lossFacts(
+  state: InstanceState,
+  session: SessionState,
+  on: Attachment,
+  reason: LossReason,
+  detail: string | undefined,
+  now: number,
+  running?: readonly RunningCall[],
+): NewEvent[] {
+  const event: NewEvent = { kind: "session.lost", sessionId: session.sessionId, on, reason, detail };
+  const error = sessionLostFailure(session.sessionId, on, reason, detail);
+  const planned = isPlanned(reason);
+  const restore = session.checkpoint !== undefined && (planned || session.options.onLost === "restore");
+  const continues =
+    reason !== "execution_timeout" && (session.options.onLost !== "fail" || (planned && restore));
+  if (!continues) {
+    return [event, ...sessionTasks(state, session.sessionId).map((task) => failed(task, error))];
+  }
+  const loss = { on, reason, error, running };
+  return [event, ...fates(state, session, loss, now), request(session, now, restore)];
+}
+
+export const holder = (session: SessionState): Attachment | undefined =>
+  session.phase.kind === "active" || session.phase.kind === "rebuilding" || session.phase.kind === "claimed"
+    ? session.phase.on
+    : undefined;
+
+export function request(session: SessionState, now: number, restore: boolean, deadlineAt?: number): NewEvent {
+  return {
+    kind: "session.requested",
+    sessionId: session.sessionId,
+    attachment: session.attachments + 1,
+    deadlineAt: deadlineAt ?? now + session.options.creationTimeoutMs,
+    restore,
+  };
+}
+
+/** A parked session comes back with what it had saved. */
+export const requestAgain = (session: SessionState, now: number): NewEvent =>
+  request(session, now, session.checkpoint !== undefined);
+
+/** Only the policies that promise the state of before ask for it again when its first new holder failed. */
+const restoresAfterInit = ({ checkpoint, options }: SessionState): boolean =>
+  checkpoint !== undefined && (options.onLost === "restore" || options.onLost === "fail");
+
+/** After a failed or lost init: ask again while there is time and patience, else the opening failed. */
+function openAgain(
+  state: InstanceState,
+  session: SessionState,
+  deadlineAt: number,
+  error: Failure,
+  now: number,
+): NewEvent[] {
+  const attempts = session.initFailures + 1;
+  if (attempts < session.options.maxInitAttempts && now < deadlineAt)
+    return [request(session, now, restoresAfterInit(session), deadlineAt)];
+  return failSession(state, session, initFailedFailure(session.sessionId, session.type, attempts, error));
+}
+
+export function failSession(state: InstanceState, session: SessionState, error: Failure): NewEvent[] {
+  return [
+    ...sessionTasks(state, session.sessionId).map((task) => failed(task, error)),
+    { kind: "session.failed", sessionId: session.sessionId, error },
+  ];
+}
+
+/**
+ * Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). One that failed
+ * is over as it is: people can still ask why.
+ */
+export const closings = (state: InstanceState): NewEvent[] =>
+  [...state.sessions.values()]
+    .filter(
+      ({ owner, phase: { kind } }) => owner === state.instanceId && kind !== "closed" && kind !== "failed",
+    )
+    .map(({ sessionId }) => ({ kind: "session.closed", sessionId, by: "engine" }));
+
+/** Whether this attachment is behind what is known of a granted session, or is it. */
+function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean {
+  switch (phase.kind) {
+    case "active":
+    case "rebuilding":
+      return on.epoch <= phase.on.epoch;
+    case "opening":
+    case "claimed":
+      return on.attachment < attachments;
+    default:
+      return on.attachment <= attachments;
+  }
+}
+
+/** A member for a use that still wants one. Any other use is over: whoever lends it is told so (`strays.ts`). */
+function acceptLent(state: InstanceState, member: SessionState): Accepted {
+  const to = member.lending?.to;
+  const use = to && to.execution === state.execution ? state.pools.get(to.of) : undefined;
+  if (!to || !use) return ignored("late");
+  return use.member === undefined ? facts({ kind: "pool.lent", of: to.of, member }) : ignored("repeated");
+}
+
+/** A child hears from the owner what became of a granted session. It follows; it never asks for workers itself. */
+function acceptGranted(
+  state: InstanceState,
+  session: SessionState,
+  report: SessionReport["report"],
+  now: number,
+): Accepted {
+  if (session.phase.kind === "failed") return ignored("repeated");
+  const on = holder(session);
+  switch (report.kind) {
+    case "activated":
+      if (isKnown(session, report.on)) return ignored("repeated");
+      return facts({
+        kind: "session.activated",
+        sessionId: session.sessionId,
+        on: report.on,
+        initMs: report.initMs,
+        warm: report.warm,
+        restored: report.restored,
+      });
+    case "parked":
+      if (on?.epoch !== report.epoch) return ignored("repeated");
+      return facts({ kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch });
+    case "lost":
+      if (!on || (report.epoch !== undefined && report.epoch !== on.epoch)) return ignored("repeated");
+      // Here a request only says that the session will be back: its owner is the one who asks.
+      return facts(...lossFacts(state, session, on, report.reason, report.detail, now, report.running));
+    case "refused":
+      return facts(...failSession(state, session, report.error));
+    case "closed":
+      return facts(
+        ...failSession(state, session, {
+          code: "session_unusable",
+          message: `session ${session.sessionId} was closed by its owner ${session.owner}`,
+          retryable: false,
+        }),
+      );
+    default:
+      return ignored("unknown");
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * What a message means to an instance in its present state. Decides with data only: retries, timeouts, fences and
+ * session policies are settled here, before anything is written.
+ */
+import {
+  type ActivityReport,
+  type ChildReport,
+  currentRules,
+  type Failure,
+  Name,
+  type NewEvent,
+  type RetryPolicy,
+} from "../../../schemas/index.ts";
+import { backoffMs } from "../../runtime/index.ts";
+import { type InstanceState, isEnded, isSameParent, type OpenTask } from "../fold/state.ts";
+import { acceptSession, closings, holder, type PlacementFacts } from "./accept-session.ts";
+import { dueFacts } from "./deadlines.ts";
+import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
+import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
+
+export function accept(
+  state: InstanceState,
+  message: InboxMessage,
+  now: number,
+  placement: PlacementFacts,
+): Accepted {
+  if (message.kind === "start") return acceptStart(state, message);
+  if (isEnded(state)) return ignored("ended");
+  switch (message.kind) {
+    case "signal":
+      return facts({ kind: "signal.received", name: Name.parse(message.name), payload: message.payload });
+    case "cancel":
+      // A child whose id was taken is somebody else's.
+      if (message.parent && !isSameParent(state.parent, message.parent)) return ignored("late");
+      if (state.status !== "running") return ignored("unknown");
+      return state.cancelRequested
+        ? ignored("repeated")
+        : facts({ kind: "cancel.requested", reason: message.reason });
+    case "terminate":
+      if (state.status !== "running") return ignored("unknown");
+      return facts(...closings(state), { kind: "instance.terminated", reason: message.reason });
+    case "activity":
+      return acceptActivity(state, message.report, now);
+    case "child":
+      return acceptChild(state, message.report);
+    case "session":
+      return acceptSession(state, message.report, now);
+    case "wake": {
+      const due = dueFacts(state, now, placement);
+      return due.length > 0 ? { kind: "facts", facts: due } : ignored("late");
+    }
+  }
+}
+
+function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind: "start" }>): Accepted {
+  if (state.status !== "absent" && state.status !== "pending") return ignored("repeated");
+  const carried =
+    state.earlySignals.length > 0 ? { signals: state.earlySignals.map(named), sessions: [] } : undefined;
+  return facts({
+    kind: "instance.started",
+    name: Name.parse(message.name),
+    input: message.input,
+    parent: message.parent,
+    granted: message.granted,
+    traceparent: message.traceparent,
+    rules: currentRules,
+    carried,
+  });
+}
+
+const named = ({ name, payload }: InstanceState["earlySignals"][number]) => ({
+  name: Name.parse(name),
+  payload,
+});
+
+/** T5: the first completion of the current attempt wins; S6: only under the current epoch. */
+function acceptActivity(state: InstanceState, report: ActivityReport, now: number): Accepted {
+  const task = report.execution === state.execution ? state.tasks.get(report.of) : undefined;
+  if (!task || report.attempt !== task.attempt)
+    return ignored(report.epoch === undefined || isCurrent(state, report.epoch) ? "late" : "fenced");
+  if (task.target.kind === "session" && (task.sentEpoch === undefined || report.epoch !== task.sentEpoch))
+    return ignored("fenced");
+  const { result } = report;
+  switch (result.kind) {
+    case "started":
+      if (task.startedAt !== undefined) return ignored("repeated");
+      return facts({
+        kind: "activity.started",
+        of: task.id,
+        attempt: task.attempt,
+        workerId: report.workerId,
+      });
+    case "completed":
+      return facts({
+        kind: "activity.completed",
+        of: task.id,
+        output: result.output,
+        workerId: report.workerId,
+        epoch: report.epoch,
+      });
+    case "failed": {
+      const ended = attemptEnded(task, result.error, now);
+      const rebuilt = ended[0]?.kind === "activity.failed" ? sessionRebuiltBy(state, task) : undefined;
+      return facts(...(rebuilt ? rebuildFailed(state, rebuilt, task, result.error) : ended));
+    }
+    case "state_missing":
+      return stateMissing(state, task, result.message, now);
+  }
+}
+
+/** Epochs are positions in one stream: no two sessions share one. */
+const isCurrent = (state: InstanceState, epoch: number): boolean =>
+  [...state.sessions.values()].some((session) => holder(session)?.epoch === epoch);
+
+/** One attempt failed: try again, or give the failure to the code. */
+export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
+  // Attempts a lost session cut short have a limit of their own.
+  const attempts = task.attempt - task.interruptions;
+  if (!mayRetry(task.retry, attempts, error)) return [{ kind: "activity.failed", of: task.id, error }];
+  const delay = backoffMs(
+    { initialMs: task.retry.initialDelayMs, maxMs: task.retry.maxDelayMs, factor: task.retry.factor },
+    attempts,
+  );
+  const retryAt = now + delay;
+  const { scheduleToCloseMs } = task.timeouts;
+  if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
+    return [{ kind: "activity.failed", of: task.id, error }];
+  }
+  // I1: said only where an older history would mean something else by it.
+  const looksLost = task.target.kind === "session" && error.code === "session_lost";
+  return [
+    {
+      ...{ kind: "activity.attempt_failed", of: task.id, attempt: task.attempt, error, retryAt },
+      ...(looksLost && { interruption: "none" }),
+    },
+  ];
+}
+
+const mayRetry = (retry: RetryPolicy, attempt: number, error: Failure): boolean =>
+  error.retryable && attempt < retry.maxAttempts && !retry.nonRetryable.includes(error.code);
+
+function acceptChild(state: InstanceState, report: ChildReport): Accepted {
+  const child = report.execution === state.execution ? state.children.get(report.of) : undefined;
+  if (!child) return ignored("late");
+  return report.result.kind === "completed"
+    ? facts({ kind: "child.completed", of: child.id, output: report.result.output })
+    : facts({ kind: "child.failed", of: child.id, error: report.result.error });
+}

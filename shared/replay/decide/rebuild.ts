@@ -1,0 +1,70 @@
+/**
+ * The rebuild policy: a declared activity gives a session its state back, once per attachment and once for all calls
+ * that miss it. It is the engine's own task; nobody rebuilds for a rebuild.
+ */
+import { type Failure, type NewEvent, RetryPolicy, type SessionState } from "../../../schemas/index.ts";
+import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
+import { holder } from "./accept-session.ts";
+import { sessionLostFailure } from "./failures.ts";
+import { type Accepted, facts, ignored } from "./inbox.ts";
+import { failed, interrupted } from "./interruptions.ts";
+
+export function rebuildTask(session: SessionState): NewEvent {
+  const { rebuild } = session.options;
+  if (!rebuild) throw new Error("rebuildTask without a rebuild activity");
+  return {
+    kind: "activity.scheduled",
+    name: rebuild.activity,
+    input: rebuild.input,
+    target: { kind: "session", sessionId: session.sessionId, call: false },
+    retry: RetryPolicy.parse({ maxAttempts: 3, initialDelayMs: 100, maxDelayMs: 5000, factor: 2 }),
+    timeouts: {},
+    by: "engine",
+  };
+}
+
+export function sessionRebuiltBy(state: InstanceState, task: OpenTask): SessionState | undefined {
+  if (task.target.kind !== "session") return undefined;
+  const session = state.sessions.get(task.target.sessionId);
+  return session?.phase.kind === "rebuilding" && session.phase.of === task.id ? session : undefined;
+}
+
+/** For good: the session has no state. It is over, and so is all that waits on it, before the rebuild is. */
+export function rebuildFailed(
+  state: InstanceState,
+  session: SessionState,
+  rebuild: OpenTask,
+  error: Failure,
+): NewEvent[] {
+  const detail = `rebuild failed: ${error.message}`;
+  const lost = sessionLostFailure(session.sessionId, holder(session), "aborted", detail);
+  const waiting = sessionTasks(state, session.sessionId).filter((task) => task !== rebuild);
+  return [
+    ...waiting.map((task) => failed(task, lost)),
+    { kind: "session.failed", sessionId: session.sessionId, error: lost },
+    failed(rebuild, error),
+  ];
+}
+
+/** A task on a bare session found its own state gone. */
+export function stateMissing(state: InstanceState, task: OpenTask, message: string, now: number): Accepted {
+  if (task.target.kind !== "session") {
+    return facts(failed(task, { code: "session_lost", message, retryable: false }));
+  }
+  const session = state.sessions.get(task.target.sessionId);
+  const on = session && holder(session);
+  if (!session || !on) return ignored("fenced");
+  const error = sessionLostFailure(session.sessionId, on, "aborted", message);
+  if (sessionRebuiltBy(state, task)) return facts(...rebuildFailed(state, session, task, error));
+  const { onLost, rebuild, maxAutoRetries } = session.options;
+  // Single-flight: while one rebuild runs others wait for it, and a call sent before one was done has missed it.
+  const runs = session.phase.kind === "rebuilding";
+  const rebuiltId = state.rebuilt.get(session.sessionId);
+  const missed = (rebuiltId ?? 0) > (task.sentId ?? 0);
+  // A cold start is no loss: only a state that was made, and is missing all the same, counts against the call.
+  const cold = rebuiltId === undefined || missed;
+  const recovers = onLost === "rebuild" && rebuild !== undefined && (cold || task.strikes < maxAutoRetries);
+  if (!recovers) return facts(failed(task, error));
+  const again = interrupted(task, error, now, cold ? "free" : "counted");
+  return runs || missed ? facts(again) : facts(rebuildTask(session), again);
+}

@@ -1,0 +1,179 @@
+/** One event happened: change the state and say what must leave the process because of it. */
+import type { EventOf, Failure, HistoryEvent, Payload } from "../../../schemas/index.ts";
+import { cancelledFailure, terminatedFailure } from "../decide/failures.ts";
+import { applyPool, leavePool } from "./apply-pool.ts";
+import { applySession, closeSession } from "./apply-session.ts";
+import {
+  attemptFailed,
+  cancelled,
+  failed,
+  forget,
+  scheduled,
+  taskEnded,
+  started as taskStarted,
+} from "./apply-task.ts";
+import type { Effect } from "./effects.ts";
+import { holderOf, isOwned } from "./session-effects.ts";
+import type { InstanceState } from "./state.ts";
+
+export function apply(state: InstanceState, event: HistoryEvent, at: number): Effect[] {
+  state.lastEventId = event.id;
+  switch (event.kind) {
+    case "instance.started":
+      return started(state, event, at);
+    case "instance.completed":
+      state.output = event.output;
+      return ended(state, "completed", at, { kind: "completed", output: event.output });
+    case "instance.failed":
+      state.error = event.error;
+      return ended(state, "failed", at, { kind: "failed", error: event.error });
+    case "instance.cancelled":
+      state.error = cancelledFailure(event.reason);
+      return ended(state, "cancelled", at, { kind: "failed", error: state.error });
+    case "instance.terminated":
+      state.error = terminatedFailure(event.reason);
+      return ended(state, "terminated", at, { kind: "failed", error: state.error });
+    case "instance.continued":
+      state.next = { name: event.name, input: event.input, signals: event.signals ?? [] };
+      return letGo(state, { keepSessions: true });
+
+    case "activity.scheduled":
+      return scheduled(state, event, at);
+    case "activity.started":
+      return taskStarted(state, event, at);
+    case "activity.attempt_failed":
+      return attemptFailed(state, event);
+    case "activity.completed":
+      return taskEnded(state, event.of);
+    case "activity.failed":
+      return failed(state, event, at);
+    case "activity.cancelled":
+      return cancelled(state, event);
+
+    case "timer.created":
+      state.timers.set(event.id, { fireAt: event.fireAt });
+      return [{ kind: "schedule", of: event.id, at: event.fireAt }];
+    case "timer.fired":
+    case "timer.cancelled":
+      state.timers.delete(event.of);
+      return [{ kind: "unschedule", of: event.of }];
+
+    case "signal.received":
+      if (state.status === "absent") state.status = "pending";
+      if (state.status !== "pending") return [];
+      state.earlySignals.push({ name: event.name, payload: event.payload });
+      return [{ kind: "summary" }];
+    case "cancel.requested":
+      state.cancelRequested = true;
+      state.cancelReason = event.reason;
+      return [{ kind: "summary" }];
+
+    case "child.scheduled": {
+      const attached = event.mode === "attached";
+      const grants = event.grants.flatMap((id) => state.sessions.get(id) ?? []);
+      if (attached) {
+        state.children.set(event.id, {
+          id: event.id,
+          childId: event.childId,
+          name: event.name,
+          grants: event.grants,
+        });
+      }
+      return [
+        {
+          kind: "start-child",
+          id: event.id,
+          childId: event.childId,
+          name: event.name,
+          input: event.input,
+          attached,
+          grants,
+        },
+      ];
+    }
+    case "child.completed":
+    case "child.failed":
+      state.children.delete(event.of);
+      return [];
+    case "child.cancelled": {
+      const child = state.children.get(event.of);
+      state.children.delete(event.of);
+      return child ? [{ kind: "cancel-child", id: child.id, childId: child.childId }] : [];
+    }
+
+    case "side_effect.recorded":
+    case "patch.marked":
+      return [];
+    case "status.set":
+      state.customStatus = event.status;
+      return [{ kind: "summary" }];
+
+    case "pool.joined":
+    case "pool.lent":
+    case "pool.left":
+      return applyPool(state, event);
+
+    case "session.opened":
+    case "session.requested":
+    case "session.claimed":
+    case "session.activated":
+    case "session.init_failed":
+    case "session.failed":
+    case "session.lost":
+    case "session.parked":
+    case "session.checkpointed":
+    case "session.closed":
+    case "session.lent":
+    case "session.returned":
+      return applySession(state, event, at);
+  }
+}
+
+function started(state: InstanceState, event: EventOf<"instance.started">, at: number): Effect[] {
+  state.status = "running";
+  state.name = event.name;
+  state.rules = event.rules ?? 0;
+  state.input = event.input;
+  state.parent = event.parent;
+  state.traceparent = event.traceparent;
+  state.startedAt = event.carried?.startedAt ?? at;
+  state.spent = event.carried?.spent ?? {};
+  state.next = undefined;
+  for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
+    state.sessions.set(session.sessionId, { ...session });
+  }
+  return [{ kind: "summary" }];
+}
+
+/** The instance is over, or begins anew: nothing that was open is waited for any longer. */
+function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
+  const effects = [...state.pools.keys()].flatMap((id) => leavePool(state, id));
+  for (const task of state.tasks.values())
+    effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...forget(task));
+  for (const of of state.timers.keys()) effects.push({ kind: "unschedule", of });
+  for (const { id, childId } of state.children.values()) effects.push({ kind: "cancel-child", id, childId });
+  if (!keepSessions) {
+    for (const session of state.sessions.values()) {
+      const { kind } = session.phase;
+      if (isOwned(state, session) && kind !== "closed" && kind !== "failed")
+        effects.push(...closeSession(state, session));
+    }
+  }
+  state.tasks.clear();
+  state.timers.clear();
+  state.children.clear();
+  return effects;
+}
+
+function ended(
+  state: InstanceState,
+  status: "completed" | "failed" | "cancelled" | "terminated",
+  at: number,
+  result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure },
+): Effect[] {
+  const effects = letGo(state, { keepSessions: false });
+  state.status = status;
+  state.endedAt = at;
+  if (state.parent) effects.push({ kind: "report-to-parent", parent: state.parent, result });
+  return [...effects, { kind: "summary" }];
+}

@@ -1,0 +1,173 @@
+/**
+ * What an instance is, as a fold over its events. The same fold serves the live turn, the replay after a load, the
+ * effects to publish, and whoever explains an instance to people.
+ *
+ * REPLAY-1 The state changes only by `apply`, and `apply` needs nothing but the event, its time and the state.
+ * REPLAY-2 A task, timer or child is in the state exactly while it is open.
+ */
+import type {
+  ActivityTimeouts,
+  Failure,
+  HistoryEvent,
+  InstanceStatus,
+  Parent,
+  Payload,
+  RetryPolicy,
+  SessionState,
+  TaskTarget,
+} from "../../../schemas/index.ts";
+import { SparseMap } from "../../runtime/index.ts";
+
+export interface OpenTask {
+  readonly id: number;
+  readonly name: string;
+  readonly input: Payload;
+  readonly target: TaskTarget;
+  readonly retry: RetryPolicy;
+  readonly timeouts: ActivityTimeouts;
+  readonly byEngine: boolean;
+  readonly scheduledAt: number;
+  attempt: number;
+  /** When the current attempt may run: now, or later after a failure. */
+  readyAt: number;
+  /** Recorded only where a timeout needs it. */
+  startedAt: number | undefined;
+  /** For session tasks: the epoch it was handed to, undefined while it waits for a holder. */
+  sentEpoch: number | undefined;
+  /** Id of the event that handed it out last. */
+  sentId: number | undefined;
+  /** Attempts that ended because the session was lost under them. */
+  interruptions: number;
+  /** Of these, those that count against `maxAutoRetries`. */
+  strikes: number;
+  lastError: Failure | undefined;
+}
+
+export interface OpenChild {
+  readonly id: number;
+  readonly childId: string;
+  readonly name: string;
+  readonly grants: readonly string[];
+}
+
+export interface PoolUse {
+  readonly poolId: string;
+  /** Of an exclusive pool: the session that is ours. */
+  member: string | undefined;
+}
+
+export interface InstanceState {
+  readonly instanceId: string;
+  execution: number;
+  status: "absent" | InstanceStatus;
+  name: string | undefined;
+  input: Payload | undefined;
+  parent: Parent | undefined;
+  traceparent: string | undefined;
+  startedAt: number | undefined;
+  endedAt: number | undefined;
+  lastEventId: number;
+  /** By which rules the code runs (`instance.started.rules`). */
+  rules: number;
+  /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
+  readonly applied: Set<number>;
+  readonly tasks: SparseMap<number, OpenTask>;
+  readonly timers: SparseMap<number, { fireAt: number }>;
+  readonly children: SparseMap<number, OpenChild>;
+  readonly sessions: SparseMap<string, SessionState>;
+  /** Pools in use, by the id of the event that joined each. */
+  readonly pools: SparseMap<number, PoolUse>;
+  /** Event ids under which deadlines of sessions were scheduled. */
+  readonly sessionSchedules: SparseMap<string, { creation?: number | undefined; life?: number | undefined }>;
+  /** Id of the event that ended the last rebuild of a session. */
+  readonly rebuilt: SparseMap<string, number>;
+  /** Signals that came before the start. */
+  earlySignals: { name: string; payload: Payload }[];
+  /** Attachments used up by sessions of earlier executions that are over, by id. */
+  spent: Record<string, number>;
+  cancelRequested: boolean;
+  cancelReason: string | undefined;
+  customStatus: Payload | undefined;
+  output: Payload | undefined;
+  error: Failure | undefined;
+  /** Set by `instance.continued`: the next execution is to be started. */
+  next: { name: string; input: Payload; signals: { name: string; payload: Payload }[] } | undefined;
+}
+
+export function initialState(instanceId: string): InstanceState {
+  return {
+    instanceId,
+    execution: 0,
+    status: "absent",
+    name: undefined,
+    input: undefined,
+    parent: undefined,
+    traceparent: undefined,
+    startedAt: undefined,
+    endedAt: undefined,
+    lastEventId: 0,
+    applied: new Set(),
+    tasks: new SparseMap(),
+    timers: new SparseMap(),
+    children: new SparseMap(),
+    sessions: new SparseMap(),
+    pools: new SparseMap(),
+    sessionSchedules: new SparseMap(),
+    rebuilt: new SparseMap(),
+    earlySignals: [],
+    rules: 0,
+    spent: {},
+    cancelRequested: false,
+    cancelReason: undefined,
+    customStatus: undefined,
+    output: undefined,
+    error: undefined,
+    next: undefined,
+  };
+}
+
+export const isEnded = (state: InstanceState): boolean =>
+  state.status === "completed" ||
+  state.status === "failed" ||
+  state.status === "cancelled" ||
+  state.status === "terminated";
+
+/** Events the code is expected to issue again on replay. */
+export function isCommand(event: HistoryEvent): boolean {
+  switch (event.kind) {
+    case "activity.scheduled":
+    case "session.closed":
+      return event.by !== "engine";
+    case "activity.cancelled":
+    case "timer.created":
+    case "timer.cancelled":
+    case "child.scheduled":
+    case "child.cancelled":
+    case "side_effect.recorded":
+    case "patch.marked":
+    case "status.set":
+    case "pool.joined":
+    case "pool.left":
+    case "session.opened":
+    case "session.lent":
+    case "session.returned":
+    case "instance.completed":
+    case "instance.failed":
+    case "instance.cancelled":
+    case "instance.continued":
+      return true;
+    default:
+      return false;
+  }
+}
+
+export function sessionTasks(state: InstanceState, sessionId: string): OpenTask[] {
+  const tasks: OpenTask[] = [];
+  for (const task of state.tasks.values()) {
+    if (task.target.kind === "session" && task.target.sessionId === sessionId) tasks.push(task);
+  }
+  return tasks;
+}
+
+export const isSameParent = (a: Parent | undefined, b: Parent): boolean =>
+  a !== undefined && a.instanceId === b.instanceId && a.execution === b.execution && a.of === b.of;

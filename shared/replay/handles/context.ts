@@ -1,0 +1,344 @@
+/** What orchestration code holds: every method is a durable operation, or deterministic, or both. */
+import { EventId, InstanceId, Name, type NewEvent, type TaskTarget } from "../../../schemas/index.ts";
+import {
+  type ActivityDefinition,
+  type ActivityOptions,
+  type AnyActivity,
+  type AnyOrchestration,
+  type AnySession,
+  type BareSessionHandle,
+  type CancellableScope,
+  type ChildOptions,
+  kindOf,
+  type OpenSessionOptions,
+  type OrchestrationContext,
+  type OrchestrationDefinition,
+  type PoolOptions,
+  type Schema,
+  type SessionHandle,
+  validate,
+  type WorkLog,
+} from "../../definitions/index.ts";
+import { CancelledError, HoldfastError } from "../../errors/index.ts";
+import { type Duration, parseDuration } from "../../runtime/index.ts";
+import { ContinueAsNew } from "../run/code-ending.ts";
+import { byEngine, keep } from "../run/promise-graph.ts";
+import type { Operation, Runner } from "../run/runner.ts";
+import { plainValue, toPayload } from "../run/to-payload.ts";
+import { outside } from "../run/turn-window.ts";
+import { deriveId } from "./derive-id.ts";
+import { usePool } from "./pool-handle.ts";
+import { cancellable, shielded, staked } from "./promise-combinators.ts";
+import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
+import { requireId } from "./require.ts";
+import { Scope, type ScopeMember } from "./scope.ts";
+import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
+import { SignalWait } from "./signal-wait.ts";
+
+export class Context implements OrchestrationContext {
+  readonly runner: Runner;
+  readonly scopeOf: Scope;
+  #log: WorkLog | undefined;
+
+  constructor(runner: Runner, scope: Scope) {
+    this.runner = runner;
+    this.scopeOf = scope;
+  }
+
+  /** Silent while replaying. Whoever writes it sees the real time and may use what orchestration code may not. */
+  get log(): WorkLog {
+    const { runner } = this;
+    const say = (level: keyof WorkLog) => (message: string, fields?: Record<string, unknown>) => {
+      if (!runner.replaying) outside(() => runner.log(level, message, fields));
+    };
+    this.#log ??= { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
+    return this.#log;
+  }
+
+  get instanceId(): string {
+    return this.runner.state.instanceId;
+  }
+
+  get execution(): number {
+    return this.runner.state.execution;
+  }
+
+  get name(): string {
+    return this.runner.definition.name;
+  }
+
+  get signal(): AbortSignal {
+    return this.scopeOf.signal;
+  }
+
+  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
+  run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
+  run(activity: AnyActivity | string, input: unknown, options: ActivityOptions = {}): Promise<unknown> {
+    const definition = typeof activity === "string" ? undefined : activity;
+    const merged = { ...definition?.options, ...options };
+    const queue = requireId(Name, "queue", merged.queue ?? defaultQueue);
+    return this.task(activity, input, merged, { kind: "queue", queue }, 3);
+  }
+
+  /** Schedules a task on a queue or a session. */
+  task(
+    activity: { name: string; input: Schema | undefined; output: Schema | undefined } | string,
+    input: unknown,
+    options: ActivityOptions,
+    target: TaskTarget,
+    maxAttempts: number,
+  ): Promise<unknown> {
+    const name = typeof activity === "string" ? activity : activity.name;
+    const definition = typeof activity === "string" ? undefined : activity;
+    return this.operation((operation) => {
+      validate(definition?.input, input, "invalid_input", `input of "${name}"`);
+      const { payload, bytes } = snapshot(input, `input of "${name}"`);
+      const event: NewEvent = {
+        kind: "activity.scheduled",
+        name: requireId(Name, "activity name", name),
+        input: payload,
+        target,
+        retry: retryPolicy(options.retry, maxAttempts),
+        timeouts: timeouts(options),
+      };
+      const id = this.runner.issue(event, bytes);
+      return {
+        id,
+        operation: {
+          scope: operation.scope,
+          resolve: (value) => {
+            try {
+              operation.resolve(validate(definition?.output, value, "invalid_output", `output of "${name}"`));
+            } catch (error) {
+              operation.reject(error);
+            }
+          },
+          reject: operation.reject,
+          cancelCommand: () => ({ kind: "activity.cancelled", of: EventId.parse(id) }),
+          sessionId: target.kind === "session" ? target.sessionId : undefined,
+        },
+      };
+    });
+  }
+
+  sleep(duration: Duration): Promise<void> {
+    return this.operation((operation) => {
+      const fireAt = this.runner.now + parseDuration(duration, "sleep");
+      const id = this.runner.issue({ kind: "timer.created", fireAt });
+      return { id, operation: { ...operation, cancelCommand: () => ({ kind: "timer.cancelled", of: id }) } };
+    }) as Promise<void>;
+  }
+
+  waitForSignal<T = unknown>(name: string): Promise<T> {
+    requireId(Name, "signal name", name);
+    const wait = new SignalWait(this.runner, this.scopeOf, name);
+    const promise = wait.begin() as Promise<T>;
+    promise.catch(handled);
+    return staked(promise, wait);
+  }
+
+  child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
+  child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;
+  child(
+    orchestration: AnyOrchestration | string,
+    input: unknown,
+    options: ChildOptions = {},
+  ): Promise<unknown> {
+    const definition = typeof orchestration === "string" ? undefined : orchestration;
+    return this.operation((operation) => {
+      const id = this.#scheduleChild(orchestration, input, "attached", options);
+      return {
+        id,
+        operation: {
+          ...operation,
+          resolve: (value) => {
+            try {
+              operation.resolve(
+                validate(definition?.output, value, "invalid_output", `output of "${definition?.name}"`),
+              );
+            } catch (error) {
+              operation.reject(error);
+            }
+          },
+          cancelCommand: () => ({ kind: "child.cancelled", of: id }),
+        },
+      };
+    });
+  }
+
+  spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
+  spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
+  spawn(orchestration: AnyOrchestration | string, input: unknown, options: { id?: string } = {}): string {
+    const scope = this.scopeOf;
+    if (scope.cancelled) throw new CancelledError(scope.reason);
+    const childId = options.id ?? this.#childId();
+    this.#scheduleChild(orchestration, input, "detached", { id: childId });
+    return childId;
+  }
+
+  #childId(): string {
+    // Counted on the root context: derived contexts share the instance's numbering.
+    this.runner.childCount++;
+    const { instanceId, execution } = this.runner.state;
+    return deriveId(instanceId, execution, `c${this.runner.childCount}`);
+  }
+
+  #scheduleChild(
+    orchestration: AnyOrchestration | string,
+    input: unknown,
+    mode: "attached" | "detached",
+    options: ChildOptions,
+  ): number {
+    const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+    if (typeof orchestration !== "string")
+      validate(orchestration.input, input, "invalid_input", `input of "${name}"`);
+    const { payload, bytes } = snapshot(input, `input of "${name}"`);
+    const childId = requireId(InstanceId, "instance id", options.id ?? this.#childId());
+    const grants = (options.grant ?? []).map((session) => session.id as never);
+    return this.runner.issue(
+      {
+        kind: "child.scheduled",
+        name: requireId(Name, "orchestration name", name),
+        childId,
+        input: payload,
+        mode,
+        grants,
+      },
+      bytes,
+    );
+  }
+
+  openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
+  openSession<D extends AnySession>(type: D, options?: OpenSessionOptions): Promise<SessionHandle<D>>;
+  openSession(
+    typeOrOptions?: AnySession | OpenSessionOptions<undefined>,
+    options: OpenSessionOptions = {},
+  ): Promise<BareSessionHandle> {
+    const type = kindOf(typeOrOptions) === "session" ? (typeOrOptions as AnySession) : undefined;
+    return openSession(
+      this,
+      type,
+      type ? options : ((typeOrOptions as OpenSessionOptions | undefined) ?? {}),
+    );
+  }
+
+  recreateSession<D extends AnySession>(
+    token: string,
+    type?: D,
+    options: OpenSessionOptions = {},
+  ): Promise<SessionHandle<D>> {
+    return recreateSession(this, token, type, options) as Promise<SessionHandle<D>>;
+  }
+
+  grantedSession<D extends AnySession>(id: string, type?: D): SessionHandle<D> {
+    return grantedSession(this, id, type) as SessionHandle<D>;
+  }
+
+  usePool<D extends AnySession>(type: D, options: PoolOptions = {}): Promise<SessionHandle<D>> {
+    return usePool(this, type, options) as Promise<SessionHandle<D>>;
+  }
+
+  continueAsNew(input: unknown): never {
+    throw new ContinueAsNew(snapshot(input, "input of the next execution"));
+  }
+
+  now(): number {
+    return this.runner.now;
+  }
+
+  random(): number {
+    return this.runner.random();
+  }
+
+  uuid(): string {
+    return this.runner.uuid();
+  }
+
+  sideEffect<T>(fn: () => T): T {
+    const replaying = this.runner.replaying;
+    const { payload, bytes } = replaying
+      ? { payload: { json: undefined }, bytes: 0 }
+      : snapshot(synchronous(outside(fn)), "side effect");
+    const recorded = this.runner.issueOrRecall<"side_effect.recorded">(
+      { kind: "side_effect.recorded", value: payload },
+      bytes,
+    );
+    return plainValue(this.runner.value(recorded.value)) as T;
+  }
+
+  setStatus(status: unknown): void {
+    const { payload, bytes } = snapshot(status, "status");
+    this.runner.issue({ kind: "status.set", status: payload }, bytes);
+  }
+
+  patched(id: string): boolean {
+    return this.runner.patched(id);
+  }
+
+  scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T> {
+    const scope = new Scope(this.scopeOf, false);
+    const result = fn(new Context(this.runner, scope));
+    result.catch(handled);
+    return { result: cancellable(result, () => scope.cancel()), cancel: (reason) => scope.cancel(reason) };
+  }
+
+  uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
+    return keep(fn(new Context(this.runner, new Scope(this.scopeOf, true))));
+  }
+
+  shield<T>(promise: Promise<T>): Promise<T> {
+    return shielded(promise);
+  }
+
+  /**
+   * Makes a durable operation of what `begin` issues. Nothing begins in a cancelled scope; leaving the scope, losing a
+   * race and cancellation all end it the same way.
+   */
+  operation(begin: (operation: Operation) => { id: number; operation: Operation }): Promise<unknown> {
+    const scope = this.scopeOf;
+    const member: ScopeMember = { cancel: handled };
+    const start = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
+      if (scope.cancelled) return reject(new CancelledError(scope.reason));
+      const { id, operation } = begin({
+        scope,
+        resolve: (value) => {
+          scope.leave(member);
+          resolve(value);
+        },
+        reject: (error) => {
+          scope.leave(member);
+          reject(error);
+        },
+        cancelCommand: undefined,
+      });
+      this.runner.operations.set(id, operation);
+      member.cancel = () => this.runner.cancel(id, operation, scope.reason);
+      scope.join(member);
+    };
+    const promise = byEngine(() => new Promise<unknown>(start));
+    promise.catch(handled);
+    return cancellable(promise, () => member.cancel());
+  }
+}
+
+/** A durable promise nobody looks at any more must not end the process. */
+export const handled = () => undefined;
+
+function synchronous<T>(value: T): T {
+  if (!(value instanceof Promise)) return value;
+  value.catch(handled);
+  throw new HoldfastError({
+    code: "not_serialisable",
+    message: "a side effect must not await: put what takes time into an activity",
+  });
+}
+
+export function snapshot(value: unknown, what: string): ReturnType<typeof toPayload> {
+  try {
+    return toPayload(value);
+  } catch (error) {
+    const { code, message } =
+      error instanceof HoldfastError ? error : { code: "not_serialisable", message: String(error) };
+    throw new HoldfastError({ code, message: `${what}: ${message}`, cause: error });
+  }
+}

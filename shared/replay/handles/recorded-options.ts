@@ -1,0 +1,156 @@
+/** User options with defaults, as they are recorded in history. */
+import {
+  type ActivityTimeouts,
+  bareSessionType,
+  type Payload,
+  RetryPolicy,
+  SessionOptions,
+} from "../../../schemas/index.ts";
+import type {
+  ActivityOptions,
+  AnySession,
+  OpenSessionOptions,
+  RetryOptions,
+} from "../../definitions/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
+import { type Duration, hash32, parseDuration } from "../../runtime/index.ts";
+import { requireOptions } from "./require.ts";
+
+export const defaultQueue = "default";
+const defaultCreationTimeoutMs = 30_000;
+
+/** An activity is tried three times; a session's call once, because its state may not be what it was. */
+export function retryPolicy(options: RetryOptions | undefined, maxAttempts: number): RetryPolicy {
+  const { initialDelay = 200, maxDelay = 30_000, factor = 2, nonRetryable = [] } = options ?? {};
+  const policy = {
+    maxAttempts: positive(options?.maxAttempts ?? maxAttempts, "retry.maxAttempts"),
+    initialDelayMs: parseDuration(initialDelay, "retry.initialDelay"),
+    maxDelayMs: parseDuration(maxDelay, "retry.maxDelay"),
+    factor,
+    nonRetryable,
+  };
+  return options ? requireOptions(RetryPolicy, "retry", policy) : policy;
+}
+
+const positive = (value: number, what: string): number => {
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new HoldfastError({
+    code: "invalid_option",
+    message: `${what} must be a whole number of at least 1, not ${value}`,
+  });
+};
+
+export function timeouts(options: ActivityOptions): ActivityTimeouts {
+  const result: ActivityTimeouts = {};
+  if (options.scheduleToStart !== undefined)
+    result.scheduleToStartMs = atLeast1(options.scheduleToStart, "scheduleToStart");
+  if (options.startToClose !== undefined)
+    result.startToCloseMs = atLeast1(options.startToClose, "startToClose");
+  if (options.scheduleToClose !== undefined)
+    result.scheduleToCloseMs = atLeast1(options.scheduleToClose, "scheduleToClose");
+  if (options.heartbeatTimeout !== undefined)
+    result.heartbeatMs = atLeast1(options.heartbeatTimeout, "heartbeatTimeout");
+  return result;
+}
+
+const atLeast1 = (value: Duration, what: string): number => positive(parseDuration(value, what), what);
+
+export function sessionOptions(
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+  rebuildInput: Payload,
+): SessionOptions {
+  const ofType = type?.options ?? {};
+  const pick = (what: "creationTimeout" | "executionTimeout" | "idleTimeout" | "leaseTtl") => {
+    const value = own[what] ?? ofType[what];
+    return value === undefined ? undefined : parseDuration(value, what);
+  };
+  const executionTimeoutMs = pick("executionTimeout");
+  // Nobody is refused for a default that was not asked for.
+  const creationTimeoutMs =
+    pick("creationTimeout") ??
+    Math.min(defaultCreationTimeoutMs, executionTimeoutMs ?? Number.POSITIVE_INFINITY);
+  const idleTimeoutMs = pick("idleTimeout");
+  const leaseTtlMs = pick("leaseTtl");
+  const chosenKey = own.placement?.affinityKey ?? ofType.affinityKey;
+  const onLost = own.onLost ?? (own.recovery?.rebuild ? "rebuild" : "fail");
+  const rebuild = own.recovery?.rebuild;
+  refuseContradictions(
+    { creationTimeoutMs, executionTimeoutMs, idleTimeoutMs, leaseTtlMs, onLost },
+    type,
+    rebuild !== undefined,
+  );
+  return requireOptions(SessionOptions, `session "${type?.name ?? bareSessionType}"`, {
+    creationTimeoutMs,
+    executionTimeoutMs,
+    idleTimeoutMs,
+    leaseTtlMs,
+    onLost,
+    maxAutoRetries: own.recovery?.maxAutoRetries ?? 3,
+    maxInitAttempts: own.maxInitAttempts ?? 3,
+    rebuild: rebuild
+      ? {
+          activity: typeof rebuild.activity === "string" ? rebuild.activity : rebuild.activity.name,
+          input: rebuildInput,
+        }
+      : undefined,
+    requires: {
+      tags: [...new Set([...(ofType.requires?.tags ?? []), ...(own.placement?.tags ?? [])])],
+      resources: { ...ofType.requires?.resources, ...own.placement?.resources },
+    },
+    buildId: own.placement?.buildId,
+    resourceId: undefined,
+    affinityKey:
+      chosenKey ?? `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
+    lazy: own.lazy ?? false,
+    ...atOnce(type),
+    ...(chosenKey !== undefined && { affinity: "chosen" }),
+    metadata: own.metadata ?? {},
+  });
+}
+
+/** What the engine needs to know of a type: which of a lost session's calls may have begun. */
+function atOnce(type: AnySession | undefined): Pick<SessionOptions, "concurrency" | "maxBatch"> {
+  const { concurrency = 1 } = type?.options ?? {};
+  const maxBatch = Math.max(1, ...Object.values(type?.calls ?? {}).map(({ batch }) => batch?.maxSize ?? 1));
+  return { ...(concurrency > 1 && { concurrency }), ...(maxBatch > 1 && { maxBatch }) };
+}
+
+/** Also where an older version let it pass: a history that has the session is not asked again. */
+export function refuseUnusedRebuild({ onLost, recovery }: OpenSessionOptions): void {
+  if (!recovery?.rebuild || onLost === undefined || onLost === "rebuild") return;
+  const message = `recovery.rebuild is never run with onLost: "${onLost}": leave onLost out, or set onLost: "rebuild"`;
+  throw new HoldfastError({ code: "invalid_option", message });
+}
+
+interface Clocks {
+  creationTimeoutMs: number;
+  executionTimeoutMs: number | undefined;
+  idleTimeoutMs: number | undefined;
+  leaseTtlMs: number | undefined;
+  onLost: string;
+}
+
+function refuseContradictions(clocks: Clocks, type: AnySession | undefined, hasRebuild: boolean): void {
+  const refuse = (message: string) => {
+    throw new HoldfastError({ code: "invalid_option", message });
+  };
+  const { leaseTtlMs, executionTimeoutMs, idleTimeoutMs, creationTimeoutMs, onLost } = clocks;
+  if (creationTimeoutMs < 1) refuse("creationTimeout must be at least 1 ms");
+  if (leaseTtlMs !== undefined && (leaseTtlMs < 1000 || leaseTtlMs % 1000 !== 0)) {
+    refuse(`leaseTtl must be whole seconds, at least 1 s, not ${leaseTtlMs} ms`);
+  }
+  if (executionTimeoutMs !== undefined && executionTimeoutMs < creationTimeoutMs) {
+    refuse(
+      `executionTimeout (${executionTimeoutMs} ms) is shorter than creationTimeout (${creationTimeoutMs} ms)`,
+    );
+  }
+  if (executionTimeoutMs !== undefined && idleTimeoutMs !== undefined && idleTimeoutMs > executionTimeoutMs) {
+    refuse(`idleTimeout (${idleTimeoutMs} ms) is longer than executionTimeout (${executionTimeoutMs} ms)`);
+  }
+  if (onLost === "rebuild" && !hasRebuild) refuse('onLost: "rebuild" needs recovery.rebuild');
+  if (onLost === "restore" && type && !type.restore)
+    refuse(`onLost: "restore" needs checkpoint and restore on session "${type.name}"`);
+  if (onLost === "restore" && !type)
+    refuse('onLost: "restore" needs a session type with checkpoint and restore');
+}

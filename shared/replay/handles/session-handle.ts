@@ -1,0 +1,273 @@
+/** Opening sessions, and the handles code uses them by. */
+import { bareSessionType, Name, SessionId, type SessionState } from "../../../schemas/index.ts";
+import {
+  type ActivityOptions,
+  type AnyActivity,
+  type AnySession,
+  type BareSessionHandle,
+  type OpenSessionOptions,
+  type SessionInfo,
+  validate,
+} from "../../definitions/index.ts";
+import { CancelledError, HoldfastError, SessionLostError, SessionUnusable } from "../../errors/index.ts";
+import { type Context, handled, snapshot } from "./context.ts";
+import { deriveId, isDerivedId } from "./derive-id.ts";
+import { cancellable } from "./promise-combinators.ts";
+import { refuseUnusedRebuild, sessionOptions } from "./recorded-options.ts";
+import { requireId } from "./require.ts";
+
+const isOpen = (session: SessionState): boolean =>
+  session.phase.kind !== "closed" && session.phase.kind !== "lost" && session.phase.kind !== "failed";
+
+export function openSession(
+  ctx: Context,
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+  resourceId?: string,
+): Promise<BareSessionHandle> {
+  const opening: Opening = { cancel: handled };
+  const promise = open(ctx, type, own, resourceId, opening);
+  promise.catch(handled);
+  return cancellable(promise, () => opening.cancel());
+}
+
+/** How to call an opening off while nobody holds the session yet. */
+interface Opening {
+  cancel(): void;
+}
+
+async function open(
+  ctx: Context,
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+  resourceId: string | undefined,
+  opening: Opening,
+): Promise<BareSessionHandle> {
+  const { runner, scopeOf: scope } = ctx;
+  if (scope.cancelled) throw new CancelledError(scope.reason);
+  const typeName = Name.parse(type?.name ?? bareSessionType);
+  const id = own.id === undefined ? nextSessionId(ctx, typeName) : requireId(SessionId, "session id", own.id);
+  const known = openType(ctx, id);
+  if (known !== undefined && known !== typeName) {
+    throw new SessionUnusable({
+      code: "session_unusable",
+      message: `session ${id} is open with type "${known}", not "${typeName}"`,
+    });
+  }
+  if (known === undefined) issueOpened(ctx, id, typeName, type, own, resourceId);
+  const now = runner.sessions.now(id);
+  const phase = now ? undefined : runner.state.sessions.get(id)?.phase.kind;
+  const waits = now?.kind === "opened" ? !now.lazy : phase === "opening" || phase === "claimed";
+  if (waits) await held(ctx, id, known === undefined, opening);
+  return makeHandle(ctx, id, type);
+}
+
+/** The type of a session that is open at this moment, this round included. */
+function openType({ runner }: Context, id: string): string | undefined {
+  const now = runner.sessions.now(id);
+  if (now) return now.kind === "opened" ? now.type : undefined;
+  const session = runner.state.sessions.get(id);
+  return session && isOpen(session) ? session.type : undefined;
+}
+
+function issueOpened(
+  { runner }: Context,
+  sessionId: SessionId,
+  typeName: Name,
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+  resourceId: string | undefined,
+): void {
+  validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
+  if (!runner.recalls("session.opened")) refuseUnusedRebuild(own);
+  const config = snapshot(own.config, `config of session "${typeName}"`);
+  const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
+  const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };
+  runner.issue(
+    { kind: "session.opened", sessionId, type: typeName, config: config.payload, options },
+    config.bytes + rebuild.bytes,
+  );
+  runner.sessions.openedNow(sessionId, typeName, options.lazy);
+}
+
+/** Resolves when somebody holds the session. Called off, the session is closed by whoever opened it: nobody has it. */
+function held({ runner, scopeOf: scope }: Context, id: SessionId, opened: boolean, opening: Opening) {
+  return new Promise<void>((resolve, reject) => {
+    const settle = () => {
+      opening.cancel = handled;
+      scope.leave(member);
+    };
+    const member = { cancel: () => opening.cancel() };
+    scope.join(member);
+    const leave = runner.sessions.wait(id, {
+      resolve: () => {
+        settle();
+        resolve();
+      },
+      reject: (error) => {
+        settle();
+        reject(error);
+      },
+    });
+    opening.cancel = () => {
+      settle();
+      if (leave() === "alone" && opened) runner.closeSession(id);
+      reject(new CancelledError(scope.reason));
+    };
+  });
+}
+
+/**
+ * Ids are counted per execution. The n-th session opened without an id is the n-th one carried over by
+ * continue-as-new, if that is still open (S11); else it gets an id no earlier execution can have used.
+ */
+function nextSessionId({ runner }: Context, type: string): SessionId {
+  const ordinal = `s${++runner.sessionCount}`;
+  const { instanceId, execution, sessions } = runner.state;
+  for (const session of sessions.values()) {
+    const carried =
+      session.owner === instanceId &&
+      session.type === type &&
+      isDerivedId(session.sessionId, instanceId, ordinal);
+    if (carried && isOpen(session) && runner.sessions.now(session.sessionId) === undefined)
+      return session.sessionId;
+  }
+  return SessionId.parse(deriveId(instanceId, execution, ordinal));
+}
+
+export function recreateSession(
+  ctx: Context,
+  token: string,
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+): Promise<BareSessionHandle> {
+  let resourceId: unknown;
+  try {
+    resourceId = JSON.parse(Buffer.from(token, "base64url").toString("utf8")).resourceId;
+  } catch {
+    resourceId = undefined;
+  }
+  if (typeof resourceId !== "string") {
+    return Promise.reject(
+      new HoldfastError({ code: "invalid_token", message: "not a token made by session.token()" }),
+    );
+  }
+  return openSession(ctx, type, own, resourceId);
+}
+
+export function grantedSession(ctx: Context, id: string, type: AnySession | undefined): BareSessionHandle {
+  const session = ctx.runner.state.sessions.get(id);
+  if (!session || session.owner === ctx.instanceId) {
+    throw new SessionUnusable({
+      code: "session_unusable",
+      message: `session ${id} was not granted to instance ${ctx.instanceId}`,
+    });
+  }
+  return makeHandle(ctx, id, type);
+}
+
+/** A session that is ours for a while: how it is given back, and why it cannot be used after that. */
+export interface Loan {
+  over(): Error | undefined;
+  giveBack(): void;
+}
+
+export function makeHandle(
+  ctx: Context,
+  id: string,
+  type: AnySession | undefined,
+  loan?: Loan,
+): BareSessionHandle {
+  const { runner } = ctx;
+  const task = (
+    name: Parameters<Context["task"]>[0],
+    input: unknown,
+    options: ActivityOptions,
+    call: boolean,
+  ) => {
+    const dead = loan?.over() ?? whyUnusable(ctx, id);
+    if (dead) {
+      const rejected = Promise.reject(dead);
+      rejected.catch(handled);
+      return rejected;
+    }
+    return ctx.task(name, input, options, { kind: "session", sessionId: SessionId.parse(id), call }, 1);
+  };
+  const handle: BareSessionHandle = {
+    id,
+    get info() {
+      const info = infoOf(ctx, id, type);
+      return loan?.over() ? { ...info, state: "closed" } : info;
+    },
+    run: ((activity: AnyActivity, input: unknown, options: ActivityOptions = {}) =>
+      task(activity, input, { ...activity.options, ...options }, false)) as BareSessionHandle["run"],
+    async close() {
+      if (loan) return loan.giveBack();
+      const session = runner.state.sessions.get(id);
+      const mine = session === undefined || session.owner === ctx.instanceId;
+      if (mine && openType(ctx, id) !== undefined) runner.closeSession(SessionId.parse(id));
+    },
+    token() {
+      const { resourceId } = handle.info;
+      if (!resourceId || loan?.over()) {
+        throw new SessionUnusable({
+          code: "session_unusable",
+          message: `session ${id} has no holder to name a resource`,
+        });
+      }
+      return Buffer.from(JSON.stringify({ resourceId })).toString("base64url");
+    },
+    async [Symbol.asyncDispose]() {
+      await handle.close();
+    },
+  };
+  const calls = Object.entries(type?.calls ?? {}).map(([name, call]) => {
+    const definition = { name, input: call.input, output: call.output };
+    return [name, (input: unknown, options: ActivityOptions = {}) => task(definition, input, options, true)];
+  });
+  return Object.assign(handle, Object.fromEntries(calls));
+}
+
+/** Work for a session that is over fails at once: it would only fail later otherwise. */
+function whyUnusable({ runner }: Context, id: string): Error | undefined {
+  const now = runner.sessions.now(id);
+  if (now?.kind === "opened") return undefined;
+  const phase = runner.state.sessions.get(id)?.phase;
+  if (now?.kind === "closed" || phase?.kind === "closed") {
+    return new SessionUnusable({ code: "session_unusable", message: `session ${id} is closed` });
+  }
+  if (phase?.kind === "lost") {
+    const { on, reason, detail } = phase;
+    return new SessionLostError({ sessionId: id, epoch: on?.epoch, workerId: on?.workerId, reason, detail });
+  }
+  if (phase?.kind === "failed") {
+    return new SessionUnusable({
+      code: "session_unusable",
+      message: `session ${id} cannot be used: ${phase.error.message}`,
+    });
+  }
+  return undefined;
+}
+
+/** What the code did to it in this round. */
+const stateNow = (now: ReturnType<Context["runner"]["sessions"]["now"]>): SessionInfo["state"] => {
+  if (now?.kind === "closed") return "closed";
+  return now?.lazy ? "parked" : "opening";
+};
+
+function infoOf({ runner }: Context, id: string, type: AnySession | undefined): SessionInfo {
+  const now = runner.sessions.now(id);
+  const session = now ? undefined : runner.state.sessions.get(id);
+  const on = session && "on" in session.phase ? session.phase.on : undefined;
+  return {
+    id,
+    type: session?.type ?? type?.name ?? bareSessionType,
+    state: session?.phase.kind ?? stateNow(now),
+    epoch: on?.epoch,
+    attachment: on?.attachment,
+    workerId: on?.workerId,
+    host: on?.host,
+    resourceId: on?.resourceId,
+    inits: session?.inits ?? 0,
+  };
+}

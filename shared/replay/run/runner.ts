@@ -1,0 +1,369 @@
+/**
+ * Runs one execution's code over its history: facts go in one at a time, commands come out.
+ *
+ * REPLAY-3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
+ *    code for good (T6).
+ * REPLAY-4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
+ * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
+ */
+import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
+import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
+import { validate } from "../../definitions/index.ts";
+import {
+  activityErrorFrom,
+  CancelledError,
+  childErrorFrom,
+  Fault,
+  fromFailure,
+  isFault,
+} from "../../errors/index.ts";
+import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
+import { sessionLostFailure } from "../decide/failures.ts";
+import type { InstanceState } from "../fold/state.ts";
+import { Context } from "../handles/context.ts";
+import { OpenSessions } from "../handles/open-sessions.ts";
+import { Scope } from "../handles/scope.ts";
+import { Signals } from "../handles/signals.ts";
+import { type Ending, endingCommand } from "./code-ending.ts";
+import { commandsDiffer } from "./commands.ts";
+import { mismatch, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
+import { type Occupant, occupant, openWindow } from "./turn-window.ts";
+
+/** A durable operation the code waits for. */
+export interface Operation {
+  readonly scope: Scope;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  /** The command that calls it off, if it can be called off. */
+  readonly cancelCommand: (() => NewEvent) | undefined;
+  /** Set on work of a session. */
+  readonly sessionId?: string | undefined;
+}
+
+export interface IssuedCommand {
+  event: NewEvent;
+  /** Size of its payload as JSON: what is too big goes to the blob store before the commit. */
+  payloadBytes: number;
+}
+
+/** A fact and the time it was recorded at: deferred ones are shown later, but the code's clock says when they were. */
+export interface Shown {
+  readonly fact: HistoryEvent;
+  readonly at: number;
+}
+
+/** The plain value behind each payload, fetched before the code runs. */
+export type Values = (payload: Payload) => unknown;
+
+/** Where the code's own log lines go. */
+export interface Journal {
+  log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
+}
+
+export class Runner implements Occupant {
+  readonly state: InstanceState;
+  readonly definition: AnyOrchestration;
+  readonly operations = new SparseMap<number, Operation>();
+  readonly sessions = new OpenSessions();
+  /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
+  readonly pools = new SparseMap<string, number>();
+  readonly signals: Signals;
+  readonly rootScope = new Scope(undefined, false);
+  now = 0;
+  readonly #journal: Journal;
+  /** Made when the code first asks: most never do. */
+  #random: Random | undefined;
+  #values: Values = inlineValue;
+  #issued: IssuedCommand[] = [];
+  /** Recorded commands the code has yet to issue; undefined when live. */
+  #expected: HistoryEvent[] | undefined;
+  #nextId = 1;
+  #fault: Fault | undefined;
+  #ending: Ending | undefined;
+  #begun = false;
+  #over = false;
+  readonly #patches = new SparseMap<string, boolean>();
+  /** Counters behind derived ids. */
+  sessionCount = 0;
+  childCount = 0;
+  /** Facts delivered so far. */
+  delivered = 0;
+
+  constructor(definition: AnyOrchestration, state: InstanceState, journal: Journal) {
+    this.definition = definition;
+    this.state = state;
+    this.#journal = journal;
+    this.signals = new Signals(this.followsPromises);
+  }
+
+  get instanceId(): string {
+    return this.state.instanceId;
+  }
+
+  get followsPromises(): boolean {
+    return this.state.rules >= 1;
+  }
+
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  get replaying(): boolean {
+    return this.#expected !== undefined;
+  }
+
+  log(level: keyof WorkLog, message: string, fields?: unknown): void {
+    this.#journal.log(this.instanceId, level, message, fields);
+  }
+
+  random(): number {
+    return this.#source.next();
+  }
+
+  uuid(): string {
+    return uuid(this.#source);
+  }
+
+  /** What runs beside the turn (a side effect) must not use up what replay will need. */
+  get #source(): Random {
+    if (occupant() !== this) return systemRandom;
+    const { instanceId, execution } = this.state;
+    this.#random ??= seededRandom(hash32(`${instanceId}:${execution}`));
+    return this.#random;
+  }
+
+  refuse(what: string): never {
+    throw this.failWith(nonDurableCall(this.definition.name, what));
+  }
+
+  failWith(fault: Fault): Fault {
+    this.#fault ??= fault;
+    return this.#fault;
+  }
+
+  /**
+   * One round of a turn: facts already applied to the state, then the code. `recorded` are the commands history has
+   * for this round, undefined when the round is new. Returns what the code issued.
+   */
+  async round(
+    facts: readonly Shown[],
+    at: number,
+    recorded: HistoryEvent[] | undefined,
+    values: Values,
+  ): Promise<IssuedCommand[]> {
+    this.#values = values;
+    this.#expected = recorded;
+    this.sessions.beginRound();
+    this.#nextId = this.state.lastEventId + 1;
+    await openWindow(
+      this,
+      facts,
+      (shown) => this.#step(shown.at, shown.fact),
+      () => this.#step(at, undefined),
+    );
+    const issued = this.#issued;
+    // An instance may wait for long: what the round was about is not kept for it.
+    this.#issued = [];
+    this.#values = inlineValue;
+    if (this.#fault) return [];
+    if (recorded && recorded.length > 0) this.failWith(mismatch(recorded[0], undefined));
+    if (!this.#fault && this.#waitsForNothing()) this.failWith(nonDurableAwait(this.definition.name));
+    return issued;
+  }
+
+  /** No fact: the end of the round. Whatever goes wrong parks this instance; it must not reach the process (T9). */
+  #step(at: number, fact: HistoryEvent | undefined): void {
+    this.now = at;
+    try {
+      if (fact) this.#deliver(fact);
+      else this.#finish();
+    } catch (error) {
+      const message = `orchestration "${this.definition.name}": ${error instanceof Error ? error.message : String(error)}`;
+      this.failWith(
+        isFault(error) ? error : new Fault("bug", { code: "turn_failed", message, cause: error }),
+      );
+    }
+  }
+
+  /** Issues a command and returns its event id (REPLAY-4). While replaying it must be the recorded one (REPLAY-3). */
+  issue(event: NewEvent, payloadBytes = 0): number {
+    this.#take(event, payloadBytes);
+    return this.#nextId++;
+  }
+
+  /** As `issue`, but returns the recorded event while replaying. */
+  issueOrRecall<K extends EventKind>(event: NewEvent<K>, payloadBytes = 0): NewEvent<K> {
+    const recorded = this.#take(event as NewEvent, payloadBytes);
+    this.#nextId++;
+    return (recorded ?? event) as NewEvent<K>;
+  }
+
+  /** The history goes on with such a command: what an older version let pass is not refused now. */
+  recalls(kind: EventKind): boolean {
+    return this.#expected?.[0]?.kind === kind;
+  }
+
+  #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
+    if (this.#fault) throw this.#fault;
+    if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));
+    if (!this.#expected) {
+      this.#issued.push({ event, payloadBytes });
+      return undefined;
+    }
+    const recorded = this.#expected.shift();
+    if (!recorded || commandsDiffer(recorded, event)) throw this.failWith(mismatch(recorded, event));
+    return recorded;
+  }
+
+  /** True for instances that reach the point with the changed code; old histories have no mark there. */
+  patched(patch: string): boolean {
+    const known = this.#patches.get(patch);
+    if (known !== undefined) return known;
+    const next = this.#expected?.[0];
+    const marked = this.#expected === undefined || (next?.kind === "patch.marked" && next.patch === patch);
+    if (marked) this.issue({ kind: "patch.marked", patch });
+    this.#patches.set(patch, marked);
+    return marked;
+  }
+
+  /** Signals that have come are given out one at a time: what lost by one is not waiting for the next. */
+  resolveNext(): boolean {
+    return !this.#fault && !this.#ending && this.signals.giveNext();
+  }
+
+  value(payload: Payload): unknown {
+    return this.#values(payload);
+  }
+
+  /** Calls an operation off: tells history, and rejects what waits for it. */
+  cancel(id: number, operation: Operation, reason?: string): void {
+    if (this.operations.get(id) !== operation) return;
+    this.operations.delete(id);
+    if (operation.cancelCommand && this.#isOpen(id)) this.issue(operation.cancelCommand());
+    operation.reject(new CancelledError(reason));
+  }
+
+  /**
+   * Not answered by a fact of this turn that the code has yet to see; what was issued in this round is open. A pool is
+   * open until it is left: a member nobody took would be nobody's to give back.
+   */
+  #isOpen(id: number): boolean {
+    const { lastEventId, tasks, timers, children, pools } = this.state;
+    return id > lastEventId || tasks.has(id) || timers.has(id) || children.has(id) || pools.has(id);
+  }
+
+  #deliver(fact: HistoryEvent): void {
+    if (this.#fault || this.#over) return;
+    this.delivered++;
+    switch (fact.kind) {
+      case "instance.started":
+        for (const { name, payload } of fact.carried?.signals ?? [])
+          this.signals.arrive(name, { payload, value: this.value(payload) });
+        return this.#begin(this.value(fact.input));
+      case "activity.completed":
+        return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
+      case "activity.failed":
+        return this.#settle(fact.of, (operation) => operation.reject(activityErrorFrom(fact.error)));
+      case "timer.fired":
+        return this.#settle(fact.of, (operation) => operation.resolve(undefined));
+      case "child.completed":
+        return this.#settle(fact.of, (operation) => operation.resolve(this.value(fact.output)));
+      case "child.failed":
+        return this.#settle(fact.of, (operation) => operation.reject(childErrorFrom(fact.error)));
+      case "pool.lent":
+        return this.#settle(fact.of, (operation) => operation.resolve(fact.member.sessionId));
+      case "signal.received":
+        // What came before the start is carried by the start.
+        if (this.#begun) this.#signalled(fact.name, fact.payload);
+        return;
+      case "cancel.requested":
+        return this.rootScope.cancel(fact.reason);
+      case "session.activated":
+        return this.sessions.opened(fact.sessionId);
+      case "session.failed":
+        return this.sessions.failed(fact.sessionId, () => fromFailure(fact.error));
+      case "session.lost":
+        // Only a session that is over: while it is asked for again, whoever opens it waits on.
+        if (this.state.sessions.get(fact.sessionId)?.phase.kind !== "lost") return;
+        return this.sessions.failed(fact.sessionId, () =>
+          fromFailure(sessionLostFailure(fact.sessionId, fact.on, fact.reason, fact.detail)),
+        );
+      default:
+        return;
+    }
+  }
+
+  #signalled(name: string, payload: Payload): void {
+    const signal = { payload, value: this.value(payload) };
+    // Code that is over waits for nothing; the next execution may.
+    if (this.followsPromises && this.#ending) this.signals.store(name, signal);
+    else this.signals.arrive(name, signal);
+  }
+
+  /** The code closes a session: what ran on it is cancelled with it, without a command for each. */
+  closeSession(sessionId: SessionId): void {
+    this.issue({ kind: "session.closed", sessionId });
+    this.sessions.closedNow(sessionId);
+    this.sessions.failed(sessionId, () => new CancelledError("the session was closed"));
+    this.#dropWork(sessionId, "the session was closed");
+  }
+
+  /** The code gives a member of an exclusive pool back, and what runs on it up. */
+  returnMember(use: NewEvent<"pool.left">, sessionId: string): void {
+    this.issue(use);
+    this.#dropWork(sessionId, "the member was given back");
+  }
+
+  #dropWork(sessionId: string, reason: string): void {
+    for (const [id, operation] of this.operations) {
+      if (operation.sessionId !== sessionId) continue;
+      this.operations.delete(id);
+      operation.reject(new CancelledError(reason));
+    }
+  }
+
+  #begin(input: unknown): void {
+    this.#begun = true;
+    const context = new Context(this, this.rootScope);
+    const run = async () => {
+      const checked = validate(
+        this.definition.input,
+        input,
+        "invalid_input",
+        `input of "${this.definition.name}"`,
+      );
+      return await this.definition.run(context, checked);
+    };
+    run().then(
+      (value) => {
+        this.#ending = { kind: "returned", value };
+      },
+      (error) => {
+        this.#ending = { kind: "threw", error };
+      },
+    );
+  }
+
+  #settle(of: number, act: (operation: Operation) => void): void {
+    const operation = this.operations.get(of);
+    if (!operation) return;
+    this.operations.delete(of);
+    act(operation);
+  }
+
+  #finish(): void {
+    const ending = this.#ending;
+    if (!ending || this.#over || this.#fault) return;
+    this.#over = true;
+    const command = endingCommand(this, ending);
+    if (isFault(command)) this.failWith(command);
+    else this.issue(command.event, command.payloadBytes);
+  }
+
+  #waitsForNothing(): boolean {
+    if (!this.#begun || this.#over) return false;
+    return this.operations.size === 0 && !this.sessions.awaited() && !this.signals.awaited();
+  }
+}
+
+const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);
