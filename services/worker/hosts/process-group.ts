@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { within } from "../../../shared/runtime/index.ts";
 import type { Exit } from "./carrier.ts";
 
-/** A child and all it started, with a process group of their own: ended together, nothing is left behind (H3). */
+/** A child and all it started, with a process group of their own: ended together, nothing is left behind (HOST-3). */
 export class ProcessGroup {
   readonly #child: ChildProcess;
   readonly exited: Promise<Exit>;

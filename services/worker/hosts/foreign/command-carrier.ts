@@ -1,6 +1,6 @@
 /**
  * A program of any language that speaks the host protocol on its stdin and stdout. It has a process group of its own;
- * a guard in that group ends it when the worker is gone, however it went (H3).
+ * a guard in that group ends it when the worker is gone, however it went (HOST-3).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

@@ -187,7 +187,7 @@ export class ForeignServer {
     this.#tell({ kind: "taken", chunk, error });
   }
 
-  /** H1, for a host that speaks our version and has what the type declares. */
+  /** HOST-1, for a host that speaks our version and has what the type declares. */
   #ready({ protocol, calls }: Extract<FromHostMessage, { kind: "ready" }>): void {
     const { name } = this.#definition;
     if (protocol !== hostProtocolVersion) {
