@@ -28,7 +28,7 @@ export const ActivityTimeouts = z.strictObject({
 });
 export type ActivityTimeouts = z.infer<typeof ActivityTimeouts>;
 
-/** Where a task runs: any worker of a queue, or the holder of a session. */
+/** Where a task runs: any worker of a queue, the holder of a session, or the orchestrator that owns the instance. */
 export const TaskTarget = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("queue"), queue: Name }),
   z.strictObject({
@@ -37,6 +37,8 @@ export const TaskTarget = z.discriminatedUnion("kind", [
     /** A call of the session's type, or an ordinary activity run beside the session's state. */
     call: z.boolean(),
   }),
+  /** @generation 2 */
+  z.strictObject({ kind: z.literal("local") }),
 ]);
 export type TaskTarget = z.infer<typeof TaskTarget>;
 

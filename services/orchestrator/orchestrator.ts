@@ -41,7 +41,7 @@ export interface OrchestratorOptions {
   lane?: boolean;
   inlineBytes?: number;
   /** What may be written now (E1). Absent: what is newest. */
-  generation?: Pick<Generation, "allows">;
+  generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
@@ -107,9 +107,16 @@ export class Orchestrator implements Service {
   }
 
   #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
-    const { runtime } = this.#options;
+    const { runtime, generation = everythingAllowed } = this.#options;
     return {
       app,
+      heldBackBy: (wanted) =>
+        generation.allows(wanted)
+          ? undefined
+          : generation
+              .heldBackBy()
+              .map(({ kind, id }) => `${kind} ${id}`)
+              .join(", ") || "an older process",
       payloads: {
         inlineBytes,
         store: (json, owner) => payloads.wrapText(json, owner),
