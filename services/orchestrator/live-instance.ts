@@ -1,8 +1,8 @@
 /**
  * One instance served by this process: its mailbox, the copy in memory, its timer.
  *
- * O1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
- * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
+ * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
+ * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
 import { laneRecordingKey } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
@@ -51,8 +51,12 @@ export class LiveInstance {
   #looked = false;
   /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
   #setAside = false;
-  /** A commit that may be stored, and what it asked for not all out: what came by the lane does not come again (T3). */
-  #owedCommit: string | undefined;
+  /**
+   * The last commit whose effects are out, or were seen to by the rules for what another owner left; empty before the
+   * first. A history that ends with another one is owed its last commit: whoever made it, this owner or one that woke
+   * up late, what caused it may come to nobody again (T3).
+   */
+  #settled: string | undefined;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -71,6 +75,11 @@ export class LiveInstance {
   /** Work is out on the lane, or runs here: it must stay in memory. */
   get anchored(): boolean {
     return this.#lane?.anchor !== undefined || this.#locals !== undefined;
+  }
+
+  /** What is known of its history beside the copy in memory: it may move under an owner that has taken over. */
+  get remembers(): boolean {
+    return this.#settled !== undefined;
   }
 
   get waitsForTimer(): boolean {
@@ -141,7 +150,6 @@ export class LiveInstance {
         passing = undefined;
       } catch (error) {
         turns.give(this);
-        this.#owedCommit = this.#loaded?.owedCommit ?? this.#owedCommit;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
@@ -188,13 +196,14 @@ export class LiveInstance {
   async #turn(batch: readonly Mail[]): Promise<void> {
     for (;;) {
       const { signal } = this.#options;
-      this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, this.#looksNew(batch));
+      const owed = !this.#loaded && (await this.#load(batch));
+      if (!this.#loaded) return;
       this.#lane ??= this.#newLane();
-      if ((await this.#loaded.take(batch, this.#lane, this.#owedCommit)) === "done") break;
+      if ((await this.#loaded.take(batch, this.#lane, owed)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
-    this.#owedCommit = undefined;
+    this.#settled = isEnded(this.#loaded.instance.state) ? undefined : this.#loaded.lastCommitId;
     if (this.#setAside) {
       await this.#loaded.show();
       this.#setAside = false;
@@ -215,6 +224,19 @@ export class LiveInstance {
     );
     this.#locals.follow(state);
     if (this.#locals.idle) this.#locals = undefined;
+  }
+
+  /** Returns whether the effects of its last commit may not be out. */
+  async #load(batch: readonly Mail[]): Promise<boolean> {
+    const assumeNew = this.#looksNew(batch);
+    const { signal } = this.#options;
+    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
+    this.#loaded = loaded;
+    // Nothing was looked at: a fence says only that there is a history, whose own messages tell what is owed.
+    if (assumeNew) return false;
+    const settled = this.#settled;
+    this.#settled ??= loaded.lastCommitId;
+    return settled !== undefined && settled !== loaded.lastCommitId;
   }
 
   #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {

@@ -1,7 +1,7 @@
 /**
  * An instance in memory with what it needs to take turns: its place in history, and where its effects go.
  *
- * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
+ * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
 import type { Commit, InstanceId } from "../../schemas/index.ts";
@@ -61,8 +61,7 @@ export class LoadedInstance {
   /** The last commit is an owner's before us, who may have died before its effects were out. */
   #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
-  #lastCommitId: string | undefined;
-  #owedCommit: string | undefined;
+  #lastCommitId: string;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -74,7 +73,7 @@ export class LoadedInstance {
     this.#position = position;
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
-    this.#lastCommitId = last?.commitId;
+    this.#lastCommitId = last?.commitId ?? "";
     this.#inherited = predecessorCommit(commits);
   }
 
@@ -107,9 +106,9 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
-  /** The id of a commit, stored for sure or not, whose effects may not all be out. */
-  get owedCommit(): string | undefined {
-    return this.#owedCommit;
+  /** Empty where there is none. */
+  get lastCommitId(): string {
+    return this.#lastCommitId;
   }
 
   /** People have not been told of it yet (late-summaries.ts). */
@@ -127,10 +126,10 @@ export class LoadedInstance {
   }
 
   /**
-   * One turn over all that waits; `owed`: the commit whose effects a copy before this one may not have got out. Fenced:
-   * this copy is stale, nothing of it may be used again (T4).
+   * One turn over all that waits; `owed`: the effects of the last commit may not be out. Fenced: this copy is stale,
+   * nothing of it may be used again (T4).
    */
-  async take(batch: readonly Mail[], lane: LaneWork, owed: string | undefined): Promise<"done" | "fenced"> {
+  async take(batch: readonly Mail[], lane: LaneWork, owed: boolean): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
     const { instance } = this;
     const startedAt = clock.monotonic();
@@ -144,8 +143,7 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    const isOwed = owed !== undefined && owed === this.#lastCommitId;
-    let again = isOwed || mayBeUnsent(this.#inherited, clock.now());
+    let again = owed || mayBeUnsent(this.#inherited, clock.now());
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -230,7 +228,7 @@ export class LoadedInstance {
     );
   }
 
-  /** The owner before us sent these by the lane: what no live worker has goes by the queue (N1). */
+  /** The owner before us sent these by the lane: what no live worker has goes by the queue (LANE-1). */
   async #lookAfterLane(lane: LaneWork): Promise<void> {
     // Without an anchor nobody would look after it any longer; the one it was sent under is still to come.
     if (!lane.hasAnchor) return;
@@ -301,8 +299,6 @@ export class LoadedInstance {
     this.#position ??= await history.place(this.instanceId);
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
-    // Before the answer: without one it may be stored all the same.
-    this.#owedCommit = commit.commitId;
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
@@ -329,7 +325,6 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
-    this.#owedCommit = undefined;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({

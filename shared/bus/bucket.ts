@@ -1,9 +1,9 @@
 /**
  * A key-value bucket over the bus, in the format of NATS key-value stores (`nats kv` reads and writes it).
  *
- * K1 Every write says how long it lives; nothing here drops a time to live in passing.
- * K2 Each write carries an id of its own, so an unknown outcome (B1) is settled by looking whose value is there.
- * K3 What was deleted or has expired is absent for readers and an event for watchers.
+ * BUCKET-1 Every write says how long it lives; nothing here drops a time to live in passing.
+ * BUCKET-2 Each write carries an id of its own, so an unknown outcome (BUS-1) is settled by looking whose value is there.
+ * BUCKET-3 What was deleted or has expired is absent for readers and an event for watchers.
  */
 import { type Random, systemRandom, token } from "../runtime/index.ts";
 import type { Bus, Headers, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
@@ -134,7 +134,7 @@ export class Bucket {
     const first = await publish();
     if (first.kind === "stored") return { kind: "written", revision: first.seq };
     if (first.kind === "conflict") return first;
-    // K2: ours is there; or another's; or nothing happened yet, then it is tried once more.
+    // BUCKET-2: ours is there; or another's; or nothing happened yet, then it is tried once more.
     const there = await this.#readBack(subject);
     if (there === "unknown") return { kind: "unknown" };
     if (there?.headers[writeId] === id) return { kind: "written", revision: there.seq };

@@ -137,7 +137,7 @@ export interface OrchestrationContext {
   scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T>;
   /** Operations of the context given to `fn` are not cancelled with the instance; for clean-up. */
   uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
-  /** A loser of `Promise.race` or `Promise.any` is cancelled, unless it is shielded. */
+  /** A loser of `Promise.race` or `Promise.any` is cancelled with what it waits for, unless it is shielded. */
   shield<T>(promise: Promise<T>): Promise<T>;
   readonly log: WorkLog;
 }

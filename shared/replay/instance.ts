@@ -11,7 +11,7 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
+import { currentRules, lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./decide/accept.ts";
@@ -177,7 +177,7 @@ export class Instance {
       if (small.kind === "activity.scheduled" && small.target.kind === "session")
         asked.add(small.target.sessionId);
     }
-    // Behind all commands: the code knows the ids of its commands when it issues them (R4).
+    // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
   }
 
@@ -272,6 +272,7 @@ export class Instance {
       input,
       parent: before.parent,
       traceparent: before.traceparent,
+      rules: currentRules,
       carried: {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),

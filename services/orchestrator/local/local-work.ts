@@ -1,12 +1,12 @@
 /**
  * The local activities of one instance: what `ctx.local` asked for, run in this process between its turns.
  *
- * A1 What is open in the instance's state and due is running here, once per attempt; what is not open any more is told
+ * LOCAL-1 What is open in the instance's state and due is running here, once per attempt; what is not open any more is told
  *    to stop. Looked at after every turn, so it does not matter why an activity is open: asked for just now, left by an
  *    owner that died, or due for its next attempt.
- * A2 An activity that runs is stood for by an inbox message that is kept unacknowledged (the anchor of the lane), or by
+ * LOCAL-2 An activity that runs is stood for by an inbox message that is kept unacknowledged (the anchor of the lane), or by
  *    a durable schedule of its event: one of them brings the instance to the next owner if this process dies.
- * A3 Its report is mail of the instance like a worker's. First completion of the current attempt wins (T5).
+ * LOCAL-3 Its report is mail of the instance like a worker's. First completion of the current attempt wins (T5).
  */
 import { type ActivityReport, EventId, WorkerId } from "../../../schemas/index.ts";
 import { CancelledError } from "../../../shared/errors/index.ts";
@@ -38,7 +38,7 @@ export class LocalWork {
     return this.#runs.size === 0;
   }
 
-  /** After a turn (A1). */
+  /** After a turn (LOCAL-1). */
   follow(state: Readonly<InstanceState>): void {
     for (const [id, run] of this.#runs) {
       if (!isFor(run, state, state.tasks.get(id))) this.#end(id, run, "cancelled");

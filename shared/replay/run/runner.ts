@@ -1,10 +1,10 @@
 /**
  * Runs one execution's code over its history: facts go in one at a time, commands come out.
  *
- * R3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
+ * REPLAY-3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
  *    code for good (T6).
- * R4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
- * R5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
+ * REPLAY-4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
+ * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
@@ -70,7 +70,7 @@ export class Runner implements Occupant {
   readonly sessions = new OpenSessions();
   /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
   readonly pools = new SparseMap<string, number>();
-  readonly signals = new Signals();
+  readonly signals: Signals;
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
@@ -96,10 +96,15 @@ export class Runner implements Occupant {
     this.definition = definition;
     this.state = state;
     this.#journal = journal;
+    this.signals = new Signals(this.followsPromises);
   }
 
   get instanceId(): string {
     return this.state.instanceId;
+  }
+
+  get followsPromises(): boolean {
+    return this.state.rules >= 1;
   }
 
   get fault(): Fault | undefined {
@@ -189,7 +194,7 @@ export class Runner implements Occupant {
     }
   }
 
-  /** Issues a command and returns its event id (R4). While replaying it must be the recorded one (R3). */
+  /** Issues a command and returns its event id (REPLAY-4). While replaying it must be the recorded one (REPLAY-3). */
   issue(event: NewEvent, payloadBytes = 0): number {
     this.#take(event, payloadBytes);
     return this.#nextId++;
@@ -200,6 +205,11 @@ export class Runner implements Occupant {
     const recorded = this.#take(event as NewEvent, payloadBytes);
     this.#nextId++;
     return (recorded ?? event) as NewEvent<K>;
+  }
+
+  /** The history goes on with such a command: what an older version let pass is not refused now. */
+  recalls(kind: EventKind): boolean {
+    return this.#expected?.[0]?.kind === kind;
   }
 
   #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
@@ -223,6 +233,11 @@ export class Runner implements Occupant {
     if (marked) this.issue({ kind: "patch.marked", patch });
     this.#patches.set(patch, marked);
     return marked;
+  }
+
+  /** Signals that have come are given out one at a time: what lost by one is not waiting for the next. */
+  resolveNext(): boolean {
+    return !this.#fault && !this.#ending && this.signals.giveNext();
   }
 
   value(payload: Payload): unknown {
@@ -268,8 +283,7 @@ export class Runner implements Occupant {
         return this.#settle(fact.of, (operation) => operation.resolve(fact.member.sessionId));
       case "signal.received":
         // What came before the start is carried by the start.
-        if (this.#begun)
-          this.signals.arrive(fact.name, { payload: fact.payload, value: this.value(fact.payload) });
+        if (this.#begun) this.#signalled(fact.name, fact.payload);
         return;
       case "cancel.requested":
         return this.rootScope.cancel(fact.reason);
@@ -286,6 +300,13 @@ export class Runner implements Occupant {
       default:
         return;
     }
+  }
+
+  #signalled(name: string, payload: Payload): void {
+    const signal = { payload, value: this.value(payload) };
+    // Code that is over waits for nothing; the next execution may.
+    if (this.followsPromises && this.#ending) this.signals.store(name, signal);
+    else this.signals.arrive(name, signal);
   }
 
   /** The code closes a session: what ran on it is cancelled with it, without a command for each. */

@@ -1,22 +1,28 @@
 /**
  * The stretch of time in which one orchestration's code runs, and nothing else of this thread does.
  *
- * W1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
- * W2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
+ * WINDOW-1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
+ * WINDOW-2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
  *    (a nextTick asked for by a microtask runs exactly then, before any I/O).
- * W3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
+ * WINDOW-3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
  *    something that is not durable.
  */
+
+import { followPromises } from "./promise-graph.ts";
 
 export interface Occupant {
   /** Whose code it is. */
   readonly instanceId: string;
+  /** Losers of a race are given up with what they wait for. */
+  readonly followsPromises: boolean;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
   random(): number;
   uuid(): string;
   /** The code did what it must not do in an orchestration. */
   refuse(what: string): never;
+  /** Resolves the next durable result the code waits for without a new fact; false if there is none. */
+  resolveNext(): boolean;
 }
 
 let current: Occupant | undefined;
@@ -68,15 +74,18 @@ export function openWindow<Fact>(
 ): Promise<void> {
   return new Promise((closed, failed) => {
     let index = 0;
+    let unfollow: (() => void) | undefined;
     const close = () => {
+      unfollow?.();
       current = undefined;
       watch(undefined);
     };
     const step = () => {
       current = who;
       try {
-        if (index < facts.length) {
-          show(facts[index++] as Fact);
+        const resolved = who.resolveNext();
+        if (resolved || index < facts.length) {
+          if (!resolved) show(facts[index++] as Fact);
           void drained.then(afterwards);
           return;
         }
@@ -91,6 +100,7 @@ export function openWindow<Fact>(
     const afterwards = () => realNextTick(step);
     realImmediate(() => {
       watch(who.instanceId);
+      if (who.followsPromises) unfollow = followPromises();
       step();
     });
   });
