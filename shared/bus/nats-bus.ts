@@ -141,8 +141,8 @@ class NatsBus implements Bus {
     return this.#streams.deleteMessage(stream, seq);
   }
 
-  purge(stream: string, filter: string): Promise<number> {
-    return this.#streams.purge(stream, filter);
+  purge(stream: string, filter: string, throughSeq: number): Promise<number> {
+    return this.#streams.purge(stream, filter, throughSeq);
   }
 
   ensureConsumer(spec: ConsumerSpec): Promise<void> {
@@ -247,6 +247,10 @@ class NatsBus implements Bus {
 
   serverId(): string {
     return this.#link.info.server_id;
+  }
+
+  clustered(): boolean {
+    return this.#link.info.cluster !== undefined;
   }
 
   serverVersion(): string {

@@ -49,7 +49,7 @@ export class Payloads {
     const { bytes } = serialised;
     const sha256 = digest(bytes);
     const key = `${owner}/${sha256}`;
-    if (!(await this.#blobs.has(key))) await this.#blobs.put(key, bytes);
+    if (!(await this.#blobs.touch(key))) await this.#blobs.put(key, bytes);
     return { blob: { key, bytes: bytes.length, sha256 } };
   }
 
@@ -65,18 +65,28 @@ export class Payloads {
     return serialised.kind === "plain" ? { json: serialised.json } : undefined;
   }
 
+  /**
+   * The same value as a blob of `owner`: whoever accepts a value keeps it, also when its sender is forgotten. One that
+   * is missing or damaged stays as it is; who reads it is told.
+   */
+  async adopt(payload: Payload, owner: string): Promise<Payload> {
+    if (this.isInline(payload) || payload.blob.key.startsWith(`${owner}/`)) return payload;
+    const { blob } = payload;
+    const key = `${owner}/${blob.sha256}`;
+    if (!(await this.#blobs.touch(key))) {
+      const bytes = blob.bytes > this.#maxBytes ? undefined : await this.#blobs.get(blob.key);
+      if (bytes === undefined || digest(bytes) !== blob.sha256) return payload;
+      await this.#blobs.put(key, bytes);
+    }
+    return { blob: { ...blob, key } };
+  }
+
   async unwrap(payload: Payload): Promise<unknown> {
     return "json" in payload ? payload.json : this.#fetch(payload.blob);
   }
 
   isInline(payload: Payload): payload is Extract<Payload, { json: unknown }> {
     return "json" in payload;
-  }
-
-  async deleteAllOf(owner: string): Promise<number> {
-    const keys = await this.#blobs.keys(`${owner}/`);
-    for (const key of keys) await this.#blobs.delete(key);
-    return keys.length;
   }
 
   async #fetch(ref: BlobRef): Promise<unknown> {
