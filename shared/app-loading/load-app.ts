@@ -107,6 +107,7 @@ async function prepareLoader(file: string): Promise<void> {
   if (!prepared.own) {
     const own = {
       holdfast: ownModule("../sdk/index"),
+      "holdfast/client": ownModule("../sdk/client-entry"),
       "holdfast/inference": ownModule("../inference/index"),
       "holdfast/schemas": ownModule("../../schemas/index"),
     };

@@ -11,7 +11,14 @@ import {
   type Subjects,
   subjects,
 } from "../bus/index.ts";
-import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
+import {
+  type AnySignal,
+  type InputArguments,
+  type OrchestrationDefinition,
+  refuseUnknownOptions,
+  type SignalIn,
+  validate,
+} from "../definitions/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
   type Duration,
@@ -41,6 +48,7 @@ import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 import { WorkerClient } from "./worker-client.ts";
 
+/** @internal What the services make a client of. */
 export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
@@ -58,11 +66,6 @@ export interface StartOptions {
   /** Where the input lies in the object store already, instead of an input. */
   inputBlob?: BlobRef | undefined;
 }
-
-/** No input need be named where none is asked for. */
-type StartArguments<I> = undefined extends I
-  ? [input?: I, options?: StartOptions]
-  : [input: I, options?: StartOptions];
 
 export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
@@ -92,6 +95,7 @@ export class Client {
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
 
+  /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
     this.#bus = bus;
     this.#names = names;
@@ -115,7 +119,7 @@ export class Client {
 
   start<I, O>(
     orchestration: OrchestrationDefinition<I, O>,
-    ...rest: StartArguments<I>
+    ...rest: InputArguments<I, StartOptions>
   ): Promise<InstanceHandle<O>>;
   start(orchestration: string, input?: unknown, options?: StartOptions): Promise<InstanceHandle>;
   start(
@@ -125,6 +129,7 @@ export class Client {
   ): Promise<InstanceHandle> {
     return userFacing(async () => {
       const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+      refuseUnknownOptions(`start of "${name}"`, options, { id: true, inputBlob: true });
       requireToken("orchestration name", name);
       const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
       requireToken("instance id", id);
@@ -185,10 +190,16 @@ export class Client {
   }
 
   /** Also before the start: kept for it, in order. */
-  signal(instanceId: string, name: string, payload?: unknown): Promise<void> {
+  signal<S extends AnySignal | string>(
+    instanceId: string,
+    signal: S,
+    ...[payload]: undefined extends SignalIn<S> ? [payload?: SignalIn<S>] : [payload: SignalIn<S>]
+  ): Promise<void> {
     return userFacing(async () => {
       requireToken("instance id", instanceId);
-      requireToken("signal name", name);
+      const name = requireToken("signal name", typeof signal === "string" ? signal : signal.name);
+      if (typeof signal !== "string")
+        validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;

@@ -1,3 +1,4 @@
+import type { AnySignal, SignalIn } from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
 import type { Client, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
@@ -12,7 +13,11 @@ export interface InstanceHandle<O = unknown> {
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  signal(name: string, payload?: unknown): Promise<void>;
+  /** Sends a signal: by its definition, or by a plain name. */
+  signal<S extends AnySignal | string>(
+    signal: S,
+    ...payload: undefined extends SignalIn<S> ? [payload?: SignalIn<S>] : [payload: SignalIn<S>]
+  ): Promise<void>;
   cancel(reason?: string): Promise<void>;
   terminate(reason?: string): Promise<void>;
   history(): Promise<HistoryEntry[]>;
@@ -38,7 +43,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (name, payload) => client.signal(instanceId, name, payload),
+  signal: (signal, ...payload) => client.signal(instanceId, signal, ...payload),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
   history: () => client.history(instanceId),
