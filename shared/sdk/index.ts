@@ -6,6 +6,7 @@ export {
   collectApp,
   defineActivity,
   defineOrchestration,
+  defineQuery,
   defineSession,
 } from "../definitions/index.ts";
 export {

@@ -17,6 +17,8 @@ export interface Occupant {
   uuid(): string;
   /** The code did what it must not do in an orchestration. */
   refuse(what: string): never;
+  /** Set while the code is only looked at: nothing durable may be asked for, and nothing changed. */
+  readonly looksOnly?: true;
 }
 
 let current: Occupant | undefined;
@@ -43,6 +45,19 @@ export function outside<T>(fn: () => T): T {
     return fn();
   } finally {
     current = who;
+  }
+}
+
+/** Runs `fn` at once, between two windows, as code of `who`. */
+export function withinWindow<T>(who: Occupant, fn: () => T): T {
+  const before = current;
+  current = who;
+  watch(who.instanceId);
+  try {
+    return fn();
+  } finally {
+    current = before;
+    watch(before?.instanceId);
   }
 }
 
