@@ -92,7 +92,17 @@ const activityEvents = [
   }),
   /** Recorded only where a timeout needs to know it. */
   event("activity.started", { of, attempt: z.int().positive(), workerId: WorkerId }),
-  event("activity.attempt_failed", { of, attempt: z.int().positive(), error: Failure, retryAt: z.number() }),
+  event("activity.attempt_failed", {
+    of,
+    attempt: z.int().positive(),
+    error: Failure,
+    retryAt: z.number(),
+    /**
+     * Cut short by the loss of its session: `counted` against the call, or `free`. `none`: it only looks so, by the code
+     * of its error. Absent in older histories: there the code tells.
+     */
+    interruption: z.enum(["none", "free", "counted"]).optional(),
+  }),
   event("activity.completed", {
     of,
     output: Payload,

@@ -1,4 +1,5 @@
 export * from "./events.ts";
+export * from "./generation.ts";
 export * from "./ids.ts";
 export * from "./messages.ts";
 export * from "./payload.ts";

@@ -60,6 +60,10 @@ const TaskAttempt = {
   attempt: z.int().positive(),
 };
 
+/** A call whose code had begun when its session was given up. */
+export const RunningCall = z.strictObject({ instanceId: InstanceId, ...TaskAttempt });
+export type RunningCall = z.infer<typeof RunningCall>;
+
 /** On work that came by the lane: the orchestrator whose lane its result goes to. */
 export const laneOwnerHeader = "Holdfast-Owner";
 
@@ -242,6 +246,8 @@ export const SessionReport = z.strictObject({
       epoch: Epoch.optional(),
       reason: LossReason,
       detail: z.string().optional(),
+      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. */
+      running: z.array(RunningCall).optional(),
     }),
     z.strictObject({ kind: z.literal("parked"), epoch: Epoch }),
     z.strictObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),

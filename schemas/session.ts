@@ -45,6 +45,9 @@ export const SessionOptions = z.strictObject({
   /** Prefer workers that hold this key warm; defaults to a digest of type and config. */
   affinityKey: z.string().optional(),
   lazy: z.boolean(),
+  /** How many calls the type lets run at a time, and in one batch. Absent: 1. */
+  concurrency: z.int().positive().optional(),
+  maxBatch: z.int().positive().optional(),
   metadata: z.record(z.string(), z.string()),
 });
 export type SessionOptions = z.infer<typeof SessionOptions>;

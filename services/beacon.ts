@@ -22,6 +22,8 @@ export interface BeaconOptions {
   service: string;
   id: string;
   describe?: Describe | undefined;
+  /** What this process says of itself beside its entry: version and generation (E1). */
+  headers: Record<string, string>;
 }
 
 export class ServiceBeacon implements Service {
@@ -60,7 +62,8 @@ export class ServiceBeacon implements Service {
       if (!this.#stopped) void this.#tell();
     });
     const body = new TextEncoder().encode(JSON.stringify(this.#info()));
-    this.#writing = bus.publish(this.#subject(), body, { ttlMs }).catch((error: unknown) =>
+    const { headers } = this.#options;
+    this.#writing = bus.publish(this.#subject(), body, { ttlMs, headers }).catch((error: unknown) =>
       // The next one repairs it; the key lives longer than one interval.
       runtime.announce({
         kind: "fault",

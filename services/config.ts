@@ -1,6 +1,6 @@
 /** Settings of every service, from the environment, read once, checked whole, frozen. The complaint names the variable. */
 import { z } from "zod";
-import { tokenPattern, tokenRule } from "../schemas/index.ts";
+import { firstGeneration, newestGeneration, tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
 import { addressRule, isAddress, maskUrl } from "../shared/runtime/server-address.ts";
 import { deploymentSettings } from "./deployment.ts";
@@ -52,6 +52,11 @@ export const commonSettings = {
   HISTORY_SHARDS: wholeNumber(1, 256)
     .default(16)
     .describe("Shared history streams. The same everywhere, for ever."),
+  HOLDFAST_GENERATION: wholeNumber(firstGeneration, newestGeneration)
+    .default(newestGeneration)
+    .describe(
+      "Newest generation of messages this process lets the installation write. Set it to the one before while you upgrade, and going back stays possible: see docs/upgrading.md.",
+    ),
   METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
     .describe(
@@ -80,6 +85,7 @@ export interface EngineConfig {
   readonly prefix: string;
   readonly partitions: number;
   readonly replicas: number;
+  readonly generation: number;
   readonly history: {
     readonly layout: "per-instance" | "shared";
     readonly maxOwnStreams: number;
@@ -142,6 +148,7 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
     prefix: values.HOLDFAST_PREFIX,
     partitions: values.HOLDFAST_PARTITIONS,
     replicas: values.NATS_REPLICAS,
+    generation: values.HOLDFAST_GENERATION,
     history: Object.freeze({
       layout: values.HISTORY_LAYOUT,
       maxOwnStreams: values.HISTORY_MAX_STREAMS,

@@ -9,6 +9,7 @@ import {
   subjects,
 } from "../shared/bus/index.ts";
 import { Fault } from "../shared/errors/index.ts";
+import { Fleet, fleetHeaders } from "../shared/fleet/index.ts";
 import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
 import { Telemetry } from "../shared/telemetry/index.ts";
 import { type Describe, ServiceBeacon } from "./beacon.ts";
@@ -38,6 +39,10 @@ export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   settings: SettingsOf<S>;
   logger: Logger;
   telemetry: Telemetry;
+  /** What may be written now, and who holds it back (E1). */
+  fleet: Fleet;
+  /** What this process says of itself beside its entry in `services` or `workers`. */
+  fleetHeaders: Record<string, string>;
 }
 
 export interface RunnableService extends Service {
@@ -101,8 +106,11 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     }
   };
   const serveOn = async (bus: Bus) => {
+    const fleet = new Fleet({ bus, names, runtime, atMost: config.generation });
+    const headers = fleetHeaders(packageVersion(), config.generation);
     try {
       await telemetry.start(bus, names, runtime.clock);
+      await fleet.start();
       const service = await build({
         id,
         bus,
@@ -113,6 +121,8 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         settings,
         logger,
         telemetry,
+        fleet,
+        fleetHeaders: headers,
       });
       const beacon = new ServiceBeacon({
         bus,
@@ -121,6 +131,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         service: name,
         id,
         describe: () => service.describe?.() ?? {},
+        headers,
       });
       try {
         // Told to stop while starting: stop() must cope, twice is once and half is enough.
@@ -138,6 +149,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         await service.stop();
       }
     } finally {
+      await fleet.stop();
       await telemetry.stop();
       await bus.close();
     }

@@ -36,7 +36,7 @@ interface Opened {
   config: GatewayConfig;
 }
 
-/** Somebody answers from here on, NATS or not (G5). */
+/** Somebody answers from here on, NATS or not (GATEWAY-5). */
 async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened> {
   const { runtime, settings, logger } = deps;
   const config = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));

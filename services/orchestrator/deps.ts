@@ -1,6 +1,7 @@
 import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
 import type { Bus, Payloads, Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
+import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
@@ -27,6 +28,8 @@ export interface OrchestratorDeps {
     readonly instances: TypedBucket<InstanceSummary>;
     readonly sessions: TypedBucket<SessionRecord>;
   };
+  /** What may be written now (E1). */
+  readonly generation: Pick<Generation, "allows">;
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;

@@ -1,8 +1,8 @@
 /**
  * One instance served by this process: its mailbox, the copy in memory, its timer.
  *
- * O1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
- * O3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
+ * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
+ * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
 import { laneRecordingKey } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";

@@ -19,7 +19,16 @@ export async function runOrchestrator(env: Environment): Promise<void> {
   await runService(
     env,
     "orchestrator",
-    async ({ id, bus, connection, names, runtime, config, settings: own }): Promise<RunnableService> => {
+    async ({
+      id,
+      bus,
+      connection,
+      names,
+      runtime,
+      config,
+      settings: own,
+      fleet,
+    }): Promise<RunnableService> => {
       const { appPath } = config;
       const app = await loadApp(appPath);
       const build = fingerprint(appPath);
@@ -46,6 +55,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         partitions: config.partitions,
         history: config.history,
         replicas: config.replicas,
+        generation: fleet,
         leases,
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { InstanceSummary, type ServiceInfo, SessionRecord } from "../../schemas/index.ts";
 import { Bucket, type Bus, Payloads, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
+import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
@@ -39,6 +40,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** What may be written now (E1). Absent: what is newest. */
+  generation?: Pick<Generation, "allows">;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
@@ -86,6 +89,7 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
+      generation: options.generation ?? everythingAllowed,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,

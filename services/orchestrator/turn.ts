@@ -1,7 +1,7 @@
 /**
  * An instance in memory with what it needs to take turns: its place in history, and where its effects go.
  *
- * O2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
+ * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
 import type { Commit, InstanceId } from "../../schemas/index.ts";
@@ -230,7 +230,7 @@ export class LoadedInstance {
     );
   }
 
-  /** The owner before us sent these by the lane: what no live worker has goes by the queue (N1). */
+  /** The owner before us sent these by the lane: what no live worker has goes by the queue (LANE-1). */
   async #lookAfterLane(lane: LaneWork): Promise<void> {
     // Without an anchor nobody would look after it any longer; the one it was sent under is still to come.
     if (!lane.hasAnchor) return;

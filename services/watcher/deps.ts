@@ -1,5 +1,6 @@
 import { InstanceSummary, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import type { Generation } from "../../shared/fleet/index.ts";
 import { LeaseStore } from "../../shared/leases/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { WatcherConfig } from "./config.ts";
@@ -27,6 +28,8 @@ export interface WatcherDeps {
   readonly runtime: Runtime;
   readonly config: WatcherConfig;
   readonly registers: Registers;
+  /** What may be written now (E1). */
+  readonly generation: Pick<Generation, "allows">;
   readonly counters: Counters;
   readonly grace: Grace;
   /** Still the one to act? A watcher that was paused finds out here. */

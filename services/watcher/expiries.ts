@@ -1,9 +1,9 @@
 /**
  * From expiry marker to `session_lost` (S5).
  *
- * W1 The durable consumer forgets nothing while markers live: what expired while nobody watched is delivered on return.
- * W2 A marker is acknowledged only after its report was stored, or was found not to be needed.
- * W3 Everything here may be done twice and by two watchers at once: the message id of the report makes it one.
+ * WATCHER-1 The durable consumer forgets nothing while markers live: what expired while nobody watched is delivered on return.
+ * WATCHER-2 A marker is acknowledged only after its report was stored, or was found not to be needed.
+ * WATCHER-3 Everything here may be done twice and by two watchers at once: the message id of the report makes it one.
  */
 import {
   bucketStream,
@@ -79,7 +79,7 @@ export class Expiries implements Service {
     });
   }
 
-  /** Somebody may delete the consumer by mistake (F25): it is made anew, and what it had seen is seen again (W3). */
+  /** Somebody may delete the consumer by mistake (F25): it is made anew, and what it had seen is seen again (WATCHER-3). */
   async #keepConsuming(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {

@@ -1,4 +1,4 @@
-/** Two may run, one acts: whoever holds the lease. Correctness never depends on it (W3), only quiet does. */
+/** Two may run, one acts: whoever holds the lease. Correctness never depends on it (WATCHER-3), only quiet does. */
 import type { LeaseValue } from "../../schemas/index.ts";
 import { leaseKeys } from "../../shared/bus/index.ts";
 import type { Lease, Leases } from "../../shared/leases/index.ts";

@@ -9,11 +9,12 @@ export function runWatcher(env: Environment): Promise<void> {
   return runService(
     env,
     "watcher",
-    ({ id, bus, names, runtime, config, settings }) => {
+    ({ id, bus, names, runtime, config, settings, fleet }) => {
       const { layout, maxOwnStreams, shards } = config.history;
       const { replicas } = config;
       const histories = new HistoryStore({ bus, names, runtime, layout, maxOwnStreams, shards, replicas });
-      return new Watcher({ id, bus, names, runtime, config: watcherConfig(settings), histories });
+      const own = watcherConfig(settings);
+      return new Watcher({ id, bus, names, runtime, config: own, histories, generation: fleet });
     },
     { settings: watcherSettings },
   );

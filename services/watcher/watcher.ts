@@ -1,4 +1,5 @@
 import type { Bus, Subjects } from "../../shared/bus/index.ts";
+import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { once, type Runtime } from "../../shared/runtime/index.ts";
 import type { Describe } from "../beacon.ts";
@@ -17,6 +18,8 @@ export interface WatcherOptions {
   runtime: Runtime;
   config: WatcherConfig;
   histories: Histories;
+  /** What may be written now (E1). Absent: what is newest. */
+  generation?: Pick<Generation, "allows">;
 }
 
 /** Tells instances which of their sessions are lost, and clears away what is over. Two may run, one acts. */
@@ -26,7 +29,8 @@ export class Watcher implements RunnableService {
   readonly #counters: Counters = newCounters();
   readonly #stopFollowing: () => void;
 
-  constructor({ id, bus, names, runtime, config, histories }: WatcherOptions) {
+  constructor(options: WatcherOptions) {
+    const { id, bus, names, runtime, config, histories, generation = everythingAllowed } = options;
     const grace = new Grace(runtime, config.graceMs);
     this.#stopFollowing = grace.follow(bus);
     this.#leases = new LeaseKeeper({
@@ -42,6 +46,7 @@ export class Watcher implements RunnableService {
       runtime,
       config,
       registers: openRegisters(bus, names, runtime),
+      generation,
       counters: this.#counters,
       grace,
       acting: () => this.acting,

@@ -2,6 +2,7 @@
 import type { WorkerInfo } from "../../schemas/index.ts";
 import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
+import type { Generation } from "../../shared/fleet/index.ts";
 import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerFaultPoints } from "./fault-points.ts";
@@ -22,6 +23,10 @@ export interface WorkerDeps {
   readonly config: WorkerConfig;
   /** User values to the wire and back; big ones by way of the blob store. */
   readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "wrapText" | "wrapTextSync" | "unwrap">;
+  /** What may be written now (E1). */
+  readonly generation: Pick<Generation, "allows">;
+  /** What this worker says of itself beside its entry. */
+  readonly fleetHeaders: Record<string, string>;
   /** Switched on by tests only. */
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;

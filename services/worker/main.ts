@@ -21,7 +21,7 @@ export async function runWorker(env: Environment): Promise<void> {
   await runService(
     env,
     "worker",
-    ({ bus, names, runtime, connection }) => {
+    ({ bus, names, runtime, connection, fleet, fleetHeaders }) => {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
       return new Worker(
@@ -33,6 +33,8 @@ export async function runWorker(env: Environment): Promise<void> {
           identity,
           config,
           payloads,
+          generation: fleet,
+          fleetHeaders,
           faultPoints: faultsFrom(settings.WORKER_FAULT),
         },
         {

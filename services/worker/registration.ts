@@ -11,8 +11,13 @@ const mostBytes = 512 * 1024;
 const mostSessions = 1_000;
 const goneTtlMs = 60_000;
 
+type RegistrationDeps = Pick<
+  WorkerDeps,
+  "bus" | "names" | "runtime" | "identity" | "config" | "fleetHeaders"
+>;
+
 export class Registration implements Service {
-  readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "config">;
+  readonly #deps: RegistrationDeps;
   readonly #describe: () => WorkerInfo;
   readonly #bucket: Bucket;
   #timer: { at: number; handle: Timer } | undefined;
@@ -20,10 +25,7 @@ export class Registration implements Service {
   #wroteAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
-  constructor(
-    deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "config">,
-    describe: () => WorkerInfo,
-  ) {
+  constructor(deps: RegistrationDeps, describe: () => WorkerInfo) {
     this.#deps = deps;
     this.#describe = describe;
     this.#bucket = new Bucket(deps.bus, deps.names.bucket("workers"), { random: deps.runtime.random });
@@ -78,6 +80,7 @@ export class Registration implements Service {
     await this.#bucket.put(identity.workerId, bounded(this.#describe()), {
       ttlMs: config.registration.ttlMs,
       timeoutMs: 2_000,
+      headers: this.#deps.fleetHeaders,
     });
   }
 

@@ -1,5 +1,6 @@
 /** A worker: plain activities and sessions side by side, registered while it lives, drained before it goes (S13). */
 import { bareSessionType, Name, type WorkerInfo } from "../../schemas/index.ts";
+import { everythingAllowed, fleetHeaders } from "../../shared/fleet/index.ts";
 import { once, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/index.ts";
 import { ActivityService } from "./activities/index.ts";
@@ -8,6 +9,11 @@ import type { SessionLoad, SessionPart, WorkerDeps } from "./deps.ts";
 import { Recordings } from "./lane/index.ts";
 import { Registration } from "./registration.ts";
 import { ProcessVitals } from "./vitals.ts";
+
+type Ours = "view" | "recordings" | "loadChanged";
+/** Absent: this worker writes and reads what is newest. */
+type Fleetwide = "generation" | "fleetHeaders";
+export type WorkerBase = Omit<WorkerDeps, Ours | Fleetwide> & Partial<Pick<WorkerDeps, Fleetwide>>;
 
 export interface WorkerParts {
   /** Absent: this worker holds no sessions. */
@@ -45,7 +51,8 @@ export class Worker implements Service {
   #draining = false;
   #stopping = false;
 
-  constructor(base: Omit<WorkerDeps, "view" | "recordings" | "loadChanged">, parts: WorkerParts = {}) {
+  constructor(given: WorkerBase, parts: WorkerParts = {}) {
+    const base = { generation: everythingAllowed, fleetHeaders: fleetHeaders("unknown"), ...given };
     this.#view = new LiveWorkers(base);
     this.#registration = new Registration(base, () => this.#describe());
     this.#recordings = new Recordings(base);

@@ -1,12 +1,12 @@
 /**
  * A key-value bucket over the bus, in the format of NATS key-value stores (`nats kv` reads and writes it).
  *
- * K1 Every write says how long it lives; nothing here drops a time to live in passing.
- * K2 Each write carries an id of its own, so an unknown outcome (B1) is settled by looking whose value is there.
- * K3 What was deleted or has expired is absent for readers and an event for watchers.
+ * BUCKET-1 Every write says how long it lives; nothing here drops a time to live in passing.
+ * BUCKET-2 Each write carries an id of its own, so an unknown outcome (BUS-1) is settled by looking whose value is there.
+ * BUCKET-3 What was deleted or has expired is absent for readers and an event for watchers.
  */
 import { type Random, systemRandom, token } from "../runtime/index.ts";
-import type { Bus, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
+import type { Bus, Headers, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
 import { bucketStream, bucketSubject } from "./subjects.ts";
 
 export interface Entry {
@@ -15,6 +15,7 @@ export interface Entry {
   value: Uint8Array;
   /** Server time of the write, epoch ms. */
   at: number;
+  headers: StoredMessage["headers"];
 }
 
 export type BucketEvent =
@@ -31,6 +32,7 @@ export type WriteOutcome =
 
 export interface WriteOptions {
   ttlMs?: number;
+  headers?: Headers;
   timeoutMs?: number;
 }
 
@@ -77,8 +79,7 @@ export class Bucket {
     revision: number,
     options: WriteOptions = {},
   ): Promise<WriteOutcome> {
-    const { ttlMs, timeoutMs } = options;
-    return this.#write(key, value, { expectLastSeq: revision, ttlMs, timeoutMs });
+    return this.#write(key, value, { ...options, expectLastSeq: revision });
   }
 
   /** Leaves a note of the deletion; with `ttlMs` the note itself goes after that time. */
@@ -86,7 +87,7 @@ export class Bucket {
     const { revision, ...rest } = options;
     return this.#write(key, empty, {
       ...rest,
-      headers: { [operation]: "DEL" },
+      headers: { ...rest.headers, [operation]: "DEL" },
       ...(revision === undefined ? {} : { expectLastSeq: revision }),
     });
   }
@@ -133,7 +134,7 @@ export class Bucket {
     const first = await publish();
     if (first.kind === "stored") return { kind: "written", revision: first.seq };
     if (first.kind === "conflict") return first;
-    // K2: ours is there; or another's; or nothing happened yet, then it is tried once more.
+    // BUCKET-2: ours is there; or another's; or nothing happened yet, then it is tried once more.
     const there = await this.#readBack(subject);
     if (there === "unknown") return { kind: "unknown" };
     if (there?.headers[writeId] === id) return { kind: "written", revision: there.seq };
@@ -164,7 +165,8 @@ export class Bucket {
   }
 
   #entry(message: StoredMessage): Entry {
-    return { key: this.#key(message), revision: message.seq, value: message.body, at: message.at };
+    const { seq, body, at, headers } = message;
+    return { key: this.#key(message), revision: seq, value: body, at, headers };
   }
 }
 

@@ -2,10 +2,10 @@
  * The seam to NATS. Everything the engine does on the wire goes through this interface; `nats-bus.ts` is the real one,
  * `test/support/memory-bus.ts` its seeded twin, and both pass `test/conformance/bus.ts`.
  *
- * B1 A publish that was not answered is `unknown`, never failed: it may have been stored.
- * B2 Streams are the only storage; buckets are streams read by their last message per subject.
- * B3 Deliveries are at least once. An acknowledged work-queue message is gone.
- * B4 Server errors are translated here, by code, into outcomes or a Fault of kind `transient` or `config`.
+ * BUS-1 A publish that was not answered is `unknown`, never failed: it may have been stored.
+ * BUS-2 Streams are the only storage; buckets are streams read by their last message per subject.
+ * BUS-3 Deliveries are at least once. An acknowledged work-queue message is gone.
+ * BUS-4 Server errors are translated here, by code, into outcomes or a Fault of kind `transient` or `config`.
  */
 
 export type Headers = Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
 /**
  * User values on their way through messages: small ones in place, big ones as blobs with a reference (claim check).
  *
- * V1 What comes out is what JSON makes of what went in, already in the process that wrapped it: a value looks the same
+ * VALUE-1 What comes out is what JSON makes of what went in, already in the process that wrapped it: a value looks the same
  *    live and replayed.
- * V2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
+ * VALUE-2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
  */
 import { createHash } from "node:crypto";
 import type { BlobRef, Payload } from "../../schemas/index.ts";

@@ -63,11 +63,11 @@ export class TypedBucket<T> {
   }
 
   #parse(entry: Entry): TypedEntry<T> | undefined {
-    const { key, revision, at } = entry;
+    const { key, revision, at, headers } = entry;
     const decoded = decode(this.#schema, entry.value);
     if (decoded.kind === "ok") {
       this.#reported.delete(key);
-      return { key, revision, at, value: decoded.value };
+      return { key, revision, at, headers, value: decoded.value };
     }
     if (this.#reported.get(key) !== revision) {
       this.#reported.set(key, revision);

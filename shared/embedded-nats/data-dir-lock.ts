@@ -1,10 +1,10 @@
 /**
  * One live server per data folder: JetStream does not guard its own store.
  *
- * L1 The lock file appears whole (written aside, then hard-linked), so a reader never sees half of it.
- * L2 It is held while any process named in it lives: the starter, and from the spawn on the server too, so a server
+ * LOCK-1 The lock file appears whole (written aside, then hard-linked), so a reader never sees half of it.
+ * LOCK-2 It is held while any process named in it lives: the starter, and from the spawn on the server too, so a server
  *    that outlived its starter still holds its folder.
- * L3 A dead holder's file is renamed away before it is removed and looked at once more: of two starters that find
+ * LOCK-3 A dead holder's file is renamed away before it is removed and looked at once more: of two starters that find
  *    the same dead lock, the slower one puts back the lock of the faster one. What remains is a third starter in that
  *    same instant.
  *
@@ -32,7 +32,7 @@ export class DataDirLock {
     this.#token = token;
   }
 
-  /** L2. Synchronous, so that nothing of this process runs between the spawn and the record of it. */
+  /** LOCK-2. Synchronous, so that nothing of this process runs between the spawn and the record of it. */
   share(serverPid: number): void {
     const staged = `${this.#path}.${randomUUID()}`;
     writeFileSync(staged, holderText(this.#token, [serverPid, process.pid]));
@@ -68,7 +68,7 @@ export function lockDataDir(dataDir: string): DataDirLock {
   }
 }
 
-/** L1 */
+/** LOCK-1 */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -79,7 +79,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** L3 */
+/** LOCK-3 */
 function removeDead(path: string, dead: Holder | undefined): void {
   const aside = `${path}.${randomUUID()}`;
   try {
@@ -92,7 +92,7 @@ function removeDead(path: string, dead: Holder | undefined): void {
   rmSync(aside, { force: true });
 }
 
-/** `undefined` also for a file nobody can have written whole (L1): it holds nothing. */
+/** `undefined` also for a file nobody can have written whole (LOCK-1): it holds nothing. */
 function readHolder(path: string): Holder | undefined {
   try {
     return Holder.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;

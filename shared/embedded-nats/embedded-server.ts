@@ -1,10 +1,10 @@
 /**
  * A nats-server of our own.
  *
- * E1 Start means ready: JetStream has recovered and the server has answered with the name it was given this time.
+ * SERVER-1 Start means ready: JetStream has recovered and the server has answered with the name it was given this time.
  *    Whoever else answers on the port is never taken for it.
- * E2 One live server per data folder (data-dir-lock.ts).
- * E3 It does not outlive this process where a shell can watch (death-watch.ts).
+ * SERVER-2 One live server per data folder (data-dir-lock.ts).
+ * SERVER-3 It does not outlive this process where a shell can watch (death-watch.ts).
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -89,7 +89,7 @@ async function launchServer(
   lock: DataDirLock,
 ): Promise<Launch> {
   const { dataDir, port } = options;
-  // New at every start, so that its answer proves which process gave it (E1).
+  // New at every start, so that its answer proves which process gave it (SERVER-1).
   const serverName = `holdfast-${randomUUID()}`;
   const logFile = join(dataDir, "nats-server.log");
   const configFile = join(dataDir, "nats-server.conf");
@@ -139,7 +139,7 @@ async function launchServer(
   return { kind: "ready", server };
 }
 
-/** E1. `undefined` when the process ended or time ran out. The port opens only after JetStream has recovered. */
+/** SERVER-1. `undefined` when the process ended or time ran out. The port opens only after JetStream has recovered. */
 async function untilReady(
   child: ServerProcess,
   port: number,

@@ -1,5 +1,5 @@
 /**
- * One message under its fence. An answer that did not come is resolved by looking, never by guessing (B1, F29):
+ * One message under its fence. An answer that did not come is resolved by looking, never by guessing (BUS-1, F29):
  * the message is recognised by its commit id, and tried again as long as nobody has appended anything. Not for ever: a
  * stream that does not answer would hold whoever waits here, and all that waits for him.
  */

@@ -1,13 +1,13 @@
 /**
  * Which of its two possible places holds the history of an instance.
  *
- * H1 An own stream with a commit is the truth, until it is gone or sealed as moved.
- * H2 Whoever places an instance in its own stream makes the stream first and looks into the shared one afterwards;
+ * HISTORY-1 An own stream with a commit is the truth, until it is gone or sealed as moved.
+ * HISTORY-2 Whoever places an instance in its own stream makes the stream first and looks into the shared one afterwards;
  *    whoever places it in the shared stream appends first and looks for the own stream afterwards. So of two owners who
  *    disagree about the place (one of them stale), at least one sees the other and yields.
- * H3 An own stream that is empty beside a shared history is sealed before the shared one is used, so that an owner who
+ * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so that an owner who
  *    went to sleep between making the stream and appending to it wakes up fenced (T4).
- * H4 Who decides by what it finds asks the leader. A copy that lags makes news look old, and what is found to be old is
+ * HISTORY-4 Who decides by what it finds asks the leader. A copy that lags makes news look old, and what is found to be old is
  *    acknowledged without an append that would be fenced.
  */
 import type { Bus, StoredMessage } from "../bus/bus.ts";
@@ -55,11 +55,11 @@ export async function locate(
   return { ...shared, last: sharedLast };
 }
 
-/** Only the very first commit can be one whose writer has not looked for the own stream yet (H2). */
+/** Only the very first commit can be one whose writer has not looked for the own stream yet (HISTORY-2). */
 const isFirstCommit = (message: StoredMessage): boolean =>
   message.headers[headers.executionStart] === undefined && message.headers[headers.archived] === undefined;
 
-/** H3. The own stream's commit, where one was there after all. */
+/** HISTORY-3. The own stream's commit, where one was there after all. */
 async function sealIfEmpty(
   bus: Bus,
   runtime: Runtime,

@@ -1,7 +1,7 @@
 /**
  * Which instances have a stream of their own, asked once for all who want to know at the same time: the server answers
  * a question about a stream that is not there more slowly than it stores a commit. Everybody gets the answer to a
- * question that was sent after they asked (H2).
+ * question that was sent after they asked (HISTORY-2).
  */
 import type { Bus } from "../bus/bus.ts";
 import type { Subjects } from "../bus/subjects.ts";

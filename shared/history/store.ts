@@ -2,7 +2,7 @@
  * Histories of instances: append under a fence, read back, put away.
  *
  * T1 One commit is one message, stored only if the subject's last sequence is the one its writer knows. T4 follows:
- * who does not know the last sequence is `fenced`. Where a history lies is decided once, see locate.ts (H1–H3).
+ * who does not know the last sequence is `fenced`. Where a history lies is decided once, see locate.ts (HISTORY-1–HISTORY-3).
  */
 import type { Commit } from "../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../bus/bus.ts";
@@ -77,7 +77,7 @@ export class HistoryStore {
     this.#ownStreams = new OwnStreams({ bus, names, clock: runtime.clock });
   }
 
-  /** Whole, up to the last commit that was acknowledged before the call (H4): turns are decided by it. */
+  /** Whole, up to the last commit that was acknowledged before the call (HISTORY-4): turns are decided by it. */
   async load(instanceId: string): Promise<LoadedHistory | undefined> {
     const read = await this.#read(instanceId, ({ last }) => executionStartOf(last), this.#leader);
     if (!read) return undefined;
@@ -104,7 +104,7 @@ export class HistoryStore {
       this.#limit.refused();
       return start(shared);
     }
-    // H2: only now, and not from a replica that may lag.
+    // HISTORY-2: only now, and not from a replica that may lag.
     if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#leader })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
       throw new Fault("transient", {
@@ -210,7 +210,7 @@ export class HistoryStore {
     await this.#bus.purge(shared.stream, shared.subject);
   }
 
-  /** H4. With one copy every reading is the leader's, and the direct one is the cheaper. */
+  /** HISTORY-4. With one copy every reading is the leader's, and the direct one is the cheaper. */
   get #leader(): boolean {
     return this.#options.replicas > 1;
   }
@@ -223,7 +223,7 @@ export class HistoryStore {
     return locate(this.#bus, this.#options.runtime, instanceId, { ...places, leader });
   }
 
-  /** H2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
+  /** HISTORY-2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
   async #ownerElsewhere({ stream }: Position, instanceId: string): Promise<boolean> {
     return stream !== this.#own(instanceId).stream && this.#ownStreams.has(instanceId);
   }

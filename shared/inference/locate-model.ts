@@ -23,9 +23,9 @@ const revisionPattern = /^[A-Za-z0-9][\w./-]*$/;
 /**
  * Decides where a model is read from.
  *
- * L1 A model's name may come from an orchestration's input, that is from outside: it cannot point out of the models
+ * MODEL-1 A model's name may come from an orchestration's input, that is from outside: it cannot point out of the models
  *    folder.
- * L2 Without `allowRemote` the answer is a folder or an error, never an id. transformers.js 4.3 asks the hub about
+ * MODEL-2 Without `allowRemote` the answer is a folder or an error, never an id. transformers.js 4.3 asks the hub about
  *    an id in spite of its own `local_files_only`, so an id must not reach it.
  */
 export function locateModel(name: ModelName, exists: (path: string) => boolean = existsSync): ModelLocation {

@@ -36,7 +36,7 @@ export interface LoadedModel {
 /** Measured on a CPU, larger batches are slower; a GPU will want more. */
 const defaultBatch: BatchOptions = { maxSize: 8, maxDelay: "4ms" };
 
-/** Comes from outside, so ids only (L1): which folders hold models is for the worker to say. */
+/** Comes from outside, so ids only (MODEL-1): which folders hold models is for the worker to say. */
 const Config = z.object({ model: z.string().regex(modelIdPattern).optional() }).default({});
 
 /** A session type over a task of transformers.js, with one call: `infer(text)`. */

@@ -1,9 +1,9 @@
 /**
  * Winning a key, as one act with a known end.
  *
- * L3 A claim is a CAS create; its revision is the epoch (S2). All attempts of one claim carry the same claim id, so an
+ * LEASE-3 A claim is a CAS create; its revision is the epoch (S2). All attempts of one claim carry the same claim id, so an
  *    unanswered one that landed is recognised by reading.
- * L4 The key of a session's attachment is claimed once in its life: what is written over an expiry would hide it from
+ * LEASE-4 The key of a session's attachment is claimed once in its life: what is written over an expiry would hide it from
  *    the watcher, and a late copy of a claim must not revive an attachment that is over.
  */
 import type { LeaseValue } from "../../schemas/index.ts";
@@ -34,7 +34,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
   const timeoutMs = Math.min(2000, ttlMs / 2);
   let epoch: number | undefined;
   let expected = 0;
-  /** Beginning of the earliest attempt that may be the one that was stored (L1). */
+  /** Beginning of the earliest attempt that may be the one that was stored (LEASE-1). */
   let beganAt = startedAt;
   for (;;) {
     const outcome = await store.write({ key, claimId, body, ttlMs, expected, timeoutMs });

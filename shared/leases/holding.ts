@@ -1,10 +1,10 @@
 /**
  * One lease in the hands of its keeper: what was acknowledged last, and until when it may be acted upon.
  *
- * L1 A write was acknowledged only from the moment it *began*: the server stored it later than that, so
+ * LEASE-1 A write was acknowledged only from the moment it *began*: the server stored it later than that, so
  *    `began + TTL` is never later than the server's own end of the lease. Minus a margin, that is the deadline (S7).
  *    A lease past its deadline stays over, whatever is answered later: somebody may have looked and let go.
- * L2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises its own claim.
+ * LEASE-2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises its own claim.
  *    Which of several unanswered ones it was is not known, so the earliest counts.
  */
 import type { Clock } from "../runtime/index.ts";
@@ -94,7 +94,7 @@ export class Holding {
     }
   }
 
-  /** L2. Answered by `unanswered`, so that the next renewal follows soon and is counted from its own beginning. */
+  /** LEASE-2. Answered by `unanswered`, so that the next renewal follows soon and is counted from its own beginning. */
   #adopt(look: Look): Renewal {
     if (look.kind === "held" && look.claimId === this.claimId) {
       this.#acknowledged(look.revision, this.#unansweredSince);

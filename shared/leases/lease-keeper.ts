@@ -141,7 +141,7 @@ export class LeaseKeeper implements Leases {
     const renewal = await this.#renewSafely(holding);
     if (!holding.held || this.#stopped) return false;
     if (!holding.good && renewal.kind !== "lost") {
-      this.#lose(holding, "expired"); // L1: also if it was renewed just now
+      this.#lose(holding, "expired"); // LEASE-1: also if it was renewed just now
       return false;
     }
     this.#onHeldUntil?.(holding.lease, holding.deadline);

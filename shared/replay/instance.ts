@@ -178,7 +178,7 @@ export class Instance {
       if (small.kind === "activity.scheduled" && small.target.kind === "session")
         asked.add(small.target.sessionId);
     }
-    // Behind all commands: the code knows the ids of its commands when it issues them (R4).
+    // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
   }
 

@@ -7,6 +7,8 @@ export type Happening =
   | { kind: "bus.connected"; url: string; version: string }
   | { kind: "bus.disconnected" }
   | { kind: "bus.reconnected"; awayMs: number }
+  /** From now on this process writes what everybody alive can read, up to this generation. */
+  | { kind: "generation.written"; generation: number; newest: number; heldBackBy: string[] }
   | { kind: "dead.lettered"; what: string; id: string; subject: string; code: string; message: string }
   // orchestrator
   | { kind: "partition.gained"; partition: number; epoch: number }

@@ -35,6 +35,7 @@ export function instruments(registry: Registry, probes: Probes) {
     ambiguous: counter("history_appends_ambiguous", "Appends not answered in time", ["landed"]),
     duplicates: counter("inbox_duplicates", "Messages seen before, recognised and dropped", ["verb"]),
     late: counter("completions_late", "Completions of work that was already answered"),
+    generation: gauge("generation_written", "Newest generation of messages that everybody alive can read"),
     partitions: gauge("partitions_held", "Partitions this process serves"),
     partitionsLost: counter("partitions_lost", "Partitions given up", ["why"]),
     // activities

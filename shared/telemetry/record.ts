@@ -30,6 +30,7 @@ function recordersOf(metrics: Instruments): Recorders {
       metrics.busAwaySeconds.inc(awayMs / 1000);
       metrics.busConnected.set(1);
     },
+    "generation.written": ({ generation }) => metrics.generation.set(generation),
     "dead.lettered": ({ what, code }) => metrics.dead.inc({ what, code }),
     "partition.gained": () => metrics.partitions.inc(),
     "partition.lost": ({ why }) => {

@@ -1,6 +1,6 @@
 /**
  * The lane: tasks and calls go straight to a live worker and back. What happens when a message, a worker, an
- * orchestrator or both of them are lost on the way; laws N1–N4 of services/orchestrator/lane/lane.ts.
+ * orchestrator or both of them are lost on the way; laws LANE-1–LANE-4 of services/orchestrator/lane/lane.ts.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";

@@ -215,7 +215,7 @@ describe("one seat", () => {
     expect(await clock.run(two.take(type))).toBe(true);
   });
 
-  test("whose lease never came is left alone for one TTL (U3)", async () => {
+  test("whose lease never came is left alone for one TTL (QUOTA-3)", async () => {
     const { clock, started } = await setUp();
     const one = await started();
     const ids = Array.from({ length: max }, (_, i) => SessionId.parse(`never-${i}`));

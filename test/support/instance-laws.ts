@@ -4,7 +4,13 @@
  */
 import { expect } from "vitest";
 import type { SessionState } from "../../schemas/index.ts";
-import { type Effect, type InstanceState, nextDeadline, type OpenTask } from "../../shared/replay/index.ts";
+import {
+  type Effect,
+  type InstanceState,
+  nextDeadline,
+  type OpenTask,
+  suspect,
+} from "../../shared/replay/index.ts";
 
 export class AskedFor {
   readonly #tasks = new Set<string>();
@@ -58,7 +64,9 @@ export class AskedFor {
       return;
     }
     expect(phase?.kind, `call ${key} waits for somebody`).toMatch(/^(opening|claimed|active|rebuilding)$/);
-    if (phase?.kind === "active")
+    // A call under suspicion is sent alone (I4).
+    const alone = session && suspect(state, session);
+    if (phase?.kind === "active" && (!alone || alone === task))
       expect(task.sentEpoch, `call ${key} is with the holder`).toBe(phase.on.epoch);
   }
 

@@ -4,6 +4,7 @@ import {
   Attachment,
   CheckpointRef,
   type Failure,
+  InstanceId,
   type LossReason,
   Payload,
   SessionId,
@@ -113,7 +114,15 @@ export const lost = (
   on: Pick<Attachment, "attachment"> & { epoch?: number },
   reason: LossReason = "expired",
   detail?: string,
-): InboxMessage => session(id, on.attachment, { kind: "lost", epoch: on.epoch, reason, detail });
+  /** Calls of instance `i1` that had begun, where the holder says so. */
+  running?: { of: number; attempt: number }[],
+): InboxMessage =>
+  session(id, on.attachment, {
+    ...{ kind: "lost", epoch: on.epoch, reason, detail },
+    ...(running && {
+      running: running.map((one) => ({ instanceId: InstanceId.parse("i1"), execution: 1, ...one })),
+    }),
+  });
 
 export const parked = (id: string, on: Attachment): InboxMessage =>
   session(id, on.attachment, { kind: "parked", epoch: on.epoch });

@@ -26,6 +26,7 @@ import {
   subjects,
 } from "../../shared/bus/index.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
+import { everythingAllowed } from "../../shared/fleet/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { type Happening, type Service, systemRuntime } from "../../shared/runtime/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
@@ -129,7 +130,13 @@ export class SessionRig {
     const more = { leases, ...(timing ? { timing } : {}), ...(appPath === undefined ? {} : { appPath }) };
     const base = { bus, names, runtime, app, identity, config, payloads: new Payloads(bus.blobs) };
     const worker = options.alone
-      ? new SessionService({ ...base, ...more, loadChanged: () => undefined })
+      ? new SessionService({
+          ...base,
+          ...more,
+          generation: everythingAllowed,
+          fleetHeaders: {},
+          loadChanged: () => undefined,
+        })
       : new Worker(base, { sessions: (deps) => new SessionService({ ...deps, ...more }) });
     await worker.start();
     const held = { worker, workerId: identity.workerId, happenings, leases, bus };

@@ -1,9 +1,9 @@
 /**
  * One service as a child process: kept running, its output in a file of its own.
  *
- * D1 A child is its own process group, so that Ctrl-C reaches `dev` alone and `dev` decides the order of stopping.
- * D2 It stops by itself when the channel to us closes: nothing is left running, however we end.
- * D3 Its output goes straight into a file: a child must not die of a broken pipe while it is still cleaning up.
+ * DEV-1 A child is its own process group, so that Ctrl-C reaches `dev` alone and `dev` decides the order of stopping.
+ * DEV-2 It stops by itself when the channel to us closes: nothing is left running, however we end.
+ * DEV-3 Its output goes straight into a file: a child must not die of a broken pipe while it is still cleaning up.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -72,9 +72,9 @@ export class ServiceProcess {
     const log = openSync(logFile, "a");
     const child = fork(entry, args, {
       env: { ...env },
-      detached: true, // D1
+      detached: true, // DEV-1
       execArgv: [],
-      stdio: ["ignore", log, log, "ipc"], // D3
+      stdio: ["ignore", log, log, "ipc"], // DEV-3
     });
     closeSync(log);
     this.#child = child;

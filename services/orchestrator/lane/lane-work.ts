@@ -1,4 +1,4 @@
-/** What one instance has out on the lane, and the inbox message that stands for it (N1). */
+/** What one instance has out on the lane, and the inbox message that stands for it (LANE-1). */
 import { type EventId, InstanceId, type LaneQuestion, poolQueue } from "../../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";

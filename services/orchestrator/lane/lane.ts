@@ -2,12 +2,12 @@
  * The lane: work straight to a live worker and its result straight back, as plain messages. One durable write a step,
  * the history's own, instead of three. Nothing rests on a plain message:
  *
- * N1 Work goes by the lane only while its instance keeps an inbox message unacknowledged, its anchor. If this process
+ * LANE-1 Work goes by the lane only while its instance keeps an inbox message unacknowledged, its anchor. If this process
  *    dies, the anchor comes again, and whoever gets it finds out what became of the work.
- * N2 `taken` means in a worker's hands, and so does its result as the answer. Whatever else comes back, or nothing, sends the work by the queue.
- * N3 A result that came by the lane is answered when its turn is over, as an inbox message is acknowledged (O2).
+ * LANE-2 `taken` means in a worker's hands, and so does its result as the answer. Whatever else comes back, or nothing, sends the work by the queue.
+ * LANE-3 A result that came by the lane is answered when its turn is over, as an inbox message is acknowledged (TURN-2).
  *    Unanswered it comes again by the inbox, and the first one counts (T5).
- * N4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the queue.
+ * LANE-4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the queue.
  */
 import {
   ActivityReport,
@@ -110,7 +110,7 @@ export class Lane implements Service {
     return closed === undefined || closed.until <= runtime.clock.monotonic();
   }
 
-  /** Anything but a worker's word sends it by the queue (N2). `unsure`: it may have been begun all the same. */
+  /** Anything but a worker's word sends it by the queue (LANE-2). `unsure`: it may have been begun all the same. */
   async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
     if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
     try {
@@ -211,7 +211,7 @@ export class Lane implements Service {
     });
   }
 
-  /** N4, for all at once: most work is over before the first look. */
+  /** LANE-4, for all at once: most work is over before the first look. */
   #tick(): void {
     this.#timer = this.#options.runtime.clock.after(slowMs, async () => {
       if (this.#options.bus.connected()) await this.#look();

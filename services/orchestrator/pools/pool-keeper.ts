@@ -2,7 +2,7 @@
  * Keeps a pool of sessions: an orchestration like any other, so the pool survives whatever its users survive. It
  * counts its users, keeps the minimum warm, adds a member when calls wait, and lets idle ones park.
  *
- * K2 While anybody uses the pool it has a member, or tries to get one: nobody else looks after its queue.
+ * POOL-2 While anybody uses the pool it has a member, or tries to get one: nobody else looks after its queue.
  */
 
 import { z } from "zod";
@@ -118,7 +118,7 @@ class Keeper {
       if (ends) await this.#members.letGo(member);
     }
     if (this.#users.count === 0 || now < this.#members.retryAt) return;
-    const minimum = Math.max(1, this.#users.size.min); // K2
+    const minimum = Math.max(1, this.#users.size.min); // POOL-2
     while (this.#members.list.filter(({ spare }) => !spare).length < minimum) this.#members.add(false);
   }
 

@@ -2,9 +2,9 @@
  * Keeps an exclusive pool: lends each borrower one warm member for himself, and takes it back when he leaves, however he
  * leaves. Like the keeper of a shared pool an orchestration, so what is lent to whom is in its history.
  *
- * L1 A member is lent to one borrower at a time, and only while somebody holds it.
- * L2 Borrowers are served in the order they came.
- * L3 A borrower has his member until he leaves. If its worker dies the member is claimed anew and stays his; if it cannot
+ * LENDER-1 A member is lent to one borrower at a time, and only while somebody holds it.
+ * LENDER-2 Borrowers are served in the order they came.
+ * LENDER-3 A borrower has his member until he leaves. If its worker dies the member is claimed anew and stays his; if it cannot
  *    be had any more he is told, and the pool gets another for the others.
  */
 
@@ -192,7 +192,7 @@ class Lender {
   }
 
   async #letGo(member: Member): Promise<void> {
-    this.#lentTo.delete(member.id); // L3: the end of the session told him
+    this.#lentTo.delete(member.id); // LENDER-3: the end of the session told him
     this.#freeSince.delete(member.id);
     await this.#members.letGo(member);
   }
@@ -203,7 +203,7 @@ class Lender {
       if (!this.#freeSince.has(member.id)) this.#freeSince.set(member.id, this.#ctx.now());
     // The one used last: those idle for long may go.
     free.sort((a, b) => this.#freeSinceOf(b) - this.#freeSinceOf(a));
-    const ready = free.filter((member) => stateOf(member) === "active"); // L1
+    const ready = free.filter((member) => stateOf(member) === "active"); // LENDER-1
     for (const [user, to] of this.#waiting) {
       const member = ready.shift();
       if (!member) break;

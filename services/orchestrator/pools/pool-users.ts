@@ -1,7 +1,7 @@
 /**
  * Who uses a pool, and what they asked for together.
  *
- * K1 A use joins once and leaves once, in whatever order both arrive: who has left does not join again.
+ * POOL-1 A use joins once and leaves once, in whatever order both arrive: who has left does not join again.
  */
 import type { PoolSignal } from "../../../schemas/index.ts";
 
@@ -55,7 +55,7 @@ export class PoolUsers {
     return this.#users.size > 0 ? undefined : Math.max(0, this.#lonelySince + this.#size.lingerMs - now);
   }
 
-  /** False where it is over already (K1). `anew`: what was asked for before holds no more. */
+  /** False where it is over already (POOL-1). `anew`: what was asked for before holds no more. */
   join({ user, min, max, lingerMs }: Extract<PoolSignal, { kind: "join" }>, anew: boolean): boolean {
     if (this.#left.has(user)) return false;
     this.#users.add(user);

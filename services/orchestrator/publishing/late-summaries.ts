@@ -1,6 +1,6 @@
 /**
  * First summaries that wait a moment: most instances with work on the lane end before anybody could have read that they
- * run, and a summary is a durable write. What waits is vouched for by the instance's anchor (N1): it is written before
+ * run, and a summary is a durable write. What waits is vouched for by the instance's anchor (LANE-1): it is written before
  * the anchor is acknowledged, and a successor that finds an anchor in the history writes it too.
  */
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";

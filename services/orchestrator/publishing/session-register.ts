@@ -46,7 +46,7 @@ export class SessionRegister {
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
-      // Also where theirs is over: its attachments are spent, and nobody could claim them for us (L4).
+      // Also where theirs is over: its attachments are spent, and nobody could claim them for us (LEASE-4).
       const taken = known && known.record.instanceId !== session.owner;
       if (taken) return this.#refuse(session, idTaken(session, known.record));
       const record = recordOf(session, known?.record, clock.now());

@@ -2,10 +2,10 @@
  * Tasks whose time was over before anybody could begin them. Their instance went on long ago, and its notice did not
  * reach those who were not there.
  *
- * E1 Judged by the server's clock alone: when it stored the task, and what time it has now. How far the clocks of the
+ * EXPIRED-1 Judged by the server's clock alone: when it stored the task, and what time it has now. How far the clocks of the
  *    instance's owner and of this worker are off changes nothing; this worker's only raises the suspicion.
- * E2 What was begun once has met schedule-to-start: the engine no longer counts that, and it runs again.
- * E3 Told like any failure. As a rule that comes late and is only counted (T5); where the engine has not judged yet, it
+ * EXPIRED-2 What was begun once has met schedule-to-start: the engine no longer counts that, and it runs again.
+ * EXPIRED-3 Told like any failure. As a rule that comes late and is only counted (T5); where the engine has not judged yet, it
  *    ends the task as its own deadline would, and nothing waits for a task that was dropped.
  */
 import type { ActivityTask, Failure } from "../../../schemas/index.ts";
@@ -18,7 +18,7 @@ import type { TaskDeps } from "./run-task.ts";
 export interface Arrival {
   readonly task: ActivityTask;
   readonly delivery: Delivery;
-  /** Begun by somebody before, as far as this can be known (E2). */
+  /** Begun by somebody before, as far as this can be known (EXPIRED-2). */
   readonly mayHaveBegun: boolean;
 }
 
@@ -48,7 +48,7 @@ export async function expiryOf(
   }
 }
 
-/** E3. Settled only when its instance is told; otherwise it comes again. */
+/** EXPIRED-3. Settled only when its instance is told; otherwise it comes again. */
 export async function refuseExpired(
   deps: TaskDeps,
   { task, delivery }: Arrival,

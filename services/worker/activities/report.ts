@@ -1,5 +1,5 @@
 /**
- * Tells the instance what became of a task. A report that was not confirmed is sent again until it is (B1): the message
+ * Tells the instance what became of a task. A report that was not confirmed is sent again until it is (BUS-1): the message
  * id makes that one report. Only then the task is acknowledged, so nothing is lost by a death in between.
  * What came by the lane is answered by the lane first; if its owner does not say that it is recorded, it is stored too.
  */

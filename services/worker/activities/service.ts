@@ -1,11 +1,11 @@
 /**
  * Runs plain activities: tasks come in by one feed per activity, take a slot, run, are reported, are acknowledged.
  *
- * A1 No more user code at a time than there are slots, over all activities.
- * A2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
- * A3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
+ * ACTIVITY-1 No more user code at a time than there are slots, over all activities.
+ * ACTIVITY-2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
+ * ACTIVITY-3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
- * A4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
+ * ACTIVITY-4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
@@ -271,7 +271,7 @@ export class ActivityService implements Service {
     const now = this.#deps.runtime.clock.now();
     this.#told.add(held.key, now);
     if (held.lane && how === "stored") this.#stored.add(held.key, now);
-    held.delivery.ack(); // A2
+    held.delivery.ack(); // ACTIVITY-2
   }
 
   /** Told, or called off. */
@@ -297,7 +297,7 @@ export class ActivityService implements Service {
     this.#line.cancel(key);
   }
 
-  /** A3, for all at once: most tasks are over before the first tick. */
+  /** ACTIVITY-3, for all at once: most tasks are over before the first tick. */
   #tick(): void {
     const { clock } = this.#deps.runtime;
     this.#keepAlive = clock.after(this.#deps.config.activities.ackWaitMs / 3, () => {

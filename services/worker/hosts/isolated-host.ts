@@ -1,10 +1,10 @@
 /**
  * A host outside the worker's thread: ready before it is used, watched while it lives, ended for good.
  *
- * H1 No session is offered to it before it said ready.
- * H2 It is lost once, with its reason; everything asked of it ends then. A hung one is ended before its sessions are
+ * HOST-1 No session is offered to it before it said ready.
+ * HOST-2 It is lost once, with its reason; everything asked of it ends then. A hung one is ended before its sessions are
  *    given up, so that what they hold is free for their successors.
- * H3 After `end` nothing of it is left.
+ * HOST-3 After `end` nothing of it is left.
  */
 import type { Isolation } from "../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
@@ -34,7 +34,7 @@ export class IsolatedHost implements Host {
   readonly id: string;
   readonly isolation: Isolation;
   readonly client: HostClient;
-  /** H1. Rejects where it can never be ready. */
+  /** HOST-1. Rejects where it can never be ready. */
   readonly ready: Promise<void>;
   readonly startedAt: number;
   readonly #options: IsolatedHostOptions;

@@ -150,7 +150,7 @@ export class TypeHosts {
 const going = (): HoldfastError =>
   new HoldfastError({ code: "worker_shutdown", message: "the worker is going", retryable: true });
 
-/** H1, unless nobody waits any more. */
+/** HOST-1, unless nobody waits any more. */
 function untilReady(host: IsolatedHost, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : going());

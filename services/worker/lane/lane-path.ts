@@ -55,7 +55,7 @@ export class LanePath {
     return recorded;
   }
 
-  /** It cannot be finished here. If this gets lost, the owner finds out by asking (N4). */
+  /** It cannot be finished here. If this gets lost, the owner finds out by asking (LANE-4). */
   giveBack(instanceId: string, { execution, of, attempt }: Omit<LaneReturn, "v">): void {
     if (this.#reply) return this.refuse();
     const { bus, names } = this.#deps;

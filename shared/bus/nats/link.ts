@@ -1,8 +1,8 @@
 /**
  * One connection and what is known about its state.
  *
- * L1 Nothing is sent while disconnected: the client library would drop it without a word.
- * L2 A disconnect ends every call in flight at once; nobody waits for an answer that cannot come.
+ * LINK-1 Nothing is sent while disconnected: the client library would drop it without a word.
+ * LINK-2 A disconnect ends every call in flight at once; nobody waits for an answer that cannot come.
  */
 import type { Msg, NatsConnection, PublishOptions, ServerInfo, Subscription } from "@nats-io/nats-core";
 import type { Announce } from "../../runtime/index.ts";

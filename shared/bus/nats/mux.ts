@@ -1,7 +1,7 @@
 /**
  * Requests and their answers over one inbox subscription. Written by hand because this is the hot path: the client's
  * own request makes two promises, a timer and a race for each call, this one a single promise; and it ends calls when
- * the connection goes (L2) instead of letting each run into its timeout.
+ * the connection goes (LINK-2) instead of letting each run into its timeout.
  */
 import { createInbox, type Msg, type MsgHdrs } from "@nats-io/nats-core";
 import type { Link } from "./link.ts";
@@ -111,7 +111,7 @@ export class Mux {
     reject: (error: unknown) => void,
   ): void {
     if (!this.#link.connected) {
-      this.#end(token)?.onFailed(this.#link.closed ? "closed" : "disconnected"); // L1
+      this.#end(token)?.onFailed(this.#link.closed ? "closed" : "disconnected"); // LINK-1
       return;
     }
     try {

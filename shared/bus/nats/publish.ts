@@ -46,7 +46,7 @@ export class Publisher {
 
   #failed(why: Failed, subject: string): PublishOutcome {
     if (why === "closed" || this.#link.closed) throw busClosed(subject);
-    return unknown; // B1
+    return unknown; // BUS-1
   }
 }
 

@@ -1,11 +1,11 @@
 /**
  * The loop that keeps a pull consumer flowing to one handler.
  *
- * P1 Never more is asked for than there is room.
- * P2 Silence is noticed: the server sends a heartbeat every second; after 2.5 s without one everything is asked anew.
- * P3 What 409 or "no responders" means is not read from its text: the consumer is looked up. Only when it does not
+ * PULL-1 Never more is asked for than there is room.
+ * PULL-2 Silence is noticed: the server sends a heartbeat every second; after 2.5 s without one everything is asked anew.
+ * PULL-3 What 409 or "no responders" means is not read from its text: the consumer is looked up. Only when it does not
  *    exist, or is another one under the same name, the loop ends.
- * P4 A message that arrives while stopping is given back at once instead of waiting for its redelivery.
+ * PULL-4 A message that arrives while stopping is given back at once instead of waiting for its redelivery.
  */
 import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
 import { statusOf } from "./headers.ts";
@@ -23,7 +23,7 @@ export interface PullOptions {
   /** As many at a time; a refill waits until a quarter of it is free. */
   maxMessages: number;
   onMessage(message: Msg): void;
-  /** Given back by P4; absent where nothing is acknowledged. */
+  /** Given back by PULL-4; absent where nothing is acknowledged. */
   giveBack?(message: Msg): void;
   /** A heartbeat: the server has nothing for us right now. */
   onIdle?(): void;
@@ -126,7 +126,7 @@ export class Pull {
     const { maxMessages, room } = this.#options;
     let asked = 0;
     for (const request of this.#requests.values()) asked += request.remaining;
-    const batch = Math.min(room(), maxMessages) - asked; // P1
+    const batch = Math.min(room(), maxMessages) - asked; // PULL-1
     if (batch <= 0 || (asked > 0 && batch < Math.ceil(maxMessages / 4))) return;
     const token = (this.#counter++).toString(36);
     if (this.#requests.size === 0) this.#heardAt = performance.now();
@@ -142,7 +142,7 @@ export class Pull {
       return;
     }
     if (this.#stopping) {
-      this.#options.giveBack?.(message); // P4
+      this.#options.giveBack?.(message); // PULL-4
       return;
     }
     this.#count();
@@ -181,7 +181,7 @@ export class Pull {
     const now = performance.now();
     for (const [token, request] of this.#requests) if (request.deadline < now) this.#requests.delete(token);
     if (this.#requests.size > 0 && now - this.#heardAt > silenceMs) {
-      void this.#check(); // P2
+      void this.#check(); // PULL-2
       return;
     }
     this.#pump();
@@ -194,7 +194,7 @@ export class Pull {
     const found = await this.#options.lookUp();
     this.#heardAt = performance.now();
     if (this.#stopping || this.#finished) return;
-    if (found === "gone") return this.#finish("gone"); // P3
+    if (found === "gone") return this.#finish("gone"); // PULL-3
     this.#retry = setTimeout(
       () => {
         this.#checking = false;

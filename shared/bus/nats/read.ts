@@ -1,7 +1,7 @@
 /**
  * Reading without a consumer: direct gets, one subject or filter at a time, page by page.
  *
- * R1 Nobody answers a direct get where there is no such stream, but also where its server is closing down stream by
+ * READ-1 Nobody answers a direct get where there is no such stream, but also where its server is closing down stream by
  *    stream, or a replica has not opened it yet. The JetStream API knows the difference: a server that closes down does
  *    not answer there at all. So nothing is called missing before the API was asked. (A turn that took a closed history
  *    for none let a completion go.)
@@ -25,7 +25,7 @@ const pageSize = 5_000;
 const silenceMs = 5_000;
 const askAgainMs = 50;
 
-/** Nobody answered: missing, or not to be had just now (R1). */
+/** Nobody answered: missing, or not to be had just now (READ-1). */
 const nobody = Symbol("nobody");
 type Nobody = typeof nobody;
 
@@ -76,7 +76,7 @@ export class Reader {
     return found === nobody ? this.#lastOfLeader(stream, subject) : found;
   }
 
-  /** R1 */
+  /** READ-1 */
   async #exists(stream: string): Promise<boolean> {
     return (await this.#api.find(`STREAM.INFO.${stream}`, undefined, [codes.streamNotFound])) !== undefined;
   }

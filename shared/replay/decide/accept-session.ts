@@ -4,13 +4,15 @@ import type {
   Failure,
   LossReason,
   NewEvent,
+  RunningCall,
   SessionReport,
   SessionState,
 } from "../../../schemas/index.ts";
 import { rebuildsOn } from "../fold/apply-session.ts";
-import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
+import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
+import { failed, fates, isPlanned } from "./interruptions.ts";
 import { rebuildTask } from "./rebuild.ts";
 
 /** Answers what only a view of the workers knows. */
@@ -107,7 +109,7 @@ function lost(
   if (attachment === session.attachments + 1 && (phase.kind === "active" || phase.kind === "rebuilding")) {
     const spent = { ...session, attachments: attachment };
     const on = { ...phase.on, attachment };
-    return facts(...lossFacts(state, spent, on, report.reason, report.detail, now));
+    return facts(...lossFacts(state, spent, on, report.reason, report.detail, now, report.running));
   }
   if (attachment !== session.attachments) return ignored("fenced");
   switch (phase.kind) {
@@ -135,7 +137,7 @@ function lost(
     case "active":
     case "rebuilding":
       if (report.epoch !== undefined && report.epoch !== phase.on.epoch) return ignored("fenced");
-      return facts(...lossFacts(state, session, phase.on, report.reason, report.detail, now));
+      return facts(...lossFacts(state, session, phase.on, report.reason, report.detail, now, report.running));
     default:
       return ignored("repeated");
   }
@@ -149,37 +151,20 @@ export function lossFacts(
   reason: LossReason,
   detail: string | undefined,
   now: number,
+  running?: readonly RunningCall[],
 ): NewEvent[] {
   const event: NewEvent = { kind: "session.lost", sessionId: session.sessionId, on, reason, detail };
   const error = sessionLostFailure(session.sessionId, on, reason, detail);
-  const tasks = sessionTasks(state, session.sessionId);
-  const planned = reason === "drained" || reason === "recycled";
+  const planned = isPlanned(reason);
   const restore = session.checkpoint !== undefined && (planned || session.options.onLost === "restore");
   const continues =
     reason !== "execution_timeout" && (session.options.onLost !== "fail" || (planned && restore));
-  if (!continues) return [event, ...tasks.map((task) => failed(task, error))];
-  // Engine work of the old attachment dies with it; the next attachment gets its own.
-  const fates = tasks.map((task): NewEvent => {
-    if (task.byEngine) return failed(task, error);
-    const exhausted = !planned && task.interruptions >= session.options.maxAutoRetries;
-    return exhausted ? failed(task, error) : interrupted(task, error, now);
-  });
-  return [event, ...fates, request(session, now, restore)];
+  if (!continues) {
+    return [event, ...sessionTasks(state, session.sessionId).map((task) => failed(task, error))];
+  }
+  const loss = { on, reason, error, running };
+  return [event, ...fates(state, session, loss, now), request(session, now, restore)];
 }
-
-export const failed = (task: OpenTask, error: Failure): NewEvent => ({
-  kind: "activity.failed",
-  of: task.id,
-  error,
-});
-
-export const interrupted = (task: OpenTask, error: Failure, now: number): NewEvent => ({
-  kind: "activity.attempt_failed",
-  of: task.id,
-  attempt: task.attempt,
-  error,
-  retryAt: now,
-});
 
 export const holder = (session: SessionState): Attachment | undefined =>
   session.phase.kind === "active" || session.phase.kind === "rebuilding" || session.phase.kind === "claimed"
@@ -284,7 +269,7 @@ function acceptGranted(
     case "lost":
       if (!on || (report.epoch !== undefined && report.epoch !== on.epoch)) return ignored("repeated");
       // Here a request only says that the session will be back: its owner is the one who asks.
-      return facts(...lossFacts(state, session, on, report.reason, report.detail, now));
+      return facts(...lossFacts(state, session, on, report.reason, report.detail, now, report.running));
     case "refused":
       return facts(...failSession(state, session, report.error));
     case "closed":

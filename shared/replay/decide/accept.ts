@@ -124,7 +124,14 @@ export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEv
   if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
     return [{ kind: "activity.failed", of: task.id, error }];
   }
-  return [{ kind: "activity.attempt_failed", of: task.id, attempt: task.attempt, error, retryAt }];
+  // I1: said only where an older history would mean something else by it.
+  const looksLost = task.target.kind === "session" && error.code === "session_lost";
+  return [
+    {
+      ...{ kind: "activity.attempt_failed", of: task.id, attempt: task.attempt, error, retryAt },
+      ...(looksLost && { interruption: "none" }),
+    },
+  ];
 }
 
 const mayRetry = (retry: RetryPolicy, attempt: number, error: Failure): boolean =>

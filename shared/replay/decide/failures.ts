@@ -39,6 +39,14 @@ export function sessionLostFailure(
   };
 }
 
+export const poisonedFailure = (name: string, times: number, cause: Failure): Failure => ({
+  code: "poisoned",
+  message: `${name} was running each of the ${times} times its session was lost, and is not tried again: ${cause.message}`,
+  retryable: false,
+  details: { times },
+  cause,
+});
+
 export const creationTimeoutFailure = (
   sessionId: string,
   type: string,

@@ -4,9 +4,10 @@
  */
 import { type Failure, type NewEvent, RetryPolicy, type SessionState } from "../../../schemas/index.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
-import { failed, holder, interrupted } from "./accept-session.ts";
+import { holder } from "./accept-session.ts";
 import { sessionLostFailure } from "./failures.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
+import { failed, interrupted } from "./interruptions.ts";
 
 export function rebuildTask(session: SessionState): NewEvent {
   const { rebuild } = session.options;
@@ -56,11 +57,14 @@ export function stateMissing(state: InstanceState, task: OpenTask, message: stri
   const error = sessionLostFailure(session.sessionId, on, "aborted", message);
   if (sessionRebuiltBy(state, task)) return facts(...rebuildFailed(state, session, task, error));
   const { onLost, rebuild, maxAutoRetries } = session.options;
-  const recovers = onLost === "rebuild" && rebuild !== undefined && task.interruptions < maxAutoRetries;
-  if (!recovers) return facts(failed(task, error));
-  const again = interrupted(task, error, now);
-  // Single-flight: while one rebuild runs others wait for it, and who ran before one was done has missed it.
+  // Single-flight: while one rebuild runs others wait for it, and a call sent before one was done has missed it.
   const runs = session.phase.kind === "rebuilding";
-  const missed = (state.rebuilt.get(session.sessionId) ?? 0) > (task.sentId ?? 0);
+  const rebuiltId = state.rebuilt.get(session.sessionId);
+  const missed = (rebuiltId ?? 0) > (task.sentId ?? 0);
+  // A cold start is no loss: only a state that was made, and is missing all the same, counts against the call.
+  const cold = rebuiltId === undefined || missed;
+  const recovers = onLost === "rebuild" && rebuild !== undefined && (cold || task.strikes < maxAutoRetries);
+  if (!recovers) return facts(failed(task, error));
+  const again = interrupted(task, error, now, cold ? "free" : "counted");
   return runs || missed ? facts(again) : facts(rebuildTask(session), again);
 }

@@ -2,7 +2,7 @@
 import type { EventOf } from "../../../schemas/index.ts";
 import { isOverdue, nextTaskDeadline } from "../decide/task-deadlines.ts";
 import type { Effect } from "./effects.ts";
-import { holderOf, register, sendCall, sendWaiting, tellGrantees } from "./session-effects.ts";
+import { holderOf, register, sendCall, sendWaiting, suspect, tellGrantees } from "./session-effects.ts";
 import type { InstanceState, OpenTask } from "./state.ts";
 
 export function scheduled(state: InstanceState, event: EventOf<"activity.scheduled">, at: number): Effect[] {
@@ -21,6 +21,7 @@ export function scheduled(state: InstanceState, event: EventOf<"activity.schedul
     sentEpoch: undefined,
     sentId: undefined,
     interruptions: 0,
+    strikes: 0,
     lastError: undefined,
   };
   state.tasks.set(event.id, task);
@@ -33,7 +34,7 @@ function handOut(state: InstanceState, task: OpenTask): Effect[] {
   if (!session) return [];
   if (session.phase.kind === "active") {
     const { on } = session.phase;
-    if (!task.byEngine) return [sendCall(state, task, on)];
+    if (!task.byEngine) return suspect(state, session) ? [] : [sendCall(state, task, on)];
     session.phase = { kind: "rebuilding", on, of: task.id };
     return [sendCall(state, task, on), ...register(state, session)];
   }
@@ -59,18 +60,29 @@ export function started(state: InstanceState, event: EventOf<"activity.started">
 export function attemptFailed(state: InstanceState, event: EventOf<"activity.attempt_failed">): Effect[] {
   const task = state.tasks.get(event.of);
   if (!task) return [];
-  if (event.error.code === "session_lost") task.interruptions++;
+  const interruption = interruptionOf(task, event);
+  if (interruption !== "none") task.interruptions++;
+  if (interruption === "counted") task.strikes++;
   task.attempt = event.attempt + 1;
   task.readyAt = event.retryAt;
   task.startedAt = undefined;
   task.sentEpoch = undefined;
   task.lastError = event.error;
   if (task.target.kind === "queue") return [{ kind: "task", task }, ...deadline(task)];
-  const phase = state.sessions.get(task.target.sessionId)?.phase;
-  const served =
-    phase?.kind === "active" || (phase?.kind === "rebuilding" && phase.of === task.id) ? phase : undefined;
-  return [...(served ? [sendCall(state, task, served.on)] : []), ...deadline(task)];
+  const session = state.sessions.get(task.target.sessionId);
+  const phase = session?.phase;
+  if (session && phase?.kind === "active")
+    return [...sendWaiting(state, session, phase.on), ...deadline(task)];
+  const rebuilds = phase?.kind === "rebuilding" && phase.of === task.id ? phase : undefined;
+  return [...(rebuilds ? [sendCall(state, task, rebuilds.on)] : []), ...deadline(task)];
 }
+
+/** Histories of before say it by the code of the error only. */
+const interruptionOf = (
+  { target }: OpenTask,
+  { interruption, error }: EventOf<"activity.attempt_failed">,
+): "none" | "free" | "counted" =>
+  interruption ?? (target.kind === "session" && error.code === "session_lost" ? "counted" : "none");
 
 export function cancelled(state: InstanceState, event: EventOf<"activity.cancelled">): Effect[] {
   const task = state.tasks.get(event.of);
@@ -104,6 +116,8 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
       ...sendWaiting(state, session, on),
       ...tellGrantees(state, session, on.epoch),
     );
+  } else if (session?.phase.kind === "active" && task.strikes > 0) {
+    effects.push(...sendWaiting(state, session, session.phase.on));
   }
   return effects;
 }

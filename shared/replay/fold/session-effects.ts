@@ -17,10 +17,19 @@ export function sendCall(state: InstanceState, task: OpenTask, on: Attachment): 
   return { kind: "call", task, on };
 }
 
+/**
+ * I4: the call that has to be answered before others are sent, because it was running when a holder was lost. Calls that
+ * may run together may wait for each other: there nobody is kept back.
+ */
+export function suspect(state: InstanceState, session: SessionState): OpenTask | undefined {
+  if ((session.options.concurrency ?? 1) > 1) return undefined;
+  return sessionTasks(state, session.sessionId).find(({ strikes }) => strikes > 0);
+}
+
 export function sendWaiting(state: InstanceState, session: SessionState, on: Attachment): Effect[] {
-  return sessionTasks(state, session.sessionId)
-    .filter((task) => task.sentEpoch !== on.epoch)
-    .map((task) => sendCall(state, task, on));
+  const alone = suspect(state, session);
+  const tasks = alone ? [alone] : sessionTasks(state, session.sessionId);
+  return tasks.filter((task) => task.sentEpoch !== on.epoch).map((task) => sendCall(state, task, on));
 }
 
 export function holderOf(state: InstanceState, task: OpenTask): Attachment | undefined {

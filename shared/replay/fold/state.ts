@@ -2,8 +2,8 @@
  * What an instance is, as a fold over its events. The same fold serves the live turn, the replay after a load, the
  * effects to publish, and whoever explains an instance to people.
  *
- * R1 The state changes only by `apply`, and `apply` needs nothing but the event, its time and the state.
- * R2 A task, timer or child is in the state exactly while it is open.
+ * REPLAY-1 The state changes only by `apply`, and `apply` needs nothing but the event, its time and the state.
+ * REPLAY-2 A task, timer or child is in the state exactly while it is open.
  */
 import type {
   ActivityTimeouts,
@@ -38,6 +38,8 @@ export interface OpenTask {
   sentId: number | undefined;
   /** Attempts that ended because the session was lost under them. */
   interruptions: number;
+  /** Of these, those that count against `maxAutoRetries`. */
+  strikes: number;
   lastError: Failure | undefined;
 }
 

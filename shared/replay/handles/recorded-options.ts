@@ -104,8 +104,23 @@ export function sessionOptions(
       ofType.affinityKey ??
       `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
     lazy: own.lazy ?? false,
+    ...atOnce(type),
     metadata: own.metadata ?? {},
   });
+}
+
+/** What the engine needs to know of a type: which of a lost session's calls may have begun. */
+function atOnce(type: AnySession | undefined): Pick<SessionOptions, "concurrency" | "maxBatch"> {
+  const { concurrency = 1 } = type?.options ?? {};
+  const maxBatch = Math.max(1, ...Object.values(type?.calls ?? {}).map(({ batch }) => batch?.maxSize ?? 1));
+  return { ...(concurrency > 1 && { concurrency }), ...(maxBatch > 1 && { maxBatch }) };
+}
+
+/** Also where an older version let it pass: a history that has the session is not asked again. */
+export function refuseUnusedRebuild({ onLost, recovery }: OpenSessionOptions): void {
+  if (!recovery?.rebuild || onLost === undefined || onLost === "rebuild") return;
+  const message = `recovery.rebuild is never run with onLost: "${onLost}": leave onLost out, or set onLost: "rebuild"`;
+  throw new HoldfastError({ code: "invalid_option", message });
 }
 
 interface Clocks {

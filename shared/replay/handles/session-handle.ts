@@ -13,7 +13,7 @@ import { CancelledError, HoldfastError, SessionLostError, SessionUnusable } from
 import { type Context, handled, snapshot } from "./context.ts";
 import { deriveId, isDerivedId } from "./derive-id.ts";
 import { cancellable } from "./promise-combinators.ts";
-import { sessionOptions } from "./recorded-options.ts";
+import { refuseUnusedRebuild, sessionOptions } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
 
 const isOpen = (session: SessionState): boolean =>
@@ -79,6 +79,7 @@ function issueOpened(
   resourceId: string | undefined,
 ): void {
   validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
+  if (!runner.recalls("session.opened")) refuseUnusedRebuild(own);
   const config = snapshot(own.config, `config of session "${typeName}"`);
   const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
   const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };

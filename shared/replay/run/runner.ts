@@ -1,10 +1,10 @@
 /**
  * Runs one execution's code over its history: facts go in one at a time, commands come out.
  *
- * R3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
+ * REPLAY-3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
  *    code for good (T6).
- * R4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
- * R5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
+ * REPLAY-4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
+ * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
@@ -188,7 +188,7 @@ export class Runner implements Occupant {
     }
   }
 
-  /** Issues a command and returns its event id (R4). While replaying it must be the recorded one (R3). */
+  /** Issues a command and returns its event id (REPLAY-4). While replaying it must be the recorded one (REPLAY-3). */
   issue(event: NewEvent, payloadBytes = 0): number {
     this.#take(event, payloadBytes);
     return this.#nextId++;
@@ -199,6 +199,11 @@ export class Runner implements Occupant {
     const recorded = this.#take(event as NewEvent, payloadBytes);
     this.#nextId++;
     return (recorded ?? event) as NewEvent<K>;
+  }
+
+  /** The history goes on with such a command: what an older version let pass is not refused now. */
+  recalls(kind: EventKind): boolean {
+    return this.#expected?.[0]?.kind === kind;
   }
 
   #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {

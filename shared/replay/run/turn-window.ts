@@ -1,10 +1,10 @@
 /**
  * The stretch of time in which one orchestration's code runs, and nothing else of this thread does.
  *
- * W1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
- * W2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
+ * WINDOW-1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
+ * WINDOW-2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
  *    (a nextTick asked for by a microtask runs exactly then, before any I/O).
- * W3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
+ * WINDOW-3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
  *    something that is not durable.
  */
 

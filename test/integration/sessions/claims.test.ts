@@ -109,7 +109,7 @@ describe("claiming", () => {
     expect(await rig.output(await rig.call(onA, a, { name: "ping" }))).toBe("pong");
     const info = await rig.bus.streamInfo(rig.names.claimsStream);
     expect(info?.messages).toBe(1);
-    expect(seen(c)).toEqual([]); // Q1: not even pulled
+    expect(seen(c)).toEqual([]); // CLAIM-1: not even pulled
     const closedAt = performance.now();
     await rig.work(workerId, a, { kind: "close", epoch: onA.epoch } as never);
     await rig.heard(c, "activated");

@@ -67,9 +67,12 @@ describe.each(["threaded", "processed"])("a session in a host of its own: %s", (
     const [id, other] = [fresh(), fresh()];
     const on = await rig.open(type, id);
     const onOther = await rig.open("hanging-process", other);
-    await rig.call(on, id, { name: "crash", input: 3 });
+    const of = await rig.call(on, id, { name: "crash", input: 3 });
+    await rig.call(on, id, { name: "count", input: 1 });
     const lost = await rig.heard(id, "lost");
     expect(lost.reason).toBe("crashed");
+    // Defect 34: the call that waited behind it had not begun.
+    expect(lost.running).toEqual([{ instanceId: "i1", execution: 1, of, attempt: 1 }]);
     expect(lost.detail).toContain("exit code 3");
     expect(lost.detail).toContain("the model is on fire");
     expect(await rig.output(await rig.call(onOther, other, { name: "count", input: 1 }))).toBe(1);

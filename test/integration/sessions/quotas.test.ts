@@ -86,7 +86,7 @@ describe("a quota of a type", () => {
       const entry = await rig.bus.last("KV_workers", `$KV.workers.${one?.workerId}`);
       return new TextDecoder().decode(entry?.body).includes('"rare":{"used":4,"max":4}');
     });
-    // Q4: two workers looked at few of twenty, and not over and over.
+    // CLAIM-4: two workers looked at few of twenty, and not over and over.
     expect(waiting.flatMap(seen).length).toBeLessThan(10);
   });
 

@@ -367,7 +367,7 @@ export class MemoryBus implements Bus {
     return taking;
   }
 
-  /** B1: after the time the publisher would have waited, or at once where the connection went. */
+  /** BUS-1: after the time the publisher would have waited, or at once where the connection went. */
   #unknown(afterMs: number): Promise<PublishOutcome> {
     if (this.#state.over && !this.#state.killed) throw this.#state.unavailable();
     if (afterMs === 0) return Promise.resolve({ kind: "unknown" });

@@ -1,4 +1,4 @@
-/** Outcomes nobody was told (B1, K2), on the twin. */
+/** Outcomes nobody was told (BUS-1, BUCKET-2), on the twin. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { MemoryBroker, type MemoryBus, noFaults } from "../../support/memory-bus.ts";

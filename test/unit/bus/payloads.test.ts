@@ -11,7 +11,7 @@ describe("payloads", () => {
     const payloads = new Payloads(blobs());
     const value = { at: new Date(0), list: [1, undefined, Number.NaN], gone: undefined, text: "ä€😀" };
     const wrapped = payloads.wrapSync(value);
-    // What JSON makes of it, already here (V1).
+    // What JSON makes of it, already here (VALUE-1).
     expect(wrapped).toEqual({
       json: { at: "1970-01-01T00:00:00.000Z", list: [1, null, null], text: "ä€😀" },
     });

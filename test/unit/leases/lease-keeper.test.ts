@@ -66,21 +66,24 @@ describe("claim", () => {
     expect((await claimed(keeper({ seed: 9 }))).epoch).toBeGreaterThan(second.epoch);
   });
 
-  test.each(["expired", "released"])("the key of an attachment is spent once it %s (L4)", async (end) => {
-    const one = keeper();
-    const lease = await claimed(one, "session.s.1");
-    if (end === "released") await one.release(lease);
-    else {
-      await one.stop();
-      await clock.advance(ttlMs);
-    }
-    expect(await keeper({ seed: 8 }).claim("session.s.1", value)).toMatchObject({
-      kind: "taken",
-      why: "spent",
-    });
-  });
+  test.each(["expired", "released"])(
+    "the key of an attachment is spent once it %s (LEASE-4)",
+    async (end) => {
+      const one = keeper();
+      const lease = await claimed(one, "session.s.1");
+      if (end === "released") await one.release(lease);
+      else {
+        await one.stop();
+        await clock.advance(ttlMs);
+      }
+      expect(await keeper({ seed: 8 }).claim("session.s.1", value)).toMatchObject({
+        kind: "taken",
+        why: "spent",
+      });
+    },
+  );
 
-  test("stored but not answered: recognised by reading, counted from its beginning (L1, L3)", async () => {
+  test("stored but not answered: recognised by reading, counted from its beginning (LEASE-1, LEASE-3)", async () => {
     server.mood = "mute";
     const one = keeper();
     const claim = one.claim("session.s.1", value);
@@ -127,7 +130,7 @@ describe("claim", () => {
 });
 
 describe("renewal", () => {
-  test("keeps a lease for as long as it is wanted, three times a TTL, always with TTL and fence (L5)", async () => {
+  test("keeps a lease for as long as it is wanted, three times a TTL, always with TTL and fence (LEASE-5)", async () => {
     const one = keeper();
     const lease = await claimed(one);
     await clock.advance(10 * ttlMs);
@@ -180,7 +183,7 @@ describe("renewal", () => {
     },
   );
 
-  test("stored but not answered: the revision is adopted and the lease goes on (L2)", async () => {
+  test("stored but not answered: the revision is adopted and the lease goes on (LEASE-2)", async () => {
     const one = keeper();
     const lease = await claimed(one);
     server.mood = "mute";
@@ -331,7 +334,7 @@ describe("release", () => {
   });
 });
 
-test("stop renews no more and tells nobody; what is held runs out (L7)", async () => {
+test("stop renews no more and tells nobody; what is held runs out (LEASE-7)", async () => {
   const one = keeper();
   const lease = await claimed(one);
   await one.stop();

@@ -16,7 +16,7 @@ const thread = `
     parentPort.postMessage({ kind: "answer", id: message.id, answer: { kind: "granted", epoch: message.id, ttlMs: 1000 } });
   });`;
 
-test("a thread that dies takes its leases with it, and the next claim starts another (L10)", async () => {
+test("a thread that dies takes its leases with it, and the next claim starts another (LEASE-10)", async () => {
   const happenings: Happening[] = [];
   const lost: { lease: Lease; why: LossWhy }[] = [];
   let spawned = 0;

@@ -58,6 +58,7 @@ class Rig {
       sentEpoch: undefined,
       sentId: undefined,
       interruptions: 0,
+      strikes: 0,
       lastError: undefined,
       ...more,
     };
@@ -90,7 +91,7 @@ const anchored = (): Rig => {
 };
 
 describe("goes by the queue", () => {
-  it("without a message that stands for it (N1)", () => {
+  it("without a message that stands for it (LANE-1)", () => {
     const rig = new Rig();
     expect(rig.plan(rig.task(2))).toEqual([]);
   });

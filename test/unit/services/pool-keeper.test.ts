@@ -143,7 +143,7 @@ scenario(
 );
 
 scenario(
-  "K1: a join that comes after its leave, or twice, counts as what it is",
+  "POOL-1: a join that comes after its leave, or twice, counts as what it is",
   app,
   async (bench) => {
     await begin(bench);
@@ -163,7 +163,7 @@ scenario(
 );
 
 scenario(
-  "K2: a minimum of none still means one while it is used",
+  "POOL-2: a minimum of none still means one while it is used",
   app,
   async (bench) => {
     await begin(bench, { min: 0 });

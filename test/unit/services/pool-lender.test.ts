@@ -76,12 +76,12 @@ scenario(
       ...{ idleTimeoutMs: 0, onLost: "reclaim", affinityKey: "p-m1" },
       metadata: { "holdfast-pool": "p", "holdfast-sharing": "exclusive" },
     });
-    expect(lendings(bench), "L1: not before somebody holds it").toEqual([]);
+    expect(lendings(bench), "LENDER-1: not before somebody holds it").toEqual([]);
     await join(bench, "b");
     await join(bench, "c");
     expect(open(bench), "as many as borrowers, not more than the maximum").toEqual(["p-m1", "p-m2"]);
     await ready(bench, "p-m2");
-    expect(lendings(bench), "L2").toEqual(["p-m2 to a"]);
+    expect(lendings(bench), "LENDER-2").toEqual(["p-m2 to a"]);
     await ready(bench, "p-m1");
     expect(lendings(bench)).toEqual(["p-m2 to a", "p-m1 to b"]);
     const told = bench.effects.filter((effect) => effect.kind === "lend");
@@ -106,7 +106,7 @@ scenario(
 );
 
 scenario(
-  "K1: joins and leaves twice, or in the wrong order, lend one member once",
+  "POOL-1: joins and leaves twice, or in the wrong order, lend one member once",
   app,
   async (bench) => {
     await begin(bench);
@@ -146,7 +146,7 @@ scenario(
 );
 
 scenario(
-  "L3: a member lost while it is lent stays its borrower's, who is told",
+  "LENDER-3: a member lost while it is lent stays its borrower's, who is told",
   app,
   async (bench) => {
     await begin(bench);

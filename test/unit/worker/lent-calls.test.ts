@@ -1,4 +1,4 @@
-/** Every call that was lent by a queue is settled once, whatever happens to the session it was lent to (C4). */
+/** Every call that was lent by a queue is settled once, whatever happens to the session it was lent to (CALL-4). */
 import { beforeEach, describe, expect, it } from "vitest";
 import { ActivityTask } from "../../../schemas/index.ts";
 import type { HostSession, Item } from "../../../services/worker/hosts/index.ts";
@@ -216,7 +216,7 @@ it("knows how long the oldest has waited", async () => {
   expect(rig.calls.longestWaitMs()).toBe(250);
 });
 
-describe("a member that is lent (C5)", () => {
+describe("a member that is lent (CALL-5)", () => {
   const call = (instanceId: string, of: number) =>
     ActivityTask.parse({
       ...{

@@ -198,7 +198,7 @@ describe("what cannot be finished here", () => {
     calls.answer = "ended";
     const { feed } = await rig.member(single, calls);
     await rig.ask([1]);
-    expect(rig.over, "P4").toEqual([feed]);
+    expect(rig.over, "MEMBER-4").toEqual([feed]);
     const other = await rig.member();
     await rig.clock.advance(50);
     expect(other.calls.lent.get(1)?.deliveries).toBe(2);

@@ -47,7 +47,7 @@ const task = ActivityTask.parse({
 
 const stored: PublishOutcome = { kind: "stored", seq: 1, duplicate: false };
 
-it("sends a report until it is stored, always under the same id (B1)", async () => {
+it("sends a report until it is stored, always under the same id (BUS-1)", async () => {
   const away = new Fault("transient", { code: "nats_unavailable", message: "away" });
   const { clock, published, happenings, deps } = setUp([{ kind: "unknown" }, away, stored]);
   let outcome: string | undefined;

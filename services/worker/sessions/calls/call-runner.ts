@@ -1,11 +1,11 @@
 /**
  * Runs calls that have their slot: from the task to the report. Everything user code does is an outcome here.
  *
- * C2 A run is over when the user's code is over, not when somebody stopped waiting for it: until then the state is
+ * CALL-2 A run is over when the user's code is over, not when somebody stopped waiting for it: until then the state is
  *    in use and the next call waits.
- * C3 What could not be told stays counted: the state has seen a call its instance will send again.
+ * CALL-3 What could not be told stays counted: the state has seen a call its instance will send again.
  */
-import type { ActivityTask } from "../../../../schemas/index.ts";
+import type { ActivityTask, RunningCall } from "../../../../schemas/index.ts";
 import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
 import { CancelledError } from "../../../../shared/errors/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
@@ -55,6 +55,15 @@ export class CallRunner {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  runningCalls(): RunningCall[] {
+    return [...this.#running].map(({ queued: { task } }) => ({
+      instanceId: task.instanceId,
+      execution: task.execution,
+      of: task.of,
+      attempt: task.attempt,
+    }));
   }
 
   /** Calls that ended, however. */
@@ -169,7 +178,7 @@ export class CallRunner {
     if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
     else loan?.settle(running.cancelled ? "done" : "back");
     if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
-    if (finished) await finished.catch(() => undefined); // C2; what it throws now concerns nobody
+    if (finished) await finished.catch(() => undefined); // CALL-2; what it throws now concerns nobody
     this.#running.delete(running);
   }
 
@@ -202,7 +211,7 @@ export class CallRunner {
     this.#telling.add(telling);
   }
 
-  /** S7, S6: under a right that is over nothing is told, only counted (C3). */
+  /** S7, S6: under a right that is over nothing is told, only counted (CALL-3). */
   #fence({ instanceId, of }: ActivityTask): void {
     const { epoch } = this.#init.session;
     this.#init.deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch });

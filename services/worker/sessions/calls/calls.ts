@@ -2,13 +2,13 @@
  * The calls of one attachment: in order, `concurrency` at a time, each with one of the worker's call slots while it
  * runs. Knows nothing of leases: it is told when to hold, to go on and to end.
  *
- * C1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
+ * CALL-1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
  *    run again, however often it is delivered.
- * C4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
- * C5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
+ * CALL-4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
+ * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
  *    before, and waits until that is over; what comes of an earlier lending is dropped.
  */
-import type { ActivityTask, SessionCall } from "../../../../schemas/index.ts";
+import type { ActivityTask, RunningCall, SessionCall } from "../../../../schemas/index.ts";
 import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { LanePath } from "../../lane/index.ts";
@@ -38,7 +38,7 @@ export interface TaskName {
   of: number;
 }
 
-/** Remembered per attachment (C1). A repeat comes from the last turn of its instance, so a few would do. */
+/** Remembered per attachment (CALL-1). A repeat comes from the last turn of its instance, so a few would do. */
 const remembered = 1024;
 
 export class Calls {
@@ -72,6 +72,10 @@ export class Calls {
     return this.#runner.running;
   }
 
+  runningCalls(): RunningCall[] {
+    return this.#runner.runningCalls();
+  }
+
   get queued(): number {
     return this.#queue.size;
   }
@@ -85,14 +89,14 @@ export class Calls {
     return this.#runs > 0 || this.#runner.untold > 0;
   }
 
-  /** False where it was seen before (C1), or comes too late: `lending` is the one it was sent under, if any (C5). */
+  /** False where it was seen before (CALL-1), or comes too late: `lending` is the one it was sent under, if any (CALL-5). */
   add({ task, call, lending = this.#lending }: SentCall, lane?: LanePath): boolean {
     if (lending < this.#lending) return false;
     if (lending > this.#lending) this.#handOver(lending);
     return this.#enter({ task, call, lane }) === "taken";
   }
 
-  /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (C4). */
+  /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (CALL-4). */
   lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
     return this.#enter({ task, call: true, loan });
   }
@@ -151,7 +155,7 @@ export class Calls {
     for (const slot of this.#slots) slot.release();
   }
 
-  /** Resolves when no user code runs (C2). */
+  /** Resolves when no user code runs (CALL-2). */
   async over(): Promise<void> {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
   }

@@ -1,11 +1,11 @@
 /**
  * Work for the sessions held here, through one consumer of this incarnation (S4).
  *
- * W1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
+ * WORK-1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
  *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
- * W2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
+ * WORK-2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
  *    The same holds for a call that comes by the lane: taken means in our hands.
- * W3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
+ * WORK-3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
 import { LaneCalls, SessionWork } from "../../../../schemas/index.ts";
 import {
@@ -58,7 +58,7 @@ export class WorkFeed implements Service {
       this.#receiveDirect(message),
     );
     this.#unlisten = this.#deps.bus.onState((state) => {
-      if (state.kind === "reconnected") void this.#remove(); // W2: `#follow` makes it again
+      if (state.kind === "reconnected") void this.#remove(); // WORK-2: `#follow` makes it again
     });
   }
 
@@ -139,12 +139,12 @@ export class WorkFeed implements Service {
       void deadLetter(this.#deps, delivery, "session", reason);
       return;
     }
-    delivery.ack(); // W1
+    delivery.ack(); // WORK-1
     if (!this.#seen.add(String(delivery.seq))) return;
     const work = decoded.value;
     if (this.#onWork(sessionId, work) || work.kind !== "call") return;
     const { instanceId, of } = work.task;
-    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // W3
+    this.#deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch: work.epoch }); // WORK-3
   }
 
   #complain(where: string, error: unknown): void {

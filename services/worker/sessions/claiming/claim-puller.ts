@@ -22,7 +22,7 @@ export interface ClaimPullerInit {
   onTrouble: (error: unknown) => void;
 }
 
-/** Pulls claims of one type, never more at a time than there is room for (Q1). */
+/** Pulls claims of one type, never more at a time than there is room for (CLAIM-1). */
 export class ClaimPuller {
   readonly #init: ClaimPullerInit;
   readonly #stopping = new AbortController();

@@ -80,7 +80,7 @@ export class ClaimTaker {
     }
   }
 
-  /** Undefined where nothing came of it. A claim without an answer leaves its seats to whoever needs them (U2). */
+  /** Undefined where nothing came of it. A claim without an answer leaves its seats to whoever needs them (QUOTA-2). */
   async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
     const { leases, identity, faultPoints } = this.#around.deps;
     const { instanceId, sessionId, attachment } = claim;

@@ -1,13 +1,13 @@
 /**
  * From the queue of claims to sessions held here (S12).
  *
- * Q1 Pulled only while there is room for the type. What was pulled is settled soon: taken, passed on, or given back
+ * CLAIM-1 Pulled only while there is room for the type. What was pulled is settled soon: taken, passed on, or given back
  *    with a delay that grows; nothing spins.
- * Q2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim wherever it
+ * CLAIM-2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim wherever it
  *    is delivered again.
- * Q3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
+ * CLAIM-3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
  *    its next delivery.
- * Q4 While a quota is reached, one claim a type is enough to know that somebody waits: the others rest in the queue.
+ * CLAIM-4 While a quota is reached, one claim a type is enough to know that somebody waits: the others rest in the queue.
  */
 import { SessionClaim } from "../../../../schemas/index.ts";
 import { type Delivery, decode } from "../../../../shared/bus/index.ts";
@@ -104,7 +104,7 @@ export class Claims implements Service {
     const { capacity, quotas } = this.#init;
     const seats = quotas.room(type);
     if (seats === Number.POSITIVE_INFINITY) return capacity.roomLeft(type);
-    // Q4: those that wait here come first.
+    // CLAIM-4: those that wait here come first.
     return Math.min(capacity.roomLeft(type), Math.max(1, seats) - this.#waiting.forSeats(type));
   }
 
@@ -122,7 +122,7 @@ export class Claims implements Service {
       this.#announce(claim, verdict);
       this.#act(delivery, claim, verdict);
     } catch (error) {
-      // Nothing is known: it comes again, and the lease key says what became of it (Q2).
+      // Nothing is known: it comes again, and the lease key says what became of it (CLAIM-2).
       this.#complain(`claim of ${claim.sessionId}`, error);
       delivery.nak(this.#restMs(delivery.deliveries));
     }
@@ -209,7 +209,7 @@ export class Claims implements Service {
     }
   }
 
-  /** Q3. Its message still rests in the queue; whoever gets it next finds the key. */
+  /** CLAIM-3. Its message still rests in the queue; whoever gets it next finds the key. */
   async #again(claim: SessionClaim): Promise<void> {
     if (this.#stopped) return;
     try {

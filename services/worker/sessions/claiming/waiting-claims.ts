@@ -18,7 +18,7 @@ export interface WaitingListener {
 
 /**
  * Claims nobody could take. They rest in the queue; when the fleet or our own room changes they are looked at again
- * at once (Q3). Forgetting one costs at most its rest, so the number is bounded.
+ * at once (CLAIM-3). Forgetting one costs at most its rest, so the number is bounded.
  */
 export class Waiting {
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 /** How an attachment ends. What differs between the kinds is decided here, once. */
-import type { Failure, LossReason } from "../../../../schemas/index.ts";
+import type { Failure, LossReason, RunningCall } from "../../../../schemas/index.ts";
 import { CancelledError, HoldfastError, SessionLostError } from "../../../../shared/errors/index.ts";
 import type { LossWhy } from "../../../../shared/leases/index.ts";
 
@@ -10,7 +10,13 @@ export type Ending =
   | { kind: "parked" }
   | { kind: "init_failed"; error: Failure }
   /** This worker gives it up, and says so. */
-  | { kind: "given_up"; reason: LossReason; detail?: string | undefined }
+  | {
+      kind: "given_up";
+      reason: LossReason;
+      detail?: string | undefined;
+      /** The calls whose code ran at that moment: those that waited are not to blame. */
+      running?: readonly RunningCall[] | undefined;
+    }
   /** The right to act is over: nothing may be told any more (S7). */
   | { kind: "fenced"; why: LossWhy };
 

@@ -2,9 +2,9 @@
  * One session held by this worker under one epoch: from the won claim to the released lease. State, queue and timers
  * belong to it and end with it (S3).
  *
- * A1 Nothing is told under a right that is over (S7): the lease is asked before every report.
- * A2 `shutdown` runs at most once, and never while other code of the session runs.
- * A3 It ends once; the first reason wins. Whoever removed the lease tells the instance, so it hears of it once.
+ * HOLD-1 Nothing is told under a right that is over (S7): the lease is asked before every report.
+ * HOLD-2 `shutdown` runs at most once, and never while other code of the session runs.
+ * HOLD-3 It ends once; the first reason wins. Whoever removed the lease tells the instance, so it hears of it once.
  */
 import type {
   Attachment as Holder,
@@ -147,10 +147,14 @@ export class Attachment {
   }
 
   end(ending: Ending): Promise<void> {
-    if (this.#phase.kind === "ending") return this.#phase.done; // A3
+    if (this.#phase.kind === "ending") return this.#phase.done; // HOLD-3
     const before = this.#phase;
+    const known =
+      ending.kind === "given_up" && before.kind === "ready"
+        ? { ...ending, running: before.calls.runningCalls() }
+        : ending;
     // A turn of the microtask queue later, so that the phase has changed before anything acts on the end.
-    const done = Promise.resolve().then(() => this.#detach(before, ending));
+    const done = Promise.resolve().then(() => this.#detach(before, known));
     this.#phase = { kind: "ending", done, calls: before.kind === "ready" ? before.calls : undefined };
     return done;
   }

@@ -47,7 +47,7 @@ export async function detach(one: Detaching, live: Live, ending: Ending): Promis
   const { workerId } = around.deps.identity;
   const reason = abortReason(ending, { sessionId, epoch, workerId });
   const kept = await endState(one, live, ending, reason);
-  // Seats follow the lease, never the other way (U1). Where the lease is left to run out, so are they (U2).
+  // Seats follow the lease, never the other way (QUOTA-1). Where the lease is left to run out, so are they (QUOTA-2).
   if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
   const why = describeEnding(ending);
   around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
@@ -86,7 +86,7 @@ async function endState(
   return undefined;
 }
 
-/** True where this act removed the lease: then it is on us to tell (A3). */
+/** True where this act removed the lease: then it is on us to tell (HOLD-3). */
 async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
   if (ending.kind === "fenced") return false;
   const { leases, runtime, faultPoints } = around.deps;
@@ -120,8 +120,12 @@ async function tell({ around, claim, lease, saver }: Detaching, ending: Ending):
       await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
       return;
     case "given_up": {
-      const { reason, detail } = ending;
-      const why = detail === undefined ? { reason } : { reason, detail };
+      const { reason, detail, running } = ending;
+      const why = {
+        reason,
+        ...(detail !== undefined && { detail }),
+        ...(running && { running: [...running] }),
+      };
       await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
       return;
     }

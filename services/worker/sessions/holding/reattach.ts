@@ -3,8 +3,8 @@
  * is clean attaches again by itself, as the next attachment, before anybody else is asked to. A dirty state is never
  * reused: there the watcher tells the loss and the session's policy decides.
  *
- * R1 The next attachment's key is won by CAS like any other: whoever was asked meanwhile and was faster has it.
- * R2 The register is only a hint to give up: a session that is over, or further on, is let go.
+ * REATTACH-1 The next attachment's key is won by CAS like any other: whoever was asked meanwhile and was faster has it.
+ * REATTACH-2 The register is only a hint to give up: a session that is over, or further on, is let go.
  */
 import { type SessionClaim, SessionRecord } from "../../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../../shared/bus/index.ts";
@@ -73,7 +73,7 @@ export class Reattach {
     if (!deps.bus.connected()) return "again";
     try {
       const record = await this.#record(sessionId);
-      if (record && (over.has(record.phase) || record.attachment > before.claim.attachment)) return "over"; // R2
+      if (record && (over.has(record.phase) || record.attachment > before.claim.attachment)) return "over"; // REATTACH-2
       // Its seat still names the lease before: it is taken over, unless somebody needed it meanwhile.
       const seated = await this.#quotas.take(claim, before.lease.ttlMs);
       if (seated.kind === "reached") return "over";
@@ -87,7 +87,7 @@ export class Reattach {
       );
       if (outcome.kind === "taken") {
         await seats.giveBack();
-        return "over"; // R1
+        return "over"; // REATTACH-1
       }
       if (!(await seats.stillOurs())) {
         await deps.leases.release(outcome.lease);

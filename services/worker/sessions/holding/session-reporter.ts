@@ -1,4 +1,4 @@
-/** Tells instances what became of their sessions. A report that went unanswered is sent again, same id (B1). */
+/** Tells instances what became of their sessions. A report that went unanswered is sent again, same id (BUS-1). */
 import type { SessionClaim, SessionReport } from "../../../../schemas/index.ts";
 import type { Bus } from "../../../../shared/bus/bus.ts";
 import type { Subjects } from "../../../../shared/bus/subjects.ts";

@@ -1,4 +1,4 @@
-/** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (A2). */
+/** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (HOLD-2). */
 import { within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
@@ -32,7 +32,7 @@ export async function shutDownSession(
   calls.end(reason);
   const over = calls.over();
   if ((await within(wait.closeMs, over)) === "late") {
-    // A2: its code may still touch the state. When it ends after all, the state goes too.
+    // HOLD-2: its code may still touch the state. When it ends after all, the state goes too.
     void over.then(() => shutDown(housed, wait));
     calls.abandon();
     housed.place.leave({ suspect: true });

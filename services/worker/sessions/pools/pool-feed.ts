@@ -2,11 +2,11 @@
  * The calls of a pool, for one of its members. All members take from one queue, each as much as it can use, so the
  * least busy takes the next.
  *
- * P1 A member holds no more than it can use at once: what waits, waits where every member sees it.
- * P2 Acknowledged when its report is stored or nobody waits for it; given back when its turn did not come here.
- * P3 While it is held, the server is told so; when this process dies, it goes to another member after the
+ * MEMBER-1 A member holds no more than it can use at once: what waits, waits where every member sees it.
+ * MEMBER-2 Acknowledged when its report is stored or nobody waits for it; given back when its turn did not come here.
+ * MEMBER-3 While it is held, the server is told so; when this process dies, it goes to another member after the
  *    acknowledgement wait.
- * P4 A member that gives one back is at its end and takes no more: it would get the same one again, at once, until
+ * MEMBER-4 A member that gives one back is at its end and takes no more: it would get the same one again, at once, until
  *    that looked like poison.
  */
 
@@ -82,7 +82,7 @@ export class PoolFeed {
     for (const { task } of [...this.#held.values()]) if (taskKey(task) === key) this.#init.calls.cancel(task);
   }
 
-  /** P3. */
+  /** MEMBER-3. */
   stillAtIt(): void {
     for (const { delivery } of this.#held.values()) delivery.working();
   }
@@ -118,7 +118,7 @@ export class PoolFeed {
       inactiveMs: timing.queueInactiveMs,
     });
     const onMessage = (delivery: Delivery) => this.#receive(delivery);
-    return bus.consume(stream, name, { maxMessages: this.#capacity, onMessage }); // P1
+    return bus.consume(stream, name, { maxMessages: this.#capacity, onMessage }); // MEMBER-1
   }
 
   #receive(delivery: Delivery): void {
@@ -163,7 +163,7 @@ export class PoolFeed {
     const { deliveries } = delivery;
     const settle = (how: "done" | "back") => {
       if (this.#held.get(key) !== held) return;
-      if (how === "back") this.stop(); // P4
+      if (how === "back") this.stop(); // MEMBER-4
       this.#held.delete(key);
       if (how === "done") held.delivery.ack();
       else held.delivery.nak();

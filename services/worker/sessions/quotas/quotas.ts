@@ -1,11 +1,11 @@
 /**
  * Quotas over the whole installation: `maxTotal` of a type, WORKER_MAX_TOTAL_SESSIONS of all.
  *
- * U1 A quota of n has n numbered seats in the lease bucket. A seat is taken by CAS before the lease it names is claimed,
+ * QUOTA-1 A quota of n has n numbered seats in the lease bucket. A seat is taken by CAS before the lease it names is claimed,
  *    and given back after the lease was: who has a lease has a seat, so there are never more than n.
- * U2 A seat is not renewed. It counts as long as its holder has the lease it names; who needs one and finds the lease
+ * QUOTA-2 A seat is not renewed. It counts as long as its holder has the lease it names; who needs one and finds the lease
  *    over clears the seat, by CAS. What a dead holder had is free when its lease has expired, and not before.
- * U3 A seat whose lease is not there (yet) is left alone for one TTL. A taker that needed longer for its lease makes
+ * QUOTA-3 A seat whose lease is not there (yet) is left alone for one TTL. A taker that needed longer for its lease makes
  *    sure of its seat before it acts.
  */
 import type { QuotaSeat, SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
@@ -25,7 +25,7 @@ const latestMs = 1000;
 
 /** What a session takes up of the quotas it falls under. */
 export interface Seats {
-  /** To be asked when the lease is there (U3). False: the seat is somebody else's, the lease must not be used. */
+  /** To be asked when the lease is there (QUOTA-3). False: the seat is somebody else's, the lease must not be used. */
   stillOurs(): Promise<boolean>;
   giveBack(): Promise<void>;
 }
@@ -189,7 +189,7 @@ export class Quotas implements Service {
     }
   }
 
-  /** Whatever goes wrong here is put right by whoever needs the seat (U2). */
+  /** Whatever goes wrong here is put right by whoever needs the seat (QUOTA-2). */
   async #giveBack(taken: readonly Taken[]): Promise<void> {
     await Promise.all(
       taken.map(({ board, seat, revision }) =>

@@ -18,12 +18,12 @@ const unansweredMs = 1000;
 
 export type SeatVerdict =
   | "held"
-  /** Not claimed yet, or given back so long ago that nothing is left of it: its age decides (U3). */
+  /** Not claimed yet, or given back so long ago that nothing is left of it: its age decides (QUOTA-3). */
   | "unclaimed"
   | "expired"
   | "over";
 
-/** A lease of somebody else is never the holder's again: attachments are claimed once (L4). */
+/** A lease of somebody else is never the holder's again: attachments are claimed once (LEASE-4). */
 export function judgeSeat({ holder }: Pick<QuotaSeat, "holder">, lease: Look): SeatVerdict {
   switch (lease.kind) {
     case "held":
@@ -105,7 +105,7 @@ export class SeatCare {
     return Math.min(ttlMs, lease.at + ttlMs - now);
   }
 
-  /** U3. Both times are the server's. */
+  /** QUOTA-3. Both times are the server's. */
   async #untilOld(at: number, ttlMs: number): Promise<number> {
     const info = await this.#deps.bus.streamInfo(this.#stream);
     if (info === undefined || !Number.isFinite(at)) return ttlMs;

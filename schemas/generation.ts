@@ -1,0 +1,17 @@
+/**
+ * Generations of what is on the wire (E1). A generation is a set of fields and kinds that an earlier version does not
+ * write; see schemas/README.md for how one is added.
+ */
+
+/** The newest this version can read and write. */
+export const newestGeneration = 2;
+
+/** What a version that does not say it can read: 0.1.0, whose schemas refuse every field they do not know. */
+export const firstGeneration = 1;
+
+/**
+ * On the entries by which services and workers say that they are alive. In headers, because 0.1.0 skips an entry with a
+ * field it does not know, and would place no session on such a worker.
+ */
+export const generationHeader = "Holdfast-Generation";
+export const versionHeader = "Holdfast-Version";

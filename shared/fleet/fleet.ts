@@ -1,0 +1,136 @@
+/**
+ * Everybody alive and what each can read, from the buckets in which services and workers say that they are there. What
+ * does not parse counts all the same: only key and headers are looked at.
+ *
+ * E1 A new generation is written only when every live service can read it. The step back is taken at once; the step up
+ *    waits where the last one that held it back was not seen to leave: a process that was paused comes back and reads
+ *    on. A fleet in which nobody holds it back writes the newest from the beginning.
+ */
+import { newestGeneration, versionHeader } from "../../schemas/index.ts";
+import { Bucket, type BucketEvent, type Bus, type Stoppable, type Subjects } from "../bus/index.ts";
+import { once, type Runtime, type Service } from "../runtime/index.ts";
+import { type FleetMember, type Generation, generationOf } from "./generation.ts";
+
+export interface FleetDeps {
+  bus: Bus;
+  names: Subjects;
+  runtime: Pick<Runtime, "clock" | "announce">;
+  /** How long somebody silent is still counted. */
+  patienceMs?: number;
+  /** This process's own operator keeps the way back open: counted before its own entry is there. */
+  atMost?: number;
+}
+
+const kinds = ["orchestrator", "watcher", "gateway"] as const;
+
+export class Fleet implements Service, Generation {
+  readonly #deps: FleetDeps;
+  readonly #patienceMs: number;
+  readonly #members = new Map<string, FleetMember>();
+  /** Those whose entry has run out, until when they count. */
+  readonly #silent = new Map<string, { member: FleetMember; until: number }>();
+  readonly #watches: Stoppable[] = [];
+  #said: number | undefined;
+  /** Until when what was counted last is right, if nobody comes or goes. */
+  #counted: { written: number; until: number } | undefined;
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+    this.#patienceMs = deps.patienceMs ?? 60_000;
+  }
+
+  /** Asked with every message that is written, so it is counted only when something changed. */
+  get written(): number {
+    const now = this.#deps.runtime.clock.monotonic();
+    if (!this.#counted || this.#counted.until <= now) {
+      const generations = this.members().map(({ generation }) => generation);
+      const written = Math.min(newestGeneration, this.#deps.atMost ?? newestGeneration, ...generations);
+      const until = Math.min(...[...this.#silent.values()].map((silent) => silent.until));
+      this.#counted = { written, until };
+    }
+    return this.#counted.written;
+  }
+
+  allows(generation: number): boolean {
+    return generation <= this.written;
+  }
+
+  heldBackBy(): readonly FleetMember[] {
+    return this.members().filter(({ generation }) => generation < newestGeneration);
+  }
+
+  members(): readonly FleetMember[] {
+    const now = this.#deps.runtime.clock.monotonic();
+    for (const [key, { until }] of this.#silent) if (until <= now) this.#silent.delete(key);
+    return [...this.#members.values(), ...[...this.#silent.values()].map(({ member }) => member)];
+  }
+
+  /** Resolves when everybody registered so far is known. */
+  async start(): Promise<void> {
+    await this.#follow("services", serviceOf);
+    await this.#follow("workers", (key, headers) => member("worker", key, headers));
+    this.#tellOfChange();
+  }
+
+  stop = once(async () => {
+    await Promise.all(this.#watches.map((watch) => watch.stop()));
+  });
+
+  async #follow(name: "services" | "workers", memberOf: MemberOf): Promise<void> {
+    const bucket = new Bucket(this.#deps.bus, this.#deps.names.bucket(name));
+    let known: () => void = () => undefined;
+    const caughtUp = new Promise<void>((resolve) => {
+      known = resolve;
+    });
+    const watch = await bucket.watch(">", {
+      onEntry: (event) => this.#take(`${name}.${event.key}`, event, memberOf),
+      onCaughtUp: known,
+    });
+    this.#watches.push(watch);
+    await caughtUp;
+  }
+
+  #take(key: string, event: BucketEvent, memberOf: MemberOf): void {
+    const { clock } = this.#deps.runtime;
+    const before = this.#members.get(key);
+    this.#silent.delete(key);
+    this.#counted = undefined;
+    if (event.kind === "put") {
+      const now = memberOf(event.key, event.headers);
+      this.#members.set(key, now);
+      if (now.generation === before?.generation) return;
+    } else {
+      this.#members.delete(key);
+      if (before && event.kind === "expired" && before.generation < newestGeneration) {
+        this.#silent.set(key, { member: before, until: clock.monotonic() + this.#patienceMs });
+      }
+    }
+    if (this.#said !== undefined) this.#tellOfChange();
+  }
+
+  #tellOfChange(): void {
+    const { written } = this;
+    if (written === this.#said) return;
+    this.#said = written;
+    this.#deps.runtime.announce({
+      kind: "generation.written",
+      generation: written,
+      newest: newestGeneration,
+      heldBackBy: this.heldBackBy().map(({ kind, id }) => `${kind} ${id}`),
+    });
+  }
+}
+
+type MemberOf = (key: string, headers: Readonly<Record<string, string>>) => FleetMember;
+
+const member = (
+  kind: FleetMember["kind"],
+  id: string,
+  headers: Readonly<Record<string, string>>,
+): FleetMember => ({ kind, id, version: headers[versionHeader], generation: generationOf(headers) });
+
+/** The key is `<service>.<id>`. */
+function serviceOf(key: string, headers: Readonly<Record<string, string>>): FleetMember {
+  const [service = "", ...rest] = key.split(".");
+  return member(kinds.find((kind) => kind === service) ?? "other", rest.join(".") || service, headers);
+}
