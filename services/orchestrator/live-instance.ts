@@ -7,12 +7,20 @@
 import { laneRecordingKey } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
-import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
+import {
+  type Asked,
+  type InboxMessage,
+  type Instance,
+  type InstanceState,
+  isEnded,
+  nextDeadline,
+} from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
+import type { Question } from "./queries/queries.ts";
 import { LoadedInstance, type Mail } from "./turn.ts";
 
 export interface LiveInstanceOptions {
@@ -33,6 +41,14 @@ const longestWaitMs = 5_000;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 
+const setAsideAnswer = ({ code, message }: Fault): Asked => ({
+  kind: "refused",
+  code: "instance_parked",
+  message: `its turns fail: ${message}`,
+  details: { code },
+  spoiled: false,
+});
+
 export class LiveInstance {
   readonly instanceId: string;
   readonly #deps: OrchestratorDeps;
@@ -40,6 +56,8 @@ export class LiveInstance {
   #mailbox: Mail[] = [];
   /** Inbox sequences in the mailbox or in the running turn: a redelivery of these is noise. */
   readonly #held = new Set<number>();
+  /** Wait for the end of the turn under way, or for the instance to be loaded. */
+  #questions: Question[] = [];
   #loaded: LoadedInstance | undefined;
   /** Absent where nothing is out. */
   #lane: LaneWork | undefined;
@@ -89,6 +107,15 @@ export class LiveInstance {
     this.#running ??= this.#work();
   }
 
+  /** At once where it is in memory and nothing happens to it; otherwise when the turn under way is over (Q1). */
+  ask(question: Question): void {
+    const instance = this.#running ? undefined : this.#loaded?.askable;
+    if (instance) return this.#answer(instance, question);
+    this.#questions.push(question);
+    this.#options.onMail(this);
+    this.#running ??= this.#work();
+  }
+
   /** A worker cannot finish what it was given by the lane. */
   recall(task: { execution: number; of: number; attempt: number }): void {
     this.#lane?.recall(task, "returned");
@@ -124,13 +151,14 @@ export class LiveInstance {
     const { signal } = this.#options;
     let failures = 0;
     let passing: LastingFault | undefined;
-    while (this.#mailbox.length > 0 && !signal.aborted) {
+    while (this.#mailbox.length + this.#questions.length > 0 && !signal.aborted) {
       const slot = turns.take(this);
       if (slot) await slot;
       const batch = this.#mailbox;
       this.#mailbox = [];
       try {
-        if (!signal.aborted) await this.#turn(batch);
+        if (!signal.aborted && batch.length > 0) await this.#turn(batch);
+        if (!signal.aborted) await this.#answerAll();
         turns.give(this);
         failures = 0;
         passing = undefined;
@@ -157,6 +185,7 @@ export class LiveInstance {
           const sick = passes ? await passing?.lasts() : failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
+        if (this.#setAside) for (const { answer } of this.#questions.splice(0)) answer(setAsideAnswer(fault));
         // What passes may be over at any time.
         const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
@@ -165,6 +194,32 @@ export class LiveInstance {
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
+  }
+
+  /** Between two turns: what the code shows is in the history. */
+  async #answerAll(): Promise<void> {
+    while (this.#questions.length > 0) {
+      const { signal } = this.#options;
+      this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, false);
+      if (this.#loaded.isBehind) {
+        // Its code has facts to see, or its next execution to begin: that is a turn.
+        await this.#turn([{ message: wakeUp, delivery: undefined }]);
+        if (signal.aborted) return;
+        this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, false);
+      }
+      const instance = this.#loaded.askable ?? (await this.#loaded.withCode());
+      // An answer may spoil the copy: then the next question finds another one.
+      const question = this.#questions.shift();
+      if (question) this.#answer(instance, question);
+      if (isEnded(instance.state) || instance.parked) this.drop();
+    }
+  }
+
+  #answer(instance: Instance, { name, input, answer }: Question): void {
+    const asked = instance.query(name, input);
+    // Built again from history when it is next needed; the timer stays.
+    if (asked.kind === "refused" && asked.spoiled) this.#loaded = undefined;
+    answer(asked);
   }
 
   async #giveUp(fault: Fault): Promise<void> {

@@ -74,6 +74,11 @@ export class Instance {
     return this.#unseen.length > 0;
   }
 
+  /** True while the code runs here, and can be asked. */
+  get hasCode(): boolean {
+    return this.#runner !== undefined;
+  }
+
   /** True once after the code went on again where it had been parked. */
   takeResumed(): boolean {
     const resumed = this.#wasParked && !this.#parked;

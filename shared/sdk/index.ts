@@ -30,6 +30,7 @@ export {
   type ClientConnectOptions,
   type ClientOptions,
   connect,
+  type QueryOptions,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";

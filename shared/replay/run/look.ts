@@ -17,24 +17,18 @@ export type Look =
 /** Runs `fn` as code that may only look. `what` names it in messages. */
 export function look(instanceId: string, now: number, what: string, fn: () => unknown): Look {
   const looker = new Looker(instanceId, now, what);
-  let value: unknown;
+  let seen: Look;
   try {
-    value = withinWindow(looker, fn);
+    seen = { kind: "seen", value: withinWindow(looker, fn) };
   } catch (error) {
-    const refused = looker.refused;
-    return refused === undefined
-      ? { kind: "threw", error }
-      : { kind: "refused", why: "changes", message: refused };
+    seen = { kind: "threw", error };
   }
-  if (isThenable(value)) {
-    // Nobody waits for it, and its failure must not end the process.
-    value.then(undefined, () => undefined);
-    return { kind: "refused", why: "awaits", message: `${what} returned a promise: it must not await` };
-  }
-  const refused = looker.refused;
-  return refused === undefined
-    ? { kind: "seen", value }
-    : { kind: "refused", why: "changes", message: refused };
+  const awaits = seen.kind === "seen" && isThenable(seen.value);
+  // Nobody waits for it, and its failure must not end the process.
+  if (seen.kind === "seen" && isThenable(seen.value)) seen.value.then(undefined, () => undefined);
+  if (looker.refused !== undefined) return { kind: "refused", why: "changes", message: looker.refused };
+  if (!awaits) return seen;
+  return { kind: "refused", why: "awaits", message: `${what} returned a promise: it must not await` };
 }
 
 class Looker implements Occupant {
