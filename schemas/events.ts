@@ -10,8 +10,9 @@ import {
   SessionOptions,
   SessionState,
 } from "./session.ts";
+import { wireObject } from "./wire-object.ts";
 
-export const RetryPolicy = z.strictObject({
+export const RetryPolicy = wireObject({
   maxAttempts: z.int().positive(),
   initialDelayMs: z.int().nonnegative(),
   maxDelayMs: z.int().nonnegative(),
@@ -20,7 +21,7 @@ export const RetryPolicy = z.strictObject({
 });
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
-export const ActivityTimeouts = z.strictObject({
+export const ActivityTimeouts = wireObject({
   scheduleToStartMs: z.int().positive().optional(),
   startToCloseMs: z.int().positive().optional(),
   scheduleToCloseMs: z.int().positive().optional(),
@@ -30,8 +31,8 @@ export type ActivityTimeouts = z.infer<typeof ActivityTimeouts>;
 
 /** Where a task runs: any worker of a queue, or the holder of a session. */
 export const TaskTarget = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("queue"), queue: Name }),
-  z.strictObject({
+  wireObject({ kind: z.literal("queue"), queue: Name }),
+  wireObject({
     kind: z.literal("session"),
     sessionId: SessionId,
     /** A call of the session's type, or an ordinary activity run beside the session's state. */
@@ -41,12 +42,18 @@ export const TaskTarget = z.discriminatedUnion("kind", [
 export type TaskTarget = z.infer<typeof TaskTarget>;
 
 const event = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
-  z.strictObject({ id: EventId, kind: z.literal(kind), ...shape });
+  wireObject({ id: EventId, kind: z.literal(kind), ...shape });
 
 /** `of` is always the id of the event this one answers. */
 const of = EventId;
 /** Set on commands the engine issued by itself; replay does not expect the code to issue them. */
 const by = z.literal("engine").optional();
+
+/**
+ * Rules by which orchestration code runs, recorded with its start.
+ * 1: a loser of a race is given up with what it waits for, and signals are given out one at a time.
+ */
+export const currentRules = 1;
 
 const instanceEvents = [
   event("instance.started", {
@@ -54,20 +61,20 @@ const instanceEvents = [
     input: Payload,
     parent: Parent.optional(),
     /** What continue-as-new brought along. */
-    carried: z
-      .strictObject({
-        signals: z.array(z.strictObject({ name: Name, payload: Payload })),
-        sessions: z.array(SessionState),
-        /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
-        spent: z.record(z.string(), z.int().positive()).optional(),
-        /** When the first execution began. */
-        startedAt: z.number().optional(),
-      })
-      .optional(),
+    carried: wireObject({
+      signals: z.array(wireObject({ name: Name, payload: Payload })),
+      sessions: z.array(SessionState),
+      /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
+      spent: z.record(z.string(), z.int().positive()).optional(),
+      /** When the first execution began. */
+      startedAt: z.number().optional(),
+    }).optional(),
     /** Sessions of the parent this child may use. */
     granted: z.array(SessionState).optional(),
     buildId: z.string().optional(),
     traceparent: z.string().optional(),
+    /** By which rules the code runs; absent: those before rule 1. Old histories are replayed by their own. */
+    rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
   event("instance.failed", { error: Failure }),
@@ -77,7 +84,7 @@ const instanceEvents = [
     name: Name,
     input: Payload,
     /** What nobody took, for the next execution. */
-    signals: z.array(z.strictObject({ name: Name, payload: Payload })).optional(),
+    signals: z.array(wireObject({ name: Name, payload: Payload })).optional(),
   }),
 ] as const;
 
@@ -99,7 +106,7 @@ const activityEvents = [
     retryAt: z.number(),
     /**
      * Cut short by the loss of its session: `counted` against the call, or `free`. `none`: it only looks so, by the code
-     * of its error. Absent in older histories: there the code tells.
+     * of its error. Absent in older histories: there the code tells. @generation 2
      */
     interruption: z.enum(["none", "free", "counted"]).optional(),
   }),
@@ -194,7 +201,7 @@ export type EventOf<K extends EventKind> = Extract<HistoryEvent, { kind: K }>;
 export type NewEvent<K extends EventKind = EventKind> = K extends EventKind ? Omit<EventOf<K>, "id"> : never;
 
 /** All that one turn added, in one message (T1). */
-export const Commit = z.strictObject({
+export const Commit = wireObject({
   v: SchemaVersion,
   /** Tells an ambiguous append of our own from somebody else's. */
   commitId: z.string().min(1),

@@ -7,3 +7,4 @@ export * from "./read-models.ts";
 export * from "./session.ts";
 export * from "./telemetry.ts";
 export * from "./tokens.ts";
+export * from "./wire-object.ts";

@@ -56,12 +56,19 @@ const documents = {
   "worker-info": WorkerInfo,
 } satisfies Record<string, z.ZodType>;
 
+/** Other fields may come with a later version (E1). JSON Schema says so by saying nothing. */
+export function withoutCatchall({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void {
+  const { additionalProperties } = jsonSchema;
+  if (typeof additionalProperties !== "object" || additionalProperties === null) return;
+  if (Object.keys(additionalProperties).length === 0) delete jsonSchema.additionalProperties;
+}
+
 /** File name → text. What is on the wire is what goes into a schema, hence `io: "input"`. */
 export function jsonSchemaFiles(): Map<string, string> {
   return new Map(
     Object.entries(documents).map(([name, schema]) => [
       `${name}.json`,
-      `${JSON.stringify(z.toJSONSchema(schema, { io: "input" }), null, 2)}\n`,
+      `${JSON.stringify(z.toJSONSchema(schema, { io: "input", override: withoutCatchall }), null, 2)}\n`,
     ]),
   );
 }

@@ -3,9 +3,10 @@ import { ActivityTimeouts } from "./events.ts";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload, SchemaVersion } from "./payload.ts";
 import { Attachment, CheckpointRef, LossReason, OnLost, Requirements, SessionState } from "./session.ts";
+import { wireObject } from "./wire-object.ts";
 
 /** One attempt to run an activity, on `activities.<queue>.<name>` or inside `SessionWork`. */
-export const ActivityTask = z.strictObject({
+export const ActivityTask = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
   execution: z.int().positive(),
@@ -23,7 +24,7 @@ export const ActivityTask = z.strictObject({
 export type ActivityTask = z.infer<typeof ActivityTask>;
 
 /** Worker → instance, verb `activity`. */
-export const ActivityReport = z.strictObject({
+export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
   of: EventId,
@@ -32,17 +33,17 @@ export const ActivityReport = z.strictObject({
   /** The right under which a session's work was done; absent for plain activities. */
   epoch: Epoch.optional(),
   result: z.discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("started") }),
-    z.strictObject({ kind: z.literal("completed"), output: Payload }),
-    z.strictObject({ kind: z.literal("failed"), error: Failure }),
+    wireObject({ kind: z.literal("started") }),
+    wireObject({ kind: z.literal("completed"), output: Payload }),
+    wireObject({ kind: z.literal("failed"), error: Failure }),
     /** The bare session's own state is gone: the session's recovery policy decides, not the retry policy. */
-    z.strictObject({ kind: z.literal("state_missing"), message: z.string() }),
+    wireObject({ kind: z.literal("state_missing"), message: z.string() }),
   ]),
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
 /** A call for the holder of a session. */
-export const SessionCall = z.strictObject({
+export const SessionCall = wireObject({
   v: SchemaVersion,
   kind: z.literal("call"),
   epoch: Epoch,
@@ -73,20 +74,20 @@ export const laneBeforeHeader = "Holdfast-Lane-Before";
 /** Answer to work and to reports on the lane. Only `taken` and `recorded` may be relied on. */
 export const LaneAnswer = z.discriminatedUnion("kind", [
   /** In this worker's hands. */
-  z.strictObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId }),
+  wireObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId }),
   /** In this worker's hands, and over already. */
-  z.strictObject({ v: SchemaVersion, kind: z.literal("done"), workerId: WorkerId, report: ActivityReport }),
+  wireObject({ v: SchemaVersion, kind: z.literal("done"), workerId: WorkerId, report: ActivityReport }),
   /** No slot, no such session: it has to go by the queue. */
-  z.strictObject({ v: SchemaVersion, kind: z.literal("refused") }),
+  wireObject({ v: SchemaVersion, kind: z.literal("refused") }),
   /** In the history, with all that follows from it. */
-  z.strictObject({ v: SchemaVersion, kind: z.literal("recorded") }),
+  wireObject({ v: SchemaVersion, kind: z.literal("recorded") }),
   /** The instance is not with this orchestrator: it has to go by the inbox. */
-  z.strictObject({ v: SchemaVersion, kind: z.literal("elsewhere") }),
+  wireObject({ v: SchemaVersion, kind: z.literal("elsewhere") }),
 ]);
 export type LaneAnswer = z.infer<typeof LaneAnswer>;
 
 /** Orchestrator → worker: results it was told in answers to its offers are in the history, or not wanted any more. */
-export const LaneRecordings = z.strictObject({ v: SchemaVersion, keys: z.array(z.string()) });
+export const LaneRecordings = wireObject({ v: SchemaVersion, keys: z.array(z.string()) });
 export type LaneRecordings = z.infer<typeof LaneRecordings>;
 
 /** With the epoch: the same attempt may be made again under the next one, and that result is another. */
@@ -96,25 +97,25 @@ export const laneRecordingKey = (
 ): string => `${instanceId}.${execution}.${of}.${attempt}.${epoch}`;
 
 /** Calls of one session by the lane, in order: all of them are taken or none. */
-export const LaneCalls = z.strictObject({
+export const LaneCalls = wireObject({
   v: SchemaVersion,
   calls: z.array(SessionCall).min(1),
 });
 export type LaneCalls = z.infer<typeof LaneCalls>;
 
 /** Worker → orchestrator on its lane: taken there and not to be finished here. */
-export const LaneReturn = z.strictObject({ v: SchemaVersion, ...TaskAttempt });
+export const LaneReturn = wireObject({ v: SchemaVersion, ...TaskAttempt });
 export type LaneReturn = z.infer<typeof LaneReturn>;
 
 /** Orchestrator → workers: do you still have these? */
-export const LaneQuestion = z.strictObject({
+export const LaneQuestion = wireObject({
   v: SchemaVersion,
-  tasks: z.array(z.strictObject({ instanceId: InstanceId, ...TaskAttempt })),
+  tasks: z.array(wireObject({ instanceId: InstanceId, ...TaskAttempt })),
 });
 export type LaneQuestion = z.infer<typeof LaneQuestion>;
 
 /** Places in the question's list of what this worker does not have. */
-export const LaneHoldings = z.strictObject({
+export const LaneHoldings = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   missing: z.array(z.int().nonnegative()),
@@ -122,7 +123,7 @@ export const LaneHoldings = z.strictObject({
 export type LaneHoldings = z.infer<typeof LaneHoldings>;
 
 /** What running work wrote with `ctx.stream.write`, on `streams.<instanceId>.<execution>.<of>`. */
-export const StreamChunk = z.strictObject({
+export const StreamChunk = wireObject({
   v: SchemaVersion,
   attempt: z.int().positive(),
   /** Which run of that attempt: a redelivered task begins its stream anew. */
@@ -135,7 +136,7 @@ export const StreamChunk = z.strictObject({
 export type StreamChunk = z.infer<typeof StreamChunk>;
 
 /** To all workers on `cancels`: nobody waits for this task any more. A hint, it may be lost. */
-export const CancelNotice = z.strictObject({
+export const CancelNotice = wireObject({
   instanceId: InstanceId,
   execution: z.int().positive(),
   of: EventId,
@@ -143,34 +144,34 @@ export const CancelNotice = z.strictObject({
 export type CancelNotice = z.infer<typeof CancelNotice>;
 
 /** To one worker on its control subject, answered `{"ok":true}`. */
-export const WorkerControl = z.discriminatedUnion("kind", [z.strictObject({ kind: z.literal("drain") })]);
+export const WorkerControl = z.discriminatedUnion("kind", [wireObject({ kind: z.literal("drain") })]);
 export type WorkerControl = z.infer<typeof WorkerControl>;
 
 /** Child → parent, verb `child`. */
-export const ChildReport = z.strictObject({
+export const ChildReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
   of: EventId,
   result: z.discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("completed"), output: Payload }),
-    z.strictObject({ kind: z.literal("failed"), error: Failure }),
+    wireObject({ kind: z.literal("completed"), output: Payload }),
+    wireObject({ kind: z.literal("failed"), error: Failure }),
   ]),
 });
 export type ChildReport = z.infer<typeof ChildReport>;
 
 /** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. `of` 0: just look again. */
-export const Wake = z.strictObject({
+export const Wake = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
   of: z.int().nonnegative(),
 });
 export type Wake = z.infer<typeof Wake>;
 
-export const ControlRequest = z.strictObject({ reason: z.string().max(4096).optional() });
+export const ControlRequest = wireObject({ reason: z.string().max(4096).optional() });
 export type ControlRequest = z.infer<typeof ControlRequest>;
 
 /** Somebody is wanted for a session, on `claims.<type>.<sessionId>`. */
-export const SessionClaim = z.strictObject({
+export const SessionClaim = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
   sessionId: SessionId,
@@ -181,7 +182,10 @@ export const SessionClaim = z.strictObject({
   buildId: z.string().optional(),
   resourceId: z.string().optional(),
   affinityKey: z.string(),
-  /** The worker this session comes from; avoided or preferred by placement as the hint says. */
+  /** As in the options of the session. @generation 2 */
+  affinity: z.literal("chosen").optional(),
+  /** The worker that parked this session, preferred by placement. @generation 2 */
+  parkedBy: WorkerId.optional(),
   leaseTtlMs: z.int().optional(),
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
@@ -197,7 +201,7 @@ export type SessionClaim = z.infer<typeof SessionClaim>;
 /** To the holder of a session, on `sessions.<workerId>.<sessionId>`. Only `call` needs a slot. */
 export const SessionWork = z.discriminatedUnion("kind", [
   SessionCall,
-  z.strictObject({
+  wireObject({
     v: SchemaVersion,
     kind: z.literal("cancel"),
     epoch: Epoch,
@@ -206,79 +210,81 @@ export const SessionWork = z.discriminatedUnion("kind", [
     execution: z.int().positive(),
     of: EventId,
   }),
-  z.strictObject({ v: SchemaVersion, kind: z.literal("close"), epoch: Epoch, reason: z.string().optional() }),
-  z.strictObject({
+  wireObject({ v: SchemaVersion, kind: z.literal("close"), epoch: Epoch, reason: z.string().optional() }),
+  wireObject({
     v: SchemaVersion,
     kind: z.literal("evict"),
     epoch: Epoch.optional(),
     reason: z.string().optional(),
   }),
   /** Given up gently: what runs may finish, the state is saved where the type can (S13). */
-  z.strictObject({
+  wireObject({
     v: SchemaVersion,
     kind: z.literal("drain"),
     epoch: Epoch.optional(),
     reason: z.string().optional(),
   }),
-  z.strictObject({ v: SchemaVersion, kind: z.literal("event"), name: Name, payload: Payload }),
+  wireObject({ v: SchemaVersion, kind: z.literal("event"), name: Name, payload: Payload }),
 ]);
 export type SessionWork = z.infer<typeof SessionWork>;
 
 /** Worker or watcher → instance about a session, verb `session`. */
-export const SessionReport = z.strictObject({
+export const SessionReport = wireObject({
   v: SchemaVersion,
   sessionId: SessionId,
   attachment: z.int().positive(),
   /** Set where the session's owner tells others that may use it. */
   owner: InstanceId.optional(),
   report: z.discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("claimed"), on: Attachment }),
-    z.strictObject({
+    wireObject({ kind: z.literal("claimed"), on: Attachment }),
+    wireObject({
       kind: z.literal("activated"),
       on: Attachment,
       initMs: z.number(),
       warm: z.boolean(),
       restored: z.boolean(),
     }),
-    z.strictObject({ kind: z.literal("init_failed"), error: Failure }),
-    z.strictObject({
+    wireObject({ kind: z.literal("init_failed"), error: Failure }),
+    wireObject({
       kind: z.literal("lost"),
       epoch: Epoch.optional(),
       reason: LossReason,
       detail: z.string().optional(),
-      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. */
+      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. @generation 2 */
       running: z.array(RunningCall).optional(),
     }),
-    z.strictObject({ kind: z.literal("parked"), epoch: Epoch }),
-    z.strictObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
+    wireObject({ kind: z.literal("parked"), epoch: Epoch }),
+    wireObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
     /** A child that was granted this session has work for it while it is parked. */
-    z.strictObject({ kind: z.literal("wanted") }),
+    wireObject({ kind: z.literal("wanted") }),
     /** To a child that was granted the session: its owner closed it. */
-    z.strictObject({ kind: z.literal("closed") }),
+    wireObject({ kind: z.literal("closed") }),
     /** To whoever waits for a member of an exclusive pool: this one is his. `session.lending` says under which right. */
-    z.strictObject({ kind: z.literal("lent"), session: SessionState }),
+    wireObject({ kind: z.literal("lent"), session: SessionState }),
     /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
-    z.strictObject({ kind: z.literal("refused"), error: Failure }),
+    wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),
 });
 export type SessionReport = z.infer<typeof SessionReport>;
 
 /** The value of a session's lease key. */
-export const LeaseValue = z.strictObject({
+export const LeaseValue = wireObject({
   v: SchemaVersion,
   holder: z.string(),
   /** For sessions: whom to tell. Absent for partitions and services. */
-  session: z
-    .strictObject({ instanceId: InstanceId, sessionId: SessionId, attachment: z.int().positive() })
-    .optional(),
+  session: wireObject({
+    instanceId: InstanceId,
+    sessionId: SessionId,
+    attachment: z.int().positive(),
+  }).optional(),
 });
 export type LeaseValue = z.infer<typeof LeaseValue>;
 
 /** One of the numbered seats of a quota, in the lease bucket. Taken for as long as `holder` has the lease it names. */
-export const QuotaSeat = z.strictObject({
+export const QuotaSeat = wireObject({
   v: SchemaVersion,
   holder: z.string(),
-  session: z.strictObject({
+  session: wireObject({
     instanceId: InstanceId,
     sessionId: SessionId,
     attachment: z.int().positive(),
@@ -288,12 +294,12 @@ export const QuotaSeat = z.strictObject({
 export type QuotaSeat = z.infer<typeof QuotaSeat>;
 
 /** Everything refused, on `dead.<what>.<id>`. */
-export const DeadLetter = z.strictObject({
+export const DeadLetter = wireObject({
   v: SchemaVersion,
   what: z.string(),
   id: z.string(),
   subject: z.string(),
-  reason: z.strictObject({ code: z.string(), message: z.string() }),
+  reason: wireObject({ code: z.string(), message: z.string() }),
   at: z.number(),
   headers: z.record(z.string(), z.string()),
   /** The original body, base64: it may be anything. */

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { Name } from "./ids.ts";
+import { wireObject } from "./wire-object.ts";
 
 /** A value too big for a message, kept in the object store. The digest makes the key a fact, not a promise. */
-export const BlobRef = z.strictObject({
+export const BlobRef = wireObject({
   key: z.string().min(1),
   bytes: z.int().nonnegative(),
   sha256: z.string().length(64),
@@ -11,11 +12,18 @@ export type BlobRef = z.infer<typeof BlobRef>;
 
 /**
  * A user value on the wire: JSON in place, or a reference to a blob holding that JSON. `undefined` has no JSON: it is
- * `{}` on the wire and `{ json: undefined }` in memory.
+ * `{}` on the wire and `{ json: undefined }` in memory. With neither of the two keys and others instead it is a way to
+ * hold values that we do not know: it is refused rather than taken for nothing (E1).
  */
 export const Payload = z.union([
-  z.strictObject({ blob: BlobRef }),
-  z.strictObject({ json: z.unknown().optional() }).transform(({ json }) => ({ json })),
+  wireObject({ blob: BlobRef }).refine((value) => !("json" in value), "is a mixture of json and blob"),
+  wireObject({ json: z.unknown().optional() })
+    .refine((value) => !("blob" in value), "is a mixture of json and blob, or its blob is no reference")
+    .refine(
+      (value) => "json" in value || Object.keys(value).length === 0,
+      "holds its value in an unknown way",
+    )
+    .transform(({ json, ...unknown }) => ({ ...unknown, json })),
 ]);
 export type Payload = z.infer<typeof Payload>;
 
@@ -29,7 +37,7 @@ export interface Failure {
 }
 
 /** An error as data. `code` is stable and is what programs match on. */
-export const Failure: z.ZodType<Failure> = z.strictObject({
+export const Failure: z.ZodType<Failure> = wireObject({
   code: z.string().min(1).max(128),
   message: z.string(),
   retryable: z.boolean(),
@@ -41,7 +49,7 @@ export const Failure: z.ZodType<Failure> = z.strictObject({
 });
 
 /** Who waits for this instance's end. */
-export const Parent = z.strictObject({
+export const Parent = wireObject({
   instanceId: Name,
   execution: z.int().positive(),
   of: z.int().positive(),

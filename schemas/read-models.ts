@@ -2,6 +2,7 @@ import { z } from "zod";
 import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
 import { LossReason } from "./session.ts";
+import { wireObject } from "./wire-object.ts";
 
 export const InstanceStatus = z.enum([
   /** Only signals arrived so far. */
@@ -18,7 +19,7 @@ export type InstanceStatus = z.infer<typeof InstanceStatus>;
 export const terminalStatuses: readonly InstanceStatus[] = ["completed", "failed", "cancelled", "terminated"];
 
 /** KV `instances`: what lists and results are answered from. Never decided from. */
-export const InstanceSummary = z.strictObject({
+export const InstanceSummary = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
   name: Name.optional(),
@@ -38,7 +39,7 @@ export const InstanceSummary = z.strictObject({
 export type InstanceSummary = z.infer<typeof InstanceSummary>;
 
 /** KV `sessions`: the register of sessions; the watcher's second net reads it (S5). */
-export const SessionRecord = z.strictObject({
+export const SessionRecord = wireObject({
   v: SchemaVersion,
   sessionId: SessionId,
   instanceId: InstanceId,
@@ -50,7 +51,7 @@ export const SessionRecord = z.strictObject({
   nodeId: z.string().optional(),
   host: z.string().optional(),
   resourceId: z.string().optional(),
-  requires: z.strictObject({ tags: z.array(z.string()), resources: z.record(z.string(), z.number()) }),
+  requires: wireObject({ tags: z.array(z.string()), resources: z.record(z.string(), z.number()) }),
   metadata: z.record(z.string(), z.string()),
   openedAt: z.number(),
   claimedAt: z.number().optional(),
@@ -59,13 +60,13 @@ export const SessionRecord = z.strictObject({
   initMs: z.number().optional(),
   /** Where the session asks for one of its own; the watcher's grace after an outage is as long (S14). */
   leaseTtlMs: z.int().min(1000).optional(),
-  lost: z.strictObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
+  lost: wireObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
   error: Failure.optional(),
   /** The instance that has this member of an exclusive pool for itself. */
   lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */
   owners: z.array(
-    z.strictObject({
+    wireObject({
       workerId: WorkerId,
       epoch: z.int().positive(),
       from: z.number(),
@@ -77,7 +78,7 @@ export const SessionRecord = z.strictObject({
 export type SessionRecord = z.infer<typeof SessionRecord>;
 
 /** KV `workers`: one key per live incarnation, gone by TTL. */
-export const WorkerInfo = z.strictObject({
+export const WorkerInfo = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   nodeId: z.string(),
@@ -89,33 +90,31 @@ export const WorkerInfo = z.strictObject({
   seenAt: z.number(),
   draining: z.boolean(),
   tags: z.array(z.string()),
-  resources: z.strictObject({
+  resources: wireObject({
     total: z.record(z.string(), z.number()),
     used: z.record(z.string(), z.number()),
   }),
-  activities: z.array(z.strictObject({ queue: Name, name: Name })),
+  activities: z.array(wireObject({ queue: Name, name: Name })),
   sessionTypes: z.array(Name),
-  slots: z.strictObject({
-    activities: z.strictObject({ used: z.int(), max: z.int() }),
-    calls: z.strictObject({ used: z.int(), max: z.int() }),
-    sessions: z.strictObject({ used: z.int(), max: z.int() }),
+  slots: wireObject({
+    activities: wireObject({ used: z.int(), max: z.int() }),
+    calls: wireObject({ used: z.int(), max: z.int() }),
+    sessions: wireObject({ used: z.int(), max: z.int() }),
   }),
   /** Per type: sessions held, and the most this worker takes. */
-  perType: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
+  perType: z.record(z.string(), wireObject({ used: z.int(), max: z.int() })),
   /** Sessions of the whole installation as this worker sees them, where they have a quota. */
-  quotas: z
-    .strictObject({
-      all: z.strictObject({ used: z.int(), max: z.int() }).optional(),
-      types: z.record(z.string(), z.strictObject({ used: z.int(), max: z.int() })),
-    })
-    .optional(),
+  quotas: wireObject({
+    all: wireObject({ used: z.int(), max: z.int() }).optional(),
+    types: z.record(z.string(), wireObject({ used: z.int(), max: z.int() })),
+  }).optional(),
   /** Members of each pool held here: the next one is better off elsewhere. */
   pools: z.record(z.string(), z.int()).optional(),
   /** Affinity keys whose state is warm here. */
   warm: z.array(z.string()),
   device: z.string().optional(),
   models: z.array(
-    z.strictObject({
+    wireObject({
       name: z.string(),
       device: z.string(),
       loadMs: z.number(),
@@ -125,7 +124,7 @@ export const WorkerInfo = z.strictObject({
   rssBytes: z.number(),
   eventLoopDelayMs: z.number(),
   sessions: z.array(
-    z.strictObject({
+    wireObject({
       sessionId: SessionId,
       type: Name,
       epoch: z.int().positive(),
@@ -140,7 +139,7 @@ export const WorkerInfo = z.strictObject({
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
 
 /** KV `services`: orchestrators, watchers and gateways that are alive, gone by TTL. */
-export const ServiceInfo = z.strictObject({
+export const ServiceInfo = wireObject({
   v: SchemaVersion,
   service: z.enum(["orchestrator", "watcher", "gateway"]),
   id: z.string(),

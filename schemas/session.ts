@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload } from "./payload.ts";
+import { wireObject } from "./wire-object.ts";
 
 /** The type token of a session that has no type of its own: affinity only. */
 export const bareSessionType = "bare";
@@ -18,7 +19,7 @@ export const LossReason = z.enum([
 ]);
 export type LossReason = z.infer<typeof LossReason>;
 
-export const Requirements = z.strictObject({
+export const Requirements = wireObject({
   tags: z.array(z.string()).default([]),
   resources: z.record(z.string(), z.number().nonnegative()).default({}),
 });
@@ -28,7 +29,7 @@ export const OnLost = z.enum(["fail", "reclaim", "rebuild", "restore"]);
 export type OnLost = z.infer<typeof OnLost>;
 
 /** How a session behaves, after defaults of worker, type and single session were merged by the opener. */
-export const SessionOptions = z.strictObject({
+export const SessionOptions = wireObject({
   creationTimeoutMs: z.int().positive(),
   executionTimeoutMs: z.int().positive().optional(),
   /** Absent: the worker's own default holds. 0: never. */
@@ -37,15 +38,17 @@ export const SessionOptions = z.strictObject({
   onLost: OnLost,
   maxAutoRetries: z.int().nonnegative(),
   maxInitAttempts: z.int().positive(),
-  rebuild: z.strictObject({ activity: Name, input: Payload }).optional(),
+  rebuild: wireObject({ activity: Name, input: Payload }).optional(),
   requires: Requirements,
   buildId: z.string().optional(),
   /** Only this resource will do (recreate from a token). */
   resourceId: z.string().optional(),
   /** Prefer workers that hold this key warm; defaults to a digest of type and config. */
   affinityKey: z.string().optional(),
+  /** Somebody chose the key: it attracts for as long as there is room. Absent: while its worker is not overloaded. @generation 2 */
+  affinity: z.literal("chosen").optional(),
   lazy: z.boolean(),
-  /** How many calls the type lets run at a time, and in one batch. Absent: 1. */
+  /** How many calls the type lets run at a time, and in one batch. Absent: 1. @generation 2 */
   concurrency: z.int().positive().optional(),
   maxBatch: z.int().positive().optional(),
   metadata: z.record(z.string(), z.string()),
@@ -53,7 +56,7 @@ export const SessionOptions = z.strictObject({
 export type SessionOptions = z.infer<typeof SessionOptions>;
 
 /** Who holds a session: one attachment, one epoch, one worker incarnation. */
-export const Attachment = z.strictObject({
+export const Attachment = wireObject({
   attachment: z.int().positive(),
   epoch: Epoch,
   workerId: WorkerId,
@@ -64,7 +67,7 @@ export const Attachment = z.strictObject({
 export type Attachment = z.infer<typeof Attachment>;
 
 /** What makes two pools the same pool, and how big it may get. */
-export const PoolSpec = z.strictObject({
+export const PoolSpec = wireObject({
   type: Name,
   config: Payload.optional(),
   min: z.int().nonnegative(),
@@ -83,7 +86,7 @@ export const poolMetadataKey = "holdfast-pool";
 export const sharingMetadataKey = "holdfast-sharing";
 
 /** One use of an exclusive pool: the `pool.joined` of an instance. */
-export const Borrower = z.strictObject({
+export const Borrower = wireObject({
   instanceId: InstanceId,
   execution: z.int().positive(),
   of: EventId,
@@ -95,7 +98,7 @@ export const useOf = ({ instanceId, execution, of }: z.input<typeof Borrower>): 
   `${instanceId}-${execution}-${of}`;
 
 /** Who has a member for himself. Numbers of a pool only grow: work of an earlier lending is stale, whatever its epoch. */
-export const Lending = z.strictObject({ poolId: Name, number: z.int().positive(), to: Borrower });
+export const Lending = wireObject({ poolId: Name, number: z.int().positive(), to: Borrower });
 export type Lending = z.infer<typeof Lending>;
 
 /** The instance that keeps a pool, and the orchestration it runs. */
@@ -107,7 +110,7 @@ export const lenderOrchestration = "holdfast-lender";
 export const poolSignal = "pool";
 
 export const PoolSignal = z.discriminatedUnion("kind", [
-  z.strictObject({
+  wireObject({
     kind: z.literal("join"),
     /** One use of the pool: it joins once and leaves once. */
     user: z.string(),
@@ -117,13 +120,13 @@ export const PoolSignal = z.discriminatedUnion("kind", [
     /** Where members are lent: whom to. */
     borrower: Borrower.optional(),
   }),
-  z.strictObject({ kind: z.literal("leave"), user: z.string() }),
+  wireObject({ kind: z.literal("leave"), user: z.string() }),
   /** Calls waited too long: one more member, if it may. */
-  z.strictObject({ kind: z.literal("grow"), waitedMs: z.number() }),
+  wireObject({ kind: z.literal("grow"), waitedMs: z.number() }),
 ]);
 export type PoolSignal = z.infer<typeof PoolSignal>;
 
-export const CheckpointRef = z.strictObject({
+export const CheckpointRef = wireObject({
   key: z.string(),
   bytes: z.int().nonnegative(),
   epoch: Epoch,
@@ -134,24 +137,24 @@ export type CheckpointRef = z.infer<typeof CheckpointRef>;
 /** The life of a session as its instance knows it. See docs/sessions.md for the picture. */
 export const SessionPhase = z.discriminatedUnion("kind", [
   /** Nobody holds it and nobody is asked to: lazy before its first call, or parked after idling. */
-  z.strictObject({ kind: z.literal("parked") }),
-  z.strictObject({ kind: z.literal("opening"), attachment: z.int().positive(), deadlineAt: z.number() }),
-  z.strictObject({ kind: z.literal("claimed"), on: Attachment, deadlineAt: z.number() }),
-  z.strictObject({ kind: z.literal("active"), on: Attachment }),
+  wireObject({ kind: z.literal("parked") }),
+  wireObject({ kind: z.literal("opening"), attachment: z.int().positive(), deadlineAt: z.number() }),
+  wireObject({ kind: z.literal("claimed"), on: Attachment, deadlineAt: z.number() }),
+  wireObject({ kind: z.literal("active"), on: Attachment }),
   /** The rebuild activity of this attachment is running; other calls wait for it. */
-  z.strictObject({ kind: z.literal("rebuilding"), on: Attachment, of: z.int().positive() }),
-  z.strictObject({
+  wireObject({ kind: z.literal("rebuilding"), on: Attachment, of: z.int().positive() }),
+  wireObject({
     kind: z.literal("lost"),
     on: Attachment.optional(),
     reason: LossReason,
     detail: z.string().optional(),
   }),
-  z.strictObject({ kind: z.literal("failed"), error: Failure }),
-  z.strictObject({ kind: z.literal("closed") }),
+  wireObject({ kind: z.literal("failed"), error: Failure }),
+  wireObject({ kind: z.literal("closed") }),
 ]);
 export type SessionPhase = z.infer<typeof SessionPhase>;
 
-export const SessionState = z.strictObject({
+export const SessionState = wireObject({
   sessionId: SessionId,
   /** The instance that owns it; differs from the folding instance for a granted session. */
   owner: InstanceId,
@@ -164,15 +167,17 @@ export const SessionState = z.strictObject({
   phase: SessionPhase,
   /** How long the latest `init` took. */
   initMs: z.number().optional(),
+  /** How often `init` made its state. Above 1 what an earlier state held is gone. @generation 2 */
+  inits: z.int().nonnegative().optional(),
+  /** Set while it is parked and until it is held again: the worker that parked it. @generation 2 */
+  parkedBy: WorkerId.optional(),
   /** The latest loss, also after somebody else took it: one turn may lose and ask again. */
-  lastLost: z
-    .strictObject({
-      reason: LossReason,
-      detail: z.string().optional(),
-      at: z.number(),
-      epoch: Epoch.optional(),
-    })
-    .optional(),
+  lastLost: wireObject({
+    reason: LossReason,
+    detail: z.string().optional(),
+    at: z.number(),
+    epoch: Epoch.optional(),
+  }).optional(),
   checkpoint: CheckpointRef.optional(),
   /** Set while it is lent, on its owner's side and on the borrower's. */
   lending: Lending.optional(),

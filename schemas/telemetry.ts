@@ -1,16 +1,17 @@
 import { z } from "zod";
 import { SchemaVersion } from "./payload.ts";
+import { wireObject } from "./wire-object.ts";
 
 /** How many times fell into the bucket around 2^(at/4) milliseconds. */
-export const PulseTimes = z.strictObject({ at: z.int(), n: z.int().positive() });
+export const PulseTimes = wireObject({ at: z.int(), n: z.int().positive() });
 export type PulseTimes = z.infer<typeof PulseTimes>;
 
 /** Plain message on `pulse`: how long things took in one process since its last pulse. A hint, it may be lost. */
-export const Pulse = z.strictObject({
+export const Pulse = wireObject({
   v: SchemaVersion,
   service: z.string(),
   id: z.string(),
-  times: z.strictObject({
+  times: wireObject({
     /** An activity's task from being scheduled to being begun. */
     scheduleToStart: z.array(PulseTimes).optional(),
     /** One turn, from its messages to its commit. */
@@ -21,7 +22,7 @@ export const Pulse = z.strictObject({
   /** Sessions taken since the last pulse, by how their state came about. */
   starts: z
     .array(
-      z.strictObject({
+      wireObject({
         type: z.string(),
         start: z.enum(["cold", "warm", "restored"]),
         n: z.int().positive(),
@@ -32,7 +33,7 @@ export const Pulse = z.strictObject({
 export type Pulse = z.infer<typeof Pulse>;
 
 /** Stream `AUDIT`, subject `audit.<action>`: somebody did something through the gateway. */
-export const AuditEntry = z.strictObject({
+export const AuditEntry = wireObject({
   v: SchemaVersion,
   at: z.number(),
   /** The token's name; `local` where the gateway asks for none. */

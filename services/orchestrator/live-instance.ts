@@ -66,8 +66,14 @@ export class LiveInstance {
   #looked = false;
   /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
   #setAside = false;
-  /** A commit that may be stored, and what it asked for not all out: what came by the lane does not come again (T3). */
-  #owedCommit: string | undefined;
+  /**
+   * The last commit whose effects are out, or were seen to by the rules for what another owner left; empty before the
+   * first. A history that ends with another one is owed its last commit: whoever made it, this owner or one that woke
+   * up late, what caused it may come to nobody again (T3).
+   */
+  #settled: string | undefined;
+  /** The effects of the last commit of the loaded history may not be out. */
+  #owed = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -86,6 +92,11 @@ export class LiveInstance {
   /** Work is out on the lane: it must stay in memory. */
   get anchored(): boolean {
     return this.#lane?.anchor !== undefined;
+  }
+
+  /** What is known of its history beside the copy in memory: it may move under an owner that has taken over. */
+  get remembers(): boolean {
+    return this.#settled !== undefined;
   }
 
   get waitsForTimer(): boolean {
@@ -164,7 +175,6 @@ export class LiveInstance {
         passing = undefined;
       } catch (error) {
         turns.give(this);
-        this.#owedCommit = this.#loaded?.owedCommit ?? this.#owedCommit;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
@@ -200,14 +210,14 @@ export class LiveInstance {
   async #answerAll(): Promise<void> {
     while (this.#questions.length > 0) {
       const { signal } = this.#options;
-      this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, false);
-      if (this.#loaded.isBehind) {
+      let loaded = this.#loaded ?? (await this.#load([]));
+      if (loaded.isBehind) {
         // Its code has facts to see, or its next execution to begin: that is a turn.
         await this.#turn([{ message: wakeUp, delivery: undefined }]);
         if (signal.aborted) return;
-        this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, false);
+        loaded = this.#loaded ?? (await this.#load([]));
       }
-      const instance = this.#loaded.askable ?? (await this.#loaded.withCode());
+      const instance = loaded.askable ?? (await loaded.withCode());
       // An answer may spoil the copy: then the next question finds another one.
       const question = this.#questions.shift();
       if (question) this.#answer(instance, question);
@@ -238,13 +248,15 @@ export class LiveInstance {
   async #turn(batch: readonly Mail[]): Promise<void> {
     for (;;) {
       const { signal } = this.#options;
-      this.#loaded ??= await LoadedInstance.load(this.#deps, this.instanceId, signal, this.#looksNew(batch));
+      const loaded = this.#loaded ?? (await this.#load(batch));
       this.#lane ??= this.#newLane();
-      if ((await this.#loaded.take(batch, this.#lane, this.#owedCommit)) === "done") break;
+      if ((await loaded.take(batch, this.#lane, this.#owed)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
-    this.#owedCommit = undefined;
+    if (!this.#loaded) return;
+    this.#owed = false;
+    this.#settled = isEnded(this.#loaded.instance.state) ? undefined : this.#loaded.lastCommitId;
     if (this.#setAside) {
       await this.#loaded.show();
       this.#setAside = false;
@@ -256,6 +268,18 @@ export class LiveInstance {
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;
     this.#settle(batch, state);
+  }
+
+  async #load(batch: readonly Mail[]): Promise<LoadedInstance> {
+    const assumeNew = this.#looksNew(batch);
+    const { signal } = this.#options;
+    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
+    this.#loaded = loaded;
+    // Nothing was looked at: a fence says only that there is a history, whose own messages tell what is owed.
+    const settled = assumeNew ? undefined : this.#settled;
+    if (!assumeNew) this.#settled ??= loaded.lastCommitId;
+    this.#owed = settled !== undefined && settled !== loaded.lastCommitId;
+    return loaded;
   }
 
   #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {

@@ -117,9 +117,10 @@ export class Orchestrator implements Service {
   }
 
   #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
-    const { runtime } = this.#options;
+    const { runtime, generation = everythingAllowed } = this.#options;
     return {
       app,
+      generation,
       payloads: {
         inlineBytes,
         store: (json, owner) => payloads.wrapText(json, owner),
@@ -144,8 +145,8 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
-    await this.#partitions.start();
     await this.#queries.start();
+    await this.#partitions.start();
   }
 
   stop = once(async () => {

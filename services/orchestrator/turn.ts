@@ -61,8 +61,7 @@ export class LoadedInstance {
   /** The last commit is an owner's before us, who may have died before its effects were out. */
   #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
-  #lastCommitId: string | undefined;
-  #owedCommit: string | undefined;
+  #lastCommitId: string;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -74,7 +73,7 @@ export class LoadedInstance {
     this.#position = position;
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
-    this.#lastCommitId = last?.commitId;
+    this.#lastCommitId = last?.commitId ?? "";
     this.#inherited = predecessorCommit(commits);
   }
 
@@ -129,9 +128,9 @@ export class LoadedInstance {
     return copy;
   }
 
-  /** The id of a commit, stored for sure or not, whose effects may not all be out. */
-  get owedCommit(): string | undefined {
-    return this.#owedCommit;
+  /** Empty where there is none. */
+  get lastCommitId(): string {
+    return this.#lastCommitId;
   }
 
   /** People have not been told of it yet (late-summaries.ts). */
@@ -149,10 +148,10 @@ export class LoadedInstance {
   }
 
   /**
-   * One turn over all that waits; `owed`: the commit whose effects a copy before this one may not have got out. Fenced:
-   * this copy is stale, nothing of it may be used again (T4).
+   * One turn over all that waits; `owed`: the effects of the last commit may not be out. Fenced: this copy is stale,
+   * nothing of it may be used again (T4).
    */
-  async take(batch: readonly Mail[], lane: LaneWork, owed: string | undefined): Promise<"done" | "fenced"> {
+  async take(batch: readonly Mail[], lane: LaneWork, owed: boolean): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
     const { instance } = this;
     const startedAt = clock.monotonic();
@@ -166,8 +165,7 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    const isOwed = owed !== undefined && owed === this.#lastCommitId;
-    let again = isOwed || mayBeUnsent(this.#inherited, clock.now());
+    let again = owed || mayBeUnsent(this.#inherited, clock.now());
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -323,8 +321,6 @@ export class LoadedInstance {
     this.#position ??= await history.place(this.instanceId);
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
-    // Before the answer: without one it may be stored all the same.
-    this.#owedCommit = commit.commitId;
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
@@ -351,7 +347,6 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
-    this.#owedCommit = undefined;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({

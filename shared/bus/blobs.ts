@@ -155,6 +155,7 @@ export class ObjectBlobs implements BlobStore {
       name: this.#stream,
       subjects: [this.#subject("C.>"), this.#subject("M.>")],
       retention: "limits",
+      sequencesByTime: true,
       replicas: this.#replicas,
     });
     try {

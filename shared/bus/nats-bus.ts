@@ -30,6 +30,7 @@ import { type Meaning, Mux } from "./nats/mux.ts";
 import { busClosed, refusedByClient } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
+import { ServerClock } from "./nats/server-clock.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
 
@@ -72,7 +73,7 @@ class NatsBus implements Bus {
     this.#inboxPrefix = options.inboxPrefix;
     this.#mux = new Mux(link, options.inboxPrefix);
     this.#api = new Api(link, this.#mux, options.apiTimeoutMs ?? 5_000);
-    this.#streams = new Streams(this.#api);
+    this.#streams = new Streams(this.#api, new ServerClock(link, this.#mux));
     this.#publisher = new Publisher(link, this.#mux);
     this.#reader = new Reader(link, this.#mux, this.#api);
     this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);

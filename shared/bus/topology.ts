@@ -29,6 +29,14 @@ const buckets: BucketSpec[] = [
 ];
 
 export function topology(names: Subjects, options: TopologyOptions): StreamSpec[] {
+  // People name dead letters by their sequence: those stay short.
+  return streamsOf(names, options).map((spec) => ({
+    ...spec,
+    sequencesByTime: spec.name !== names.deadStream,
+  }));
+}
+
+function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
   const { replicas } = options;
   const dedupeWindowMs = 120_000;
   return [
@@ -117,6 +125,7 @@ export function ownHistory(names: Subjects, instanceId: string, replicas: number
     subjects: [names.ownHistory(instanceId)],
     retention: "limits",
     immutable: true,
+    sequencesByTime: true,
     replicas,
   };
 }

@@ -1,5 +1,13 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Bus, defaultTopology, ensureTopology, subjects } from "../../shared/bus/index.ts";
+import {
+  type Bus,
+  bucketStream,
+  bucketSubject,
+  defaultTopology,
+  ensureTopology,
+  subjects,
+} from "../../shared/bus/index.ts";
+import { ownHistory } from "../../shared/bus/topology.ts";
 import { hash32, sleep } from "../../shared/runtime/index.ts";
 import { type BusRig, bytes, fresh, limits, text, until, workQueue } from "./rig.ts";
 
@@ -47,6 +55,31 @@ export function storage(rig: () => BusRig): void {
         await ensureTopology(bus, names, defaultTopology);
         const outcome = await bus.publish(names.start("i1", "hello"), bytes("{}"));
         expect(outcome.kind).toBe("stored");
+      }
+    });
+
+    it("defect 3: a stream or bucket created anew never gives a sequence of the one before again", async () => {
+      const names = subjects("anew");
+      const twice = [
+        { stream: names.inboxStream, subject: names.signal("i1", "go") },
+        { stream: bucketStream(names.bucket("leases")), subject: bucketSubject(names.bucket("leases"), "k") },
+        { stream: names.ownHistoryStream("i1"), subject: names.ownHistory("i1") },
+      ];
+      const last = new Map<string, number>();
+      for (let round = 0; round < 3; round++) {
+        await ensureTopology(bus, names, defaultTopology);
+        await bus.ensureStream(ownHistory(names, "i1", 1));
+        for (const { stream, subject } of twice) {
+          for (let n = 0; n < 20; n++) {
+            const stored = await bus.publish(subject, bytes("x"));
+            if (stored.kind !== "stored") throw new Error(stored.kind);
+            expect(stored.seq).toBeGreaterThan(last.get(stream) ?? 0);
+            expect(Number.isSafeInteger(stored.seq + 2 ** 40)).toBe(true);
+            last.set(stream, stored.seq);
+          }
+          expect((await bus.streamInfo(stream))?.lastSeq).toBe(last.get(stream));
+          await bus.deleteStream(stream);
+        }
       }
     });
 

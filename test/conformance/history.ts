@@ -345,6 +345,19 @@ export function historySuite(
       expect(kinds(await store.readAll(id))).toEqual(["instance.started"]);
     });
 
+    it("defect 3: fences the owner of a removed history from the one begun anew under its id", async () => {
+      const store = storeOn(bus);
+      const id = newId();
+      const stale = await begin(store, id);
+      await store.remove(id);
+      const fresh = await begin(store, id);
+      expect(fresh.lastSeq).toBeGreaterThan(stale.lastSeq);
+      expect(await store.append(stale, commitOf(id, 1, signal(2)), { startsExecution: false })).toEqual({
+        kind: "fenced",
+      });
+      expect(kinds(await store.readAll(id))).toEqual(["instance.started"]);
+    });
+
     if (layout === "per-instance") ownStreamCases();
 
     function ownStreamCases(): void {

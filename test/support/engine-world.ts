@@ -19,14 +19,9 @@ import { encode, ensureTopology, Payloads, subjects } from "../../shared/bus/ind
 import type { App } from "../../shared/definitions/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
-import {
-  type Clock,
-  type Happening,
-  type Random,
-  type Runtime,
-  seededRandom,
-} from "../../shared/runtime/index.ts";
+import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
 import { Client, HoldfastError, type InstanceHandle } from "../../shared/sdk/index.ts";
+import { MemberClock } from "./member-clock.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
@@ -36,6 +31,14 @@ export interface Member {
   kill(): void;
   /** In good order, as after SIGTERM. */
   stop(): Promise<void>;
+  /** Wrong by as much as it is told. */
+  readonly clock: MemberClock;
+  /**
+   * As SIGSTOP: none of its timers fires, nothing that arrives is looked at. What it had sent goes through, or is held
+   * up with everything else until it wakes.
+   */
+  pause(sent: "let through" | "held"): void;
+  resume(): void;
 }
 
 export interface WorldOptions {
@@ -105,7 +108,8 @@ export class World {
     { app = this.#options.app, clockBehindMs = 0 }: { app?: App; clockBehindMs?: number } = {},
   ): Promise<Member> {
     const bus = this.#connect();
-    const runtime: Runtime = { ...this.runtime, clock: behind(this.clock, clockBehindMs) };
+    const clock = new MemberClock(this.clock, -clockBehindMs);
+    const runtime: Runtime = { ...this.runtime, clock };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;
     const faultPoints: FaultPoints = dieAt
@@ -135,7 +139,7 @@ export class World {
       faultPoints,
     });
     await this.run(orchestrator.start());
-    return { id, bus, kill: () => bus.kill(), stop: () => orchestrator.stop() };
+    return member(id, bus, clock, () => orchestrator.stop());
   }
 
   /** As with an orchestrator; `onDeath` hears of it. */
@@ -146,7 +150,9 @@ export class World {
       bus.kill();
       dieAt?.onDeath();
     };
-    const { names, runtime } = this;
+    const { names } = this;
+    const clock = new MemberClock(this.clock);
+    const runtime: Runtime = { ...this.runtime, clock };
     const env = { WORKER_ACK_WAIT: "2s", WORKER_MAX_DELIVERIES: "50" };
     const config = workerConfig(z.object(workerSettings).parse(env));
     const identity = createIdentity(config, { host: `host-${++this.#members}`, pid: 1 }, this.random);
@@ -164,12 +170,14 @@ export class World {
     const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
     await this.run(leases.start());
     await this.run(worker.start());
-    return { id: identity.workerId, bus, kill: () => bus.kill(), stop: () => worker.stop() };
+    return member(identity.workerId, bus, clock, () => worker.stop());
   }
 
   async watcher(): Promise<Member> {
     const bus = this.#connect();
-    const { names, runtime } = this;
+    const { names } = this;
+    const clock = new MemberClock(this.clock);
+    const runtime: Runtime = { ...this.runtime, clock };
     const id = `watcher-${++this.#members}`;
     const watcher = new Watcher({
       id,
@@ -180,7 +188,12 @@ export class World {
       histories: this.#histories(bus),
     });
     await this.run(watcher.start());
-    return { id, bus, kill: () => bus.kill(), stop: () => watcher.stop() };
+    return member(id, bus, clock, () => watcher.stop());
+  }
+
+  /** How many messages a stream was ever given, what is gone included. */
+  everStored(stream: string): number {
+    return this.broker.streams.get(stream)?.everStored ?? -1;
   }
 
   /** Until it is accepted; the same id again changes nothing. */
@@ -221,8 +234,21 @@ export class World {
   }
 }
 
-const behind = (clock: Clock, ms: number): Clock => ({
-  now: () => clock.now() - ms,
-  monotonic: () => clock.monotonic(),
-  after: (delayMs, run) => clock.after(delayMs, run),
+const member = (id: string, bus: MemoryBus, clock: MemberClock, stop: () => Promise<void>): Member => ({
+  id,
+  bus,
+  clock,
+  stop,
+  kill: () => bus.kill(),
+  pause: (sent) => {
+    clock.pause();
+    bus.hold("incoming");
+    if (sent === "held") bus.hold("outgoing");
+  },
+  resume: () => {
+    // What waited outside is there before the process looks at its clock, or after: here before.
+    bus.letThrough("outgoing");
+    bus.letThrough("incoming");
+    clock.resume();
+  },
 });

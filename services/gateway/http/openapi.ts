@@ -1,5 +1,6 @@
 /** The OpenAPI file, made from the routes. */
 import { z } from "zod";
+import { withoutCatchall } from "../../../schemas/json-schema.ts";
 import type { RouteSpec } from "./route.ts";
 
 interface Parameter {
@@ -31,7 +32,11 @@ export function openApi(routes: readonly RouteSpec[], options: OpenApiOptions): 
       inline.set(schema, id);
     }
   }
-  const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}`, io: "input" });
+  const { schemas } = z.toJSONSchema(registry, {
+    uri: (id) => `#/components/schemas/${id}`,
+    io: "input",
+    override: withoutCatchall,
+  });
   const components = Object.fromEntries(
     Object.entries(schemas)
       .map(([id, schema]) => [id, withoutIdentity(schema)] as const)
@@ -101,7 +106,7 @@ function operation(spec: RouteSpec, reference: (schema: z.ZodType) => unknown, p
 
 function parameters(schema: z.ZodType | undefined, where: Parameter["in"]): Parameter[] {
   if (!schema) return [];
-  const json = z.toJSONSchema(schema, { io: "input" });
+  const json = z.toJSONSchema(schema, { io: "input", override: withoutCatchall });
   return Object.entries(json.properties ?? {}).map(([name, property]) => ({
     name,
     in: where,

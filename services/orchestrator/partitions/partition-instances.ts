@@ -117,7 +117,7 @@ export class PartitionInstances {
       if (this.#instances.get(instance.instanceId) === instance) this.#instances.delete(instance.instanceId);
     };
     if (instance.anchored) return; // its results come to it by the lane
-    if (instance.loaded || instance.waitsForTimer) this.#cache.rest(instance, forget);
+    if (instance.loaded || instance.waitsForTimer || instance.remembers) this.#cache.rest(instance, forget);
     else forget();
   }
 

@@ -5,6 +5,7 @@
  */
 
 import { z } from "zod";
+import { wireObject } from "../../../schemas/index.ts";
 import { Bucket, decode, type Stoppable } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { watchWindows } from "../../../shared/replay/index.ts";
@@ -14,7 +15,7 @@ import type { OrchestratorDeps } from "../deps.ts";
 import { runawayKey } from "./runaway-note.ts";
 import { TurnMark } from "./turn-mark.ts";
 
-export const RunawayNote = z.strictObject({
+export const RunawayNote = wireObject({
   /** Fingerprint of the application that did not come back: other code gets another chance. */
   build: z.string(),
   ms: z.number(),

@@ -3,6 +3,7 @@ import { Fault } from "../../errors/index.ts";
 import type { AccountInfo, StreamInfo, StreamSpec } from "../bus.ts";
 import type { Api } from "./api.ts";
 import { codes, faultFrom, noStream } from "./nats-errors.ts";
+import type { ServerClock } from "./server-clock.ts";
 
 const nanos = (ms: number): number => ms * 1e6;
 
@@ -13,6 +14,7 @@ interface StreamConfig {
   name: string;
   subjects?: string[];
   retention: string;
+  first_seq?: number;
   subject_transform?: { src: string; dest: string };
   allow_msg_ttl?: boolean;
   allow_msg_schedules?: boolean;
@@ -69,13 +71,17 @@ export function configOf(spec: StreamSpec): StreamConfig {
 
 export class Streams {
   readonly #api: Api;
+  readonly #clock: ServerClock;
 
-  constructor(api: Api) {
+  constructor(api: Api, clock: ServerClock) {
     this.#api = api;
+    this.#clock = clock;
   }
 
   async ensure(spec: StreamSpec): Promise<{ created: boolean }> {
     const config = configOf(spec);
+    // One that exists has another: the server refuses, and what counts is compared below.
+    if (spec.sequencesByTime) config.first_seq = await this.#clock.nowMicros();
     const asked = performance.now();
     const answer = await this.#api.ask<StreamInfoAnswer>(`STREAM.CREATE.${spec.name}`, config);
     if (answer.kind === "nobody") throw noStream(`create stream ${spec.name}`);

@@ -33,6 +33,7 @@ export function look(instanceId: string, now: number, what: string, fn: () => un
 
 class Looker implements Occupant {
   readonly looksOnly = true;
+  readonly followsPromises = false;
   readonly instanceId: string;
   readonly now: number;
   readonly #what: string;
@@ -51,6 +52,10 @@ class Looker implements Occupant {
 
   uuid(): string {
     return this.refuse("a random id");
+  }
+
+  resolveNext(): boolean {
+    return false;
   }
 
   refuse(what: string): never {

@@ -4,12 +4,20 @@ import { Fault } from "../../../shared/errors/index.ts";
 import type { Announce, Clock } from "../../../shared/runtime/index.ts";
 import type { Fate } from "./faults.ts";
 
+/** As seen from the client. */
+export type Direction = "outgoing" | "incoming";
+
 export class ClientState {
   readonly #clock: Clock;
   readonly #fate: Fate;
   readonly #announce: Announce;
   readonly #listeners = new Set<(state: BusState) => void>();
   readonly #waiting = new Set<(up: boolean) => void>();
+  /** Traffic that is held up on its way, in order; absent where it flows. */
+  readonly #gates: Record<Direction, (() => void)[] | undefined> = {
+    outgoing: undefined,
+    incoming: undefined,
+  };
   #state:
     | { kind: "up" }
     | { kind: "down"; since: number; held: (() => void)[] }
@@ -37,6 +45,32 @@ export class ClientState {
   onState(listener: (state: BusState) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** What goes this way waits, in order, until it is let through: a stalled network, or a process that sleeps. */
+  hold(direction: Direction): void {
+    this.#gates[direction] ??= [];
+  }
+
+  letThrough(direction: Direction): void {
+    const held = this.#gates[direction];
+    this.#gates[direction] = undefined;
+    for (const pass of held ?? []) pass();
+  }
+
+  get stalled(): boolean {
+    return this.#gates.outgoing !== undefined || this.#gates.incoming !== undefined;
+  }
+
+  #pass(direction: Direction, act: () => void): void {
+    const held = this.#gates[direction];
+    if (held) held.push(act);
+    else act();
+  }
+
+  #passed(direction: Direction): Promise<void> | undefined {
+    const held = this.#gates[direction];
+    return held && new Promise((resolve) => held.push(resolve));
   }
 
   disconnect(): void {
@@ -89,12 +123,14 @@ export class ClientState {
   /** To the broker. What was sent arrives even if its sender is killed meanwhile; false where the wire broke. */
   async out(): Promise<boolean> {
     await this.#hop();
+    await this.#passed("outgoing");
     return this.up || this.killed;
   }
 
   /** And back: never settles for a client killed meanwhile; false where the wire broke. */
   async back(): Promise<boolean> {
     await this.#hop();
+    await this.#passed("incoming");
     return this.killed ? never() : this.up;
   }
 
@@ -105,6 +141,11 @@ export class ClientState {
 
   /** Runs what the client gave us; what it throws is its own affair, as on the real bus. */
   guarded(where: string, act: () => void): void {
+    this.#pass("incoming", () => this.#guarded(where, act));
+  }
+
+  #guarded(where: string, act: () => void): void {
+    if (this.over) return;
     try {
       act();
     } catch (error) {
@@ -121,9 +162,15 @@ export class ClientState {
     }
     if (this.#state.kind !== "up") return;
     const ms = this.#fate.within("latencyMs");
+    const sent = () => this.#pass("outgoing", act);
     // Once sent it arrives, even if the sender dies.
-    if (ms > 0) this.#clock.after(ms, act);
-    else act();
+    if (ms > 0) this.#clock.after(ms, sent);
+    else sent();
+  }
+
+  /** An answer on its way to whoever asked. */
+  receive(act: () => void): void {
+    this.#pass("incoming", act);
   }
 
   /** A question that may be asked again: repeated after a disconnect until the time is over. */
@@ -132,10 +179,27 @@ export class ClientState {
     for (;;) {
       const left = deadline - this.#clock.monotonic();
       if (left <= 0 || !(await this.ready(left))) throw this.unavailable();
-      if (!(await this.out())) continue;
-      const result = act();
-      if (await this.back()) return result;
+      const asked = this.#askOnce(act);
+      const answer = this.stalled ? await this.inTime(asked, left) : await asked;
+      if (answer) return answer.result;
     }
+  }
+
+  async #askOnce<T>(act: () => T): Promise<{ result: T } | undefined> {
+    if (!(await this.out())) return undefined;
+    const result = act();
+    return (await this.back()) ? { result } : undefined;
+  }
+
+  /** What is held up for too long happens all the same, unknown to whoever waited for it. */
+  inTime<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.after(ms, () =>
+        this.#pass("incoming", () => !this.killed && resolve(undefined)),
+      );
+      const settled = () => timer.cancel();
+      work.then(resolve, reject).finally(settled);
+    });
   }
 
   unavailable(): Fault {

@@ -21,6 +21,10 @@ export interface BusFaults {
   deliveryDelayMs: number;
   /** A plain message does not arrive. */
   plainLost: number;
+  /** A plain message arrives twice, or late, behind what was sent after it. */
+  plainTwice: number;
+  plainDelayed: number;
+  plainDelayMs: number;
   /** Expiry is noticed so much late. */
   markerDelayMs: readonly [min: number, max: number];
   /** Schedules fire so much late. */
@@ -40,6 +44,9 @@ export const noFaults: BusFaults = {
   deliveryDelayed: 0,
   deliveryDelayMs: 0,
   plainLost: 0,
+  plainTwice: 0,
+  plainDelayed: 0,
+  plainDelayMs: 0,
   markerDelayMs: [0, 0],
   scheduleDelayMs: [0, 0],
   replicaLagMs: [0, 0],
@@ -57,6 +64,9 @@ export const someFaults: BusFaults = {
   deliveryDelayed: 0.05,
   deliveryDelayMs: 500,
   plainLost: 0.05,
+  plainTwice: 0.01,
+  plainDelayed: 0.02,
+  plainDelayMs: 500,
   markerDelayMs: [0, 300],
   scheduleDelayMs: [0, 250],
   replicaLagMs: [0, 40],

@@ -37,6 +37,7 @@ export class MemoryBroker implements ServerTime {
   readonly #clients = new Set<MemoryBus>();
   #overdue: (() => void)[] | undefined;
   #incarnation = 1;
+  #deletedLastSeq = 0;
 
   constructor(options: MemoryBrokerOptions = {}) {
     this.clock = options.clock ?? systemClock;
@@ -95,14 +96,21 @@ export class MemoryBroker implements ServerTime {
 
   ensure(spec: StreamSpec): MemoryStream | undefined {
     if (this.streams.has(spec.name)) return undefined;
-    const stream = new MemoryStream(spec, this, this.fate);
+    const firstSeq = spec.sequencesByTime ? this.#firstSeqNow() : 1;
+    const stream = new MemoryStream(spec, this, this.fate, firstSeq);
     this.streams.set(spec.name, stream);
     for (const [tail, name] of this.tails) if (name === spec.name) tail.follow(stream);
     return stream;
   }
 
+  /** Virtual time may stand still while messages are stored, which no real server's does. */
+  #firstSeqNow(): number {
+    return Math.max(1, Math.floor(this.clock.now() * 1_000), this.#deletedLastSeq + 1);
+  }
+
   delete(name: string): boolean {
     const stream = this.streams.get(name);
+    this.#deletedLastSeq = Math.max(this.#deletedLastSeq, stream?.lastSeq ?? 0);
     this.streams.delete(name);
     stream?.close();
     return stream !== undefined;

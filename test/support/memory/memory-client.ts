@@ -22,7 +22,7 @@ import type {
 import { headersOf } from "../../../shared/bus/nats/publish.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Announce, silent, sleep } from "../../../shared/runtime/index.ts";
-import { ClientState, never } from "./client-state.ts";
+import { ClientState, type Direction, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
 import type { MemoryStream } from "./memory-stream.ts";
@@ -66,6 +66,15 @@ export class MemoryBus implements Bus {
 
   reconnect(): void {
     if (this.#broker.isUp) this.#state.reconnect();
+  }
+
+  /** What goes this way is held up, in order, until it is let through; who waits for an answer gives up in time. */
+  hold(direction: Direction): void {
+    this.#state.hold(direction);
+  }
+
+  letThrough(direction: Direction): void {
+    this.#state.letThrough(direction);
   }
 
   /** As kill -9: nothing it holds is given back, nothing it asked for is ever answered. */
@@ -169,7 +178,19 @@ export class MemoryBus implements Bus {
       });
       return this.#unknown(timeoutMs);
     }
+    const arrives = this.#arrive(subject, body, options, timeoutMs);
+    if (!this.#state.stalled) return arrives;
+    return (await this.#state.inTime(arrives, timeoutMs)) ?? this.#unknown(0);
+  }
+
+  async #arrive(
+    subject: string,
+    body: Uint8Array,
+    options: PublishOptions,
+    timeoutMs: number,
+  ): Promise<PublishOutcome> {
     if (!(await this.#state.out())) return this.#unknown(0);
+    const { fate } = this.#broker;
     const stream = this.#stream(subject);
     if (this.#broker.silent.has(stream.spec.name)) return this.#unknown(timeoutMs);
     const outcome = stream.publish(subject, body, options);

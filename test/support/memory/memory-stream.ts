@@ -36,13 +36,16 @@ export class MemoryStream {
   readonly #messages = new Map<number, Kept>();
   readonly #bySubject = new Map<string, number[]>();
   readonly #seen = new Map<string, { seq: number; at: number }>();
-  #lastSeq = 0;
+  readonly #firstEver: number;
+  #lastSeq: number;
   #bytes = 0;
 
-  constructor(spec: StreamSpec, time: ServerTime, fate: Fate) {
+  constructor(spec: StreamSpec, time: ServerTime, fate: Fate, firstSeq = 1) {
     this.spec = spec;
     this.#time = time;
     this.#fate = fate;
+    this.#firstEver = firstSeq;
+    this.#lastSeq = firstSeq - 1;
   }
 
   get lastSeq(): number {
@@ -52,6 +55,11 @@ export class MemoryStream {
   get firstSeq(): number {
     for (const seq of this.#messages.keys()) return seq;
     return this.#lastSeq === 0 ? 0 : this.#lastSeq + 1;
+  }
+
+  /** How many messages it was ever given, what is gone included. */
+  get everStored(): number {
+    return this.#lastSeq - this.#firstEver + 1;
   }
 
   get size(): number {

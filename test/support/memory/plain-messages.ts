@@ -12,6 +12,12 @@ export interface Subscriber {
   onMessage: (message: CoreMessage) => void;
 }
 
+/** An answer goes out as everything else its sender says. */
+const replyOf =
+  (by: ClientState, reply: NonNullable<CoreMessage["reply"]>): CoreMessage["reply"] =>
+  (body, headers) =>
+    by.sendSoon(() => reply(body, headers));
+
 export class PlainMessages {
   readonly subscribers = new Set<Subscriber>();
   readonly #clock: Clock;
@@ -32,12 +38,19 @@ export class PlainMessages {
     if (!from.up || this.#fate.strikes("plainLost")) return;
     from.sendSoon(() => {
       for (const subscriber of this.#receivers(subject)) {
-        this.#hop(() => {
+        const arrive = () => {
           if (!subscriber.client.up || !this.subscribers.has(subscriber)) return;
           subscriber.client.guarded(`subscription to ${subscriber.filter}`, () =>
-            subscriber.onMessage({ subject, headers, body, reply }),
+            subscriber.onMessage({
+              subject,
+              headers,
+              body,
+              reply: reply && replyOf(subscriber.client, reply),
+            }),
           );
-        });
+        };
+        this.#hop(arrive);
+        if (this.#fate.strikes("plainTwice")) this.#hop(arrive);
       }
     });
   }
@@ -62,7 +75,7 @@ export class PlainMessages {
         return;
       }
       this.send(from, subject, body, options.headers ?? {}, (answer, headers = {}) =>
-        this.#hop(() => {
+        from.receive(() => {
           if (from.up) settle({ kind: "reply", headers, body: answer });
         }),
       );
@@ -86,7 +99,9 @@ export class PlainMessages {
   }
 
   #hop(arrive: () => void): void {
-    const ms = this.#fate.within("latencyMs");
+    const ms = this.#fate.strikes("plainDelayed")
+      ? this.#fate.upTo(this.#fate.faults.plainDelayMs)
+      : this.#fate.within("latencyMs");
     if (ms > 0) this.#clock.after(ms, arrive);
     else queueMicrotask(arrive);
   }

@@ -1,0 +1,8 @@
+import { z } from "zod";
+
+/**
+ * An object on the wire (E1). Fields it does not name are kept as they came, so that whoever passes it on or stores it
+ * again loses nothing of what a newer version wrote. In the type they do not exist: what we write is checked strictly.
+ */
+export const wireObject = <S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strip> =>
+  z.looseObject(shape);

@@ -1,0 +1,49 @@
+/** Streams that an operator deletes and a service creates anew: no sequence of the old one means anything in the new one. */
+import { expect, test } from "vitest";
+import { Bucket } from "../../shared/bus/index.ts";
+import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { World } from "../support/engine-world.ts";
+import { noFaults } from "../support/memory-bus.ts";
+
+const collects = defineOrchestration("collects", {
+  run: async (ctx) => {
+    const seen: unknown[] = [];
+    while (seen.length < 6) seen.push(await ctx.waitForSignal("n"));
+    return seen;
+  },
+});
+const app = collectApp({ collects });
+
+async function open(): Promise<World> {
+  const world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  return world;
+}
+
+test("defect 3: signals to a re-created inbox are not taken for those applied before", async () => {
+  const world = await open();
+  const owner = await world.orchestrator();
+  const handle = await world.start("collects", null, "a");
+  for (const n of [1, 2, 3]) await world.signal("a", "n", n);
+  await world.clock.advance(1_000);
+  await world.run(owner.stop());
+  await world.run(world.outside.deleteStream(world.names.inboxStream));
+  await world.prepare();
+  await world.orchestrator();
+  for (const n of [4, 5, 6]) await world.signal("a", "n", n);
+  expect(await world.run(handle.result(), 60_000)).toEqual([1, 2, 3, 4, 5, 6]);
+});
+
+test("defect 3: a re-created lease bucket never gives an old epoch again", async () => {
+  const world = await open();
+  const bucket = new Bucket(world.outside, world.names.bucket("leases"));
+  const claim = async (): Promise<number> => {
+    const outcome = await world.run(bucket.create("session.s.1", new Uint8Array(), { ttlMs: 3_000 }));
+    if (outcome.kind !== "written") throw new Error(outcome.kind);
+    return outcome.revision;
+  };
+  const before = await claim();
+  await world.run(world.outside.deleteStream(bucket.stream));
+  await world.prepare();
+  expect(await claim()).toBeGreaterThan(before);
+});
