@@ -237,6 +237,8 @@ export interface Bus {
   readonly maxPayloadBytes: number;
   /** Changes when the server was restarted (or another node answers). */
   serverId(): string;
+  /** As configured; the same after a restart. */
+  serverName(): string;
   serverVersion(): string;
   /** The server is one of several: streams may have copies, and a copy may lag. */
   clustered(): boolean;

@@ -253,6 +253,10 @@ class NatsBus implements Bus {
     return this.#link.info.cluster !== undefined;
   }
 
+  serverName(): string {
+    return this.#link.info.server_name;
+  }
+
   serverVersion(): string {
     return this.#link.info.version;
   }
