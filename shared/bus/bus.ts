@@ -120,6 +120,9 @@ export interface StreamInfo {
   lastSeq: number;
   consumers: number;
   replicas: number;
+  /** Limits somebody set; absent where there is none. */
+  maxBytes?: number;
+  maxMessages?: number;
   /** What its creator noted on it. */
   metadata: Readonly<Record<string, string>>;
   /** Server time of this answer, epoch ms. */

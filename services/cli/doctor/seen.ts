@@ -21,6 +21,15 @@ export interface SeenQueue {
   consumers: readonly ConsumerInfo[];
 }
 
+export interface SeenStream {
+  name: string;
+  info: StreamInfo | undefined;
+  /** Full is its normal state: the oldest makes room for the newest. */
+  rolls?: boolean;
+}
+
+export type WriteTrial = { kind: "stored" } | { kind: "refused"; why: string } | { kind: "unanswered" };
+
 export interface SeenServer {
   now: number;
   version: string;
@@ -31,7 +40,9 @@ export interface SeenServer {
   /** How far its clock is ahead of ours, and how sure that is. */
   clock: { aheadMs: number; unsureMs: number } | undefined;
   replicas: { wanted: number };
-  streams: readonly { name: string; info: StreamInfo | undefined }[];
+  streams: readonly SeenStream[];
+  /** What came of trying to store something; undefined where there is nothing to store it in. */
+  write: WriteTrial | undefined;
 }
 
 export interface Seen extends SeenServer {

@@ -15,6 +15,8 @@ interface StreamConfig {
   subjects?: string[];
   retention: string;
   first_seq?: number;
+  max_bytes?: number;
+  max_msgs?: number;
   subject_transform?: { src: string; dest: string };
   allow_msg_ttl?: boolean;
   allow_msg_schedules?: boolean;
@@ -157,6 +159,8 @@ export class Streams {
       lastSeq: state.last_seq,
       consumers: state.consumer_count,
       replicas: Number(config.num_replicas ?? 1),
+      ...(config.max_bytes !== undefined && config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
+      ...(config.max_msgs !== undefined && config.max_msgs > 0 ? { maxMessages: config.max_msgs } : {}),
       metadata: config.metadata ?? {},
       seenAt: Date.parse(ts),
     };

@@ -17,7 +17,8 @@ it("is a line a shell understands, without secrets", () => {
 });
 
 it("has an empty body where there is no value, and none that is too long to read", () => {
-  const of = (value: unknown) => natsPub({ nats: { url: "nats://h:1", waitMs: 0 } }, { subject: "s.a", value });
+  const of = (value: unknown) =>
+    natsPub({ nats: { url: "nats://h:1", waitMs: 0 } }, { subject: "s.a", value });
   expect(of(undefined)).toBe("nats --server nats://h:1 pub s.a ''");
   expect(of("x".repeat(10_000))).toBe("nats --server nats://h:1 pub s.a '<the value, as JSON>'");
 });
