@@ -120,6 +120,8 @@ export interface StreamInfo {
   lastSeq: number;
   consumers: number;
   replicas: number;
+  /** Of a cluster: the server that leads it, whose clock `seenAt` is. */
+  leader?: string;
   /** Limits somebody set; absent where there is none. */
   maxBytes?: number;
   maxMessages?: number;

@@ -1,4 +1,5 @@
 /** The NATS server: its version, its settings as far as clients see them, its clock, its streams. Pure. */
+import { skewOf } from "../../../shared/bus/index.ts";
 import { megabytes, span } from "../terminal/text.ts";
 import type { Finding, SeenServer } from "./seen.ts";
 
@@ -10,6 +11,7 @@ export const serverFindings = (seen: SeenServer): Finding[] => [
   limits(seen),
   ...streamLimits(seen),
   ...clock(seen),
+  ...serverClocks(seen),
   streams(seen),
   ...replicas(seen),
 ];
@@ -156,6 +158,28 @@ function clock({ clock }: SeenServer): Finding[] {
           ? `the server's is ours, within ${span(Math.max(1, off, unsureMs))}`
           : `the server's is ${span(off)} ${direction} ours`,
       ...(verdict === "good" ? {} : { todo: "run NTP on both; timers fire by the server's clock" }),
+    },
+  ];
+}
+
+/** Leases keep this much distance from their end without being told more (watcher, the shortest default TTL). */
+const leaseMarginMs = 300;
+
+function serverClocks({ serverClocks }: SeenServer): Finding[] {
+  if (serverClocks.length < 2) return [];
+  const { leastMs, mostMs } = skewOf(serverClocks);
+  const fact = { code: "server_clocks", what: "servers' clocks" };
+  if (leastMs <= leaseMarginMs) {
+    const found = `${serverClocks.length} servers agree within ${span(Math.max(1, mostMs))}`;
+    return [{ ...fact, verdict: "good", found }];
+  }
+  const sorted = [...serverClocks].sort((a, b) => a.aheadMs - b.aheadMs);
+  return [
+    {
+      ...fact,
+      verdict: "wrong",
+      found: `${sorted.at(-1)?.server} is at least ${span(leastMs)} ahead of ${sorted[0]?.server}`,
+      todo: "run NTP on every NATS server: leases end early by as much when another takes the lead; services whose leases are shorter than three times that refuse to start",
     },
   ];
 }

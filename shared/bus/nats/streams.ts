@@ -29,6 +29,7 @@ interface StreamInfoAnswer {
   config: StreamConfig;
   created: string;
   ts: string;
+  cluster?: { leader?: string };
   state: { messages: number; bytes: number; first_seq: number; last_seq: number; consumer_count: number };
 }
 
@@ -150,7 +151,7 @@ export class Streams {
       codes.streamNotFound,
     ]);
     if (!found) return undefined;
-    const { state, config, ts } = found;
+    const { state, config, ts, cluster } = found;
     return {
       name,
       messages: state.messages,
@@ -161,6 +162,7 @@ export class Streams {
       replicas: Number(config.num_replicas ?? 1),
       ...(config.max_bytes !== undefined && config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
       ...(config.max_msgs !== undefined && config.max_msgs > 0 ? { maxMessages: config.max_msgs } : {}),
+      ...(cluster?.leader === undefined ? {} : { leader: cluster.leader }),
       metadata: config.metadata ?? {},
       seenAt: Date.parse(ts),
     };

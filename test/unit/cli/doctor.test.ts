@@ -71,6 +71,7 @@ const well: Seen = {
   clock: { aheadMs: 0.4, unsureMs: 1 },
   replicas: { wanted: 1 },
   write: { kind: "stored" },
+  serverClocks: [],
   streams: [
     { name: "INBOX", info: info("INBOX") },
     { name: "DEAD", info: info("DEAD") },
@@ -314,5 +315,20 @@ describe("what survives a power cut", () => {
     expect(of(1, 1)?.todo).toMatch(/sync_interval: always/);
     expect(of(3, 3)?.todo).toMatch(/all of them at once.*sync_interval: always/);
     expect(of(3, 3)?.todo).not.toMatch(/three replicas survive/);
+  });
+});
+
+it("defect 14: names servers of a cluster whose clocks are further apart than leases allow for", () => {
+  const of = (...aheads: number[]) =>
+    examine({
+      ...well,
+      serverClocks: aheads.map((aheadMs, n) => ({ server: `nats-${n}`, aheadMs, unsureMs: 2 })),
+    }).find(({ code }) => code === "server_clocks");
+  expect(of(0)).toBeUndefined();
+  expect(of(0, 20, -10)).toMatchObject({ verdict: "good" });
+  expect(of(0, 900, -600)).toMatchObject({
+    verdict: "wrong",
+    found: expect.stringMatching(/nats-1 is at least 1\.5 s ahead of nats-2/),
+    todo: expect.stringContaining("NTP"),
   });
 });
