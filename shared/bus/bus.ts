@@ -122,6 +122,8 @@ export interface StreamInfo {
   replicas: number;
   /** Of a cluster: the server that leads it, whose clock `seenAt` is. */
   leader?: string;
+  /** A copy of it is away or far behind. */
+  degraded?: boolean;
   /** Limits somebody set; absent where there is none. */
   maxBytes?: number;
   maxMessages?: number;

@@ -250,7 +250,7 @@ class NatsBus implements Bus {
   }
 
   clustered(): boolean {
-    return this.#link.info.cluster !== undefined;
+    return this.#link.clustered;
   }
 
   serverName(): string {

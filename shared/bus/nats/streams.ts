@@ -7,6 +7,10 @@ import type { ServerClock } from "./server-clock.ts";
 
 const nanos = (ms: number): number => ms * 1e6;
 
+/** Leaders and copies hear of each other every second. */
+const isAway = (copy: { current: boolean; offline?: boolean; active: number }): boolean =>
+  !copy.current || copy.offline === true || copy.active > nanos(3_000);
+
 /** Beyond the server's default of 1000: each worker has its own consumer on a stream. */
 const maxConsumers = 100_000;
 
@@ -29,7 +33,7 @@ interface StreamInfoAnswer {
   config: StreamConfig;
   created: string;
   ts: string;
-  cluster?: { leader?: string };
+  cluster?: { leader?: string; replicas?: { current: boolean; offline?: boolean; active: number }[] };
   state: { messages: number; bytes: number; first_seq: number; last_seq: number; consumer_count: number };
 }
 
@@ -163,6 +167,7 @@ export class Streams {
       ...(config.max_bytes !== undefined && config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
       ...(config.max_msgs !== undefined && config.max_msgs > 0 ? { maxMessages: config.max_msgs } : {}),
       ...(cluster?.leader === undefined ? {} : { leader: cluster.leader }),
+      ...(cluster?.replicas?.some(isAway) ? { degraded: true } : {}),
       metadata: config.metadata ?? {},
       seenAt: Date.parse(ts),
     };
