@@ -4,11 +4,12 @@ export type {
   AnySignal,
   InputArguments,
   OrchestrationDefinition,
+  QueryDefinition,
   Schema,
   SignalDefinition,
   SignalIn,
 } from "../definitions/index.ts";
-export { defineSignal } from "../definitions/index.ts";
+export { defineQuery, defineSignal } from "../definitions/index.ts";
 export {
   ActivityError,
   CancelledError,
@@ -29,6 +30,7 @@ export {
   Client,
   type ClientConnectOptions,
   connect,
+  type QueryOptions,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";

@@ -32,6 +32,7 @@ export type {
   OrchestrationDefinition,
   OutputOf,
   PoolOptions,
+  QueryDefinition,
   RetryOptions,
   Schema,
   SchemaIn,
@@ -53,6 +54,7 @@ export {
   collectApp,
   defineActivity,
   defineOrchestration,
+  defineQuery,
   defineSession,
   defineSignal,
 } from "../definitions/index.ts";
@@ -76,6 +78,7 @@ export {
   Client,
   type ClientConnectOptions,
   connect,
+  type QueryOptions,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";

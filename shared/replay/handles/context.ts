@@ -21,6 +21,7 @@ import {
   type OrchestrationContext,
   type OutputOf,
   type PoolOptions,
+  type QueryDefinition,
   refuseUnknownOptions,
   retryOptionNames,
   type Schema,
@@ -157,10 +158,19 @@ export class Context implements OrchestrationContext {
   waitForSignal(signal: AnySignal | string): Promise<unknown> {
     const name = requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name);
     const schema = typeof signal === "string" ? undefined : signal.payload;
+    this.runner.refuseLook(`signal "${name}"`);
     const wait = new SignalWait(this.runner, this.scopeOf, name, schema);
     const promise = wait.begin();
     promise.catch(handled);
     return staked(promise, wait);
+  }
+
+  onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
+  onQuery(query: string, answer: (input: unknown) => unknown): void;
+  onQuery<I>(query: QueryDefinition<I> | string, answer: (input: I) => unknown): void {
+    const name = requireId(Name, "query name", typeof query === "string" ? query : query.name);
+    this.runner.refuseLook(`onQuery("${name}")`);
+    this.runner.queries.register(query, (input) => answer(input as I));
   }
 
   child<C extends AnyOrchestration | string>(
