@@ -21,6 +21,7 @@ import { LateSummaries } from "./publishing/late-summaries.ts";
 import { claimFacts } from "./publishing/session-register.ts";
 import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
+import { ServerClock } from "./server-clock.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
@@ -52,6 +53,7 @@ const maxMessages = 256;
 
 export class Orchestrator implements Service {
   readonly #options: OrchestratorOptions;
+  readonly #time: ServerClock;
   readonly #workers: LiveWorkers;
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
@@ -60,7 +62,9 @@ export class Orchestrator implements Service {
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
-    const { bus, names, runtime, id } = options;
+    const { bus, names, id } = options;
+    this.#time = new ServerClock({ bus, stream: names.inboxStream, runtime: options.runtime });
+    const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
     this.#leases = options.leases;
@@ -76,6 +80,7 @@ export class Orchestrator implements Service {
       bus,
       names,
       runtime,
+      time: this.#time,
       app,
       payloads,
       history: new HistoryStore({ ...options.history, bus, names, replicas: options.replicas, runtime }),
@@ -130,6 +135,7 @@ export class Orchestrator implements Service {
 
   async start(): Promise<void> {
     installGuards();
+    await this.#time.start();
     await this.#workers.start();
     await this.#runaways.start();
     await this.#leases.start();
@@ -143,6 +149,7 @@ export class Orchestrator implements Service {
     await this.#leases.stop();
     await this.#workers.stop();
     await this.#runaways.stop();
+    await this.#time.stop();
   });
 
   get partitions(): number[] {

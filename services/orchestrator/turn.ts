@@ -19,7 +19,6 @@ import { SparseMap, token } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
-import { postponeWake } from "./ignored/postpone-wake.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import {
   mayBeUnsent,
@@ -159,8 +158,7 @@ export class LoadedInstance {
         continue;
       }
       const accepted = instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored")
-        again = (await this.#ignored(message, delivery, accepted, now)) || again;
+      if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
       else if (delivery) {
         instance.applied(delivery.seq);
         lane.applied(delivery, message.kind === "start");
@@ -376,7 +374,6 @@ export class LoadedInstance {
     message: InboxMessage,
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
-    now: number,
   ): Promise<boolean> {
     const { state } = this.instance;
     await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
@@ -386,8 +383,6 @@ export class LoadedInstance {
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
-    else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
-      return false;
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }

@@ -57,6 +57,8 @@ export const sessionTtlMs = 3000;
 export class World {
   readonly clock = new SimulatedClock();
   readonly random: Random;
+  /** The server's. */
+  readonly serverClock: MemberClock;
   readonly broker: MemoryBroker;
   readonly names = subjects();
   readonly happenings: Happening[] = [];
@@ -69,7 +71,8 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.random = seededRandom(options.seed);
-    this.broker = new MemoryBroker({ clock: this.clock, seed: options.seed, faults: options.faults });
+    this.serverClock = new MemberClock(this.clock);
+    this.broker = new MemoryBroker({ clock: this.serverClock, seed: options.seed, faults: options.faults });
     this.runtime = {
       clock: this.clock,
       random: this.random,
@@ -102,13 +105,13 @@ export class World {
     return this.happenings.filter((happening) => happening.kind === kind).length;
   }
 
-  /** With `dieAt` it is killed the n-th time it reaches that point; `clockBehindMs`: its clock is wrong (F30). */
+  /** With `dieAt` it is killed the n-th time it reaches that point; `clockAheadMs`: its clock is wrong (F30). */
   async orchestrator(
     dieAt?: { point: FaultPoint; count: number },
-    { app = this.#options.app, clockBehindMs = 0 }: { app?: App; clockBehindMs?: number } = {},
+    { app = this.#options.app, clockAheadMs = 0 }: { app?: App; clockAheadMs?: number } = {},
   ): Promise<Member> {
     const bus = this.#connect();
-    const clock = new MemberClock(this.clock, -clockBehindMs);
+    const clock = new MemberClock(this.clock, clockAheadMs);
     const runtime: Runtime = { ...this.runtime, clock };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;

@@ -107,6 +107,7 @@ export class Partition {
   }
 
   #receive(delivery: Delivery): void {
+    this.#deps.time.saw(delivery.at);
     // A hint that saves a wasted turn; what protects is the fence of the append (T4).
     if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
   }
