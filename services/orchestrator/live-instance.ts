@@ -136,10 +136,11 @@ export class LiveInstance {
     while (this.#mailbox.length > 0 && !signal.aborted) {
       const slot = turns.take(this);
       if (slot) await slot;
-      const batch = this.#mailbox;
+      const batch = this.#vouched(this.#mailbox);
       this.#mailbox = [];
       try {
-        if (!signal.aborted) await this.#turn(batch);
+        // Awaited in any case: whoever began this work notes it down when the first await is reached.
+        await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
         turns.give(this);
         failures = 0;
         passing = undefined;
@@ -173,6 +174,16 @@ export class LiveInstance {
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
+  }
+
+  /**
+   * Without an anchor nothing would come again of what a report by the lane leads to, if this process died on its way
+   * out: its worker puts it into the inbox instead (LANE-1, T3).
+   */
+  #vouched(mailbox: Mail[]): Mail[] {
+    if (this.anchored || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;
+    for (const { elsewhere } of mailbox) elsewhere?.();
+    return mailbox.filter(({ elsewhere }) => !elsewhere);
   }
 
   async #giveUp(fault: Fault): Promise<void> {
@@ -253,6 +264,7 @@ export class LiveInstance {
           message: { kind: "activity", report },
           delivery: undefined,
           done: () => lane.recorded(workerId, laneRecordingKey(this.instanceId, report)),
+          elsewhere: () => undefined, // it waits to be told that it is recorded, and not for long
         }),
       onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
     });

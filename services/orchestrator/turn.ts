@@ -21,10 +21,10 @@ import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import {
-  mayBeUnsent,
   nothing,
   type PredecessorCommit,
   predecessorCommit,
+  stillStands,
   tellsOfDeath,
 } from "./predecessor-commit.ts";
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
@@ -37,6 +37,8 @@ export interface Mail {
   delivery: Delivery | undefined;
   /** Called when its turn is over and all that follows from it is out. */
   done?: (() => void) | undefined;
+  /** It came by the lane: called instead where nothing would stand for what it leads to (LANE-1). */
+  elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
 }
@@ -142,7 +144,11 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = owed || mayBeUnsent(this.#inherited, clock.now());
+    let again = owed;
+    if (this.#inherited.unvouched) {
+      again ||= await stillStands(this.#deps, this.#inherited, instance);
+      this.#inherited = { ...this.#inherited, unvouched: false };
+    }
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -158,8 +164,11 @@ export class LoadedInstance {
         continue;
       }
       const accepted = instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored") again = (await this.#ignored(message, delivery, accepted)) || again;
-      else if (delivery) {
+      if (accepted.kind === "ignored") {
+        again = (await this.#ignored(message, delivery, accepted)) || again;
+        // A look at what was parked: it stands for what the code does if it goes on now.
+        if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
+      } else if (delivery) {
         instance.applied(delivery.seq);
         lane.applied(delivery, message.kind === "start");
       }

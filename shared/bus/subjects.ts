@@ -73,6 +73,14 @@ export function subjects(prefix = "") {
     timer: (instanceId: string, execution: number, of: number) =>
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
+    parseTimer(subject: string): { execution: number; of: number } | undefined {
+      const [kind, , execution, of, ...rest] = strip(subject, dot)?.split(".") ?? [];
+      const wake = { execution: Number(execution), of: Number(of) };
+      const isTimer = kind === "timers" && rest.length === 0 && wake.execution > 0 && wake.of > 0;
+      return isTimer ? wake : undefined;
+    },
+    /** Wakes of an instance that nobody has acknowledged, whatever its partition. */
+    wakesOf: (instanceId: string) => `${dot}inbox.*.${id(instanceId)}.wake`,
 
     /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
     published(subject: string): string {

@@ -45,6 +45,13 @@ const app = collectApp({
       return ctx.run(scripted, null);
     },
   }),
+  "nap-then-two": defineOrchestration("nap-then-two", {
+    run: async (ctx) => {
+      const late = ctx.sleep("5m");
+      await ctx.sleep("5s");
+      await Promise.all([ctx.run(long, "a"), late]);
+    },
+  }),
   "nap-then-anew": defineOrchestration("nap-then-anew", {
     run: async (ctx, life: number) => {
       if (life > 1) return ctx.run(scripted, null);
@@ -156,15 +163,17 @@ const before = ["a repeated start", "a signal"] as const;
 const dying = before.flatMap((what) =>
   (["nap-then-work", "nap-then-anew"] as const).flatMap((program) =>
     (["turn.after_append", "effects.half_published"] as const).flatMap((point) =>
-      [2, 3].map((count) => ({ what, program, point, count })),
+      [2, 3].flatMap((count) =>
+        [0, 300_000].map((deadForMs) => ({ what, program, point, count, deadForMs })),
+      ),
     ),
   ),
 );
 
 test.each(dying)(
-  "$what before the twin of a timer does not hide a death: $program, $point, $count",
+  "defect 5: $what before the twin of a timer does not hide a death $deadForMs ms ago: $program, $point, $count",
   async (day) => {
-    const { what, program, point, count } = day;
+    const { what, program, point, count, deadForMs } = day;
     const world = await open();
     await world.worker();
     const first = await world.orchestrator({ point, count });
@@ -173,7 +182,8 @@ test.each(dying)(
     if (what === "a signal") await world.signal("a", "hello", 1);
     else await world.run(world.outside.publish(world.names.start("a", program), encode(1), {}));
     first.kill();
-    await world.orchestrator();
+    await world.clock.advance(deadForMs);
+    await world.orchestrator(undefined, { clockAheadMs: 120_000 });
     expect(await world.run(handle.result(), 300_000)).toBe("done");
     expect(runs).toBe(1);
   },
@@ -190,4 +200,38 @@ test("a deadline that is early by the clock of its new owner is no sign of a dea
   await world.orchestrator(undefined, { clockAheadMs: -1000 });
   await world.clock.advance(620_000);
   expect(begun.sort()).toEqual(["a", "b"]);
+});
+
+test("defect 5: nothing is sent again because another timer is due long after", async () => {
+  const world = await open();
+  await world.worker();
+  const first = await world.orchestrator();
+  await world.start("nap-then-two", null, "a");
+  await world.clock.advance(10_000);
+  expect(begun).toEqual(["a"]);
+  await world.run(first.stop());
+  await world.clock.advance(300_000);
+  await world.orchestrator();
+  await world.clock.advance(400_000);
+  expect(begun, "its second timer found the work of the first under way").toEqual(["a"]);
+});
+
+test("defect 5: a report by the lane is answered elsewhere where no anchor stands for what it leads to", async () => {
+  const world = await open("hangs");
+  const owner = await world.orchestrator();
+  const handle = await world.start("nap-then-work", null, "a");
+  await world.clock.advance(100);
+  const report = {
+    ...{ v: 1, execution: 1, of: 4, attempt: 1, workerId: "w" },
+    result: { kind: "completed", output: { json: "told" } },
+  };
+  await world.clock.advance(5_500); // by the queue, as there is no worker
+  const subject = world.names.laneOfOwner(owner.id, "a", "report");
+  const reply = await world.run(world.outside.request(subject, encode(report), { timeoutMs: 1_000 }));
+  expect(reply.kind === "reply" && JSON.parse(Buffer.from(reply.body).toString())).toEqual({
+    v: 1,
+    kind: "elsewhere",
+  });
+  await world.run(world.outside.publish(world.names.verb("a", "activity"), encode(report), {}));
+  expect(await world.run(handle.result())).toBe("told");
 });
