@@ -2,6 +2,7 @@ import type { Clock } from "../runtime/index.ts";
 import type { Client, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
+import type { SignalOptions } from "./message-id.ts";
 
 /** One instance, as seen by whoever started it or knows its id. */
 export interface InstanceHandle<O = unknown> {
@@ -12,7 +13,7 @@ export interface InstanceHandle<O = unknown> {
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  signal(name: string, payload?: unknown): Promise<void>;
+  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<void>;
   cancel(reason?: string): Promise<void>;
   terminate(reason?: string): Promise<void>;
   history(): Promise<HistoryEntry[]>;
@@ -38,7 +39,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (name, payload) => client.signal(instanceId, name, payload),
+  signal: (name, payload, options) => client.signal(instanceId, name, payload, options),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
   history: () => client.history(instanceId),

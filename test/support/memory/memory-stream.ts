@@ -190,6 +190,8 @@ export class MemoryStream {
 
   /** What was kept in memory only is gone with the server that kept it. */
   forgetVolatile(): void {
+    // Message ids are found again with the messages that carry them: those of what was consumed are forgotten.
+    for (const [msgId, { seq }] of this.#seen) if (!this.#messages.has(seq)) this.#seen.delete(msgId);
     for (const consumer of [...this.consumers.values()]) if (consumer.spec.volatile) consumer.end();
   }
 
