@@ -303,7 +303,7 @@ export class LoadedInstance {
       deferred: turn.deferred ? true : undefined,
       events: turn.events,
     };
-    this.#position ??= await history.place(this.instanceId);
+    this.#position ??= await history.place(this.instanceId, { started: state.status !== "pending" });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
