@@ -165,7 +165,7 @@ export class LoadedInstance {
       }
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored") {
-        again = (await this.#ignored(message, delivery, accepted)) || again;
+        again = (await this.#ignored(message, delivery, accepted, lane)) || again;
         // A look at what was parked: it stands for what the code does if it goes on now.
         if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
       } else if (delivery) {
@@ -383,6 +383,7 @@ export class LoadedInstance {
     message: InboxMessage,
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
+    lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
     await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
@@ -392,6 +393,8 @@ export class LoadedInstance {
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
+    // It stood for a local activity that runs now, and goes on standing for it.
+    if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }
