@@ -41,6 +41,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** Of a partition, for tests. */
+  maxUnacknowledged?: number | undefined;
   /** What may be written now (E1). Absent: what is newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
@@ -50,6 +52,7 @@ export interface OrchestratorOptions {
 
 /** Per partition; with sixteen of them a process holds a few thousand messages at the most. */
 const maxMessages = 256;
+const maxUnacknowledged = 20_000;
 
 export class Orchestrator implements Service {
   readonly #options: OrchestratorOptions;
@@ -108,6 +111,7 @@ export class Orchestrator implements Service {
       cache: new InstanceCache(options.cacheSize),
       alwaysReplay: options.alwaysReplay ?? false,
       maxMessages,
+      maxUnacknowledged: options.maxUnacknowledged ?? maxUnacknowledged,
     });
   }
 

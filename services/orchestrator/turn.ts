@@ -37,6 +37,8 @@ export interface Mail {
   delivery: Delivery | undefined;
   /** Called when its turn is over and all that follows from it is out. */
   done?: (() => void) | undefined;
+  /** It lay aside: nothing brings it to the next owner by itself, so it stands for no work on the lane. */
+  aside?: true | undefined;
   /** It came by the lane: called instead where nothing would stand for what it leads to (LANE-1). */
   elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
@@ -150,10 +152,10 @@ export class LoadedInstance {
       this.#inherited = { ...this.#inherited, unvouched: false };
     }
     const recalled: number[] = [];
-    for (const { message, delivery, recalled: of } of batch) {
+    for (const { message, delivery, aside, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
@@ -170,7 +172,7 @@ export class LoadedInstance {
         if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
       } else if (delivery) {
         instance.applied(delivery.seq);
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
       }
     }
     if (again) {

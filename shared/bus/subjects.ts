@@ -188,6 +188,11 @@ export function subjects(prefix = "") {
     dead: (what: string, about: string) =>
       `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
 
+    // what waits for instances that were set aside
+    asideStream: `${bar}ASIDE`,
+    asideSubjects: [`${dot}aside.*`],
+    aside: (instanceId: string) => `${dot}aside.${id(instanceId)}`,
+
     // audit
     auditStream: `${bar}AUDIT`,
     auditSubjects: [`${dot}audit.*`],

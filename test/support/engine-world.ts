@@ -50,6 +50,8 @@ export interface WorldOptions {
   alwaysReplay?: boolean;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
+  /** Messages of a partition that the server lets be unacknowledged. */
+  maxUnacknowledged?: number;
 }
 
 const topologyOptions = { partitions: 4, historyShards: 2 };
@@ -143,6 +145,7 @@ export class World {
         ttlMs: 3000,
       }),
       cacheSize: 1000,
+      maxUnacknowledged: this.#options.maxUnacknowledged,
       alwaysReplay: this.#options.alwaysReplay ?? false,
       faultPoints,
       ...(generation ? { generation } : {}),

@@ -14,6 +14,7 @@ export interface PartitionOptions {
   cache: InstanceCache;
   alwaysReplay: boolean;
   maxMessages: number;
+  maxUnacknowledged: number;
   /** It could not be fed any more: held and not served would be worse than not held. */
   onBroken(partition: Partition, error: unknown): void;
 }
@@ -74,7 +75,7 @@ export class Partition {
           name,
           filter: names.inboxPartition(this.number),
           ackWaitMs,
-          maxAckPending: 20_000,
+          maxAckPending: this.#options.maxUnacknowledged,
           // Made anew whenever it is taken over, and what is unacknowledged is in the stream: nothing is worth a file.
           volatile: true,
         });
