@@ -52,6 +52,8 @@ export interface WorldOptions {
   replicas?: number;
   /** Messages of a partition that the server lets be unacknowledged. */
   maxUnacknowledged?: number;
+  /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
+  configuredReplicas?: number;
 }
 
 const topologyOptions = { partitions: 4, historyShards: 2 };
@@ -137,7 +139,7 @@ export class World {
         maxOwnStreams: 1000,
         shards: topologyOptions.historyShards,
       },
-      replicas: this.#replicas,
+      replicas: this.#options.configuredReplicas ?? this.#replicas,
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),
