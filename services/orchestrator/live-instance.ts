@@ -161,6 +161,8 @@ export class LiveInstance {
         passing = undefined;
       } catch (error) {
         turns.give(this);
+        // What is out need not be sent again with every try: the server does not remember it for ever.
+        this.#settled = this.#loaded?.sentCommitId ?? this.#settled;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];

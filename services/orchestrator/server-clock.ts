@@ -82,7 +82,7 @@ export class ServerClock implements Clock, Service {
       const asked = this.#clock.monotonic();
       const info = await bus.streamInfo(stream);
       const answered = this.#clock.monotonic();
-      if (!info) return;
+      if (!info || Number.isNaN(info.seenAt)) return;
       const least = info.seenAt - answered;
       const most = info.seenAt - asked;
       this.#offsetMs = this.#measured ? Math.min(most, Math.max(least, this.#offsetMs)) : least;

@@ -66,6 +66,8 @@ export class LoadedInstance {
   #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
   #lastCommitId: string;
+  /** The last commit whose effects are out, as far as this copy has seen to it. */
+  #sentCommitId: string | undefined;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -108,6 +110,11 @@ export class LoadedInstance {
     }
     const { position, commits = [] } = history ?? {};
     return new LoadedInstance(deps, { instance, position, target, commits });
+  }
+
+  /** Absent where this copy has sent nothing yet. */
+  get sentCommitId(): string | undefined {
+    return this.#sentCommitId;
   }
 
   /** Empty where there is none. */
@@ -187,6 +194,7 @@ export class LoadedInstance {
         lane,
       );
       if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+      else this.#sentCommitId = this.#lastCommitId;
       this.#inherited = nothing;
     }
     if (facts.length > 0 || instance.hasUnseen) {
@@ -347,6 +355,7 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
+    this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({
