@@ -72,6 +72,7 @@ export function subjects(prefix = "") {
     /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
     timer: (instanceId: string, execution: number, of: number) =>
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
+    allTimers: `${dot}timers.>`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
     parseTimer(subject: string): { execution: number; of: number } | undefined {
       const [kind, , execution, of, ...rest] = strip(subject, dot)?.split(".") ?? [];
@@ -146,6 +147,7 @@ export function subjects(prefix = "") {
     /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
+    allRetries: `${dot}retries.>`,
     /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
     /** All calls of a pool, whichever call it is: its members take them from one consumer. */
@@ -155,6 +157,7 @@ export function subjects(prefix = "") {
     claimsSubjects: [`${dot}claims.*.*`],
     claim: (type: string, sessionId: string) =>
       `${dot}claims.${requireToken("session type", type)}.${session(sessionId)}`,
+    allClaims: `${dot}claims.*.*`,
     claimsOf: (type: string) => `${dot}claims.${requireToken("session type", type)}.*`,
     claimConsumer: (type: string) => `c_${type}`,
     sessionsStream: `${bar}SESSIONS`,
@@ -164,6 +167,7 @@ export function subjects(prefix = "") {
       `${dot}delayed.${id(instanceId)}.${execution}.${of}.${attempt}`,
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
+    allSessionRetries: `${dot}delayed.>`,
     allSessionWork: `${dot}sessions.*.*`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
     parseSessionWork(subject: string): { workerId: string; sessionId: string } | undefined {
