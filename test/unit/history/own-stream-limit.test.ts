@@ -18,7 +18,12 @@ function setUp() {
     await new Promise<void>((resolve) => clock.after(5_000, resolve));
     throw new Fault("transient", { code: "nats_timeout", message: "no answer" });
   };
-  return { clock, told, counts, limit: new OwnStreamLimit({ bus, runtime, max: 10_000, others: 0 }) };
+  return {
+    clock,
+    told,
+    counts,
+    limit: new OwnStreamLimit({ bus, runtime, max: 10_000, others: 0, anyStream: "any" }),
+  };
 }
 
 const starts = <T>(take: () => Promise<T>) => Promise.all(Array.from({ length: 1_400 }, take));
