@@ -32,6 +32,7 @@ export {
   connect,
   type QueryOptions,
   type ResultOptions,
+  type SignalOptions,
   type StartOptions,
 } from "./client.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";

@@ -1,5 +1,5 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { BlobRef, Commit, Payload } from "../../schemas/index.ts";
+import { type BlobRef, type Commit, messageIdHeader, type Payload } from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -43,6 +43,7 @@ import {
   type ViewOptions,
   wasStarted,
 } from "./instances.ts";
+import { requireMessageId, type SignalOptions } from "./message-id.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
@@ -198,11 +199,14 @@ export class Client {
     });
   }
 
-  /** Also before the start: kept for it, in order. */
+  /**
+   * Also before the start: kept for it, in order. With a `messageId` of the caller's own it may be sent again, however
+   * much later: the instance receives it once.
+   */
   signal<S extends AnySignal | string>(
     instanceId: string,
     signal: S,
-    ...[payload]: undefined extends SignalIn<S> ? [payload?: SignalIn<S>] : [payload: SignalIn<S>]
+    ...[payload, options = {}]: InputArguments<SignalIn<S>, SignalOptions>
   ): Promise<void> {
     return userFacing(async () => {
       requireToken("instance id", instanceId);
@@ -211,9 +215,13 @@ export class Client {
         validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
-      const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;
+      const { messageId } = options;
+      if (messageId !== undefined) requireMessageId(messageId);
+      // The server knows ids without regard to whom they are for: those of a caller are made the instance's own.
+      const msgId = `signal-${instanceId}-${messageId ?? token(this.#runtime.random)}`;
       const value = await this.#wrap(payload, instanceId);
-      await this.#send(this.#names.signal(instanceId, name), msgId, value);
+      const headers = messageId === undefined ? undefined : { [messageIdHeader]: messageId };
+      await this.#send(this.#names.signal(instanceId, name), msgId, value, headers);
     });
   }
 

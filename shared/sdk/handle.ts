@@ -1,8 +1,9 @@
-import type { AnySignal, QueryDefinition, SignalIn } from "../definitions/index.ts";
+import type { AnySignal, InputArguments, QueryDefinition, SignalIn } from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
 import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
+import type { SignalOptions } from "./message-id.ts";
 
 /** `client.query` without its first argument. */
 export interface QueryOf {
@@ -22,7 +23,7 @@ export interface InstanceHandle<O = unknown> {
   /** Sends a signal: by its definition, or by a plain name. */
   signal<S extends AnySignal | string>(
     signal: S,
-    ...payload: undefined extends SignalIn<S> ? [payload?: SignalIn<S>] : [payload: SignalIn<S>]
+    ...rest: InputArguments<SignalIn<S>, SignalOptions>
   ): Promise<void>;
   /** As `client.query`. */
   query: QueryOf;
@@ -51,7 +52,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (signal, ...payload) => client.signal(instanceId, signal, ...payload),
+  signal: (signal, ...rest) => client.signal(instanceId, signal, ...rest),
   query: queryOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
