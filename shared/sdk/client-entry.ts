@@ -32,7 +32,6 @@ export {
   connect,
   type QueryOptions,
   type ResultOptions,
-  type SignalOptions,
   type StartOptions,
 } from "./client.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
@@ -40,6 +39,7 @@ export type { InstanceHandle } from "./handle.ts";
 export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
+export type { SignalOptions } from "./message-id.ts";
 export type {
   SessionAccess,
   SessionClient,
