@@ -41,7 +41,6 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     runtime,
     ttlMs: setup.ttlMs,
     ...(setup.giveUpAfterMs === undefined ? {} : { giveUpAfterMs: setup.giveUpAfterMs }),
-    mayRenew: (lease) => !isStalled(lease),
     onHeldUntil: (lease, deadline) => byId.get(idOf.get(lease) ?? -1)?.heldUntil.set(deadline),
   });
   const forget = (lease: Lease): number | undefined => {
@@ -58,6 +57,8 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   });
 
   /**
+   * Looked at often, so renewals need not ask: a lease renewed a moment before is given back all the same.
+   *
    * A main loop that has stood still for too long cannot act, and nobody need wait until its leases run out as well: they
    * are given back by this thread, which also tells the instances why, for whoever removed a lease tells.
    */
