@@ -77,7 +77,7 @@ it("defect 10: what leaving workers give back is not poison, however often", asy
   }
   const last = await rig.startWorker({ stuck: stuck.activity }, env);
   await rig.facts.until("the start", () => last.happenings.find((h) => h.kind === "activity.started"));
-  stuck.open();
+  await rig.poll("the code to wait", async () => stuck.open().length > 0);
   expect((await rig.report("i-deployed")).result).toMatchObject({ kind: "completed" });
   await rig.untilQueueIsEmpty();
 });
