@@ -32,7 +32,8 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   const beat = new SharedInstant(setup.beat);
   const silentMs = () => processClock.monotonic() - beat.get();
   const isStalled = (lease: Lease) => silentMs() > (setup.stallLimitMs ?? lease.ttlMs);
-  const bus = await connectBus({ ...setup.connection, announce });
+  // The process has had a connection already: NATS was there and will be again, this one is waited for as that is.
+  const bus = await connectBus({ ...setup.connection, waitForServer: true, announce });
   const byId = new Map<number, Held>();
   const idOf = new Map<Lease, number>();
   const keeper = new LeaseKeeper({
