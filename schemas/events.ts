@@ -68,6 +68,8 @@ const instanceEvents = [
       sessions: z.array(SessionState),
       /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
       spent: z.record(z.string(), z.int().positive()).optional(),
+      /** Updates of earlier executions, latest last: each is applied once. @generation 2 */
+      updates: z.array(Name).optional(),
       /** When the first execution began. */
       startedAt: z.number().optional(),
     }).optional(),
@@ -127,6 +129,11 @@ const otherEvents = [
   event("timer.fired", { of }),
   event("timer.cancelled", { of }),
   event("signal.received", { name: Name, payload: Payload }),
+  /** Q2: the code takes it; its handler runs from here on. @generation 2 */
+  event("update.accepted", { updateId: Name, name: Name, input: Payload }),
+  /** What the handler of the update accepted as `of` answers. @generation 2 */
+  event("update.completed", { of, answer: Payload }),
+  event("update.failed", { of, error: Failure }),
   event("cancel.requested", { reason: z.string().optional() }),
   event("child.scheduled", {
     name: Name,

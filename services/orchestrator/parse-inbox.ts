@@ -5,10 +5,13 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  Name,
   Parent,
   type Payload,
   SessionReport,
   SessionState,
+  tokenRule,
+  updateIdHeader,
   Wake,
 } from "../../schemas/index.ts";
 import {
@@ -50,12 +53,24 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 
-function parse({ body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessage> {
+function parse({ seq, body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessage> {
   switch (verb.kind) {
     case "start":
       return parseStart(verb.name, body, headers);
     case "signal":
       return mapped(userPayload(body, headers), (payload) => ({ kind: "signal", name: verb.name, payload }));
+    case "update": {
+      // Without an id of the caller's it is applied as often as it is sent.
+      const updateId = headers[updateIdHeader] ?? `m-${seq}`;
+      if (!Name.safeParse(updateId).success)
+        return { kind: "invalid", message: `header ${updateIdHeader} must be ${tokenRule}` };
+      return mapped(userPayload(body, headers), (payload) => ({
+        kind: "update",
+        name: verb.name,
+        updateId,
+        payload,
+      }));
+    }
     case "cancel": {
       const parent = parentOf(headers);
       if (parent.kind === "invalid") return parent;

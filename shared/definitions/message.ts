@@ -2,6 +2,9 @@
 import { brand, requireName } from "./brand.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
+/** A request that changes an instance and is answered: `ctx.onUpdate` handles it, `client.update` sends it. */
+export type UpdateDefinition<I = unknown, O = unknown> = MessageDefinition<"update", I, O>;
+
 interface MessageDefinition<K extends "query" | "update", I, O> {
   readonly [brand]: K;
   readonly name: string;
@@ -33,4 +36,14 @@ export function defineQuery<
   OS extends Schema | undefined = undefined,
 >(name: string, spec: MessageSpec<IS, OS> = {}): QueryDefinition<InputOf<IS, I>, OutputOf<OS, O>> {
   return { [brand]: "query", name: requireName("query", name), input: spec.input, output: spec.output };
+}
+
+/** Names a request. The name is a token of a subject. */
+export function defineUpdate<
+  I = undefined,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(name: string, spec: MessageSpec<IS, OS> = {}): UpdateDefinition<InputOf<IS, I>, OutputOf<OS, O>> {
+  return { [brand]: "update", name: requireName("update", name), input: spec.input, output: spec.output };
 }

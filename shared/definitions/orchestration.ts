@@ -1,7 +1,7 @@
 import type { Duration } from "../runtime/index.ts";
 import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
-import type { QueryDefinition } from "./message.ts";
+import type { QueryDefinition, UpdateDefinition } from "./message.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
 
@@ -110,6 +110,23 @@ export interface OrchestrationContext {
    */
   onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
   onQuery(query: string, answer: (input: unknown) => unknown): void;
+  /**
+   * Handles a request that changes this instance and is answered with what `handle` returns. `validate` looks at the
+   * present state and throws where the request is to be refused: nothing is recorded of it then. Handlers run beside the
+   * rest of the code, in the order their requests came. Register before the first `await`.
+   */
+  onUpdate<I, O>(
+    update: UpdateDefinition<I, O>,
+    handle: (input: I) => O | Promise<O>,
+    options?: { validate?: (input: I) => void },
+  ): void;
+  onUpdate(
+    update: string,
+    handle: (input: unknown) => unknown,
+    options?: { validate?: (input: unknown) => void },
+  ): void;
+  /** Updates whose handler has not ended: what ends or continues as new before them answers them with an error. */
+  readonly pendingUpdates: number;
   /** Runs another orchestration and waits for its result. */
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
   child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;

@@ -13,10 +13,12 @@ export {
   isSameParent,
   type OpenChild,
   type OpenTask,
+  type UpdateRecord,
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export type { Asked } from "./handles/queries.ts";
+export type { Considered } from "./handles/updates.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";

@@ -22,8 +22,16 @@ import { rebuildTask } from "./decide/rebuild.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
+import {
+  type InstanceState,
+  initialState,
+  isCommand,
+  isEnded,
+  sessionTasks,
+  type UpdateRecord,
+} from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
+import type { Considered } from "./handles/updates.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
@@ -276,6 +284,29 @@ export class Instance {
     return runner.queries.ask(instanceId, runner.now, name, input);
   }
 
+  /** True where what comes before the update in the inbox must be seen by the code first (T7). */
+  mustSeeFirst(update: UpdateMessage): boolean {
+    return this.hasUnseen || !this.#runner || this.#runner.updates.dependsOnState(update.name);
+  }
+
+  /** Whether the code takes an update, before anything is recorded of it (Q2). */
+  async consider(update: UpdateMessage): Promise<Considered | { kind: "known"; record: UpdateRecord }> {
+    const state = this.#state;
+    const { instanceId, status } = state;
+    const record = state.updates.get(update.updateId);
+    if (record) return { kind: "known", record };
+    if (status === "absent" || status === "pending") return noInstance(instanceId);
+    if (isEnded(state)) return endedInstance(instanceId, status);
+    if (this.#parked) return parkedInstance(instanceId, this.#parked);
+    const runner = this.#runner;
+    if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
+    const older = runner.needs(2, "updates");
+    if (older) return refusedBecause(older.code, older.message);
+    const input =
+      "json" in update.payload ? update.payload.json : await this.#host.payloads.fetch(update.payload);
+    return runner.updates.consider(instanceId, runner.now, update.name, input);
+  }
+
   /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
@@ -301,6 +332,7 @@ export class Instance {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),
         ...spentBefore(before),
+        ...updatesBefore(before),
         startedAt: before.startedAt,
       },
     };
@@ -333,20 +365,21 @@ export class Instance {
   }
 }
 
-const noInstance = (instanceId: string): Asked => ({
-  kind: "refused",
-  code: "instance_not_found",
-  message: `there is no instance ${instanceId}`,
-  spoiled: false,
-});
+type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
 
-const parkedInstance = (instanceId: string, { code, message }: Fault): Asked => ({
-  kind: "refused",
-  code: "instance_parked",
-  message: `the code of instance ${instanceId} cannot be run: ${message}`,
-  details: { code },
+const refusedBecause = (code: string, message: string, details?: unknown) => ({
+  kind: "refused" as const,
+  code,
+  message,
+  details,
   spoiled: false,
 });
+const noInstance = (instanceId: string) =>
+  refusedBecause("instance_not_found", `there is no instance ${instanceId}`);
+const endedInstance = (instanceId: string, status: string) =>
+  refusedBecause("instance_ended", `instance ${instanceId} has ended (${status})`, { status });
+const parkedInstance = (instanceId: string, { code, message }: Fault) =>
+  refusedBecause("instance_parked", `the code of instance ${instanceId} cannot be run: ${message}`, { code });
 
 /** Messages whose redelivery means that a commit's effects may not be out. */
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
@@ -360,6 +393,12 @@ function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: 
   );
   const all = [...Object.entries(spent), ...used.map((one) => [one.sessionId, one.attachments] as const)];
   return all.length === 0 ? {} : { spent: Object.fromEntries(all.slice(-carriedIds)) };
+}
+
+function updatesBefore({ updates }: InstanceState): { updates?: Name[] } {
+  return updates.size === 0
+    ? {}
+    : { updates: [...updates.keys()].slice(-carriedIds).map((id) => Name.parse(id)) };
 }
 
 /** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */

@@ -1,6 +1,13 @@
-import type { QueryDefinition } from "../definitions/index.ts";
+import type { QueryDefinition, UpdateDefinition } from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
-import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
+import type {
+  Client,
+  QueryArguments,
+  QueryOptions,
+  ResultOptions,
+  UpdateArguments,
+  UpdateOptions,
+} from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
 
@@ -8,6 +15,12 @@ import type { InstanceView } from "./instances.ts";
 export interface QueryOf {
   <I, O>(query: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
   (query: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
+}
+
+/** `client.update` without its first argument. */
+export interface UpdateOf {
+  <I, O>(update: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
+  (update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
 }
 
 /** One instance, as seen by whoever started it or knows its id. */
@@ -20,6 +33,8 @@ export interface InstanceHandle<O = unknown> {
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
   signal(name: string, payload?: unknown): Promise<void>;
+  /** As `client.update`. */
+  update: UpdateOf;
   /** As `client.query`. */
   query: QueryOf;
   cancel(reason?: string): Promise<void>;
@@ -49,6 +64,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
   status: () => client.status(instanceId),
   signal: (name, payload) => client.signal(instanceId, name, payload),
   query: queryOf(client, instanceId),
+  update: updateOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
   history: () => client.history(instanceId),
@@ -63,4 +79,19 @@ function queryOf(client: Client, instanceId: string): QueryOf {
       : client.query(instanceId, asked, input, options);
   }
   return query;
+}
+
+function updateOf(client: Client, instanceId: string): UpdateOf {
+  function update<I, O>(asked: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
+  function update(asked: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
+  function update(
+    asked: UpdateDefinition | string,
+    input?: unknown,
+    options?: UpdateOptions,
+  ): Promise<unknown> {
+    return typeof asked === "string"
+      ? client.update(instanceId, asked, input, options)
+      : client.update(instanceId, asked, input, options);
+  }
+  return update;
 }

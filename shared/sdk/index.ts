@@ -8,6 +8,7 @@ export {
   defineOrchestration,
   defineQuery,
   defineSession,
+  defineUpdate,
 } from "../definitions/index.ts";
 export {
   ActivityError,
@@ -33,6 +34,8 @@ export {
   type QueryOptions,
   type ResultOptions,
   type StartOptions,
+  type UpdateHandle,
+  type UpdateOptions,
 } from "./client.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
 export type { DemoStage, RunDemo } from "./demo-stage.ts";

@@ -18,6 +18,7 @@ import {
   type QueryDefinition,
   type Schema,
   type SessionHandle,
+  type UpdateDefinition,
   validate,
   type WorkLog,
 } from "../../definitions/index.ts";
@@ -153,6 +154,31 @@ export class Context implements OrchestrationContext {
     const name = requireId(Name, "query name", typeof query === "string" ? query : query.name);
     this.runner.refuseLook(`onQuery("${name}")`);
     this.runner.queries.register(query, (input) => answer(input as I));
+  }
+
+  onUpdate<I, O>(
+    update: UpdateDefinition<I, O>,
+    handle: (input: I) => O | Promise<O>,
+    options?: { validate?: (input: I) => void },
+  ): void;
+  onUpdate(
+    update: string,
+    handle: (input: unknown) => unknown,
+    options?: { validate?: (input: unknown) => void },
+  ): void;
+  onUpdate<I>(
+    update: UpdateDefinition<I> | string,
+    handle: (input: I) => unknown,
+    { validate: check }: { validate?: (input: I) => void } = {},
+  ): void {
+    const name = requireId(Name, "update name", typeof update === "string" ? update : update.name);
+    this.runner.refuseLook(`onUpdate("${name}")`);
+    const checked = check && ((input: unknown) => check(input as I));
+    this.runner.updates.register(update, (input) => handle(input as I), checked);
+  }
+
+  get pendingUpdates(): number {
+    return this.runner.updates.pending;
   }
 
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;

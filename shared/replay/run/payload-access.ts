@@ -20,6 +20,8 @@ export function payloadsOf(event: HistoryEvent): Payload[] {
       return [event.output];
     case "signal.received":
       return [event.payload];
+    case "update.accepted":
+      return [event.input];
     case "side_effect.recorded":
       return [event.value];
     default:
@@ -57,6 +59,8 @@ export async function offload(event: NewEvent, access: PayloadAccess, owner: str
       return { ...event, output: await away(event.output) };
     case "side_effect.recorded":
       return { ...event, value: await away(event.value) };
+    case "update.completed":
+      return { ...event, answer: await away(event.answer) };
     case "status.set":
       return { ...event, status: await away(event.status) };
     case "session.opened": {

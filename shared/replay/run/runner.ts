@@ -26,6 +26,7 @@ import { OpenSessions } from "../handles/open-sessions.ts";
 import { Queries } from "../handles/queries.ts";
 import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
+import { Updates } from "../handles/updates.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
 import { commandsDiffer, describeCommand } from "./commands.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
@@ -73,6 +74,7 @@ export class Runner implements Occupant {
   readonly pools = new SparseMap<string, number>();
   readonly signals: Signals;
   readonly queries = new Queries();
+  readonly updates = new Updates();
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
@@ -294,6 +296,8 @@ export class Runner implements Occupant {
         // What came before the start is carried by the start.
         if (this.#begun) this.#signalled(fact.name, fact.payload);
         return;
+      case "update.accepted":
+        return this.updates.begin(this, fact.id, fact.name, this.value(fact.input));
       case "cancel.requested":
         return this.rootScope.cancel(fact.reason);
       case "session.activated":
