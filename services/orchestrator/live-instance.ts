@@ -201,7 +201,7 @@ export class LiveInstance {
           const sick = passes ? await passing?.lasts() : failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
-        if (this.#setAside) this.#refuseAll(fault);
+        if (this.#setAside) await this.#refuseAll(fault);
         // What passes may be over at any time.
         const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
@@ -239,17 +239,19 @@ export class LiveInstance {
   }
 
   /** Whoever waits for an answer is told that none will come; nothing of it is kept. */
-  #refuseAll(fault: Fault): void {
+  async #refuseAll(fault: Fault): Promise<void> {
     const refused = setAsideAnswer(fault);
     for (const { answer } of this.#questions.splice(0)) answer(refused);
     const { bus, names } = this.#deps;
-    this.#mailbox = this.#mailbox.filter(({ message, delivery }) => {
-      if (message.kind !== "update") return true;
+    const updates = this.#mailbox.filter(({ message }) => message.kind === "update");
+    this.#mailbox = this.#mailbox.filter((mail) => !updates.includes(mail));
+    for (const { message, delivery } of updates) {
+      if (message.kind !== "update" || !delivery) continue;
+      this.#held.delete(delivery.seq);
+      if (!(await delivery.ackSync())) continue;
       const { updateId } = message;
       bus.send(names.answer(this.instanceId, updateId), encode(refusedAnswer(updateId, refused)));
-      if (delivery) this.#acknowledge(delivery);
-      return false;
-    });
+    }
   }
 
   async #giveUp(fault: Fault): Promise<void> {

@@ -191,7 +191,7 @@ export class LoadedInstance {
           facts = [];
           effects = [];
         }
-        if (!(await this.#consider(message, facts))) continue;
+        if (!(await this.#consider(message, facts, delivery))) continue;
       }
       const accepted = this.instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored")
@@ -241,6 +241,7 @@ export class LoadedInstance {
   async #consider(
     update: Extract<InboxMessage, { kind: "update" }>,
     facts: Turn["events"],
+    delivery: Delivery | undefined,
   ): Promise<boolean> {
     const considered = await this.instance.consider(update);
     if (considered.kind === "acceptable") return true;
@@ -251,7 +252,9 @@ export class LoadedInstance {
         ? await knownAnswer(this.#deps, this.instanceId, update.updateId, considered.record)
         : refusedAnswer(update.updateId, considered);
     const { bus, names } = this.#deps;
-    bus.send(names.answer(this.instanceId, update.updateId), encode(answer));
+    // Refused only once it cannot come again: an owner after us might take it.
+    const isSettled = considered.kind === "known" || !delivery || (await delivery.ackSync());
+    if (isSettled) bus.send(names.answer(this.instanceId, update.updateId), encode(answer));
     if (considered.kind === "refused" && considered.spoiled) this.instance = await this.#fresh();
     return false;
   }
