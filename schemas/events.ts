@@ -68,6 +68,8 @@ const instanceEvents = [
       sessions: z.array(SessionState),
       /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
       spent: z.record(z.string(), z.int().positive()).optional(),
+      /** Of `ctx.state`. @generation 2 */
+      state: Payload.optional(),
       /** Updates of earlier executions, latest last: each is applied once. @generation 2 */
       updates: z.array(Name).optional(),
       /** When the first execution began. */
@@ -81,7 +83,7 @@ const instanceEvents = [
     rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
-  event("instance.failed", { error: Failure }),
+  event("instance.failed", { error: Failure, by }),
   event("instance.cancelled", { reason: z.string().optional() }),
   event("instance.terminated", { reason: z.string().optional() }),
   event("instance.continued", {
@@ -89,6 +91,9 @@ const instanceEvents = [
     input: Payload,
     /** What nobody took, for the next execution. */
     signals: z.array(wireObject({ name: Name, payload: Payload })).optional(),
+    /** `ctx.state` for the next execution. @generation 2 */
+    state: Payload.optional(),
+    by,
   }),
 ] as const;
 

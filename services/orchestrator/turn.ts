@@ -13,6 +13,7 @@ import {
   type InboxMessage,
   Instance,
   isEnded,
+  softLimitEvents,
   type Turn,
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
@@ -391,6 +392,16 @@ export class LoadedInstance {
     const { name = "", status, execution } = state;
     if (turn.events.some((event) => event.kind === "instance.started")) {
       runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
+    }
+    const before = state.lastEventId - turn.events.length;
+    if (before < softLimitEvents && state.lastEventId >= softLimitEvents) {
+      const limit = softLimitEvents;
+      runtime.announce({
+        kind: "history.long",
+        instanceId: this.instanceId,
+        events: state.lastEventId,
+        limit,
+      });
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);

@@ -2,6 +2,15 @@
 import { brand, requireName } from "./brand.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
+/** A signal by name, or anything that has a name and says what its payload is. */
+export type SignalName<T> = string | { readonly name: string; readonly types?: { payload: T } };
+
+/** Signals of one name, in order of arrival: `for await (const payload of ctx.signals("paid"))`. */
+export interface SignalStream<T> extends AsyncIterable<T> {
+  /** Those that are there and nobody has taken, at once: before `continueAsNew`, which carries the others over. */
+  drain(): T[];
+}
+
 /** A request that changes an instance and is answered: `ctx.onUpdate` handles it, `client.update` sends it. */
 export type UpdateDefinition<I = unknown, O = unknown> = MessageDefinition<"update", I, O>;
 

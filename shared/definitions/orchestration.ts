@@ -1,7 +1,8 @@
+import { Fault } from "../errors/index.ts";
 import type { Duration } from "../runtime/index.ts";
 import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
-import type { QueryDefinition, UpdateDefinition } from "./message.ts";
+import type { QueryDefinition, SignalName, SignalStream, UpdateDefinition } from "./message.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
 
@@ -88,7 +89,22 @@ export interface CancellableScope<T> {
   cancel(reason?: string): void;
 }
 
-export interface OrchestrationContext {
+export interface TimeoutOption {
+  /** Rejects with a TimeoutError (code `timeout`) after so long. */
+  timeout?: Duration | undefined;
+}
+
+export interface Saga {
+  /** Runs if a later step fails. Given before what it undoes, it also runs where that fails halfway. */
+  compensate(undo: (ctx: OrchestrationContext) => unknown): void;
+  /** Runs a step; once it is done, `undo` is what compensates it. */
+  step<T>(
+    run: (ctx: OrchestrationContext) => Promise<T>,
+    undo: (ctx: OrchestrationContext, done: T) => unknown,
+  ): Promise<T>;
+}
+
+export interface OrchestrationContext<S = Record<string, unknown>> {
   readonly instanceId: string;
   readonly execution: number;
   readonly name: string;
@@ -103,7 +119,24 @@ export interface OrchestrationContext {
   local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
-  waitForSignal<T = unknown>(name: string): Promise<T>;
+  waitForSignal<T = unknown>(signal: SignalName<T>, options?: TimeoutOption): Promise<T>;
+  /** Every signal of that name, one after the other. Ends with the loop. */
+  signals<T = unknown>(signal: SignalName<T>): SignalStream<T>;
+  /**
+   * Waits until `holds` is true: looked at once, and again after everything that happens to the instance. It may look at
+   * variables of the code and at `ctx.state`, and must not await or change anything.
+   */
+  until(holds: () => unknown, options?: TimeoutOption): Promise<void>;
+  /** Rejects with a TimeoutError after so long, and cancels what `fn` does with the context given to it. */
+  timeout<T>(duration: Duration, fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
+  /** Undoes in reverse what was done, where a later step fails; then the error goes on. Survives crashes between them. */
+  saga<T>(steps: (saga: Saga) => Promise<T>): Promise<T>;
+  /** Values that outlive continue-as-new: JSON, typed by the definition's `state`, seen by its `queries`. */
+  readonly state: S;
+  /** Events of this execution so far. */
+  readonly historyLength: number;
+  /** True from 10 000 events on: continue as new at the next good moment. */
+  readonly suggestContinueAsNew: boolean;
   /**
    * Answers a question about this instance from here on. The answer must not await, throw or change anything: whoever
    * asks gets an error then, and the instance goes on as if nobody had asked. Register before the first `await`.
@@ -174,8 +207,16 @@ export interface OrchestrationDefinition<I = unknown, O = unknown> {
   readonly name: string;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
+  /** What `ctx.state` is when an instance begins. */
+  readonly state?: Record<string, unknown> | undefined;
+  /** Answered from `ctx.state` alone. */
+  readonly queries?: Readonly<Record<string, StateQuery>> | undefined;
+  /** Continues as new by itself after so many events. */
+  readonly autoContinue?: number | undefined;
   run(ctx: OrchestrationContext, input: I): Promise<O>;
 }
+
+type StateQuery = (state: never, input: never) => unknown;
 
 // biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
 export type AnyOrchestration = OrchestrationDefinition<any, any>;
@@ -185,13 +226,23 @@ export function defineOrchestration<
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
+  S extends Record<string, unknown> = Record<string, unknown>,
 >(
   name: string,
   spec: {
     input?: IS;
     output?: OS;
+    /** `ctx.state` at the beginning; JSON. */
+    state?: S;
+    /** Questions answered from `ctx.state`, without a word in the code. */
+    queries?: Record<string, (state: Readonly<S>, input: unknown) => unknown>;
+    /**
+     * Continues as new by itself after so many events, whenever the code waits for nothing but signals, updates and
+     * conditions: with the same input, `ctx.state` and the unread signals. For code that can begin anew from these.
+     */
+    autoContinue?: number;
     run(
-      ctx: OrchestrationContext,
+      ctx: OrchestrationContext<S>,
       input: IS extends Schema ? SchemaOut<IS> : I,
     ): Promise<OS extends Schema ? SchemaIn<OS> : O>;
   },
@@ -201,8 +252,19 @@ export function defineOrchestration<
     name: requireName("orchestration", name),
     input: spec.input,
     output: spec.output,
+    state: spec.state,
+    queries: spec.queries,
+    autoContinue: requireAutoContinue(name, spec.autoContinue),
     run: spec.run as OrchestrationDefinition["run"],
   } as OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}
+
+function requireAutoContinue(name: string, events: number | undefined): number | undefined {
+  if (events === undefined || (Number.isInteger(events) && events > 0)) return events;
+  throw new Fault("config", {
+    code: "invalid_option",
+    message: `autoContinue of orchestration "${name}" is ${String(events)}: it must be a whole number of events above 0`,
+  });
 }
 
 export type { SessionDefinition };

@@ -19,6 +19,7 @@ export { deriveId } from "./handles/derive-id.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export type { Asked } from "./handles/queries.ts";
 export type { Considered } from "./handles/updates.ts";
+export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";

@@ -32,6 +32,8 @@ import {
 } from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
 import type { Considered } from "./handles/updates.ts";
+import { hardLimitEvents, historyTooLong } from "./history-limits.ts";
+import { continued } from "./run/code-ending.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
@@ -39,6 +41,8 @@ export interface InstanceHost extends Journal {
   readonly app: App;
   readonly payloads: PayloadAccess;
   readonly placement: PlacementFacts;
+  /** Events of one execution; it fails when it has so many. */
+  readonly historyLimit?: number | undefined;
   /** Which fields everybody alive can read (E1). Absent: all. */
   readonly generation?: { allows(generation: number): boolean };
 }
@@ -198,6 +202,26 @@ export class Instance {
     }
     // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
+    await this.#boundHistory(now, turn);
+  }
+
+  /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
+  async #boundHistory(now: number, turn: Turn): Promise<void> {
+    const { lastEventId, status, next, input } = this.#state;
+    const runner = this.#runner;
+    if (status !== "running" || next || !runner) return;
+    const { historyLimit = hardLimitEvents, payloads } = this.#host;
+    const { autoContinue } = runner.definition;
+    if (autoContinue !== undefined && lastEventId >= autoContinue && runner.isAtRest && input) {
+      const { event, payloadBytes } = continued(runner, { payload: input, bytes: 0 }, runner.stateSnapshot());
+      const small =
+        payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, this.#state.instanceId);
+      this.#record([{ ...small, by: "engine" } as NewEvent], now, turn.events, turn.effects);
+    } else if (lastEventId >= historyLimit) {
+      const error = historyTooLong(lastEventId, historyLimit);
+      const ending: NewEvent = { kind: "instance.failed", error, by: "engine" };
+      this.#record([...closings(this.#state), ending], now, turn.events, turn.effects);
+    }
   }
 
   /** Sessions the code opened or called in this turn and nobody was asked to hold yet. */
@@ -311,7 +335,7 @@ export class Instance {
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
     if (!before.next) throw new Error("continueAsNew without instance.continued");
-    const { name, input, signals } = before.next;
+    const { name, input, signals, state: entity } = before.next;
     const sessions = [...before.sessions.values()].filter(
       ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
     );
@@ -333,6 +357,7 @@ export class Instance {
         sessions: sessions.map(withoutTask),
         ...spentBefore(before),
         ...updatesBefore(before),
+        ...(entity && { state: entity }),
         startedAt: before.startedAt,
       },
     };

@@ -35,7 +35,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       state.error = terminatedFailure(event.reason);
       return ended(state, "terminated", at, { kind: "failed", error: state.error });
     case "instance.continued":
-      state.next = { name: event.name, input: event.input, signals: event.signals ?? [] };
+      state.next = { name: event.name, input: event.input, signals: event.signals ?? [], state: event.state };
       return letGo(state, { keepSessions: true });
 
     case "activity.scheduled":

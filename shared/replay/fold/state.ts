@@ -101,7 +101,14 @@ export interface InstanceState {
   output: Payload | undefined;
   error: Failure | undefined;
   /** Set by `instance.continued`: the next execution is to be started. */
-  next: { name: string; input: Payload; signals: { name: string; payload: Payload }[] } | undefined;
+  next:
+    | {
+        name: string;
+        input: Payload;
+        signals: { name: string; payload: Payload }[];
+        state: Payload | undefined;
+      }
+    | undefined;
 }
 
 export function initialState(instanceId: string): InstanceState {
@@ -149,6 +156,8 @@ export function isCommand(event: HistoryEvent): boolean {
   switch (event.kind) {
     case "activity.scheduled":
     case "session.closed":
+    case "instance.failed":
+    case "instance.continued":
       return event.by !== "engine";
     case "activity.cancelled":
     case "timer.created":
@@ -166,9 +175,7 @@ export function isCommand(event: HistoryEvent): boolean {
     case "session.lent":
     case "session.returned":
     case "instance.completed":
-    case "instance.failed":
     case "instance.cancelled":
-    case "instance.continued":
       return true;
     default:
       return false;

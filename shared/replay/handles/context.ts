@@ -16,28 +16,36 @@ import {
   type OrchestrationDefinition,
   type PoolOptions,
   type QueryDefinition,
+  type Saga,
   type Schema,
   type SessionHandle,
+  type SignalName,
+  type SignalStream,
+  type TimeoutOption,
   type UpdateDefinition,
   validate,
   type WorkLog,
 } from "../../definitions/index.ts";
 import { CancelledError, HoldfastError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
+import { softLimitEvents } from "../history-limits.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
 import { byEngine, keep } from "../run/promise-graph.ts";
 import type { Operation, Runner } from "../run/runner.ts";
 import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
+import { Condition } from "./conditions.ts";
 import { deriveId } from "./derive-id.ts";
 import { runLocal } from "./local-activity.ts";
 import { usePool } from "./pool-handle.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
+import { runSaga } from "./saga.ts";
 import { Scope, type ScopeMember } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
 import { SignalWait } from "./signal-wait.ts";
+import { timeoutScope } from "./timeout-scope.ts";
 
 export class Context implements OrchestrationContext {
   readonly runner: Runner;
@@ -139,9 +147,11 @@ export class Context implements OrchestrationContext {
     }) as Promise<void>;
   }
 
-  waitForSignal<T = unknown>(name: string): Promise<T> {
-    requireId(Name, "signal name", name);
+  waitForSignal<T = unknown>(signal: SignalName<T>, { timeout }: TimeoutOption = {}): Promise<T> {
+    const name = requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name);
     this.runner.refuseLook(`signal "${name}"`);
+    if (timeout !== undefined)
+      return timeoutScope(this, timeout, `signal "${name}"`, (inner) => inner.waitForSignal(signal));
     const wait = new SignalWait(this.runner, this.scopeOf, name);
     const promise = wait.begin() as Promise<T>;
     promise.catch(handled);
@@ -179,6 +189,50 @@ export class Context implements OrchestrationContext {
 
   get pendingUpdates(): number {
     return this.runner.updates.pending;
+  }
+
+  signals<T = unknown>(signal: SignalName<T>): SignalStream<T> {
+    const name = requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name);
+    const next = async () => ({ done: false as const, value: await this.waitForSignal<T>(signal) });
+    const end = async () => ({ done: true as const, value: undefined });
+    return {
+      [Symbol.asyncIterator]: () => ({ next, return: end }),
+      drain: () => {
+        this.runner.refuseLook(`signals "${name}"`);
+        return this.runner.signals.takeAll(name).map(({ value }) => value as T);
+      },
+    };
+  }
+
+  until(holds: () => unknown, { timeout }: TimeoutOption = {}): Promise<void> {
+    this.runner.refuseLook("ctx.until");
+    const condition = new Condition(this.runner, this.scopeOf, holds);
+    const promise = condition.begin();
+    promise.catch(handled);
+    // What is so already costs no timer.
+    if (timeout === undefined || condition.look()) return staked(promise, condition);
+    condition.cancel();
+    return timeoutScope(this, timeout, "the condition of ctx.until", (inner) => inner.until(holds));
+  }
+
+  timeout<T>(duration: Duration, fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
+    return timeoutScope(this, duration, "the work of ctx.timeout", fn);
+  }
+
+  saga<T>(steps: (saga: Saga) => Promise<T>): Promise<T> {
+    return runSaga(this, steps);
+  }
+
+  get state(): Record<string, unknown> {
+    return this.runner.entity.view;
+  }
+
+  get historyLength(): number {
+    return this.runner.state.lastEventId;
+  }
+
+  get suggestContinueAsNew(): boolean {
+    return this.historyLength >= softLimitEvents;
   }
 
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
@@ -283,7 +337,7 @@ export class Context implements OrchestrationContext {
   }
 
   continueAsNew(input: unknown): never {
-    throw new ContinueAsNew(snapshot(input, "input of the next execution"));
+    throw new ContinueAsNew(snapshot(input, "input of the next execution"), this.runner.stateSnapshot());
   }
 
   now(): number {

@@ -14,7 +14,11 @@ export interface PayloadAccess {
 export function payloadsOf(event: HistoryEvent): Payload[] {
   switch (event.kind) {
     case "instance.started":
-      return [event.input, ...(event.carried?.signals.map((signal) => signal.payload) ?? [])];
+      return [
+        event.input,
+        ...(event.carried?.state ? [event.carried.state] : []),
+        ...(event.carried?.signals.map((signal) => signal.payload) ?? []),
+      ];
     case "activity.completed":
     case "child.completed":
       return [event.output];
@@ -53,8 +57,11 @@ export async function offload(event: NewEvent, access: PayloadAccess, owner: str
   switch (event.kind) {
     case "activity.scheduled":
     case "child.scheduled":
-    case "instance.continued":
       return { ...event, input: await away(event.input) };
+    case "instance.continued": {
+      const { input, state } = event;
+      return { ...event, input: await away(input), ...(state && { state: await away(state) }) };
+    }
     case "instance.completed":
       return { ...event, output: await away(event.output) };
     case "side_effect.recorded":
