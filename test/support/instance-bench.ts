@@ -44,6 +44,7 @@ export interface BenchOptions {
   generation?: number;
   /** Long histories: the laws are not looked at after every commit. */
   unchecked?: boolean;
+  historyLimit?: number;
 }
 
 type Definitions = Record<string, unknown>;
@@ -247,6 +248,7 @@ export class Bench {
         store: async (json, owner) => this.#store(json, owner),
         fetch: async (payload) => ("blob" in payload ? this.#fetch(payload.blob.key) : payload.json),
       },
+      historyLimit: this.#options.historyLimit,
       placement: { whyUnclaimed: () => whyUnclaimed },
       log: (_instanceId, level, message) => {
         // A sink may do what code may not, and sees the real time.
