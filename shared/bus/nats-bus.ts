@@ -249,6 +249,14 @@ class NatsBus implements Bus {
     return this.#link.info.server_id;
   }
 
+  clustered(): boolean {
+    return this.#link.clustered;
+  }
+
+  serverName(): string {
+    return this.#link.info.server_name;
+  }
+
   serverVersion(): string {
     return this.#link.info.version;
   }

@@ -75,6 +75,7 @@ export function subjects(prefix = "") {
     /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
     timer: (instanceId: string, execution: number, of: number) =>
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
+    allTimers: `${dot}timers.>`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
 
     /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
@@ -141,6 +142,7 @@ export function subjects(prefix = "") {
     /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
+    allRetries: `${dot}retries.>`,
     /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
     /** All calls of a pool, whichever call it is: its members take them from one consumer. */
@@ -150,6 +152,7 @@ export function subjects(prefix = "") {
     claimsSubjects: [`${dot}claims.*.*`],
     claim: (type: string, sessionId: string) =>
       `${dot}claims.${requireToken("session type", type)}.${session(sessionId)}`,
+    allClaims: `${dot}claims.*.*`,
     claimsOf: (type: string) => `${dot}claims.${requireToken("session type", type)}.*`,
     claimConsumer: (type: string) => `c_${type}`,
     sessionsStream: `${bar}SESSIONS`,
@@ -159,6 +162,7 @@ export function subjects(prefix = "") {
       `${dot}delayed.${id(instanceId)}.${execution}.${of}.${attempt}`,
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
+    allSessionRetries: `${dot}delayed.>`,
     allSessionWork: `${dot}sessions.*.*`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
     parseSessionWork(subject: string): { workerId: string; sessionId: string } | undefined {
@@ -286,6 +290,8 @@ export const leaseKeys = {
     return match ? { type: match[1], seat: Number(match[2]) } : undefined;
   },
   allSessions: "session.>",
+  /** Every attachment of one session. */
+  allOf: (sessionId: string) => `session.${sessionId}.*`,
   parseSession(key: string): { sessionId: string; attachment: number } | undefined {
     const match = /^session\.([A-Za-z0-9_-]{1,128})\.(\d+)$/.exec(key);
     return match?.[1] ? { sessionId: match[1], attachment: Number(match[2]) } : undefined;
