@@ -19,6 +19,7 @@ import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { rebuildTask } from "./decide/rebuild.ts";
+import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
@@ -32,8 +33,7 @@ import {
 } from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
 import type { Considered } from "./handles/updates.ts";
-import { hardLimitEvents, historyTooLong } from "./history-limits.ts";
-import { continued } from "./run/code-ending.ts";
+import { engineEnding } from "./run/engine-ending.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
@@ -207,21 +207,14 @@ export class Instance {
 
   /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
   async #boundHistory(now: number, turn: Turn): Promise<void> {
-    const { lastEventId, status, next, input } = this.#state;
-    const runner = this.#runner;
-    if (status !== "running" || next || !runner) return;
-    const { historyLimit = hardLimitEvents, payloads } = this.#host;
-    const { autoContinue } = runner.definition;
-    if (autoContinue !== undefined && lastEventId >= autoContinue && runner.isAtRest && input) {
-      const { event, payloadBytes } = continued(runner, { payload: input, bytes: 0 }, runner.stateSnapshot());
-      const small =
-        payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, this.#state.instanceId);
-      this.#record([{ ...small, by: "engine" } as NewEvent], now, turn.events, turn.effects);
-    } else if (lastEventId >= historyLimit) {
-      const error = historyTooLong(lastEventId, historyLimit);
-      const ending: NewEvent = { kind: "instance.failed", error, by: "engine" };
-      this.#record([...closings(this.#state), ending], now, turn.events, turn.effects);
-    }
+    const { payloads, historyLimit } = this.#host;
+    const ending = this.#runner && engineEnding(this.#runner, this.#state, historyLimit);
+    if (!ending) return;
+    const { event, payloadBytes } = ending;
+    const isLarge = payloadBytes > payloads.inlineBytes;
+    const small = isLarge ? await offload(event, payloads, this.#state.instanceId) : event;
+    const closed = endings.has(small.kind) ? closings(this.#state) : [];
+    this.#record([...closed, small], now, turn.events, turn.effects);
   }
 
   /** Sessions the code opened or called in this turn and nobody was asked to hold yet. */
@@ -326,9 +319,15 @@ export class Instance {
     if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
     const older = runner.needs(2, "updates");
     if (older) return refusedBecause(older.code, older.message);
-    const input =
-      "json" in update.payload ? update.payload.json : await this.#host.payloads.fetch(update.payload);
-    return runner.updates.consider(instanceId, runner.now, update.name, input);
+    const { payload, name } = update;
+    try {
+      const input = "json" in payload ? payload.json : await this.#host.payloads.fetch(payload);
+      return runner.updates.consider(instanceId, runner.now, name, input);
+    } catch (error) {
+      // Its input is gone or damaged: its sender's trouble, not the instance's.
+      if (!isFault(error, "contract")) throw error;
+      return refusedBecause(error.code, `input of update "${name}": ${error.message}`);
+    }
   }
 
   /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
@@ -391,20 +390,6 @@ export class Instance {
 }
 
 type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
-
-const refusedBecause = (code: string, message: string, details?: unknown) => ({
-  kind: "refused" as const,
-  code,
-  message,
-  details,
-  spoiled: false,
-});
-const noInstance = (instanceId: string) =>
-  refusedBecause("instance_not_found", `there is no instance ${instanceId}`);
-const endedInstance = (instanceId: string, status: string) =>
-  refusedBecause("instance_ended", `instance ${instanceId} has ended (${status})`, { status });
-const parkedInstance = (instanceId: string, { code, message }: Fault) =>
-  refusedBecause("instance_parked", `the code of instance ${instanceId} cannot be run: ${message}`, { code });
 
 /** Messages whose redelivery means that a commit's effects may not be out. */
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>

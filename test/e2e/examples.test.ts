@@ -63,8 +63,11 @@ describe("messages", () => {
     const { client } = stack;
     const handle = await client.start(cart, undefined, { id: "e2e-cart" });
     expect(await handle.query(contents)).toEqual([]);
-    for (let i = 0; i < 2; i++) expect(await handle.update(add, { name: "pen", price: 2 }, { id: "a1" })).toBe(1);
-    await expect(handle.update(add, { name: "pen", price: 2 })).rejects.toMatchObject({ code: "update_refused" });
+    for (let i = 0; i < 2; i++)
+      expect(await handle.update(add, { name: "pen", price: 2 }, { id: "a1" })).toBe(1);
+    await expect(handle.update(add, { name: "pen", price: 2 })).rejects.toMatchObject({
+      code: "update_refused",
+    });
     expect(await handle.query(contents, { above: 1 })).toEqual([{ name: "pen", price: 2 }]);
     await handle.signal("checkout");
     expect(await handle.result({ timeout: "30s" })).toBe(2);
@@ -82,7 +85,10 @@ describe("messages", () => {
     await orchestrator?.exited;
     await stack.run("orchestrator");
     await Promise.all(moves);
-    expect(await handle.query("statement", undefined, { timeout: "30s" })).toEqual({ balance: 40, moves: 40 });
+    expect(await handle.query("statement", undefined, { timeout: "30s" })).toEqual({
+      balance: 40,
+      moves: 40,
+    });
     await handle.signal("close");
     expect(await handle.result({ timeout: "30s" })).toBe(40);
   });

@@ -101,6 +101,22 @@ describe("bad input", () => {
   });
 });
 
+test("a state that became no JSON ends what continues by itself, and nothing else", async () => {
+  const spoilt = defineOrchestration("spoilt", {
+    autoContinue: 3,
+    run: async (ctx) => {
+      const list: unknown[] = [];
+      ctx.state.list = list;
+      for await (const _ of ctx.signals("n")) list.push(() => 1);
+    },
+  });
+  const bench = new Bench({ spoilt });
+  await bench.turn(start("spoilt"), signal("n"));
+  expect(bench.state.status).toBe("running");
+  await bench.turn(signal("n"));
+  expect(bench.state).toMatchObject({ status: "failed", error: { code: "not_serialisable" } });
+});
+
 const endless = defineOrchestration("endless", {
   run: async (ctx) => {
     let count = 0;

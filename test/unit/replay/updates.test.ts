@@ -218,6 +218,14 @@ describe("bad input", () => {
     expect((await bench.turn(update("add", 1, "late"))).verdicts).toEqual(["instance_ended"]);
   });
 
+  test("an input that is gone from the blob store is refused", async () => {
+    const bench = new Bench(app);
+    await bench.turn(start("counter"));
+    const blob = { key: "gone", bytes: 1, sha256: "0".repeat(64) };
+    const message = { kind: "update" as const, name: "add", updateId: "u", payload: { blob } };
+    expect((await bench.turn(message)).verdicts).toEqual(["blob_missing"]);
+  });
+
   test("code that lost its handler parks the instance and goes on when it is back", async () => {
     const bench = new Bench(app);
     await bench.turn(start("counter"), update("slow", 1, "s"));
