@@ -72,6 +72,8 @@ const instanceEvents = [
       state: Payload.optional(),
       /** Updates of earlier executions, latest last: each is applied once. @generation 2 */
       updates: z.array(Name).optional(),
+      /** Of signals that were received: the latest of all executions. */
+      messageIds: z.array(z.string()).optional(),
       /** When the first execution began. */
       startedAt: z.number().optional(),
     }).optional(),
@@ -133,7 +135,8 @@ const otherEvents = [
   event("timer.created", { fireAt: z.number() }),
   event("timer.fired", { of }),
   event("timer.cancelled", { of }),
-  event("signal.received", { name: Name, payload: Payload }),
+  /** `messageId`: what its sender calls it; the same id to the same instance is one signal. */
+  event("signal.received", { name: Name, payload: Payload, messageId: z.string().optional() }),
   /** Q2: the code takes it; its handler runs from here on. @generation 2 */
   event("update.accepted", { updateId: Name, name: Name, input: Payload }),
   /** What the handler of the update accepted as `of` answers. @generation 2 */

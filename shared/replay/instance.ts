@@ -357,6 +357,7 @@ export class Instance {
         ...spentBefore(before),
         ...updatesBefore(before),
         ...(entity && { state: entity }),
+        ...receivedBefore(before),
         startedAt: before.startedAt,
       },
     };
@@ -413,6 +414,14 @@ function updatesBefore({ updates }: InstanceState): { updates?: Name[] } {
 
 /** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */
 const carriedIds = 1000;
+
+function receivedBefore({ messageIds }: InstanceState): { messageIds?: string[] } {
+  const ids = [...messageIds].map(([id]) => id);
+  return ids.length === 0 ? {} : { messageIds: ids.slice(-carriedMessageIds) };
+}
+
+/** Signals that are sent again after more than so many others, and an execution later, are received again. */
+const carriedMessageIds = 1000;
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;

@@ -169,7 +169,7 @@ describe("holdfast dev and the verbs", () => {
     expect(bad).toMatchObject({ code: 1, stdout: "" });
     expect(bad.stderr).toMatch(/name: .*\(invalid_input\)/);
     const unknown = await cli("start", "nope", "--wait", "--timeout", "20s");
-    expect(unknown.stderr).toMatch(/hello, sleepy, steps.*\(unknown_orchestration\)/);
+    expect(unknown.stderr).toMatch(/hello, .*sleepy, steps.*\(unknown_orchestration\)/);
     for (const verb of ["get", "result", "history", "cancel", "terminate"]) {
       const more = verb === "terminate" ? ["--yes"] : [];
       expect(await cli(verb, "ghost", ...more)).toMatchObject({ code: 3, stdout: "" });

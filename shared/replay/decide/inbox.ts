@@ -19,7 +19,7 @@ export type InboxMessage =
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
     }
-  | { kind: "signal"; name: string; payload: Payload }
+  | { kind: "signal"; name: string; payload: Payload; messageId?: string | undefined }
   /** `updateId` is the caller's. */
   | { kind: "update"; name: string; updateId: string; payload: Payload }
   /** `parent`: meant for its child alone. */
