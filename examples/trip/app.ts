@@ -8,7 +8,8 @@ export const book = defineActivity("book", {
   input: z.object({ what: z.string(), number: z.string() }),
   output: Booking,
   async run(_ctx, booking) {
-    if (booking.what === "nothing") throw new NonRetryableError("there is nothing to book", { code: "sold_out" });
+    if (booking.what === "nothing")
+      throw new NonRetryableError("there is nothing to book", { code: "sold_out" });
     return booking;
   },
 });
@@ -30,7 +31,8 @@ export const trip = defineOrchestration("trip", {
         bookings.push(booking);
       }
       const amount = await ctx.waitForSignal<number>("paid", { timeout: payWithinMs });
-      if (amount < bookings.length) throw new HoldfastError({ code: "underpaid", message: `${amount} is not enough` });
+      if (amount < bookings.length)
+        throw new HoldfastError({ code: "underpaid", message: `${amount} is not enough` });
       return bookings;
     }),
 });

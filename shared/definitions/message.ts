@@ -1,9 +1,7 @@
 /** Questions and requests an orchestration answers: named once, typed for its code and for its callers. */
 import { brand, requireName } from "./brand.ts";
+import { type OptionNames, refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
-
-/** A signal by name, or anything that has a name and says what its payload is. */
-export type SignalName<T> = string | { readonly name: string; readonly types?: { payload: T } };
 
 /** Signals of one name, in order of arrival: `for await (const payload of ctx.signals("paid"))`. */
 export interface SignalStream<T> extends AsyncIterable<T> {
@@ -26,9 +24,8 @@ interface MessageDefinition<K extends "query" | "update", I, O> {
 /** A question about an instance: `ctx.onQuery` answers it, `client.query` asks it. */
 export type QueryDefinition<I = unknown, O = unknown> = MessageDefinition<"query", I, O>;
 
-type Typed<S, Otherwise> = S extends Schema ? S : Otherwise;
-export type InputOf<S, I> = Typed<S, undefined> extends Schema ? SchemaIn<S> : I;
-export type OutputOf<S, O> = Typed<S, undefined> extends Schema ? SchemaOut<S> : O;
+type Input<S, I> = S extends Schema ? SchemaIn<S> : I;
+type Output<S, O> = S extends Schema ? SchemaOut<S> : O;
 
 interface MessageSpec<IS, OS> {
   /** Checks what the caller sends. */
@@ -37,13 +34,16 @@ interface MessageSpec<IS, OS> {
   output?: OS;
 }
 
+const specNames: OptionNames<MessageSpec<unknown, unknown>> = { input: true, output: true };
+
 /** Names a question. The name is a token of a subject. */
 export function defineQuery<
   I = undefined,
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
->(name: string, spec: MessageSpec<IS, OS> = {}): QueryDefinition<InputOf<IS, I>, OutputOf<OS, O>> {
+>(name: string, spec: MessageSpec<IS, OS> = {}): QueryDefinition<Input<IS, I>, Output<OS, O>> {
+  refuseUnknownOptions(`query "${name}"`, spec, specNames);
   return { [brand]: "query", name: requireName("query", name), input: spec.input, output: spec.output };
 }
 
@@ -53,6 +53,7 @@ export function defineUpdate<
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
->(name: string, spec: MessageSpec<IS, OS> = {}): UpdateDefinition<InputOf<IS, I>, OutputOf<OS, O>> {
+>(name: string, spec: MessageSpec<IS, OS> = {}): UpdateDefinition<Input<IS, I>, Output<OS, O>> {
+  refuseUnknownOptions(`update "${name}"`, spec, specNames);
   return { [brand]: "update", name: requireName("update", name), input: spec.input, output: spec.output };
 }

@@ -1,10 +1,14 @@
+import type { SessionState } from "../../schemas/index.ts";
 import { Fault } from "../errors/index.ts";
 import type { Duration } from "../runtime/index.ts";
-import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
+import type { ActivityDefinition, ActivityOptions, AnyActivity, LocalOptions, WorkLog } from "./activity.ts";
+import type { ConfiguredArguments, InputArguments, InputOf, OutputOf } from "./arguments.ts";
 import { brand, requireName } from "./brand.ts";
-import type { QueryDefinition, SignalName, SignalStream, UpdateDefinition } from "./message.ts";
+import type { QueryDefinition, SignalStream, UpdateDefinition } from "./message.ts";
+import { refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
+import type { AnySignal, SignalOut } from "./signal.ts";
 
 export interface OpenSessionOptions<Config = unknown> {
   /** Unique over the installation; derived from the instance where absent. */
@@ -35,10 +39,13 @@ export interface OpenSessionOptions<Config = unknown> {
   lazy?: boolean;
 }
 
+/** Where a session stands; `pool` for the handle of a pool. */
+export type SessionStateName = SessionState["phase"]["kind"] | "pool";
+
 export interface SessionInfo {
   readonly id: string;
   readonly type: string;
-  readonly state: string;
+  readonly state: SessionStateName;
   readonly epoch: number | undefined;
   readonly attachment: number | undefined;
   readonly workerId: string | undefined;
@@ -52,7 +59,10 @@ export interface BareSessionHandle extends AsyncDisposable {
   readonly id: string;
   readonly info: SessionInfo;
   /** Runs an activity where the session lives. */
-  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
+  run<A extends AnyActivity>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+  ): Promise<OutputOf<A>>;
   close(): Promise<void>;
   /** Names the resource; `ctx.recreateSession(token)` opens a session on the same one. */
   token(): string;
@@ -60,7 +70,7 @@ export interface BareSessionHandle extends AsyncDisposable {
 
 export type SessionHandle<D extends AnySession> = BareSessionHandle & {
   readonly [K in keyof CallsOf<D>]: CallsOf<D>[K] extends Call<infer _S, infer I, infer O>
-    ? (input: I, options?: Omit<ActivityOptions, "queue">) => Promise<O>
+    ? (...rest: InputArguments<I, Omit<ActivityOptions, "queue">>) => Promise<O>
     : never;
 };
 
@@ -104,24 +114,34 @@ export interface Saga {
   ): Promise<T>;
 }
 
-export interface OrchestrationContext<S = Record<string, unknown>> {
+/**
+ * What orchestration code does durable work with. `Input` is what the next execution takes (`continueAsNew`), `State`
+ * what `ctx.state` holds.
+ */
+export interface OrchestrationContext<Input = unknown, State = Record<string, unknown>> {
   readonly instanceId: string;
   readonly execution: number;
   readonly name: string;
   /** Runs an activity on any worker of its queue. */
-  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
-  run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
+  run<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+  ): Promise<OutputOf<A>>;
   /**
    * Runs an activity in the orchestrator's process, without a worker: for short steps. Its result is recorded with the
    * turn that follows, its failures are retried by its policy, and it may run again if the orchestrator dies meanwhile.
    */
-  local<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: LocalOptions): Promise<O>;
-  local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
+  local<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, LocalOptions>
+  ): Promise<OutputOf<A>>;
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
-  waitForSignal<T = unknown>(signal: SignalName<T>, options?: TimeoutOption): Promise<T>;
+  waitForSignal<G extends AnySignal>(signal: G, options?: TimeoutOption): Promise<SignalOut<G>>;
+  waitForSignal<T = unknown>(name: string, options?: TimeoutOption): Promise<T>;
   /** Every signal of that name, one after the other. Ends with the loop. */
-  signals<T = unknown>(signal: SignalName<T>): SignalStream<T>;
+  signals<G extends AnySignal>(signal: G): SignalStream<SignalOut<G>>;
+  signals<T = unknown>(name: string): SignalStream<T>;
   /**
    * Waits until `holds` is true: looked at once, and again after everything that happens to the instance. It may look at
    * variables of the code and at `ctx.state`, and must not await or change anything.
@@ -132,7 +152,7 @@ export interface OrchestrationContext<S = Record<string, unknown>> {
   /** Undoes in reverse what was done, where a later step fails; then the error goes on. Survives crashes between them. */
   saga<T>(steps: (saga: Saga) => Promise<T>): Promise<T>;
   /** Values that outlive continue-as-new: JSON, typed by the definition's `state`, seen by its `queries`. */
-  readonly state: S;
+  readonly state: State;
   /** Events of this execution so far. */
   readonly historyLength: number;
   /** True from 10 000 events on: continue as new at the next good moment. */
@@ -161,15 +181,19 @@ export interface OrchestrationContext<S = Record<string, unknown>> {
   /** Updates whose handler has not ended: what ends or continues as new before them answers them with an error. */
   readonly pendingUpdates: number;
   /** Runs another orchestration and waits for its result. */
-  child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
-  child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;
+  child<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, ChildOptions>
+  ): Promise<OutputOf<C>>;
   /** Starts another orchestration on its own; returns its instance id. */
-  spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
-  spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
+  spawn<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, { id?: string }>
+  ): string;
   openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
   openSession<D extends AnySession>(
     type: D,
-    options?: OpenSessionOptions<ConfigOf<D>>,
+    ...rest: ConfiguredArguments<ConfigOf<D>, OpenSessionOptions<ConfigOf<D>>>
   ): Promise<SessionHandle<D>>;
   /** Opens a session on the resource the token names; fails with SessionResourceGone if it has left. */
   recreateSession<D extends AnySession>(
@@ -179,9 +203,12 @@ export interface OrchestrationContext<S = Record<string, unknown>> {
   ): Promise<SessionHandle<D>>;
   /** Sessions the parent granted to this child. */
   grantedSession<D extends AnySession>(id: string, type?: D): SessionHandle<D>;
-  usePool<D extends AnySession>(type: D, options?: PoolOptions<ConfigOf<D>>): Promise<SessionHandle<D>>;
+  usePool<D extends AnySession>(
+    type: D,
+    ...rest: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
+  ): Promise<SessionHandle<D>>;
   /** Ends this execution and begins the next with a fresh history. Open sessions and unread signals come along. */
-  continueAsNew(input: unknown): never;
+  continueAsNew(...input: undefined extends Input ? [input?: Input] : [input: Input]): never;
   /** Time of this turn; the same on replay. */
   now(): number;
   random(): number;
@@ -194,9 +221,9 @@ export interface OrchestrationContext<S = Record<string, unknown>> {
   /** Aborts when the instance is asked to cancel. */
   readonly signal: AbortSignal;
   /** Operations of the context given to `fn` can be cancelled together, without the rest. */
-  scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T>;
+  scope<T>(fn: (ctx: OrchestrationContext<Input>) => Promise<T>): CancellableScope<T>;
   /** Operations of the context given to `fn` are not cancelled with the instance; for clean-up. */
-  uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
+  uncancellable<T>(fn: (ctx: OrchestrationContext<Input>) => Promise<T>): Promise<T>;
   /** A loser of `Promise.race` or `Promise.any` is cancelled with what it waits for, unless it is shielded. */
   shield<T>(promise: Promise<T>): Promise<T>;
   readonly log: WorkLog;
@@ -213,7 +240,7 @@ export interface OrchestrationDefinition<I = unknown, O = unknown> {
   readonly queries?: Readonly<Record<string, StateQuery>> | undefined;
   /** Continues as new by itself after so many events. */
   readonly autoContinue?: number | undefined;
-  run(ctx: OrchestrationContext, input: I): Promise<O>;
+  run(ctx: OrchestrationContext<I>, input: I): Promise<O>;
 }
 
 type StateQuery = (state: never, input: never) => unknown;
@@ -242,11 +269,12 @@ export function defineOrchestration<
      */
     autoContinue?: number;
     run(
-      ctx: OrchestrationContext<S>,
+      ctx: OrchestrationContext<IS extends Schema ? SchemaIn<IS> : I, S>,
       input: IS extends Schema ? SchemaOut<IS> : I,
     ): Promise<OS extends Schema ? SchemaIn<OS> : O>;
   },
 ): OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  refuseUnknownOptions(`orchestration "${name}"`, spec, orchestrationOptionNames);
   return {
     [brand]: "orchestration",
     name: requireName("orchestration", name),
@@ -258,6 +286,15 @@ export function defineOrchestration<
     run: spec.run as OrchestrationDefinition["run"],
   } as OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
 }
+
+const orchestrationOptionNames = {
+  input: true,
+  output: true,
+  state: true,
+  queries: true,
+  autoContinue: true,
+  run: true,
+} as const;
 
 function requireAutoContinue(name: string, events: number | undefined): number | undefined {
   if (events === undefined || (Number.isInteger(events) && events > 0)) return events;

@@ -22,5 +22,5 @@ export type { Considered } from "./handles/updates.ts";
 export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
-export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";
+export type { PayloadAccess } from "./run/payload-access.ts";
 export { watched, watchWindows } from "./run/turn-window.ts";

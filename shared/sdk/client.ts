@@ -12,8 +12,12 @@ import {
   subjects,
 } from "../bus/index.ts";
 import {
+  type AnySignal,
+  type InputArguments,
   type OrchestrationDefinition,
   type QueryDefinition,
+  refuseUnknownOptions,
+  type SignalIn,
   type UpdateDefinition,
   validate,
 } from "../definitions/index.ts";
@@ -49,6 +53,7 @@ import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 import { WorkerClient } from "./worker-client.ts";
 
+/** @internal What the services make a client of. */
 export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
@@ -67,19 +72,12 @@ export interface StartOptions {
   inputBlob?: BlobRef | undefined;
 }
 
-/** No input need be named where none is asked for. */
-type StartArguments<I> = undefined extends I
-  ? [input?: I, options?: StartOptions]
-  : [input: I, options?: StartOptions];
-
 export interface QueryOptions {
   /** Rejects with `query_timeout` after so long. Default 10 s. */
   timeout?: Duration | undefined;
 }
 
-export type QueryArguments<I> = undefined extends I
-  ? [input?: I, options?: QueryOptions]
-  : [input: I, options?: QueryOptions];
+export type QueryArguments<I> = InputArguments<I, QueryOptions>;
 
 export interface UpdateOptions {
   /** Chosen by you: the same id again changes nothing and gives the same answer. Made for you where absent. */
@@ -89,9 +87,7 @@ export interface UpdateOptions {
   signal?: AbortSignal | undefined;
 }
 
-export type UpdateArguments<I> = undefined extends I
-  ? [input?: I, options?: UpdateOptions]
-  : [input: I, options?: UpdateOptions];
+export type UpdateArguments<I> = InputArguments<I, UpdateOptions>;
 
 /** An update that was accepted. */
 export interface UpdateHandle<O = unknown> {
@@ -128,6 +124,7 @@ export class Client {
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
 
+  /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
     this.#bus = bus;
     this.#names = names;
@@ -151,7 +148,7 @@ export class Client {
 
   start<I, O>(
     orchestration: OrchestrationDefinition<I, O>,
-    ...rest: StartArguments<I>
+    ...rest: InputArguments<I, StartOptions>
   ): Promise<InstanceHandle<O>>;
   start(orchestration: string, input?: unknown, options?: StartOptions): Promise<InstanceHandle>;
   start(
@@ -161,6 +158,7 @@ export class Client {
   ): Promise<InstanceHandle> {
     return userFacing(async () => {
       const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+      refuseUnknownOptions(`start of "${name}"`, options, { id: true, inputBlob: true });
       requireToken("orchestration name", name);
       const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
       requireToken("instance id", id);
@@ -224,10 +222,16 @@ export class Client {
    * Also before the start: kept for it, in order. With a `messageId` of the caller's own it may be sent again, however
    * much later: the instance receives it once.
    */
-  signal(instanceId: string, name: string, payload?: unknown, options: SignalOptions = {}): Promise<void> {
+  signal<S extends AnySignal | string>(
+    instanceId: string,
+    signal: S,
+    ...[payload, options = {}]: InputArguments<SignalIn<S>, SignalOptions>
+  ): Promise<void> {
     return userFacing(async () => {
       requireToken("instance id", instanceId);
-      requireToken("signal name", name);
+      const name = requireToken("signal name", typeof signal === "string" ? signal : signal.name);
+      if (typeof signal !== "string")
+        validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const { messageId } = options;

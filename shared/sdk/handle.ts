@@ -1,4 +1,10 @@
-import type { QueryDefinition, UpdateDefinition } from "../definitions/index.ts";
+import type {
+  AnySignal,
+  InputArguments,
+  QueryDefinition,
+  SignalIn,
+  UpdateDefinition,
+} from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
 import type {
   Client,
@@ -33,7 +39,11 @@ export interface InstanceHandle<O = unknown> {
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<void>;
+  /** Sends a signal: by its definition, or by a plain name. */
+  signal<S extends AnySignal | string>(
+    signal: S,
+    ...rest: InputArguments<SignalIn<S>, SignalOptions>
+  ): Promise<void>;
   /** As `client.update`. */
   update: UpdateOf;
   /** As `client.query`. */
@@ -63,7 +73,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (name, payload, options) => client.signal(instanceId, name, payload, options),
+  signal: (signal, ...rest) => client.signal(instanceId, signal, ...rest),
   query: queryOf(client, instanceId),
   update: updateOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
