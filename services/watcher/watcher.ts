@@ -19,7 +19,7 @@ export interface WatcherOptions {
   config: WatcherConfig;
   histories: Histories;
   /** What may be written now (E1). Absent: what is newest. */
-  generation?: Pick<Generation, "allows">;
+  generation?: Generation;
 }
 
 /** Tells instances which of their sessions are lost, and clears away what is over. Two may run, one acts. */

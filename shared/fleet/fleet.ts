@@ -55,6 +55,10 @@ export class Fleet implements Service, Generation {
     return generation <= this.written;
   }
 
+  isLater(kind: FleetMember["kind"]): boolean {
+    return this.members().some((one) => one.kind === kind && one.generation > newestGeneration);
+  }
+
   heldBackBy(): readonly FleetMember[] {
     return this.members().filter(({ generation }) => generation < newestGeneration);
   }

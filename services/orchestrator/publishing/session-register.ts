@@ -5,12 +5,15 @@ import { LeaseStore } from "../../../shared/leases/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { place } from "../../../shared/sessions/placement.ts";
-import { recordOf } from "../../../shared/sessions/records.ts";
+import { ownerIn, recordOf } from "../../../shared/sessions/records.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
 interface Known {
-  record: SessionRecord;
+  /** Undefined: there is one that nobody can read. It is written over with what the history says (E2). */
+  record: SessionRecord | undefined;
+  /** As far as it could be told. */
+  owner: string | undefined;
   revision: number;
 }
 
@@ -39,6 +42,17 @@ export class SessionRegister {
     return refused;
   }
 
+  /** Somebody asked for a look: entries that nobody can read are written anew from the history (E2). */
+  async repair(state: Readonly<InstanceState>): Promise<void> {
+    for (const session of state.sessions.values()) {
+      if (session.owner !== state.instanceId) continue;
+      const looked = await this.#deps.registers.sessions.look(session.sessionId, { leader: true });
+      if (looked.kind !== "unreadable") continue;
+      this.#known.delete(session.sessionId);
+      await this.#write(session);
+    }
+  }
+
   async #write(session: SessionState): Promise<"registered" | "refused"> {
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
@@ -47,14 +61,15 @@ export class SessionRegister {
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
       // Also where theirs is over: its attachments are spent, and nobody could claim them for us (LEASE-4).
-      const taken = known && known.record.instanceId !== session.owner;
-      if (taken) return this.#refuse(session, idTaken(session, known.record));
+      if (known?.owner !== undefined && known.owner !== session.owner) {
+        return this.#refuse(session, idTaken(session, known.owner, known.record?.phase));
+      }
       const record = recordOf(session, known?.record, clock.now());
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
-        this.#known.set(sessionId, { record, revision: outcome.revision });
+        this.#known.set(sessionId, { record, owner: record.instanceId, revision: outcome.revision });
         if (!known && (await this.#isSpent(session))) return this.#refuse(session, idUsed(session));
         return this.#refuseGoneResource(session);
       }
@@ -72,8 +87,13 @@ export class SessionRegister {
   }
 
   async #look(sessionId: string): Promise<Known | undefined> {
-    const entry = await this.#deps.registers.sessions.get(sessionId, { leader: true });
-    return entry && { record: entry.value, revision: entry.revision };
+    const looked = await this.#deps.registers.sessions.look(sessionId, { leader: true });
+    if (looked.kind === "none") return undefined;
+    const { revision } = looked.entry;
+    if (looked.kind === "unreadable")
+      return { record: undefined, owner: ownerIn(looked.entry.value), revision };
+    const record = looked.entry.value;
+    return { record, owner: record.instanceId, revision };
   }
 
   /** A token names one resource: if it has left, waiting for it is useless. */
@@ -108,11 +128,11 @@ export class SessionRegister {
 const isNew = (session: SessionState): boolean =>
   session.attachments <= 1 && session.phase.kind === "opening";
 
-const idTaken = (session: SessionState, record: SessionRecord): Failure => ({
+const idTaken = (session: SessionState, owner: string, phase = "unreadable"): Failure => ({
   code: "session_id_taken",
-  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}); ids are used once`,
+  message: `session id ${session.sessionId} belongs to instance ${owner} (${phase}); ids are used once`,
   retryable: false,
-  details: { sessionId: session.sessionId, owner: record.instanceId },
+  details: { sessionId: session.sessionId, owner },
 });
 
 const idUsed = ({ sessionId }: SessionState): Failure => ({

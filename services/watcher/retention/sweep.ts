@@ -2,6 +2,7 @@ import type { Histories, WatcherDeps } from "../deps.ts";
 import { ArchiveHistories } from "./archive-histories.ts";
 import { ForgetSessions } from "./forget-sessions.ts";
 import { ForgetWorkers } from "./forget-workers.ts";
+import { ReadBack } from "./read-back.ts";
 import { RemoveInstances } from "./remove-instances.ts";
 import type { RetentionStep } from "./step.ts";
 
@@ -17,6 +18,7 @@ export class Sweep {
       new ForgetSessions(deps),
       new ForgetWorkers(deps),
       new RemoveInstances(deps, histories),
+      new ReadBack(deps),
     ];
   }
 

@@ -22,6 +22,7 @@ import { decodeTask } from "../../activities/decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../../activities/expired.ts";
 import { attemptKey } from "../../activities/held-task.ts";
 import { refusePoisoned } from "../../activities/poison.ts";
+import { refuseUnreadable } from "../../activities/unreadable.ts";
 import { batchRuleOf } from "../calls/call-limits.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { ServerTime } from "../claiming/server-time.ts";
@@ -127,7 +128,10 @@ export class PoolFeed {
     if (this.#stopping.signal.aborted) return delivery.nak();
     const name = delivery.subject.split(".").at(-1) ?? "";
     const decoded = decodeTask(delivery, { name });
-    if (decoded.kind === "invalid") return void deadLetter(deps, delivery, poolId, decoded);
+    if (decoded.kind === "invalid") {
+      if (!refuseUnreadable(deps, delivery, decoded)) void deadLetter(deps, delivery, poolId, decoded);
+      return;
+    }
     // A consumer nobody pulled from is removed, and with it the count that tells what was begun.
     const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
     if (looksExpired(deps, arrival)) void this.#sortUnlessExpired(arrival);
