@@ -49,6 +49,12 @@ const of = EventId;
 /** Set on commands the engine issued by itself; replay does not expect the code to issue them. */
 const by = z.literal("engine").optional();
 
+/**
+ * Rules by which orchestration code runs, recorded with its start.
+ * 1: a loser of a race is given up with what it waits for, and signals are given out one at a time.
+ */
+export const currentRules = 1;
+
 const instanceEvents = [
   event("instance.started", {
     name: Name,
@@ -67,6 +73,8 @@ const instanceEvents = [
     granted: z.array(SessionState).optional(),
     buildId: z.string().optional(),
     traceparent: z.string().optional(),
+    /** By which rules the code runs; absent: those before rule 1. Old histories are replayed by their own. */
+    rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
   event("instance.failed", { error: Failure }),
@@ -98,7 +106,7 @@ const activityEvents = [
     retryAt: z.number(),
     /**
      * Cut short by the loss of its session: `counted` against the call, or `free`. `none`: it only looks so, by the code
-     * of its error. Absent in older histories: there the code tells.
+     * of its error. Absent in older histories: there the code tells. @generation 2
      */
     interruption: z.enum(["none", "free", "counted"]).optional(),
   }),

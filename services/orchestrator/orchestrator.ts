@@ -107,9 +107,10 @@ export class Orchestrator implements Service {
   }
 
   #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
-    const { runtime } = this.#options;
+    const { runtime, generation = everythingAllowed } = this.#options;
     return {
       app,
+      generation,
       payloads: {
         inlineBytes,
         store: (json, owner) => payloads.wrapText(json, owner),

@@ -5,6 +5,7 @@
 import {
   type ActivityReport,
   type ChildReport,
+  currentRules,
   type Failure,
   Name,
   type NewEvent,
@@ -62,6 +63,7 @@ function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind
     parent: message.parent,
     granted: message.granted,
     traceparent: message.traceparent,
+    rules: currentRules,
     carried,
   });
 }

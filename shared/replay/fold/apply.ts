@@ -132,6 +132,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
 function started(state: InstanceState, event: EventOf<"instance.started">, at: number): Effect[] {
   state.status = "running";
   state.name = event.name;
+  state.rules = event.rules ?? 0;
   state.input = event.input;
   state.parent = event.parent;
   state.traceparent = event.traceparent;

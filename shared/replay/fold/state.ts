@@ -67,6 +67,8 @@ export interface InstanceState {
   startedAt: number | undefined;
   endedAt: number | undefined;
   lastEventId: number;
+  /** By which rules the code runs (`instance.started.rules`). */
+  rules: number;
   /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
   readonly applied: Set<number>;
   readonly tasks: SparseMap<number, OpenTask>;
@@ -113,6 +115,7 @@ export function initialState(instanceId: string): InstanceState {
     sessionSchedules: new SparseMap(),
     rebuilt: new SparseMap(),
     earlySignals: [],
+    rules: 0,
     spent: {},
     cancelRequested: false,
     cancelReason: undefined,

@@ -22,6 +22,7 @@ import {
 import { CancelledError, HoldfastError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
+import { byEngine, keep } from "../run/promise-graph.ts";
 import type { Operation, Runner } from "../run/runner.ts";
 import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
@@ -282,7 +283,7 @@ export class Context implements OrchestrationContext {
   }
 
   uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
-    return fn(new Context(this.runner, new Scope(this.scopeOf, true)));
+    return keep(fn(new Context(this.runner, new Scope(this.scopeOf, true))));
   }
 
   shield<T>(promise: Promise<T>): Promise<T> {
@@ -296,7 +297,7 @@ export class Context implements OrchestrationContext {
   operation(begin: (operation: Operation) => { id: number; operation: Operation }): Promise<unknown> {
     const scope = this.scopeOf;
     const member: ScopeMember = { cancel: handled };
-    const promise = new Promise<unknown>((resolve, reject) => {
+    const start = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
       if (scope.cancelled) return reject(new CancelledError(scope.reason));
       const { id, operation } = begin({
         scope,
@@ -313,7 +314,8 @@ export class Context implements OrchestrationContext {
       this.runner.operations.set(id, operation);
       member.cancel = () => this.runner.cancel(id, operation, scope.reason);
       scope.join(member);
-    });
+    };
+    const promise = byEngine(() => new Promise<unknown>(start));
     promise.catch(handled);
     return cancellable(promise, () => member.cancel());
   }

@@ -1,85 +1,149 @@
 /**
- * Plain `Promise.race / any / all` over durable operations: what has lost is cancelled. Combined promises have a stake
- * of their own, so that what is nested loses with them.
+ * Plain `Promise.race / any / all` over durable operations: what has lost is given up.
+ *
+ * PROMISE-4 When a race is decided, its losers are given up, and with each the operation it waits for, unless somebody
+ *           else waits for that. Combined promises have a stake of their own, so what is nested loses with them.
+ *
+ * Instances started before rule 1 (`instance.started.rules`) know direct losers only: an operation that is itself in
+ * the list is called off, whoever else waits for it, and what is derived from one goes on.
  */
+import { byEngine, hold, isPromise, keep, release, type Stake, setStake } from "../run/promise-graph.ts";
 
-export interface Stake {
-  /** Calls off what is still open. */
+/** Of an operation, for instances without rule 1. */
+interface DirectStake {
   cancel(): void;
   /** Another one won: as `cancel`, and what it got meanwhile was for nobody. */
   lose(): void;
 }
 
 /** Registered by whoever made the promise. */
-const stakes = new WeakMap<object, Stake>();
+const directStakes = new WeakMap<object, DirectStake>();
 
-const stakeOf = (entry: unknown): Stake | undefined =>
-  typeof entry === "object" && entry !== null ? stakes.get(entry) : undefined;
+const directStakeOf = (entry: unknown): DirectStake | undefined =>
+  typeof entry === "object" && entry !== null ? directStakes.get(entry) : undefined;
 
 const handled = () => undefined;
 
 export const cancellable = <T>(promise: Promise<T>, cancel: () => void, lose = cancel): Promise<T> =>
   staked(promise, { cancel, lose });
 
-export function staked<T>(promise: Promise<T>, stake: Stake): Promise<T> {
-  stakes.set(promise, stake);
+export function staked<T>(promise: Promise<T>, stake: DirectStake & Stake): Promise<T> {
+  directStakes.set(promise, stake);
+  setStake(promise, stake);
   return promise;
 }
 
 /** The same result, but no combinator will cancel it. */
 export function shielded<T>(promise: Promise<T>): Promise<T> {
-  return promise.then((value) => value);
+  return keep(promise.then((value) => value));
 }
 
 type Combine = (values: Iterable<unknown>) => Promise<unknown>;
 
+/** What losing means to the instance whose code runs. */
+export interface Losing {
+  /** Rule 1. */
+  readonly followsPromises: boolean;
+}
+
 /** `race`: the first to settle wins. `any`: the first to be fulfilled. */
-export function withWinner(real: Combine, list: readonly unknown[], counts: "settled" | "fulfilled") {
+export function withWinner(
+  real: Combine,
+  list: readonly unknown[],
+  counts: "settled" | "fulfilled",
+  losing: Losing,
+): Promise<unknown> {
   let winner: { entry: unknown } | undefined;
   // Attached before the combinator's own: who is first here is first there.
-  for (const entry of list) {
-    const first = () => {
-      winner ??= { entry };
-    };
-    Promise.resolve(entry).then(first, counts === "settled" ? first : handled);
-  }
-  const end = () => {
-    for (const entry of list) if (entry !== winner?.entry) stakeOf(entry)?.lose();
-  };
-  return combined(real(list), list, end, end);
+  byEngine(() => {
+    for (const entry of list) {
+      const first = () => {
+        winner ??= { entry };
+      };
+      Promise.resolve(entry).then(first, counts === "settled" ? first : handled);
+    }
+  });
+  const entries = new Entries(list, losing);
+  const end = () => entries.lose((entry) => entry !== winner?.entry);
+  return combined(real, entries, end, end);
 }
 
 /** `all`: when one fails the others have lost. */
-export function withAll(real: Combine, list: readonly unknown[]): Promise<unknown> {
-  return combined(real(list), list, handled, () => cancelAll(list));
+export function withAll(real: Combine, list: readonly unknown[], losing: Losing): Promise<unknown> {
+  const entries = new Entries(list, losing);
+  return combined(real, entries, handled, () => entries.cancel());
 }
 
 /** `allSettled`: nobody loses, unless it is part of something that does. */
-export function withoutLosers(real: Combine, list: readonly unknown[]): Promise<unknown> {
-  return combined(real(list), list, handled, handled);
+export function withoutLosers(real: Combine, list: readonly unknown[], losing: Losing): Promise<unknown> {
+  return combined(real, new Entries(list, losing), handled, handled);
+}
+
+/** What a combinator waits for. */
+class Entries {
+  readonly list: readonly unknown[];
+  readonly #follows: boolean;
+  #held = true;
+
+  constructor(list: readonly unknown[], { followsPromises }: Losing) {
+    this.list = list;
+    this.#follows = followsPromises;
+    if (followsPromises) for (const entry of list) if (isPromise(entry)) hold(entry);
+  }
+
+  lose(isLoser: (entry: unknown) => boolean): void {
+    if (this.#follows) return this.#release(isLoser, "lose");
+    for (const entry of this.list) if (isLoser(entry)) directStakeOf(entry)?.lose();
+  }
+
+  cancel(): void {
+    if (this.#follows) return this.#release(() => true, "lose");
+    for (const entry of this.list) directStakeOf(entry)?.cancel();
+  }
+
+  withhold(): void {
+    this.#release(() => true, "withhold");
+  }
+
+  resume(): void {
+    if (this.#held) return;
+    this.#held = true;
+    for (const entry of this.list) if (isPromise(entry)) hold(entry);
+  }
+
+  #release(isLoser: (entry: unknown) => boolean, how: "lose" | "withhold"): void {
+    if (!this.#held) return;
+    this.#held = false;
+    for (const entry of this.list) if (isPromise(entry) && isLoser(entry)) release(entry, how);
+  }
 }
 
 function combined(
-  outcome: Promise<unknown>,
-  list: readonly unknown[],
+  real: Combine,
+  entries: Entries,
   onValue: () => void,
   onError: () => void,
 ): Promise<unknown> {
-  const settled = outcome.then(
-    (value) => {
-      onValue();
-      return value;
-    },
-    (error) => {
-      onError();
-      throw error;
-    },
-  );
-  // As with every durable promise: one nobody looks at must not end the process.
-  settled.catch(handled);
-  return cancellable(settled, () => cancelAll(list));
-}
-
-function cancelAll(list: readonly unknown[]): void {
-  for (const entry of list) stakeOf(entry)?.cancel();
+  const settled = byEngine(() => {
+    const outcome = real(entries.list).then(
+      (value) => {
+        onValue();
+        return value;
+      },
+      (error) => {
+        onError();
+        throw error;
+      },
+    );
+    // As with every durable promise: one nobody looks at must not end the process.
+    outcome.catch(handled);
+    return outcome;
+  });
+  const cancel = () => entries.cancel();
+  return staked(settled, {
+    cancel,
+    lose: cancel,
+    withhold: () => entries.withhold(),
+    resume: () => entries.resume(),
+  });
 }

@@ -1,10 +1,10 @@
 /**
- * Somebody waits for a signal: in the queue of its name, in a scope, and with a stake in whatever he is combined with. One
+ * Code waits for a signal: in the queue of its name, in a scope, and with a stake in whatever it is combined with. One
  * object for all three: instances wait for signals by the thousand and for long.
  */
 import { CancelledError } from "../../errors/index.ts";
+import { byEngine, type Stake } from "../run/promise-graph.ts";
 import type { Runner } from "../run/runner.ts";
-import type { Stake } from "./promise-combinators.ts";
 import type { Scope, ScopeMember } from "./scope.ts";
 import type { Signal, Waiter } from "./signals.ts";
 
@@ -23,12 +23,13 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
   }
 
   begin(): Promise<unknown> {
-    return new Promise((resolve, reject) => {
+    const begin = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
       if (this.#scope.cancelled) return reject(new CancelledError(this.#scope.reason));
       this.#settle = { resolve, reject };
       this.#scope.join(this);
       this.#runner.signals.wait(this.#name, this);
-    });
+    };
+    return byEngine(() => new Promise(begin));
   }
 
   take(signal: Signal): void {
@@ -40,12 +41,21 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
     this.#end()?.reject(new CancelledError(this.#scope.reason));
   }
 
-  /** Two that were there already met in one race: the loser's is still unread. Later it was seen. */
+  /** Without rule 1, two that were there already can meet in one race: the loser's is still unread. */
   lose(): void {
     this.cancel();
     const got = this.#got;
     this.#got = undefined;
-    if (got?.at === this.#runner.delivered) this.#runner.signals.giveBack(this.#name, got.signal);
+    const { delivered, followsPromises, signals } = this.#runner;
+    if (!followsPromises && got?.at === delivered) signals.giveBack(this.#name, got.signal);
+  }
+
+  withhold(): void {
+    this.#runner.signals.leave(this.#name, this);
+  }
+
+  resume(): void {
+    if (this.#settle) this.#runner.signals.wait(this.#name, this);
   }
 
   #end() {

@@ -1,4 +1,11 @@
-/** Signals by name, first in first out, whoever comes first: the signal or the one that waits. */
+/**
+ * Signals by name, first in first out, whoever comes first: the signal or the one that waits.
+ *
+ * SIGNAL-1 A signal goes to the oldest waiter of its name whose result can still be used. One signal is given out at a
+ *          time, and the code runs as far as it can before the next one is: what lost by it no longer waits.
+ *
+ * Instances started before rule 1 get a signal that is there at once, and a loser gives its signal back.
+ */
 import type { Payload } from "../../../schemas/index.ts";
 import { SparseMap } from "../../runtime/index.ts";
 
@@ -11,35 +18,65 @@ export interface Waiter {
   take(signal: Signal): void;
 }
 
+interface Queued {
+  readonly waiter: Waiter;
+  readonly order: number;
+}
+
 export class Signals {
+  readonly #oneAtATime: boolean;
   readonly #unread = new SparseMap<string, Signal[]>();
-  readonly #waiters = new SparseMap<string, Waiter[]>();
+  readonly #waiters = new SparseMap<string, Queued[]>();
+  #order = 0;
+
+  constructor(oneAtATime: boolean) {
+    this.#oneAtATime = oneAtATime;
+  }
 
   arrive(name: string, signal: Signal): void {
-    const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.take(signal);
+    const queued = this.#waiters.get(name)?.shift();
+    if (queued) queued.waiter.take(signal);
     else this.#unreadOf(name).push(signal);
   }
 
-  /** Gives a waiting signal at once, or queues up for the next. */
+  /** Keeps it for whoever comes. */
+  store(name: string, signal: Signal): void {
+    this.#unreadOf(name).push(signal);
+  }
+
+  /** Queues up for the next signal; without rule 1 one that is there is given at once. */
   wait(name: string, waiter: Waiter): void {
-    const unread = this.#unread.get(name)?.shift();
+    const unread = this.#oneAtATime ? undefined : this.#unread.get(name)?.shift();
     if (unread) return waiter.take(unread);
+    const queued = { waiter, order: this.#order++ };
     const waiters = this.#waiters.get(name);
-    if (waiters) waiters.push(waiter);
-    else this.#waiters.set(name, [waiter]);
+    if (waiters) waiters.push(queued);
+    else this.#waiters.set(name, [queued]);
+  }
+
+  /** Gives a signal that is there to whoever has waited longest for one. False: nobody waits for what is there. */
+  giveNext(): boolean {
+    let oldest: { name: string; order: number } | undefined;
+    for (const [name, signals] of this.#unread) {
+      const order = signals.length > 0 ? this.#waiters.get(name)?.[0]?.order : undefined;
+      if (order !== undefined && (!oldest || order < oldest.order)) oldest = { name, order };
+    }
+    const signal = oldest && this.#unread.get(oldest.name)?.shift();
+    if (!oldest || !signal) return false;
+    this.#waiters.get(oldest.name)?.shift()?.waiter.take(signal);
+    return true;
   }
 
   leave(name: string, waiter: Waiter): void {
     const waiters = this.#waiters.get(name);
-    const at = waiters?.indexOf(waiter) ?? -1;
+    const at = waiters?.findIndex((queued) => queued.waiter === waiter) ?? -1;
     if (at >= 0) waiters?.splice(at, 1);
   }
 
   /** Whoever took it has no use for it: it is the next one's. */
   giveBack(name: string, signal: Signal): void {
-    const waiter = this.#waiters.get(name)?.shift();
-    if (waiter) waiter.take(signal);
+    const queued = this.#waiters.get(name)?.shift();
+    if (queued) queued.waiter.take(signal);
     else this.#unreadOf(name).unshift(signal);
   }
 

@@ -4,7 +4,8 @@
  */
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
-import { withAll, withoutLosers, withWinner } from "../handles/promise-combinators.ts";
+import { type Losing, withAll, withoutLosers, withWinner } from "../handles/promise-combinators.ts";
+import { installPromiseGraph } from "./promise-graph.ts";
 import { occupant } from "./turn-window.ts";
 
 let installed = false;
@@ -16,6 +17,7 @@ export function installGuards(): void {
   guardRandom();
   guardTimers();
   guardCombinators();
+  installPromiseGraph();
 }
 
 function guardDate(): void {
@@ -78,18 +80,19 @@ function guardCombinators(): void {
   type Combine = (values: Iterable<unknown>) => Promise<unknown>;
   const guard = (
     name: "race" | "any" | "all" | "allSettled",
-    inside: (real: Combine, list: readonly unknown[]) => Promise<unknown>,
+    inside: (real: Combine, list: readonly unknown[], losing: Losing) => Promise<unknown>,
   ) => {
     const real = Promise[name] as Combine;
     const guarded = function (this: PromiseConstructor, values: Iterable<unknown>) {
       const iterable = typeof values === "object" && values !== null && Symbol.iterator in values;
-      if (!occupant() || !iterable) return real.call(this, values);
-      return inside((list) => real.call(this, list), [...values]);
+      const who = occupant();
+      if (!who || !iterable) return real.call(this, values);
+      return inside((list) => real.call(this, list), [...values], who);
     };
     Object.assign(Promise, { [name]: guarded });
   };
-  guard("race", (real, list) => withWinner(real, list, "settled"));
-  guard("any", (real, list) => withWinner(real, list, "fulfilled"));
+  guard("race", (real, list, losing) => withWinner(real, list, "settled", losing));
+  guard("any", (real, list, losing) => withWinner(real, list, "fulfilled", losing));
   guard("all", withAll);
   guard("allSettled", withoutLosers);
 }

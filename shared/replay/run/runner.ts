@@ -67,7 +67,7 @@ export class Runner implements Occupant {
   readonly sessions = new OpenSessions();
   /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
   readonly pools = new SparseMap<string, number>();
-  readonly signals = new Signals();
+  readonly signals: Signals;
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
@@ -93,10 +93,15 @@ export class Runner implements Occupant {
     this.definition = definition;
     this.state = state;
     this.#journal = journal;
+    this.signals = new Signals(this.followsPromises);
   }
 
   get instanceId(): string {
     return this.state.instanceId;
+  }
+
+  get followsPromises(): boolean {
+    return this.state.rules >= 1;
   }
 
   get fault(): Fault | undefined {
@@ -221,6 +226,11 @@ export class Runner implements Occupant {
     return marked;
   }
 
+  /** Signals that have come are given out one at a time: what lost by one is not waiting for the next. */
+  resolveNext(): boolean {
+    return !this.#fault && !this.#ending && this.signals.giveNext();
+  }
+
   value(payload: Payload): unknown {
     return this.#values(payload);
   }
@@ -264,8 +274,7 @@ export class Runner implements Occupant {
         return this.#settle(fact.of, (operation) => operation.resolve(fact.member.sessionId));
       case "signal.received":
         // What came before the start is carried by the start.
-        if (this.#begun)
-          this.signals.arrive(fact.name, { payload: fact.payload, value: this.value(fact.payload) });
+        if (this.#begun) this.#signalled(fact.name, fact.payload);
         return;
       case "cancel.requested":
         return this.rootScope.cancel(fact.reason);
@@ -282,6 +291,13 @@ export class Runner implements Occupant {
       default:
         return;
     }
+  }
+
+  #signalled(name: string, payload: Payload): void {
+    const signal = { payload, value: this.value(payload) };
+    // Code that is over waits for nothing; the next execution may.
+    if (this.followsPromises && this.#ending) this.signals.store(name, signal);
+    else this.signals.arrive(name, signal);
   }
 
   /** The code closes a session: what ran on it is cancelled with it, without a command for each. */

@@ -8,15 +8,21 @@
  *    something that is not durable.
  */
 
+import { followPromises } from "./promise-graph.ts";
+
 export interface Occupant {
   /** Whose code it is. */
   readonly instanceId: string;
+  /** Losers of a race are given up with what they wait for. */
+  readonly followsPromises: boolean;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
   random(): number;
   uuid(): string;
   /** The code did what it must not do in an orchestration. */
   refuse(what: string): never;
+  /** Resolves the next durable result the code waits for without a new fact; false if there is none. */
+  resolveNext(): boolean;
 }
 
 let current: Occupant | undefined;
@@ -58,15 +64,18 @@ export function openWindow<Fact>(
 ): Promise<void> {
   return new Promise((closed, failed) => {
     let index = 0;
+    let unfollow: (() => void) | undefined;
     const close = () => {
+      unfollow?.();
       current = undefined;
       watch(undefined);
     };
     const step = () => {
       current = who;
       try {
-        if (index < facts.length) {
-          show(facts[index++] as Fact);
+        const resolved = who.resolveNext();
+        if (resolved || index < facts.length) {
+          if (!resolved) show(facts[index++] as Fact);
           void drained.then(afterwards);
           return;
         }
@@ -81,6 +90,7 @@ export function openWindow<Fact>(
     const afterwards = () => realNextTick(step);
     realImmediate(() => {
       watch(who.instanceId);
+      if (who.followsPromises) unfollow = followPromises();
       step();
     });
   });

@@ -1,0 +1,223 @@
+/**
+ * Which promise of an orchestration waits for which, while its code runs: what a loser of a race was waiting for can
+ * be given up with it, however the code is written (`then`, async functions, helpers of helpers).
+ *
+ * PROMISE-1 A promise waits for at most one other: the one `then` was called on, the one its async function awaits, or
+ *           the one it was resolved with.
+ * PROMISE-2 A promise is given up when everything that waited for it has lost. A handler of failures alone
+ *           (`p.catch(…)`) does not keep it, unless its own result is waited for.
+ * PROMISE-3 What has lost and waits again (a helper that caught its cancellation) gets no more signals; its other work
+ *           goes on, so that it can clean up. If living code waits for it again, it gets signals again.
+ *
+ * V8 tells of every promise made, and of the one it is made from; for `await` that is the awaited one. It does not
+ * tell whose `await` it was: that is the innermost async function on the stack, found by the depth of the stack.
+ */
+import { promiseHooks } from "node:v8";
+
+/** What a promise of the engine's own stands for. */
+export interface Stake {
+  /** Calls off what is still open: nobody can use its result. */
+  lose(): void;
+  /** As `lose`, for what a loser began after it had lost: only signals are withheld. */
+  withhold?(): void;
+  /** Undoes `withhold`. */
+  resume?(): void;
+}
+
+interface PromiseNode {
+  waitsFor: Promise<unknown> | undefined;
+  /** How many wait for it and have not lost. */
+  waiting: number;
+  lost: boolean;
+  /** Made by `then`, and its handler has yet to run. */
+  unhandled: boolean;
+  /** Looks at failures only. */
+  passive: boolean;
+  /** Never loses. */
+  kept: boolean;
+  stake: Stake | undefined;
+}
+
+const nodes = new WeakMap<Promise<unknown>, PromiseNode>();
+/** The async function that goes on with each of the promises V8 makes for an `await`. */
+const awaiting = new WeakMap<Promise<unknown>, Promise<unknown>>();
+
+function nodeOf(promise: Promise<unknown>): PromiseNode {
+  const known = nodes.get(promise);
+  if (known) return known;
+  const node: PromiseNode = {
+    waitsFor: undefined,
+    waiting: 0,
+    lost: false,
+    unhandled: false,
+    passive: false,
+    kept: false,
+    stake: undefined,
+  };
+  nodes.set(promise, node);
+  return node;
+}
+
+export const isPromise = (value: unknown): value is Promise<unknown> => value instanceof Promise;
+
+export function setStake(promise: Promise<unknown>, stake: Stake): void {
+  nodeOf(promise).stake = stake;
+}
+
+/** Whatever it is part of, it does not lose. */
+export function keep<P extends Promise<unknown>>(promise: P): P {
+  nodeOf(promise).kept = true;
+  return promise;
+}
+
+/** Somebody waits for it from now on. */
+export function hold(promise: Promise<unknown>): void {
+  const node = nodeOf(promise);
+  node.waiting++;
+  if (node.lost) {
+    node.lost = false;
+    if (node.stake) node.stake.resume?.();
+    else if (node.waitsFor) hold(node.waitsFor);
+  } else if (node.waiting === 1 && node.passive && node.waitsFor) {
+    hold(node.waitsFor);
+  }
+}
+
+/** One that waited for it has lost. The last one takes it along (PROMISE-2). */
+export function release(promise: Promise<unknown>, how: "lose" | "withhold" = "lose"): void {
+  const node = nodeOf(promise);
+  if (node.waiting > 0) node.waiting--;
+  if (node.waiting > 0 || node.lost || node.kept) return;
+  node.lost = true;
+  if (node.stake) node.stake[how]?.();
+  else if (node.waitsFor) release(node.waitsFor, how);
+}
+
+function link(
+  waiter: Promise<unknown>,
+  to: Promise<unknown>,
+  passive: boolean,
+  late: "lose" | "withhold",
+): void {
+  const node = nodeOf(waiter);
+  node.waitsFor = to;
+  node.passive = passive;
+  if (node.lost) {
+    if (nodeOf(to).waiting === 0) release(to, late);
+  } else if (!passive || node.waiting > 0) hold(to);
+}
+
+/** Async functions that may be running, outermost first; what began deeper than the present one has returned. */
+let running: { promise: Promise<unknown>; depth: number }[] = [];
+/** The async function that was resumed. */
+let resumed: Promise<unknown> | undefined;
+/** Resolved with another promise, whose `then` is called next. */
+let adopting: Promise<unknown> | undefined;
+let following = false;
+let engine = 0;
+
+/** What the engine does with promises is not the code's. */
+export function byEngine<T>(fn: () => T): T {
+  engine++;
+  try {
+    return fn();
+  } finally {
+    engine--;
+  }
+}
+
+const hooks = {
+  init(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
+    if (engine > 0) return;
+    // Where nothing else has begun since, it is the resumed function that awaits: its depth does not matter.
+    const depth = parent && running.length === 0 ? 0 : stackDepth();
+    if (parent) return awaited(promise, parent, depth);
+    returned(depth - 1);
+    running.push({ promise, depth });
+  },
+  before(promise: Promise<unknown>): void {
+    settle();
+    resumed = awaiting.get(promise);
+    if (resumed) {
+      nodeOf(resumed).waitsFor = undefined;
+      return;
+    }
+    const node = nodes.get(promise);
+    if (node?.unhandled) node.unhandled = false;
+    else adopting = promise;
+  },
+  after: settle,
+};
+
+function settle(): void {
+  resumed = undefined;
+  adopting = undefined;
+  if (running.length > 0) running = [];
+}
+
+/** Forgets what began deeper on the stack than what runs now. */
+function returned(depth: number): void {
+  while ((running.at(-1)?.depth ?? -1) > depth) running.pop();
+}
+
+function awaited(continuation: Promise<unknown>, promise: Promise<unknown>, depth: number): void {
+  returned(depth);
+  const waiter = running.pop()?.promise ?? resumed;
+  if (!waiter) return;
+  awaiting.set(continuation, waiter);
+  link(waiter, promise, false, "withhold");
+}
+
+/** Frames of the code that runs now, without those that wait for it. */
+function stackDepth(): number {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  Error.stackTraceLimit = Number.POSITIVE_INFINITY;
+  let depth = 0;
+  Error.prepareStackTrace = (_error, frames) => {
+    for (const frame of frames) if (!isAsyncFrame(frame)) depth++;
+  };
+  try {
+    const here: { stack?: unknown } = {};
+    Error.captureStackTrace(here, stackDepth);
+    void here.stack;
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+  return depth;
+}
+
+const isAsyncFrame = (frame: NodeJS.CallSite): boolean =>
+  "isAsync" in frame && typeof frame.isAsync === "function" && frame.isAsync() === true;
+
+/** Sees every `then` of the code; `catch` and `finally` come by it. */
+export function installPromiseGraph(): void {
+  const real = Promise.prototype.then;
+  function then(this: Promise<unknown>, ...handlers: [onValue?: unknown, onError?: unknown]): unknown {
+    if (!following || engine > 0) return Reflect.apply(real, this, handlers);
+    const made: unknown = byEngine(() => Reflect.apply(real, this, handlers));
+    const adopter = adopting;
+    adopting = undefined;
+    if (adopter) link(adopter, this, false, "lose");
+    else if (isPromise(made)) {
+      link(made, this, typeof handlers[0] !== "function", "lose");
+      nodeOf(made).unhandled = true;
+    }
+    return made;
+  }
+  Object.defineProperty(then, "length", { value: 2 });
+  // biome-ignore lint/suspicious/noThenProperty: it is the one of the language that is replaced.
+  Object.defineProperty(Promise.prototype, "then", { value: then, writable: true, configurable: true });
+}
+
+/** From now on until the returned function is called, the code's promises are followed. */
+export function followPromises(): () => void {
+  settle();
+  following = true;
+  const stop = promiseHooks.createHook(hooks);
+  return () => {
+    stop();
+    following = false;
+    settle();
+  };
+}
