@@ -29,7 +29,7 @@ export interface OrchestratorDeps {
     readonly sessions: TypedBucket<SessionRecord>;
   };
   /** What may be written now (E1). */
-  readonly generation: Generation;
+  readonly generation: Pick<Generation, "allows">;
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;

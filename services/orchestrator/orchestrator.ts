@@ -41,7 +41,7 @@ export interface OrchestratorOptions {
   lane?: boolean;
   inlineBytes?: number;
   /** What may be written now (E1). Absent: what is newest. */
-  generation?: Generation;
+  generation?: Pick<Generation, "allows">;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;

@@ -32,7 +32,7 @@ export interface WatcherDeps {
   readonly config: WatcherConfig;
   readonly registers: Registers;
   /** What may be written now (E1). */
-  readonly generation: Generation;
+  readonly generation: Pick<Generation, "allows">;
   readonly counters: Counters;
   readonly grace: Grace;
   /** Still the one to act? A watcher that was paused finds out here. */

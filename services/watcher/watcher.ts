@@ -19,7 +19,7 @@ export interface WatcherOptions {
   config: WatcherConfig;
   histories: Histories;
   /** What may be written now (E1). Absent: what is newest. */
-  generation?: Generation;
+  generation?: Pick<Generation, "allows">;
 }
 
 /** Tells instances which of their sessions are lost, and clears away what is over. Two may run, one acts. */
