@@ -162,7 +162,7 @@ export class LoadedInstance {
       }
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored")
-        again = (await this.#ignored(message, delivery, accepted, now)) || again;
+        again = (await this.#ignored(message, delivery, accepted, now, lane)) || again;
       else if (delivery) {
         instance.applied(delivery.seq);
         lane.applied(delivery, message.kind === "start");
@@ -380,6 +380,7 @@ export class LoadedInstance {
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
     now: number,
+    lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
     await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
@@ -391,6 +392,8 @@ export class LoadedInstance {
     if (wake.of === 0) this.#toShow = true;
     else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
       return false;
+    // It stood for a local activity that runs now, and goes on standing for it.
+    if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }
