@@ -17,7 +17,7 @@ export class ReadBack implements RetentionStep {
   }
 
   async run(): Promise<number> {
-    if (this.#sweeps++ % everySweeps !== 0) return 0;
+    if (++this.#sweeps % everySweeps !== 0) return 0;
     const { registers, acting } = this.#deps;
     const entries = registers.instances.entries();
     // To read them is all: the register itself asks for what does not fit.
