@@ -90,3 +90,10 @@ export const wiredHeaders: Readonly<Record<string, Wired>> = {
   "Holdfast-Grants": wired("grants", z.array(SessionState)),
   "Holdfast-Blob": wired("blob-ref", BlobRef),
 };
+
+/** Each once. */
+export function everyWired(): Wired[] {
+  const all = [...bySubject.map(([, one]) => one), ...Object.values(wiredHeaders)];
+  const answers = [wired("lane-answer", LaneAnswer), wired("lane-holdings", LaneHoldings)];
+  return [...new Map([...all, ...answers].map((one) => [one.name, one])).values()];
+}
