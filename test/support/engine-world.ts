@@ -149,7 +149,10 @@ export class World {
   }
 
   /** As with an orchestrator; `onDeath` hears of it. */
-  async worker(dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void }): Promise<Member> {
+  async worker(
+    dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
+    { app = this.#options.app }: { app?: App } = {},
+  ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;
     const die = () => {
@@ -166,7 +169,7 @@ export class World {
       bus,
       names,
       runtime,
-      app: this.#options.app,
+      app,
       identity,
       config,
       payloads: new Payloads(bus.blobs),

@@ -85,6 +85,7 @@ const well: Seen = {
   parked: [],
   services: [service("orchestrator"), service("watcher", { acting: true })],
   workers: [worker()],
+  fleet: { newest: 2, written: 2, versions: { "0.2.0": 3 }, heldBackBy: [] },
   openSessions: [],
 };
 
