@@ -1,7 +1,13 @@
 /** What users' own schemas do to work that is under way when they change (docs/deploying-changed-code.md). */
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { call, collectApp, defineActivity, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
+import {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../shared/definitions/index.ts";
 import { World } from "../support/engine-world.ts";
 import { noFaults } from "../support/memory-bus.ts";
 
@@ -74,7 +80,7 @@ const session = (config: z.ZodType<unknown>, restore: (bytes: Uint8Array) => { n
     idleTimeout: "1s",
     init: () => ({ n: 0 }),
     checkpoint: (state: { n: number }) => new TextEncoder().encode(JSON.stringify(state)),
-    restore: (bytes) => restore(bytes),
+    restore: (_ctx, _config, bytes) => restore(bytes),
     calls: { count: call({ run: (state: { n: number }) => ++state.n }) },
   });
 
@@ -131,5 +137,5 @@ test("a restore that cannot read old bytes fails the session with its own words"
 test("a config the new schema refuses fails the session and names the field", async () => {
   const narrow = z.object({ model: z.string(), device: z.string() });
   const { world, result } = await heldThrough(session(anyConfig, readJson), session(narrow, readJson));
-  await expect(world.run(result, 600_000)).rejects.toThrow(/config of session "counter".*device/s);
+  await expect(world.run(result, 600_000)).rejects.toThrow(/config of session type counter: device/);
 });

@@ -48,8 +48,12 @@ export interface WorldOptions {
   faults: BusFaults;
   layout?: "per-instance" | "shared";
   alwaysReplay?: boolean;
+  /** What everybody writes (E1). Default: what is newest. */
+  generation?: Generation;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
+  /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
+  configuredReplicas?: number;
 }
 
 const topologyOptions = { partitions: 4, historyShards: 2 };
@@ -78,6 +82,11 @@ export class World {
     };
     this.outside = this.#connect();
     this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
+  }
+
+  get #generation(): { generation?: Generation } {
+    const { generation } = this.#options;
+    return generation ? { generation } : {};
   }
 
   get #replicas(): number {
@@ -132,7 +141,7 @@ export class World {
         maxOwnStreams: 1000,
         shards: topologyOptions.historyShards,
       },
-      replicas: this.#replicas,
+      replicas: this.#options.configuredReplicas ?? this.#replicas,
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),
@@ -141,6 +150,7 @@ export class World {
       }),
       cacheSize: 1000,
       alwaysReplay: this.#options.alwaysReplay ?? false,
+      ...this.#generation,
       faultPoints,
       ...(generation ? { generation } : {}),
     });
@@ -173,6 +183,7 @@ export class World {
       identity,
       config,
       payloads: new Payloads(bus.blobs),
+      ...this.#generation,
       faultPoints: { reach: (point: WorkerFaultPoint) => point === dieAt?.point && --left === 0 && die() },
     };
     const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
@@ -195,6 +206,7 @@ export class World {
       runtime,
       config: { ...defaultWatcherConfig, graceMs: sessionTtlMs },
       histories: this.#histories(bus),
+      ...this.#generation,
     });
     await this.run(watcher.start());
     return member(id, bus, clock, () => watcher.stop());

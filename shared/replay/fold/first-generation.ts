@@ -15,9 +15,9 @@ export function eventOfFirstGeneration(event: NewEvent): NewEvent {
     case "pool.lent":
       return { ...event, member: stateOfFirstGeneration(event.member) };
     case "instance.started": {
-      const { carried, granted } = event;
+      const { carried, granted, rules: _rules, ...rest } = event;
       return {
-        ...event,
+        ...rest,
         ...(granted && { granted: granted.map(stateOfFirstGeneration) }),
         ...(carried && {
           carried: { ...carried, sessions: carried.sessions.map(stateOfFirstGeneration) },
@@ -30,7 +30,7 @@ export function eventOfFirstGeneration(event: NewEvent): NewEvent {
 }
 
 export function stateOfFirstGeneration(state: SessionState): SessionState {
-  const { inits: _inits, parkedBy: _parkedBy, ...rest } = state;
+  const { inits: _inits, parkedBy: _parkedBy, attachmentsBefore: _before, ...rest } = state;
   return { ...rest, options: optionsOfFirstGeneration(state.options) };
 }
 
