@@ -31,6 +31,8 @@ function strictOf(name: string): z.ZodType | undefined {
 }
 
 const size = 3;
+/** They ask for what cannot be recorded for generation 1, and are told so. */
+const later = ["locals"];
 
 test("what is written for generation 1 fits the strict schemas of 0.1.0", async () => {
   let world: World;
@@ -56,7 +58,7 @@ test("what is written for generation 1 fits the strict schemas of 0.1.0", async 
   await world.worker();
   await world.watcher();
   const handles = [];
-  for (const name of Object.keys(expected)) {
+  for (const name of Object.keys(expected).filter((one) => !later.includes(one))) {
     handles.push(await world.start(name, size, `${name}-x`));
     if (name === "signals") for (let i = 0; i < size; i++) await world.signal(`${name}-x`, "tick", i);
   }
