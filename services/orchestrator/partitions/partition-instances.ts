@@ -5,6 +5,7 @@ import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
 import { type Opened, parseInbox } from "../parse-inbox.ts";
+import type { Question } from "../queries/queries.ts";
 
 /** Idle instances in order of use, oldest first. */
 export class InstanceCache {
@@ -103,6 +104,11 @@ export class PartitionInstances {
     this.#forNewer.add(delivery.seq);
     const why = `${delivery.subject} is held for a newer process: ${message}`;
     this.#deps.runtime.announce({ kind: "fault", where: "inbox", code: needsNewerVersion, message: why });
+  }
+
+  /** Also of instances that are not in memory: they are loaded for it. */
+  ask(instanceId: string, question: Question): void {
+    if (!this.#closed.signal.aborted) this.#instance(instanceId).ask(question);
   }
 
   /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */

@@ -1,5 +1,6 @@
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { ArchiveHistories } from "./archive-histories.ts";
+import { BuryJunk } from "./bury-junk.ts";
 import { ForgetSessions } from "./forget-sessions.ts";
 import { ForgetWorkers } from "./forget-workers.ts";
 import { ReadBack } from "./read-back.ts";
@@ -19,6 +20,7 @@ export class Sweep {
       new ForgetWorkers(deps),
       new RemoveInstances(deps, histories),
       new ReadBack(deps),
+      new BuryJunk(deps, histories),
     ];
   }
 
