@@ -8,11 +8,11 @@ const programs: Record<string, { size: number; result: number }> = {
   pooled: { size: 4, result: 4 },
   signalled: { size: 4, result: 4 },
   renewed: { size: 4, result: 4 },
-  long: { size: 30, result: 30 },
+  long: { size: 20, result: 20 },
 };
 
 /** Beyond so many under way none is started. */
-const mostAtOnce = 60;
+const mostAtOnce = 40;
 
 export class Load {
   readonly #client: Client;

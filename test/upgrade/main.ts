@@ -35,7 +35,7 @@ const services: readonly ServiceName[] = [
   "worker",
   "watcher",
 ];
-const betweenMs = 2_000;
+const betweenMs = 1_000;
 
 type Build = "previous" | "held" | "new";
 
@@ -74,7 +74,7 @@ async function rolling(previousBin: string): Promise<number> {
   });
   await fleet.start();
   const load = new Load(stack.client);
-  load.begin(120);
+  load.begin(200);
   const steps: Step[] = [];
   const replaceAll = async (what: string, build: Build): Promise<void> => {
     const since = performance.now();
