@@ -13,6 +13,7 @@ import {
   type InboxMessage,
   Instance,
   isEnded,
+  isOfSecondGeneration,
   softLimitEvents,
   type Turn,
 } from "../../shared/replay/index.ts";
@@ -46,6 +47,8 @@ export interface Mail {
   elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
+  /** Why it takes a newer process to read it: the instance waits for one (E1). */
+  newer?: string | undefined;
 }
 
 interface Loaded {
@@ -395,6 +398,7 @@ export class LoadedInstance {
       anchor,
       lane: laned.length > 0 ? laned : undefined,
       deferred: turn.deferred ? true : undefined,
+      ...(turn.events.some(({ kind }) => isOfSecondGeneration(kind)) && { needs: 2 }),
       events: turn.events,
     };
     this.#position ??= await history.place(this.instanceId, { started: state.status !== "pending" });
@@ -479,6 +483,7 @@ export class LoadedInstance {
     this.#target.summaries.parked = instance.parked;
     // What was only asked for, and never started, is no instance.
     if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
+    await this.#target.register.repair(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }

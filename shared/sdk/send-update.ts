@@ -2,7 +2,7 @@
  * Sends an update and waits for its answer. The answer is a plain message and may be lost with a connection, an owner or
  * the server: the update is then sent again under the same id, and is applied once (Q2).
  */
-import { type Payload, UpdateAnswer, updateIdHeader } from "../../schemas/index.ts";
+import { needsHeader, type Payload, UpdateAnswer, updateIdHeader } from "../../schemas/index.ts";
 import { type Bus, type CoreMessage, decode, encode, type Headers, type Subjects } from "../bus/index.ts";
 import { CancelledError, fromFailure, HoldfastError, isFault, TimeoutError } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
@@ -77,6 +77,8 @@ async function send(bus: Bus, names: Subjects, request: UpdateRequest, at: numbe
   const { instanceId, name, updateId, payload } = request;
   const headers: Headers = {
     [updateIdHeader]: updateId,
+    // A process that knows no updates leaves it for one that does (E1).
+    [needsHeader]: "2",
     ...(payload && "blob" in payload ? { "Holdfast-Blob": JSON.stringify(payload.blob) } : {}),
   };
   const body = payload && "json" in payload ? encode(payload.json) : new Uint8Array();
