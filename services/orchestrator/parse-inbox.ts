@@ -7,13 +7,18 @@ import {
   ChildReport,
   ControlRequest,
   messageIdHeader,
+  Name,
+  needsHeader,
   Parent,
   type Payload,
   poolInstance,
   poolSignal,
   SessionReport,
   SessionState,
+  tokenRule,
+  updateIdHeader,
   Wake,
+  whyNewer,
 } from "../../schemas/index.ts";
 import {
   type Decoded,
@@ -40,23 +45,31 @@ const Grants = z.array(SessionState);
 
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
-  | { kind: "refused"; instanceId: string; code: string; message: string };
+  | { kind: "refused"; instanceId: string; code: string; message: string }
+  /** For a newer process (E1). `marked`: its sender says so; otherwise that message alone waits for one. */
+  | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
 export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+  const newer = whyNewer(stored.headers[needsHeader]);
+  const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
+  // Before anything else: it may be a verb we do not know.
+  if (newer !== undefined && whose !== undefined)
+    return { kind: "held", instanceId: whose, marked: true, message: newer };
   const address = names.parseInbox(stored.subject);
   if (!address) {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
   }
   const { instanceId, verb } = address;
   const opened = parse(stored, instanceId, verb);
-  return opened.kind === "ok"
-    ? { kind: "message", instanceId, message: opened.value }
+  if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
+  return opened.newer
+    ? { kind: "held", instanceId, marked: false, message: `${verb.kind}: ${opened.message}` }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
 }
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 
-function parse({ body, headers }: StoredMessage, instanceId: string, verb: Verb): Decoded<InboxMessage> {
+function parse({ seq, body, headers }: StoredMessage, instanceId: string, verb: Verb): Decoded<InboxMessage> {
   switch (verb.kind) {
     case "start":
       return parseStart(verb.name, body, headers);
@@ -67,6 +80,18 @@ function parse({ body, headers }: StoredMessage, instanceId: string, verb: Verb)
         payload,
         messageId: isToKeeper(instanceId, verb.name) ? undefined : messageIdOf(headers),
       }));
+    case "update": {
+      // Without an id of the caller's it is applied as often as it is sent.
+      const updateId = headers[updateIdHeader] ?? `m-${seq}`;
+      if (!Name.safeParse(updateId).success)
+        return { kind: "invalid", message: `header ${updateIdHeader} must be ${tokenRule}` };
+      return mapped(userPayload(body, headers), (payload) => ({
+        kind: "update",
+        name: verb.name,
+        updateId,
+        payload,
+      }));
+    }
     case "cancel": {
       const parent = parentOf(headers);
       if (parent.kind === "invalid") return parent;

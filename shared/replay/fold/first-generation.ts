@@ -2,7 +2,10 @@
  * Events and session states without what came with generation 2 (E1): written while a process is alive that refuses
  * fields it does not know. What is left out is a hint or a finer count; its absence means what it meant before.
  */
-import type { NewEvent, SessionOptions, SessionState } from "../../../schemas/index.ts";
+import type { EventKind, NewEvent, SessionOptions, SessionState } from "../../../schemas/index.ts";
+
+/** A version before generation 2 cannot fold these: their commits say so. */
+export const isOfSecondGeneration = (kind: EventKind): boolean => kind.startsWith("update.");
 
 export function eventOfFirstGeneration(event: NewEvent): NewEvent {
   switch (event.kind) {
@@ -10,23 +13,33 @@ export function eventOfFirstGeneration(event: NewEvent): NewEvent {
       const { interruption: _, ...rest } = event;
       return rest;
     }
+    case "signal.received": {
+      const { messageId: _, ...rest } = event;
+      return rest;
+    }
     case "session.opened":
       return { ...event, options: optionsOfFirstGeneration(event.options) };
     case "pool.lent":
       return { ...event, member: stateOfFirstGeneration(event.member) };
     case "instance.started": {
-      const { carried, granted } = event;
+      const { carried, granted, rules: _rules, ...rest } = event;
       return {
-        ...event,
+        ...rest,
         ...(granted && { granted: granted.map(stateOfFirstGeneration) }),
         ...(carried && {
-          carried: { ...carried, sessions: carried.sessions.map(stateOfFirstGeneration) },
+          carried: carriedOfFirstGeneration(carried),
         }),
       };
     }
     default:
       return event;
   }
+}
+
+type Carried = NonNullable<NewEvent<"instance.started">["carried"]>;
+
+function carriedOfFirstGeneration({ messageIds: _, ...rest }: Carried): Carried {
+  return { ...rest, sessions: rest.sessions.map(stateOfFirstGeneration) };
 }
 
 export function stateOfFirstGeneration(state: SessionState): SessionState {

@@ -37,6 +37,9 @@ export function describeCommand(command: Command): string {
       return `patch "${command.patch}"`;
     case "status.set":
       return "a status";
+    case "update.completed":
+    case "update.failed":
+      return `the answer to the update of event ${command.of}`;
     case "pool.joined":
     case "pool.left":
       return `${command.kind} "${command.poolId}"`;
@@ -50,7 +53,7 @@ export function describeCommand(command: Command): string {
     case "instance.completed":
       return "completion";
     case "instance.failed":
-      return "failure";
+      return `failure (${command.error.code}: ${command.error.message.slice(0, 300)})`;
     case "instance.cancelled":
       return "cancellation";
     case "instance.continued":
