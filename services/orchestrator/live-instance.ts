@@ -11,9 +11,10 @@ import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "..
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
+import type { Mail } from "./mail.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
-import { LoadedInstance, type Mail } from "./turn.ts";
+import { LoadedInstance } from "./turn.ts";
 
 export interface LiveInstanceOptions {
   /** Aborts when the partition is no longer ours. */

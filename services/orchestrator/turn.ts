@@ -21,6 +21,7 @@ import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import { postponeWake } from "./ignored/postpone-wake.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
+import type { Mail } from "./mail.ts";
 import {
   mayBeUnsent,
   nothing,
@@ -31,16 +32,6 @@ import {
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
-
-export interface Mail {
-  message: InboxMessage;
-  /** Absent for what this process tells itself, as a local timer does, and for what came by the lane. */
-  delivery: Delivery | undefined;
-  /** Called when its turn is over and all that follows from it is out. */
-  done?: (() => void) | undefined;
-  /** A task that was out on the lane and is nobody's any more. */
-  recalled?: number | undefined;
-}
 
 interface Loaded {
   instance: Instance;

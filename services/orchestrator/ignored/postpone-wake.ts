@@ -5,13 +5,13 @@
 import type { Wake } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { deadlineOf, type InstanceState } from "../../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { EffectTarget } from "../publishing/effects.ts";
 import { publishSurely } from "../publishing/publish.ts";
 
 /** Whether it was. Not one that fired for an earlier deadline: what replaced that has a schedule of its own. */
 export async function postponeWake(
-  { names, runtime }: OrchestratorDeps,
+  { names, runtime }: EngineDeps,
   state: Readonly<InstanceState>,
   wake: Wake,
   delivery: Delivery,

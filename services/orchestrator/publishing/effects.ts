@@ -27,7 +27,7 @@ import {
   stateOfFirstGeneration,
 } from "../../../shared/replay/index.ts";
 import type { SparseMap } from "../../../shared/runtime/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
 import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
@@ -48,7 +48,7 @@ const queued = new WeakMap<OpenTask, number>();
 
 /** Resolves when everything is stored, or the outbox was told to stop. */
 export async function publishEffects(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   effects: readonly Effect[],
   target: EffectTarget,
@@ -103,7 +103,7 @@ function roundOf(kind: Effect["kind"]): number {
 }
 
 function publisher(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   target: EffectTarget,
   lane: LaneWork,
@@ -291,7 +291,7 @@ function publisher(
 }
 
 async function publishTask(
-  { names, runtime }: OrchestratorDeps,
+  { names, runtime }: EngineDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -320,7 +320,7 @@ async function publishTask(
  * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
  */
 async function withdrawRetry(
-  { bus, names }: OrchestratorDeps,
+  { bus, names }: EngineDeps,
   { instanceId, execution }: Readonly<InstanceState>,
   { id, attempt, target }: OpenTask,
 ): Promise<void> {

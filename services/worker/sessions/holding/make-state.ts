@@ -10,15 +10,8 @@ import {
   type SessionHooks,
 } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
+import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
-
-/** A state and where it lives. */
-export interface Housed {
-  readonly state: HostSession;
-  readonly place: HostPlace;
-  readonly warm: boolean;
-  readonly restored: boolean;
-}
 
 export interface StateRequest {
   readonly claim: SessionClaim;

@@ -1,0 +1,13 @@
+import type { Delivery } from "../../shared/bus/index.ts";
+import type { InboxMessage } from "../../shared/replay/index.ts";
+
+/** One message that waits for a turn of its instance. */
+export interface Mail {
+  message: InboxMessage;
+  /** Absent for what this process tells itself, as a local timer does, and for what came by the lane. */
+  delivery: Delivery | undefined;
+  /** Called when its turn is over and all that follows from it is out. */
+  done?: (() => void) | undefined;
+  /** A task that was out on the lane and is nobody's any more. */
+  recalled?: number | undefined;
+}
