@@ -29,7 +29,7 @@ export const ActivityTimeouts = wireObject({
 });
 export type ActivityTimeouts = z.infer<typeof ActivityTimeouts>;
 
-/** Where a task runs: any worker of a queue, or the holder of a session. */
+/** Where a task runs: any worker of a queue, the holder of a session, or the orchestrator that owns the instance. */
 export const TaskTarget = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("queue"), queue: Name }),
   wireObject({
@@ -38,6 +38,8 @@ export const TaskTarget = z.discriminatedUnion("kind", [
     /** A call of the session's type, or an ordinary activity run beside the session's state. */
     call: z.boolean(),
   }),
+  /** @generation 2 */
+  wireObject({ kind: z.literal("local") }),
 ]);
 export type TaskTarget = z.infer<typeof TaskTarget>;
 

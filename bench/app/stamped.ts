@@ -16,6 +16,15 @@ export const stampedSteps = defineOrchestration("stamped-steps", {
   },
 });
 
+/** `{n}` → the stamps of n local activities one after the other. */
+export const stampedLocals = defineOrchestration("stamped-locals", {
+  async run(ctx, { n }: { n: number }): Promise<number[]> {
+    const stamps: number[] = [];
+    for (let step = 0; step < n; step++) stamps.push(await ctx.local(stamp, step));
+    return stamps;
+  },
+});
+
 /** Waits for `go`; when its code went on, and when the next activity ran. */
 export const stampedSignal = defineOrchestration("stamped-signal", {
   async run(ctx, _input: unknown): Promise<{ code: number; activity: number }> {

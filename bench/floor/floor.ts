@@ -126,6 +126,19 @@ export class Floor {
     });
   }
 
+  /** Time of single publishes to a stream, one after the other, each as large as a commit. */
+  async appends(n: number): Promise<number[]> {
+    const subject = floorNames.history("appends", "shared");
+    const body = "x".repeat(400);
+    const times: number[] = [];
+    for (let index = 0; index < n; index++) {
+      const begun = machineMs();
+      await this.#link.store(subject, body);
+      times.push(machineMs() - begun);
+    }
+    return times;
+  }
+
   /** Streams per instance would weigh on what is measured next; removing them must not count as work of the floor. */
   async cleanUp(): Promise<void> {
     const ids = this.#leftOver.splice(0);

@@ -1,6 +1,7 @@
 import type { Workload } from "../workload.ts";
 import { claim } from "./claim.ts";
 import { growth } from "./growth.ts";
+import { local } from "./local.ts";
 import { loss } from "./loss.ts";
 import { memory } from "./memory.ts";
 import { renewal } from "./renewal.ts";
@@ -19,6 +20,7 @@ import { warm } from "./warm.ts";
  */
 export const workloads: readonly Workload[] = [
   w1,
+  local,
   w2,
   w5,
   w7,

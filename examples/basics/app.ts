@@ -34,6 +34,13 @@ export const steps = defineOrchestration("steps", {
   },
 });
 
+/** `{name}` → the same without a worker: a step so short that going to one would cost more than the step. */
+export const helloLocally = defineOrchestration("hello-locally", {
+  input: z.object({ name: z.string() }),
+  output: z.string(),
+  run: (ctx, { name }) => ctx.local(greet, name),
+});
+
 /** `{n}` → n activities at once; returns the sum of their indices. */
 export const fanOut = defineOrchestration("fan-out", {
   input: z.object({ n: z.int().nonnegative(), ms: z.number().default(0) }),

@@ -11,6 +11,7 @@ import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "..
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
+import { LocalWork } from "./local/local-work.ts";
 import type { Mail } from "./mail.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
@@ -44,6 +45,8 @@ export class LiveInstance {
   #loaded: LoadedInstance | undefined;
   /** Absent where nothing is out. */
   #lane: LaneWork | undefined;
+  /** Absent where no local activity runs. */
+  #locals: LocalWork | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
@@ -70,9 +73,9 @@ export class LiveInstance {
     return this.#loaded !== undefined;
   }
 
-  /** Work is out on the lane: it must stay in memory. */
+  /** Work is out on the lane, or runs here: it must stay in memory. */
   get anchored(): boolean {
-    return this.#lane?.anchor !== undefined;
+    return this.#lane?.anchor !== undefined || this.#locals !== undefined;
   }
 
   /** What is known of its history beside the copy in memory: it may move under an owner that has taken over. */
@@ -127,6 +130,8 @@ export class LiveInstance {
     this.drop();
     this.#lane?.letGo();
     this.#lane = undefined;
+    this.#locals?.letGo();
+    this.#locals = undefined;
   }
 
   async #work(): Promise<void> {
@@ -211,6 +216,15 @@ export class LiveInstance {
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;
     this.#settle(batch, state);
+    if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
+  }
+
+  #followLocals(state: Readonly<InstanceState>): void {
+    this.#locals ??= new LocalWork(this.#deps, (report) =>
+      this.put({ message: { kind: "activity", report }, delivery: undefined }),
+    );
+    this.#locals.follow(state);
+    if (this.#locals.idle) this.#locals = undefined;
   }
 
   /** Returns whether the effects of its last commit may not be out. */

@@ -41,7 +41,7 @@ export interface OrchestratorOptions {
   lane?: boolean;
   inlineBytes?: number;
   /** What may be written now (E1). Absent: what is newest. */
-  generation?: Pick<Generation, "allows">;
+  generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
   /** Who sees turns that do not end. Absent: nobody does. */
   watchdog?: RunawaysOptions;
@@ -110,6 +110,13 @@ export class Orchestrator implements Service {
     const { runtime, generation = everythingAllowed } = this.#options;
     return {
       app,
+      heldBackBy: (wanted) =>
+        generation.allows(wanted)
+          ? undefined
+          : generation
+              .heldBackBy()
+              .map(({ kind, id }) => `${kind} ${id}`)
+              .join(", ") || "an older process",
       generation,
       payloads: {
         inlineBytes,

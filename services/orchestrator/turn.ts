@@ -16,6 +16,7 @@ import {
   type Turn,
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
+import { adoptPayloads, carriesBlob } from "./adopt-payloads.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
@@ -136,7 +137,8 @@ export class LoadedInstance {
     const effects: Effect[] = [];
     let again = owed || mayBeUnsent(this.#inherited, clock.now());
     const recalled: number[] = [];
-    for (const { message, delivery, recalled: of } of batch) {
+    const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
+    for (const { message, delivery, recalled: of } of owned) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
         lane.applied(delivery, message.kind === "start");
@@ -151,7 +153,7 @@ export class LoadedInstance {
       }
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored")
-        again = (await this.#ignored(message, delivery, accepted, now)) || again;
+        again = (await this.#ignored(message, delivery, accepted, now, lane)) || again;
       else if (delivery) {
         instance.applied(delivery.seq);
         lane.applied(delivery, message.kind === "start");
@@ -187,6 +189,17 @@ export class LoadedInstance {
       await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
     }
     return "done";
+  }
+
+  /** Before anything is decided: what cannot be copied now is tried again with the whole turn. */
+  async #owned(batch: readonly Mail[]): Promise<readonly Mail[]> {
+    const { payloads } = this.#deps;
+    return Promise.all(
+      batch.map(async (mail) => {
+        const message = await adoptPayloads(payloads, this.instanceId, mail.message);
+        return message === mail.message ? mail : { ...mail, message };
+      }),
+    );
   }
 
   #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
@@ -368,6 +381,7 @@ export class LoadedInstance {
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
     now: number,
+    lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
     await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
@@ -379,6 +393,8 @@ export class LoadedInstance {
     if (wake.of === 0) this.#toShow = true;
     else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
       return false;
+    // It stood for a local activity that runs now, and goes on standing for it.
+    if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }

@@ -27,6 +27,15 @@ export interface ActivityOptions {
   heartbeatTimeout?: Duration;
 }
 
+/** Options of an activity that `ctx.local` runs in the orchestrator's process: there is no queue and no heartbeat. */
+export interface LocalOptions {
+  retry?: RetryOptions;
+  /** How long one run may take. Default 10 s: what takes longer belongs to a worker. */
+  startToClose?: Duration;
+  /** How long all attempts may take together, with the time between them. */
+  scheduleToClose?: Duration;
+}
+
 /** What code inside a session knows about it. The epoch is a fencing token for the outside world. */
 export interface SessionView {
   readonly id: string;

@@ -1,5 +1,5 @@
 import type { Duration } from "../runtime/index.ts";
-import type { ActivityDefinition, ActivityOptions, WorkLog } from "./activity.ts";
+import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
@@ -94,6 +94,12 @@ export interface OrchestrationContext {
   /** Runs an activity on any worker of its queue. */
   run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
   run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
+  /**
+   * Runs an activity in the orchestrator's process, without a worker: for short steps. Its result is recorded with the
+   * turn that follows, its failures are retried by its policy, and it may run again if the orchestrator dies meanwhile.
+   */
+  local<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: LocalOptions): Promise<O>;
+  local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
   waitForSignal<T = unknown>(name: string): Promise<T>;

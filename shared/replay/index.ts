@@ -19,4 +19,4 @@ export { lend, takeBack } from "./handles/lending.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";
-export { watchWindows } from "./run/turn-window.ts";
+export { watched, watchWindows } from "./run/turn-window.ts";

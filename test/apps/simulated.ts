@@ -7,6 +7,7 @@ export const expected: Record<string, (n: number) => unknown> = {
   sequence: (n) => n,
   "fan-out": (n) => (n * (n - 1)) / 2,
   flaky: (n) => n,
+  locals: (n) => n * 2,
   timers: (n) => n,
   signals: (n) => Array.from({ length: n }, (_, i) => i),
   family: (n) => n * 2,
@@ -128,6 +129,17 @@ export function simulatedApp(world: () => World) {
         let value = 0;
         for (let i = 0; i < n; i++) value = await ctx.run(flake, value);
         return value;
+      },
+    }),
+    locals: defineOrchestration("locals", {
+      async run(ctx, n: number) {
+        let value = 0;
+        for (let i = 0; i < n; i++) {
+          value = await ctx.local(flake, value);
+          if (i % 2 === 1) await ctx.sleep(200);
+        }
+        const parts = await Promise.all(Array.from({ length: n }, (_, i) => ctx.local(flake, i)));
+        return value + parts.filter((part, i) => part === i + 1).length;
       },
     }),
     timers: defineOrchestration("timers", {

@@ -42,6 +42,12 @@ it("the basics are served beside the others", async () => {
   expect(await handle.result({ timeout: "30s" })).toBe("Hello, Ada!");
 });
 
+it("a local activity needs no worker", async () => {
+  const { instanceId } = await stack.client.start("hello-locally", { name: "Ada" });
+  expect(await result(instanceId)).toBe("Hello, Ada!");
+  expect(await kinds(instanceId, "activity.scheduled")).toMatchObject([{ target: { kind: "local" } }]);
+});
+
 it("the first orchestration of the README is this one, and does what it says", async () => {
   const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), "utf8");
   expect(await read("README.md")).toContain(await read("examples/first/app.ts"));

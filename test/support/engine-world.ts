@@ -17,6 +17,7 @@ import { workerSettings } from "../../services/worker/settings.ts";
 import { Worker } from "../../services/worker/worker.ts";
 import { encode, ensureTopology, Payloads, subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
+import type { Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
@@ -49,6 +50,8 @@ export interface WorldOptions {
   alwaysReplay?: boolean;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
+  /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
+  configuredReplicas?: number;
 }
 
 const topologyOptions = { partitions: 4, historyShards: 2 };
@@ -105,7 +108,11 @@ export class World {
   /** With `dieAt` it is killed the n-th time it reaches that point; `clockBehindMs`: its clock is wrong (F30). */
   async orchestrator(
     dieAt?: { point: FaultPoint; count: number },
-    { app = this.#options.app, clockBehindMs = 0 }: { app?: App; clockBehindMs?: number } = {},
+    {
+      app = this.#options.app,
+      clockBehindMs = 0,
+      generation,
+    }: { app?: App; clockBehindMs?: number; generation?: Generation } = {},
   ): Promise<Member> {
     const bus = this.#connect();
     const clock = new MemberClock(this.clock, -clockBehindMs);
@@ -127,7 +134,7 @@ export class World {
         maxOwnStreams: 1000,
         shards: topologyOptions.historyShards,
       },
-      replicas: this.#replicas,
+      replicas: this.#options.configuredReplicas ?? this.#replicas,
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),
@@ -137,6 +144,7 @@ export class World {
       cacheSize: 1000,
       alwaysReplay: this.#options.alwaysReplay ?? false,
       faultPoints,
+      ...(generation ? { generation } : {}),
     });
     await this.run(orchestrator.start());
     return member(id, bus, clock, () => orchestrator.stop());

@@ -21,7 +21,8 @@ export class AskedFor {
 
   add(execution: number, effects: readonly Effect[]): void {
     for (const effect of effects) {
-      if (effect.kind === "task") this.#tasks.add(`${execution}:${effect.task.id}:${effect.task.attempt}`);
+      if (effect.kind === "task" || effect.kind === "local")
+        this.#tasks.add(`${execution}:${effect.task.id}:${effect.task.attempt}`);
       if (effect.kind === "call")
         this.#calls.add(`${execution}:${effect.task.id}:${effect.task.attempt}:${effect.on.epoch}`);
       if (effect.kind === "claim") this.#claims.add(`${effect.session.sessionId}:${effect.attachment}`);
@@ -30,7 +31,8 @@ export class AskedFor {
       if (effect.kind === "schedule") this.#schedules.set(`${execution}:${effect.of}`, effect.at);
     }
     for (const effect of effects)
-      if (effect.kind === "unschedule") this.#schedules.delete(`${execution}:${effect.of}`);
+      if (effect.kind === "unschedule" || effect.kind === "forget-local")
+        this.#schedules.delete(`${execution}:${effect.of}`);
   }
 
   check(state: Readonly<InstanceState>): void {
@@ -50,6 +52,12 @@ export class AskedFor {
     const key = `${state.execution}:${task.id}:${task.attempt}`;
     if (task.target.kind === "queue") {
       expect(this.#tasks.has(key), `task ${key} was handed out`).toBe(true);
+      return;
+    }
+    if (task.target.kind === "local") {
+      // The first attempt is looked after by whoever runs it, a later one by its schedule.
+      if (task.attempt === 1) expect(this.#tasks.has(key), `${key} is to be run here`).toBe(true);
+      else expect(this.#schedules.get(`${state.execution}:${task.id}`)).toBe(task.readyAt);
       return;
     }
     const session = state.sessions.get(task.target.sessionId);

@@ -10,6 +10,7 @@ import {
 
 type Op =
   | { op: "run"; attempts: number; limit: "none" | "start" | "close" | "run" }
+  | { op: "local"; attempts: number }
   | { op: "sleep"; ms: number }
   | { op: "signal"; name: string }
   | { op: "child"; session: number }
@@ -36,6 +37,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     attempts,
     limit: fc.constantFrom("none" as const, "start" as const, "close" as const, "run" as const),
   }),
+  fc.record({ op: fc.constant("local" as const), attempts }),
   fc.record({ op: fc.constant("sleep" as const), ms: fc.nat({ max: 5000 }) }),
   fc.record({ op: fc.constant("signal" as const), name: fc.constantFrom("a", "b") }),
   fc.record({ op: fc.constant("child" as const), session }),
@@ -88,6 +90,8 @@ class Run {
     switch (what.op) {
       case "run":
         return ctx.run(work, 0, { ...limits[what.limit], retry: { maxAttempts: what.attempts } });
+      case "local":
+        return ctx.local(work, 0, { retry: { maxAttempts: what.attempts } });
       case "sleep":
         return ctx.sleep(what.ms);
       case "signal":

@@ -118,7 +118,7 @@ export class RandomWorld {
         messages.push(activated(session.sessionId, held(session.attachments + 1, ++this.#epoch)));
     }
     for (const task of state.tasks.values())
-      if (task.target.kind === "queue" || task.sentEpoch !== undefined) messages.push(this.#done(task));
+      if (task.target.kind !== "session" || task.sentEpoch !== undefined) messages.push(this.#done(task));
     for (const of of state.children.keys()) messages.push(childDone(of, 0, state.execution));
     await this.#happen(10_000, [wake(), ...messages]);
   }

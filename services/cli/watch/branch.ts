@@ -196,7 +196,8 @@ class Fold {
 
   #scheduled(entry: HistoryEntry & EventOf<"activity.scheduled">): void {
     const { target } = entry;
-    const label = entry.by === "engine" ? `${entry.name} (rebuild)` : entry.name;
+    const aside = entry.by === "engine" ? " (rebuild)" : target.kind === "local" ? " (local)" : "";
+    const label = `${entry.name}${aside}`;
     const onSession = target.kind === "session";
     const kind = onSession && target.call ? "call" : "activity";
     this.#add(entry, { kind, label, mark: "open", on: onSession ? target.sessionId : undefined });

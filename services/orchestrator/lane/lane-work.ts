@@ -47,6 +47,8 @@ export class LaneWork {
   readonly #init: LaneWorkInit;
   readonly #out = new Map<number, Out>();
   readonly #planned = new Map<number, string>();
+  /** The commit asks for local activities, and the anchor stands for them. */
+  #localPlanned = false;
   /** Perhaps begun on the lane, in this turn or under the owner before, and to go by the queue. */
   readonly #lost = new Set<number>();
   /** A seat is taken while there is an anchor, or may be one after this turn. */
@@ -71,7 +73,7 @@ export class LaneWork {
 
   /** The message that stands for a commit: the anchor, or what becomes the anchor of what it plans. */
   get standsFor(): Delivery | undefined {
-    return this.#anchor ?? (this.#planned.size > 0 ? this.#candidate : undefined);
+    return this.#anchor ?? (this.#planned.size > 0 || this.#localPlanned ? this.#candidate : undefined);
   }
 
   /** The same message delivered again: the newest is the one to settle. */
@@ -82,6 +84,7 @@ export class LaneWork {
   /** A turn is tried, perhaps not for the first time: what a fenced one meant to send means nothing. */
   begin(): void {
     this.#planned.clear();
+    this.#localPlanned = false;
     this.#candidate = undefined;
     this.#seat(this.#anchor !== undefined);
   }
@@ -103,6 +106,7 @@ export class LaneWork {
   /** Chooses, before the commit, what of it goes by the lane. Returns all tasks that will be out then. */
   plan(state: Readonly<InstanceState>, effects: readonly Effect[], now: number): EventId[] {
     this.#planned.clear();
+    this.#localPlanned = false;
     const tasks: EventId[] = [];
     for (const [of, { epoch }] of this.#out) {
       const task = epoch === undefined ? state.tasks.get(of) : undefined;
@@ -110,6 +114,7 @@ export class LaneWork {
     }
     if (!this.#anchor && (!this.#candidate || (!this.#seated && this.#init.seats.free <= 0))) return tasks;
     for (const effect of effects) {
+      if (effect.kind === "local") this.#localPlanned = true;
       if (effect.kind !== "task" && effect.kind !== "call") continue;
       if (this.#out.size + this.#planned.size >= widest) break;
       const { task } = effect;
@@ -119,7 +124,7 @@ export class LaneWork {
       this.#planned.set(task.id, subject);
       if (effect.kind === "task") tasks.push(task.id as EventId);
     }
-    if (this.#planned.size > 0) this.#seat(true);
+    if (this.#planned.size > 0 || this.#localPlanned) this.#seat(true);
     return tasks;
   }
 
@@ -246,7 +251,9 @@ export class LaneWork {
       const task = state.tasks.get(of);
       if (!task || !this.#holds(state, task)) this.#out.delete(of);
     }
-    return this.#out.size > 0 ? (this.#anchor ?? this.#candidate) : undefined;
+    if (this.#out.size > 0) return this.#anchor ?? this.#candidate;
+    if (!runsLocally(state, this.#init.runtime.clock.now())) return undefined;
+    return this.#anchor ?? (this.#seated || this.#init.seats.free > 0 ? this.#candidate : undefined);
   }
 
   /**
@@ -259,6 +266,7 @@ export class LaneWork {
     this.#anchor = this.keeps(state);
     this.#candidate = undefined;
     this.#planned.clear();
+    this.#localPlanned = false;
     this.#lost.clear();
     this.#seat(this.#anchor !== undefined);
     if (!before && this.#anchor) lane.watch(this);
@@ -278,6 +286,14 @@ export class LaneWork {
     const since = this.#init.runtime.clock.monotonic();
     this.#out.set(of, { execution, attempt, epoch, subject, workerId, since, recalled: false });
   }
+}
+
+/** Somebody must look after these if this process dies; one that waits for its next attempt has a schedule. */
+function runsLocally({ tasks }: Readonly<InstanceState>, now: number): boolean {
+  if (tasks.size === 0) return false;
+  for (const { target, attempt, readyAt } of tasks.values())
+    if (target.kind === "local" && (attempt === 1 || readyAt <= now)) return true;
+  return false;
 }
 
 const nameOf = (instanceId: string, execution: number, of: number, attempt: number) => ({

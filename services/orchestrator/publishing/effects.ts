@@ -63,6 +63,7 @@ export async function publishEffects(
     await publishTask(deps, state, only.task, target.outbox, lane);
     return;
   }
+  if (lane.standsFor !== undefined && target.schedules.size === 0 && effects.every(isLocal)) return;
   // A session must be registered before anybody can claim it: the watcher looks its instance up there (S5).
   const sessions = new Set<string>();
   for (const effect of effects) if (effect.kind === "register-session") sessions.add(effect.sessionId);
@@ -84,17 +85,23 @@ export async function publishEffects(
   }
 }
 
+/** Most local activities are over by then, and the schedule that stands for one is taken away. */
+const localStandInMs = 1000;
+
 const beginnings = 1;
 /** What ends something must not overtake what began it, where the code did both in one turn. */
 const endings = 2;
 /** Only when all the rest is out: while a schedule is there, its firing repairs what was left undone (T3). */
 const unschedulings = 3;
 
+const isLocal = ({ kind }: Effect): boolean => kind === "local" || kind === "forget-local";
+
 function roundOf(kind: Effect["kind"]): number {
   switch (kind) {
     case "cancel-child":
     case "cancel-task":
     case "leave-pool":
+    case "forget-local":
       return endings;
     case "unschedule":
       return unschedulings;
@@ -117,6 +124,15 @@ function publisher(
   const toHolder = (on: Attachment, sessionId: string, work: SessionWork, msgId: string) =>
     publishSurely(outbox, names.sessionWork(on.workerId, sessionId), work, { msgId });
   const isCurrent = (task: OpenTask) => state.tasks.get(task.id) === task;
+  const scheduleWake = async (of: number, at: number): Promise<void> => {
+    const wake: Wake = { v: 1, execution, of };
+    const seq = await publishSurely(outbox, names.timer(instanceId, execution, of), wake, {
+      // A task's next deadline replaces the one before, and may be the same as an earlier one.
+      msgId: `timer-${about}-${of}-${at}-${state.lastEventId}`,
+      schedule: { at, target: names.verb(instanceId, "wake") },
+    });
+    if (seq !== undefined) target.schedules.set(of, seq);
+  };
 
   return async (effect: Effect): Promise<unknown> => {
     switch (effect.kind) {
@@ -145,7 +161,7 @@ function publisher(
           const seq = queued.get(task);
           return seq === undefined ? undefined : bus.deleteMessage(names.activitiesStream, seq);
         }
-        if (!on) return;
+        if (!on || task.target.kind !== "session") return;
         const cancel: SessionWork = {
           v: 1,
           kind: "cancel",
@@ -156,16 +172,20 @@ function publisher(
         };
         return toHolder(on, task.target.sessionId, cancel, `cancel-${about}-${task.id}`);
       }
-      case "schedule": {
-        const wake: Wake = { v: 1, execution, of: effect.of };
-        const seq = await publishSurely(outbox, names.timer(instanceId, execution, effect.of), wake, {
-          // A task's next deadline replaces the one before, and may be the same as an earlier one.
-          msgId: `timer-${about}-${effect.of}-${effect.at}-${state.lastEventId}`,
-          schedule: { at: effect.at, target: names.verb(instanceId, "wake") },
-        });
-        if (seq !== undefined) target.schedules.set(effect.of, seq);
-        return;
+      case "local": {
+        const { id } = effect.task;
+        // The anchor stands for it; where there is none, a schedule does (local-work.ts).
+        if (!isCurrent(effect.task) || lane.standsFor !== undefined) return;
+        return scheduleWake(id, runtime.clock.now() + localStandInMs);
       }
+      case "forget-local": {
+        // One that another owner left fires for nothing: to look for it would cost a round trip each time.
+        const seq = target.schedules.get(effect.of);
+        target.schedules.delete(effect.of);
+        return seq === undefined ? undefined : bus.deleteMessage(names.inboxStream, seq);
+      }
+      case "schedule":
+        return scheduleWake(effect.of, effect.at);
       case "unschedule": {
         const seq = target.schedules.get(effect.of);
         target.schedules.delete(effect.of);
@@ -328,7 +348,7 @@ async function withdrawRetry(
 ): Promise<void> {
   const { names } = deps;
   // Whether its time has come is for the server to say, whose clock is another.
-  if (attempt === 1) return;
+  if (attempt === 1 || target.kind === "local") return;
   if (target.kind === "queue")
     await removeStored(deps, lane, names.activitiesStream, names.retry(instanceId, execution, id, attempt));
   else

@@ -1,6 +1,6 @@
 /** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
 import type { NewEvent, SessionState, Wake } from "../../../schemas/index.ts";
-import { type InstanceState, sessionTasks } from "../fold/state.ts";
+import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
@@ -97,7 +97,7 @@ export function deadlineOf(state: Readonly<InstanceState>, { execution, of }: Wa
   let at = Infinity;
   if (execution === state.execution) {
     const task = state.tasks.get(of);
-    at = state.timers.get(of)?.fireAt ?? (task && nextTaskDeadline(task)) ?? Infinity;
+    at = state.timers.get(of)?.fireAt ?? (task && wakeOf(task)) ?? Infinity;
     for (const [sessionId, { creation, life }] of state.sessionSchedules) {
       const session = state.sessions.get(sessionId);
       if (session && of === creation) at = creationDeadline(state, session);
@@ -109,6 +109,10 @@ export function deadlineOf(state: Readonly<InstanceState>, { execution, of }: Wa
   }
   return at === Infinity ? undefined : at;
 }
+
+/** A local activity is woken for its next attempt, any other task for its next deadline. */
+const wakeOf = (task: OpenTask): number | undefined =>
+  task.target.kind === "local" ? task.readyAt : nextTaskDeadline(task);
 
 function creationDeadline(state: Readonly<InstanceState>, { owner, phase }: SessionState): number {
   if (owner !== state.instanceId || (phase.kind !== "opening" && phase.kind !== "claimed")) return Infinity;

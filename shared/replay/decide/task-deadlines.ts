@@ -11,7 +11,9 @@ export interface TaskDeadline {
   ms: number;
 }
 
+/** None of a local activity: whoever runs it sees to its time, and it needs no schedule for that. */
 export function taskDeadlines(task: OpenTask): TaskDeadline[] {
+  if (task.target.kind === "local") return [];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = task.timeouts;
   const deadlines: TaskDeadline[] = [];
   if (scheduleToCloseMs !== undefined) {

@@ -30,6 +30,7 @@ export function scheduled(state: InstanceState, event: EventOf<"activity.schedul
 
 function handOut(state: InstanceState, task: OpenTask): Effect[] {
   if (task.target.kind === "queue") return [{ kind: "task", task }];
+  if (task.target.kind === "local") return [{ kind: "local", task }];
   const session = state.sessions.get(task.target.sessionId);
   if (!session) return [];
   if (session.phase.kind === "active") {
@@ -69,6 +70,7 @@ export function attemptFailed(state: InstanceState, event: EventOf<"activity.att
   task.sentEpoch = undefined;
   task.lastError = event.error;
   if (task.target.kind === "queue") return [{ kind: "task", task }, ...deadline(task)];
+  if (task.target.kind === "local") return [{ kind: "schedule", of: task.id, at: task.readyAt }];
   const session = state.sessions.get(task.target.sessionId);
   const phase = session?.phase;
   if (session && phase?.kind === "active")
@@ -123,7 +125,8 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
 }
 
 /** Its schedule would only wake the instance for nothing. */
-export function forget({ id, timeouts }: OpenTask): Effect[] {
+export function forget({ id, timeouts, target }: OpenTask): Effect[] {
+  if (target.kind === "local") return [{ kind: "forget-local", of: id }];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = timeouts;
   const none =
     scheduleToCloseMs === undefined && scheduleToStartMs === undefined && startToCloseMs === undefined;

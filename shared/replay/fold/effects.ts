@@ -15,6 +15,10 @@ export type Effect =
   | { kind: "task"; task: OpenTask }
   /** Hand the current attempt to the holder of its session. */
   | { kind: "call"; task: OpenTask; on: Attachment }
+  /** Run the current attempt in this process; somebody must look after it if this process dies. */
+  | { kind: "local"; task: OpenTask }
+  /** A local activity is over: nobody need look after it. */
+  | { kind: "forget-local"; of: number }
   | { kind: "cancel-task"; task: OpenTask; on: Attachment | undefined }
   /** Wake the instance; a later one of the same `of` replaces it. */
   | { kind: "schedule"; of: number; at: number }

@@ -10,6 +10,7 @@ import {
   type CancellableScope,
   type ChildOptions,
   kindOf,
+  type LocalOptions,
   type OpenSessionOptions,
   type OrchestrationContext,
   type OrchestrationDefinition,
@@ -27,6 +28,7 @@ import type { Operation, Runner } from "../run/runner.ts";
 import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
 import { deriveId } from "./derive-id.ts";
+import { runLocal } from "./local-activity.ts";
 import { usePool } from "./pool-handle.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
@@ -80,7 +82,13 @@ export class Context implements OrchestrationContext {
     return this.task(activity, input, merged, { kind: "queue", queue }, 3);
   }
 
-  /** Schedules a task on a queue or a session. */
+  local<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: LocalOptions): Promise<O>;
+  local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
+  local(activity: AnyActivity | string, input: unknown, options: LocalOptions = {}): Promise<unknown> {
+    return runLocal(this, activity, input, options);
+  }
+
+  /** Schedules a task on a queue, a session, or here. */
   task(
     activity: { name: string; input: Schema | undefined; output: Schema | undefined } | string,
     input: unknown,

@@ -1,5 +1,5 @@
 /** When two commands are the same command, and how to call one in a message. */
-import type { HistoryEvent, NewEvent } from "../../../schemas/index.ts";
+import type { HistoryEvent, NewEvent, TaskTarget } from "../../../schemas/index.ts";
 
 type Command = NewEvent | HistoryEvent;
 
@@ -8,12 +8,21 @@ export function commandsDiffer(recorded: Command, issued: Command): boolean {
   return describeCommand(recorded) !== describeCommand(issued);
 }
 
+function placeOf(target: TaskTarget): string {
+  switch (target.kind) {
+    case "queue":
+      return `on queue "${target.queue}"`;
+    case "session":
+      return `on session "${target.sessionId}"`;
+    case "local":
+      return "run locally";
+  }
+}
+
 export function describeCommand(command: Command): string {
   switch (command.kind) {
     case "activity.scheduled":
-      return command.target.kind === "queue"
-        ? `activity "${command.name}" on queue "${command.target.queue}"`
-        : `${command.target.call ? "call" : "activity"} "${command.name}" on session "${command.target.sessionId}"`;
+      return `${command.target.kind === "session" && command.target.call ? "call" : "activity"} "${command.name}" ${placeOf(command.target)}`;
     case "timer.created":
       return "a timer";
     case "activity.cancelled":

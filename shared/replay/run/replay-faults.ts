@@ -1,6 +1,6 @@
 /** How code can break the rules of replay, each with what to do about it (T6). */
 import type { HistoryEvent, NewEvent } from "../../../schemas/index.ts";
-import { Fault } from "../../errors/index.ts";
+import { Fault, HoldfastError } from "../../errors/index.ts";
 import { describeCommand } from "./commands.ts";
 
 const awaitHint = "Await only what ctx returns; put I/O and timers into activities.";
@@ -24,6 +24,13 @@ export const outsideTurn = (orchestration: string, event: NewEvent): Fault =>
     code: "non_durable_await",
     message: `orchestration "${orchestration}" issued ${describeCommand(event)} after awaiting something that is not durable`,
     hint: awaitHint,
+  });
+
+/** The code's to catch: it may do without, or end and be started again later. */
+export const needsNewerFleet = (what: string, older: string): HoldfastError =>
+  new HoldfastError({
+    code: "needs_newer_fleet",
+    message: `${what} is recorded in a way that ${older} cannot read: upgrade it, or wait until it has gone`,
   });
 
 /** Undefined on either side: nothing more in this turn. */

@@ -15,6 +15,7 @@ import {
   childErrorFrom,
   Fault,
   fromFailure,
+  type HoldfastError,
   isFault,
 } from "../../errors/index.ts";
 import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
@@ -26,7 +27,7 @@ import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
 import { commandsDiffer } from "./commands.ts";
-import { mismatch, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
+import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
 /** A durable operation the code waits for. */
@@ -57,6 +58,8 @@ export type Values = (payload: Payload) => unknown;
 
 /** Where the code's own log lines go. */
 export interface Journal {
+  /** Which processes cannot read events of this generation yet; undefined where it may be written (E1). */
+  heldBackBy?(generation: number): string | undefined;
   log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
 }
 
@@ -114,6 +117,12 @@ export class Runner implements Occupant {
 
   log(level: keyof WorkLog, message: string, fields?: unknown): void {
     this.#journal.log(this.instanceId, level, message, fields);
+  }
+
+  /** Why the code may not ask for something of this generation now; what is recorded is replayed whoever is alive. */
+  needs(generation: number, what: string): HoldfastError | undefined {
+    const older = this.replaying ? undefined : this.#journal.heldBackBy?.(generation);
+    return older === undefined ? undefined : needsNewerFleet(what, older);
   }
 
   random(): number {

@@ -35,6 +35,16 @@ export function watchWindows(watcher: (instanceId: string | undefined) => void):
   watch = watcher;
 }
 
+/** Runs `fn` of an instance, which is no turn; if it never comes back, it is seen from outside as a turn is (T9). */
+export function watched<T>(instanceId: string, fn: () => T): T {
+  watch(instanceId);
+  try {
+    return fn();
+  } finally {
+    watch(undefined);
+  }
+}
+
 // The guards below replace the globals; the engine keeps the real ones.
 const realImmediate = setImmediate;
 const realNextTick = process.nextTick;

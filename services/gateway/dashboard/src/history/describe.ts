@@ -1,5 +1,5 @@
 /** One line about an event, for the table. */
-import type { HistoryEvent, Payload } from "../../../../../schemas/index.ts";
+import type { HistoryEvent, Payload, TaskTarget } from "../../../../../schemas/index.ts";
 
 const longest = 160;
 
@@ -18,9 +18,7 @@ export function describe(event: HistoryEvent): string {
     case "instance.continued":
       return `as ${event.name} ${inline(event.input)}`;
     case "activity.scheduled": {
-      const where =
-        event.target.kind === "queue" ? `on ${event.target.queue}` : `in ${event.target.sessionId}`;
-      return `${event.name} ${where} ${inline(event.input)}`;
+      return `${event.name} ${placeOf(event.target)} ${inline(event.input)}`;
     }
     case "activity.started":
       return `#${event.of} attempt ${event.attempt} by ${event.workerId}`;
@@ -91,4 +89,15 @@ export function inline(payload: Payload): string {
 /** For colour and filters. */
 export function familyOf(kind: HistoryEvent["kind"]): string {
   return kind.slice(0, kind.indexOf("."));
+}
+
+function placeOf(target: TaskTarget): string {
+  switch (target.kind) {
+    case "queue":
+      return `on ${target.queue}`;
+    case "session":
+      return `in ${target.sessionId}`;
+    case "local":
+      return "locally";
+  }
 }

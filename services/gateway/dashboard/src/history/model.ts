@@ -15,6 +15,8 @@ export interface Work {
   to: number | undefined;
   state: WorkState;
   queue?: string;
+  /** Run in the orchestrator's process. */
+  local?: boolean;
   sessionId?: string;
   childId?: string;
   fireAt?: number;
@@ -125,6 +127,7 @@ function foldEvent(
     case "activity.scheduled": {
       const { target } = event;
       if (target.kind === "queue") begin({ kind: "activity", name: event.name, queue: target.queue });
+      else if (target.kind === "local") begin({ kind: "activity", name: event.name, local: true });
       else begin({ kind: "call", name: event.name, sessionId: target.sessionId });
       const work = byId.get(event.id);
       if (work && event.by) work.byEngine = true;

@@ -71,6 +71,7 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
       troubled: true,
     };
   }
+  if (work.local) return { why: "runs in the orchestrator's process", troubled: false };
   if (!workers) return looking;
   const serving = workers.filter((worker) =>
     worker.activities.some((activity) => activity.queue === work.queue && activity.name === work.name),

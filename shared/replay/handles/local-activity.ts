@@ -1,0 +1,41 @@
+/** `ctx.local`: a task whose target is the process that owns the instance. */
+import type { AnyActivity, LocalOptions } from "../../definitions/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
+import type { Context } from "./context.ts";
+
+/** A local activity shares its process with the turns of all others: by default it may not stay for long. */
+export const defaultLocalTimeout = "10s";
+
+export function runLocal(
+  context: Context,
+  activity: AnyActivity | string,
+  input: unknown,
+  options: LocalOptions,
+): Promise<unknown> {
+  for (const name of Object.keys(options)) {
+    if (!allowed.has(name)) return Promise.reject(notLocal(name));
+  }
+  const refusal = context.runner.needs(2, "ctx.local");
+  if (refusal) return Promise.reject(refusal);
+  const own = typeof activity === "string" ? undefined : activity.options;
+  const { retry, startToClose = defaultLocalTimeout, scheduleToClose } = { ...own, ...options };
+  return context.task(
+    activity,
+    input,
+    {
+      startToClose,
+      ...(retry === undefined ? {} : { retry }),
+      ...(scheduleToClose === undefined ? {} : { scheduleToClose }),
+    },
+    { kind: "local" },
+    3,
+  );
+}
+
+const allowed: ReadonlySet<string> = new Set(["retry", "startToClose", "scheduleToClose"]);
+
+const notLocal = (name: string): HoldfastError =>
+  new HoldfastError({
+    code: "invalid_option",
+    message: `ctx.local has no option "${name}": it knows ${[...allowed].join(", ")}; use ctx.run for a worker`,
+  });
