@@ -1,6 +1,7 @@
 export type { PlacementFacts } from "./decide/accept-session.ts";
 export { deadlineOf, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
+export { isCommand, payloadsOf } from "./event-kinds.ts";
 export { apply } from "./fold/apply.ts";
 export type { Effect } from "./fold/effects.ts";
 export { stateOfFirstGeneration } from "./fold/first-generation.ts";
@@ -8,7 +9,6 @@ export { suspect } from "./fold/session-effects.ts";
 export {
   type InstanceState,
   initialState,
-  isCommand,
   isEnded,
   isSameParent,
   type OpenChild,
@@ -18,5 +18,5 @@ export { deriveId } from "./handles/derive-id.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
-export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";
+export type { PayloadAccess } from "./run/payload-access.ts";
 export { watched, watchWindows } from "./run/turn-window.ts";

@@ -19,10 +19,11 @@ import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { rebuildTask } from "./decide/rebuild.ts";
+import { isCommand } from "./event-kinds.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
+import { type InstanceState, initialState, isEnded, sessionTasks } from "./fold/state.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 

@@ -132,35 +132,6 @@ export const isEnded = (state: InstanceState): boolean =>
   state.status === "cancelled" ||
   state.status === "terminated";
 
-/** Events the code is expected to issue again on replay. */
-export function isCommand(event: HistoryEvent): boolean {
-  switch (event.kind) {
-    case "activity.scheduled":
-    case "session.closed":
-      return event.by !== "engine";
-    case "activity.cancelled":
-    case "timer.created":
-    case "timer.cancelled":
-    case "child.scheduled":
-    case "child.cancelled":
-    case "side_effect.recorded":
-    case "patch.marked":
-    case "status.set":
-    case "pool.joined":
-    case "pool.left":
-    case "session.opened":
-    case "session.lent":
-    case "session.returned":
-    case "instance.completed":
-    case "instance.failed":
-    case "instance.cancelled":
-    case "instance.continued":
-      return true;
-    default:
-      return false;
-  }
-}
-
 export function sessionTasks(state: InstanceState, sessionId: string): OpenTask[] {
   const tasks: OpenTask[] = [];
   for (const task of state.tasks.values()) {

@@ -20,13 +20,13 @@ import {
 } from "../../errors/index.ts";
 import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
 import { sessionLostFailure } from "../decide/failures.ts";
+import { commandsDiffer } from "../event-kinds.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { Context } from "../handles/context.ts";
 import { OpenSessions } from "../handles/open-sessions.ts";
 import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
-import { commandsDiffer } from "./commands.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
