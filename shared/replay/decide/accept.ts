@@ -2,17 +2,8 @@
  * What a message means to an instance in its present state. Decides with data only: retries, timeouts, fences and
  * session policies are settled here, before anything is written.
  */
-import {
-  type ActivityReport,
-  type ChildReport,
-  currentRules,
-  type Failure,
-  Name,
-  type NewEvent,
-  type RetryPolicy,
-} from "../../../schemas/index.ts";
-import { backoffMs } from "../../runtime/index.ts";
-import { type InstanceState, isEnded, isSameParent, type OpenTask } from "../fold/state.ts";
+import { type ActivityReport, type ChildReport, currentRules, Name } from "../../../schemas/index.ts";
+import { type InstanceState, isEnded, isSameParent } from "../fold/state.ts";
 import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
 import { dueFacts } from "./deadlines.ts";

@@ -8,7 +8,6 @@
 import type {
   ActivityTimeouts,
   Failure,
-  HistoryEvent,
   InstanceStatus,
   Parent,
   Payload,

@@ -2,13 +2,7 @@
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
-import {
-  type HostPlace,
-  HostSession,
-  type RunHooks,
-  type SessionFacts,
-  type SessionHooks,
-} from "../../hosts/index.ts";
+import { HostSession, type RunHooks, type SessionFacts, type SessionHooks } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
