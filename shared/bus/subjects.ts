@@ -228,9 +228,20 @@ export function subjects(prefix = "") {
     laneOfSeekers: `${dot}lanes.seekers`,
 
     // endpoints
-    endpoint: (verb: "start" | "status" | "result" | "query") => `${dot}${verb}.*`,
+    endpoint: (verb: "start" | "status" | "result") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>
       strip(subject, dot)?.split(".").slice(1).join("."),
+
+    /** A question about an instance; answered by its owner. */
+    query: (instanceId: string, queryName: string) => `${dot}query.${id(instanceId)}.${name(queryName)}`,
+    queries: `${dot}query.*.*`,
+    parseQuery(subject: string): { instanceId: string; name: string } | undefined {
+      const [verb, instanceId = "", queryName = "", ...rest] = strip(subject, dot)?.split(".") ?? [];
+      if (verb !== "query" || rest.length > 0) return undefined;
+      return tokenPattern.test(instanceId) && tokenPattern.test(queryName)
+        ? { instanceId, name: queryName }
+        : undefined;
+    },
 
     // buckets
     bucket: (bucket: BucketName) => `${bar}${bucket}`,

@@ -16,6 +16,7 @@ export {
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
 export { lend, takeBack } from "./handles/lending.ts";
+export type { Asked } from "./handles/queries.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export type { PayloadAccess } from "./run/payload-access.ts";

@@ -6,6 +6,7 @@ export {
   collectApp,
   defineActivity,
   defineOrchestration,
+  defineQuery,
   defineSession,
 } from "../definitions/index.ts";
 export {
@@ -29,6 +30,7 @@ export {
   type ClientConnectOptions,
   type ClientOptions,
   connect,
+  type QueryOptions,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";

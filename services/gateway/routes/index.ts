@@ -37,6 +37,7 @@ import {
   instanceRoutes,
   StreamPage,
 } from "./instances.ts";
+import { messageRoutes, QueryAnswer } from "./messages.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
@@ -55,6 +56,7 @@ export type { GatewayParts } from "./context.ts";
 export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...systemRoutes(parts),
   ...instanceRoutes(parts),
+  ...messageRoutes(parts),
   ...sessionRoutes(parts),
   ...workerRoutes(parts),
   ...queueRoutes(parts),
@@ -88,6 +90,7 @@ const named: Record<string, z.ZodType> = {
   Parent,
   Payload,
   Problem: ProblemBody,
+  QueryAnswer,
   RetryPolicy,
   ServiceInfo,
   ServiceList,
