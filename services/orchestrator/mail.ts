@@ -8,6 +8,10 @@ export interface Mail {
   delivery: Delivery | undefined;
   /** Called when its turn is over and all that follows from it is out. */
   done?: (() => void) | undefined;
+  /** It lay aside: nothing brings it to the next owner by itself, so it stands for no work on the lane. */
+  aside?: true | undefined;
+  /** It came by the lane: called instead where nothing would stand for what it leads to (LANE-1). */
+  elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
 }

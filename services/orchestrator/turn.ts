@@ -20,14 +20,13 @@ import { adoptPayloads, carriesBlob } from "./adopt-payloads.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
-import { postponeWake } from "./ignored/postpone-wake.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import type { Mail } from "./mail.ts";
 import {
-  mayBeUnsent,
   nothing,
   type PredecessorCommit,
   predecessorCommit,
+  stillStands,
   tellsOfDeath,
 } from "./predecessor-commit.ts";
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
@@ -54,6 +53,8 @@ export class LoadedInstance {
   #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
   #lastCommitId: string;
+  /** The last commit whose effects are out, as far as this copy has seen to it. */
+  #sentCommitId: string | undefined;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -96,6 +97,11 @@ export class LoadedInstance {
     }
     const { position, commits = [] } = history ?? {};
     return new LoadedInstance(deps, { instance, position, target, commits });
+  }
+
+  /** Absent where this copy has sent nothing yet. */
+  get sentCommitId(): string | undefined {
+    return this.#sentCommitId;
   }
 
   /** The instance where its code can be asked between two turns. */
@@ -157,13 +163,17 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = owed || mayBeUnsent(this.#inherited, clock.now());
+    let again = owed;
+    if (this.#inherited.unvouched) {
+      again ||= await stillStands(this.#deps, this.#inherited, instance);
+      this.#inherited = { ...this.#inherited, unvouched: false };
+    }
     const recalled: number[] = [];
     const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
-    for (const { message, delivery, recalled: of } of owned) {
+    for (const { message, delivery, aside, recalled: of } of owned) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
@@ -174,11 +184,13 @@ export class LoadedInstance {
         continue;
       }
       const accepted = instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored")
-        again = (await this.#ignored(message, delivery, accepted, now, lane)) || again;
-      else if (delivery) {
+      if (accepted.kind === "ignored") {
+        again = (await this.#ignored(message, delivery, accepted, lane)) || again;
+        // A look at what was parked: it stands for what the code does if it goes on now.
+        if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
+      } else if (delivery) {
         instance.applied(delivery.seq);
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
       }
     }
     if (again) {
@@ -191,6 +203,7 @@ export class LoadedInstance {
         lane,
       );
       if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+      else this.#sentCommitId = this.#lastCommitId;
       this.#inherited = nothing;
     }
     if (facts.length > 0 || instance.hasUnseen) {
@@ -322,7 +335,7 @@ export class LoadedInstance {
       deferred: turn.deferred ? true : undefined,
       events: turn.events,
     };
-    this.#position ??= await history.place(this.instanceId);
+    this.#position ??= await history.place(this.instanceId, { started: state.status !== "pending" });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
@@ -351,6 +364,7 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
+    this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({
@@ -402,7 +416,6 @@ export class LoadedInstance {
     message: InboxMessage,
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
-    now: number,
     lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
@@ -413,8 +426,6 @@ export class LoadedInstance {
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
-    else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
-      return false;
     // It stood for a local activity that runs now, and goes on standing for it.
     if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);

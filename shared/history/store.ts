@@ -104,11 +104,14 @@ export class HistoryStore {
     return { commits, position: { stream, subject, lastSeq: last.seq, executionStartSeq } };
   }
 
-  /** A place for an instance that has no history. Throws transient `history_exists` where it has one after all. */
-  async place(instanceId: string): Promise<Position> {
+  /**
+   * A place for an instance that has no history. Throws transient `history_exists` where it has one after all. What was
+   * only signalled, and may never be started, gets no stream of its own: nobody would ever take it away.
+   */
+  async place(instanceId: string, { started = true } = {}): Promise<Position> {
     const { layout } = this.#options;
     const shared = this.#shared(instanceId);
-    if (layout === "shared" || !(await this.#limit.take())) return start(shared);
+    if (layout === "shared" || !started || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
     try {
       this.#ownReplicas ??= this.#replicasOfOwn();
