@@ -1,5 +1,6 @@
 import type { Duration } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
+import { activityOptionNames, refuseUnknownOptions, retryOptionNames } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
 export interface RetryOptions {
@@ -107,6 +108,13 @@ export function defineActivity<
     ): Promise<OS extends Schema ? SchemaIn<OS> : O> | (OS extends Schema ? SchemaIn<OS> : O);
   } & ActivityOptions,
 ): ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  refuseUnknownOptions(`activity "${name}"`, spec, {
+    ...activityOptionNames,
+    input: true,
+    output: true,
+    run: true,
+  });
+  refuseUnknownOptions(`retry of activity "${name}"`, spec.retry, retryOptionNames);
   const { input, output, run, ...options } = spec;
   return {
     [brand]: "activity",

@@ -1,7 +1,6 @@
 export type { PlacementFacts } from "./decide/accept-session.ts";
 export { lifeDeadlines, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
-export { isCommand, payloadsOf } from "./event-kinds.ts";
 export { apply } from "./fold/apply.ts";
 export type { Effect } from "./fold/effects.ts";
 export { stateOfFirstGeneration } from "./fold/first-generation.ts";

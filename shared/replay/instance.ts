@@ -11,7 +11,13 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { currentRules, lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
+import {
+  currentRules,
+  isCommand,
+  lenderOrchestration,
+  Name,
+  poolOrchestration,
+} from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./decide/accept.ts";
@@ -19,7 +25,6 @@ import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { rebuildTask } from "./decide/rebuild.ts";
-import { isCommand } from "./event-kinds.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";

@@ -1,6 +1,11 @@
 /** Where payloads that are too big for a commit live, as far as a turn needs to know. */
-import type { HistoryEvent, NewEvent, Payload } from "../../../schemas/index.ts";
-import { moveAway, payloadsOf } from "../event-kinds.ts";
+import {
+  type HistoryEvent,
+  moveAway,
+  type NewEvent,
+  type Payload,
+  payloadsOf,
+} from "../../../schemas/index.ts";
 import type { Values } from "./runner.ts";
 import { jsonText } from "./to-payload.ts";
 

@@ -7,6 +7,7 @@
  * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
+import { commandsDiffer, describeCommand } from "../../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
 import { validate } from "../../definitions/index.ts";
 import {
@@ -20,7 +21,6 @@ import {
 } from "../../errors/index.ts";
 import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
 import { sessionLostFailure } from "../decide/failures.ts";
-import { commandsDiffer, describeCommand } from "../event-kinds.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { Context } from "../handles/context.ts";
 import { OpenSessions } from "../handles/open-sessions.ts";

@@ -1,8 +1,9 @@
 /**
- * Every kind of event, once. A kind that is missing here does not compile, and neither does one that `fold/apply.ts`
+ * Every kind of event, once. A kind that is missing here does not compile, and neither does one that `shared/replay/fold/apply.ts`
  * does not apply; what a kind's payloads are and when two commands are the same is decided here and nowhere else.
  */
-import type { EventKind, HistoryEvent, NewEvent, Payload, TaskTarget } from "../../schemas/index.ts";
+import type { EventKind, HistoryEvent, NewEvent, TaskTarget } from "./events.ts";
+import type { Payload } from "./payload.ts";
 
 /** Moves a payload to the blob store and returns the reference to it. */
 export type MoveAway = (payload: Payload) => Promise<Payload>;
