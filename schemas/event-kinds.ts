@@ -23,6 +23,8 @@ interface CommandKind<E> extends AnyRole<E> {
    * change between deployments, what is asked of whom may not (T6).
    */
   identity(event: E): string;
+  /** More of it for a message, which no comparison looks at. */
+  detail?(event: E): string;
 }
 
 /** `fact`: happened outside the code. `engine`: decided by the engine because of other events. */
@@ -48,7 +50,11 @@ const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
     identity: () => "completion",
     moved: async (event, away) => ({ ...event, output: await away(event.output) }),
   },
-  "instance.failed": { role: "command", identity: () => "failure" },
+  "instance.failed": {
+    role: "command",
+    identity: () => "failure",
+    detail: ({ error }) => ` (${error.code}: ${error.message.slice(0, 300)})`,
+  },
   "instance.cancelled": { role: "command", identity: () => "cancellation" },
   "instance.terminated": { role: "fact" },
   "instance.continued": { role: "command", identity: () => "continue-as-new", moved: input },
@@ -144,14 +150,20 @@ const rowOf = (kind: EventKind): KindRow<NewEvent> => eventKinds[kind];
 export const isCommand = (event: HistoryEvent): boolean =>
   rowOf(event.kind).role === "command" && !("by" in event && event.by === "engine");
 
+const identityOf = (command: NewEvent): string => {
+  const row = rowOf(command.kind);
+  return row.role === "command" ? row.identity(command) : command.kind;
+};
+
 /** What a command is, for messages. */
 export function describeCommand(command: NewEvent): string {
   const row = rowOf(command.kind);
-  return row.role === "command" ? row.identity(command) : command.kind;
+  const detail = row.role === "command" ? row.detail?.(command) : undefined;
+  return `${identityOf(command)}${detail ?? ""}`;
 }
 
 export const commandsDiffer = (recorded: NewEvent, issued: NewEvent): boolean =>
-  describeCommand(recorded) !== describeCommand(issued);
+  identityOf(recorded) !== identityOf(issued);
 
 /** Payloads an event carries for the code to see. */
 export const payloadsOf = (event: HistoryEvent): Payload[] => rowOf(event.kind).shows?.(event) ?? [];

@@ -14,4 +14,6 @@ export interface Mail {
   elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
+  /** Why it takes a newer process to read it: the instance waits for one (E1). */
+  newer?: string | undefined;
 }

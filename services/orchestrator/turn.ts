@@ -407,6 +407,7 @@ export class LoadedInstance {
     this.#target.summaries.parked = instance.parked;
     // What was only asked for, and never started, is no instance.
     if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
+    await this.#target.register.repair(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }
