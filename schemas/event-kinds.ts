@@ -35,6 +35,7 @@ interface OtherKind<E> extends AnyRole<E> {
 type KindRow<E> = CommandKind<E> | OtherKind<E>;
 
 const ofEvent = (event: { kind: string; of: number }): string => `${event.kind} of event ${event.of}`;
+const answerTo = ({ of }: { of: number }): string => `the answer to the update of event ${of}`;
 const input = async <E extends { input: Payload }>(event: E, away: MoveAway): Promise<E> => ({
   ...event,
   input: await away(event.input),
@@ -43,7 +44,11 @@ const input = async <E extends { input: Payload }>(event: E, away: MoveAway): Pr
 const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
   "instance.started": {
     role: "fact",
-    shows: ({ input, carried }) => [input, ...(carried?.signals.map(({ payload }) => payload) ?? [])],
+    shows: ({ input, carried }) => [
+      input,
+      ...(carried?.state ? [carried.state] : []),
+      ...(carried?.signals.map(({ payload }) => payload) ?? []),
+    ],
   },
   "instance.completed": {
     role: "command",
@@ -57,7 +62,14 @@ const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
   },
   "instance.cancelled": { role: "command", identity: () => "cancellation" },
   "instance.terminated": { role: "fact" },
-  "instance.continued": { role: "command", identity: () => "continue-as-new", moved: input },
+  "instance.continued": {
+    role: "command",
+    identity: () => "continue-as-new",
+    moved: async (event, away) => {
+      const { input, state } = event;
+      return { ...event, input: await away(input), ...(state && { state: await away(state) }) };
+    },
+  },
 
   "activity.scheduled": {
     role: "command",
@@ -93,6 +105,13 @@ const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
     shows: ({ value }) => [value],
     moved: async (event, away) => ({ ...event, value: await away(event.value) }),
   },
+  "update.accepted": { role: "fact", shows: ({ input }) => [input] },
+  "update.completed": {
+    role: "command",
+    identity: answerTo,
+    moved: async (event, away) => ({ ...event, answer: await away(event.answer) }),
+  },
+  "update.failed": { role: "command", identity: answerTo },
   "patch.marked": { role: "command", identity: ({ patch }) => `patch "${patch}"` },
   "status.set": {
     role: "command",
