@@ -87,6 +87,8 @@ export interface WaitForEndOptions extends ViewOptions {
   signal?: AbortSignal | undefined;
   /** There is such an instance, even if nothing is to be seen of it yet. */
   known?: boolean | undefined;
+  /** Also return when it is parked and stays so for a moment. */
+  untilParked?: boolean | undefined;
 }
 
 /** What a handle knows of its instance. */
@@ -185,13 +187,14 @@ export class Client {
   waitForEnd(
     instanceId: string,
     timeoutMs: number,
-    { signal, known = false, ...view }: WaitForEndOptions = {},
+    { signal, known = false, untilParked, ...view }: WaitForEndOptions = {},
   ): Promise<InstanceView | undefined> {
     return userFacing(async () => {
       const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
         timeoutMs,
         signal,
         known,
+        untilParked,
       });
       if (waited.kind === "unknown") return undefined;
       const summary = waited.summary ?? (await this.#instances.find(instanceId));

@@ -1,6 +1,6 @@
 /** start, get, list, history, result, stream, signal, cancel, terminate */
 import type { Command } from "commander";
-import { HoldfastError, TimeoutError } from "../../../shared/errors/index.ts";
+import { HoldfastError, TimeoutError, unparking } from "../../../shared/errors/index.ts";
 import type { InstanceView } from "../../../shared/sdk/index.ts";
 import {
   type Cli,
@@ -10,6 +10,7 @@ import {
   withClient,
 } from "../connection/client-command.ts";
 import { natsPub } from "../connection/nats-line.ts";
+
 import { historyTable, instanceTable, shownInstance } from "../render/instances.ts";
 import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
 import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
@@ -44,10 +45,15 @@ function start(cli: Cli): Command {
       const input = readInput(options.input, "--input");
       await withClient(cli, options, async (session) => {
         const { client, config, names, dashboard, out } = session;
+        const { unknownOrchestration, whoServes } = await import("./served.ts");
+        const served = await whoServes(session, name);
+        if (served.kind === "unknown") throw unknownOrchestration(name, served.names);
         const { instanceId } = await client.start(name, input, { id: options.id });
         const subject = names.start(instanceId, name);
         out.detail(natsPub(config, { subject, value: input, msgId: `start-${instanceId}` }));
         if (dashboard !== undefined) out.detail(`${dashboard}/orchestrations/${instanceId}`);
+        if (served.kind === "no_orchestrator")
+          out.note(`no orchestrator is running: ${instanceId} is stored and begins when one is started`);
         if (options.wait) return printResult(session, instanceId, options, true);
         out.data({ instanceId }, () => instanceId);
         return undefined;
@@ -192,12 +198,19 @@ async function printResult(
   const erase = out.progress(() => `waiting for ${id}, ${span(performance.now() - since)}`);
   let view: InstanceView | undefined;
   try {
-    view = await client.waitForEnd(id, timeout, { known });
+    view = await client.waitForEnd(id, timeout, { known, untilParked: true });
   } finally {
     erase();
   }
   if (!view) throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
   if (out.json) out.data(view, () => "");
+  if (view.status === "parked") {
+    // It goes on by itself once its reason is gone; nobody has to wait for that here.
+    const { message, code } = view.error ?? { message: "no reason was recorded", code: "parked" };
+    out.note(`${id} is parked, it cannot go on: ${message} (${code})`);
+    out.note(`  ${unparking(id, code)}`);
+    return exitCodes.failed;
+  }
   if (view.endedAt === undefined) {
     const message = `${id} has not ended in time (${view.status})`;
     throw new TimeoutError({ code: "result_timeout", message });

@@ -51,7 +51,7 @@ function signalIt(instanceId: string): void {
       { label: "CLI", text: `holdfast signal ${instanceId} ${event || "<name>"} ${quoted(payload)}` },
       {
         label: "NATS",
-        text: `nats pub ${subject(`orchestrations.${instanceId}.signal.${event || "<name>"}`)} ${quoted(payload)}`,
+        text: `nats pub --jetstream ${subject(`orchestrations.${instanceId}.signal.${event || "<name>"}`)} ${quoted(payload)}`,
       },
     ],
     done: "Signal sent",
@@ -104,7 +104,7 @@ function end(instanceId: string, verb: "cancel" | "terminate"): void {
       { label: "CLI", text: `holdfast ${verb} ${instanceId}${reason ? ` --reason ${quoted(reason)}` : ""}` },
       {
         label: "NATS",
-        text: `nats pub ${subject(`orchestrations.${instanceId}.${verb}`)} ${quoted(reason ? JSON.stringify({ reason }) : "{}")}`,
+        text: `nats pub --jetstream ${subject(`orchestrations.${instanceId}.${verb}`)} ${quoted(reason ? JSON.stringify({ reason }) : "{}")}`,
       },
     ],
     done: verb === "cancel" ? "Asked to cancel" : "Terminated",

@@ -222,9 +222,12 @@ function Commands({ id, open }: { id: string; open: boolean }) {
           <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
           <Command
             label="Signal it"
-            text={`nats pub ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
           />
-          <Command label="Cancel it" text={`nats pub ${prefix}orchestrations.${id}.cancel '{}'`} />
+          <Command
+            label="Cancel it"
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.cancel '{}'`}
+          />
         </>
       ) : (
         <Command label="Its result" text={`nats req ${prefix}result.${id} ''`} />
