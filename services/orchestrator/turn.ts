@@ -44,6 +44,8 @@ export interface Mail {
   elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
+  /** Why it takes a newer process to read it: the instance waits for one (E1). */
+  newer?: string | undefined;
 }
 
 interface Loaded {
@@ -420,6 +422,7 @@ export class LoadedInstance {
     this.#target.summaries.parked = instance.parked;
     // What was only asked for, and never started, is no instance.
     if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
+    await this.#target.register.repair(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }

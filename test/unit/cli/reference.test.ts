@@ -75,5 +75,11 @@ it("starts without the engine: no schemas, no NATS, before a command needs them"
   const folders = new Set(
     [...seen].map((file) => relative(packageDir(), dirname(file)).split("/").slice(0, 2).join("/")),
   );
-  expect([...folders].sort()).toEqual(["services", "services/cli", "shared/errors", "shared/runtime", "shared/sessions"]);
+  expect([...folders].sort()).toEqual([
+    "services",
+    "services/cli",
+    "shared/errors",
+    "shared/runtime",
+    "shared/sessions",
+  ]);
 });
