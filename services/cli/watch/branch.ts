@@ -11,7 +11,7 @@ export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";
 export interface Item {
   /** Event id that began it. */
   readonly id: number;
-  readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "pool";
+  readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "update" | "pool";
   label: string;
   mark: Mark;
   note: string;
@@ -108,6 +108,9 @@ class Fold {
       case "signal.received":
         this.#add(entry, { kind: "signal", label: entry.name, mark: "done", to: entry.at });
         return;
+      case "update.accepted":
+        this.#add(entry, { kind: "update", label: entry.name, mark: "open" });
+        return;
       case "timer.created":
         this.#add(entry, { kind: "timer", label: "timer", mark: "waiting", dueAt: entry.fireAt });
         return;
@@ -133,10 +136,12 @@ class Fold {
           item.note = `attempt ${entry.attempt} failed: ${reason(entry.error)}`;
         });
       case "activity.completed":
+      case "update.completed":
       case "child.completed":
       case "timer.fired":
         return this.#end(entry.of, entry.at, "done", "");
       case "activity.failed":
+      case "update.failed":
       case "child.failed":
         return this.#end(entry.of, entry.at, "failed", reason(entry.error));
       case "activity.cancelled":
