@@ -11,7 +11,13 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { currentRules, lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
+import {
+  currentRules,
+  isCommand,
+  lenderOrchestration,
+  Name,
+  poolOrchestration,
+} from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./decide/accept.ts";
@@ -23,14 +29,7 @@ import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./dec
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import {
-  type InstanceState,
-  initialState,
-  isCommand,
-  isEnded,
-  sessionTasks,
-  type UpdateRecord,
-} from "./fold/state.ts";
+import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
 import type { Considered } from "./handles/updates.ts";
 import { engineEnding } from "./run/engine-ending.ts";
