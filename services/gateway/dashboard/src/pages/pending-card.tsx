@@ -47,7 +47,8 @@ export function PendingWork(props: {
                 )}
               </span>
               <span>{item.why}</span>
-              {item.link && <a href={item.link}>look</a>}
+              {item.link && <a href={item.link}>Show</a>}
+              {item.remedy && <span class="remedy">{item.remedy}</span>}
               <span class="muted">
                 since <When at={item.since} />
               </span>
