@@ -1,7 +1,7 @@
 /** What an instance waits for, and why it has not come. Pure. */
 import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import type { SessionRow, WorkerRow } from "../../../live/rows.ts";
-import { whyWaiting } from "../../../live/why-waiting.ts";
+import type { Trouble } from "../../../live/troubles.ts";
 import { ago, duration } from "../format.ts";
 import type { HistoryModel, SessionLife, Work } from "./model.ts";
 
@@ -21,6 +21,8 @@ export interface PendingInput {
   /** Undefined until they are there: nothing is said about what nobody has looked at. */
   sessions: readonly SessionRow[] | undefined;
   workers: readonly WorkerRow[] | undefined;
+  /** What the overview complains of. */
+  troubles?: readonly Trouble[] | undefined;
   now: number;
 }
 
@@ -126,23 +128,16 @@ function callReason(work: Work, { sessions, now }: PendingInput): Reason {
   }
 }
 
-/** Why nobody has claimed it yet, in the words of placement (S12), and what helps. */
+/** Why nobody has claimed it yet, in the words of placement (S12), and what helps: as the overview says it. */
 function whyUnclaimed(
-  life: SessionLife,
-  { sessions, workers }: PendingInput,
+  { type }: SessionLife,
+  { troubles }: PendingInput,
 ): Pick<Pending, "why" | "remedy"> | undefined {
-  const row = sessions?.find(({ sessionId }) => sessionId === life.sessionId);
-  if (!row || !workers) return undefined;
-  const waiting = whyWaiting(
-    row,
-    workers.map((worker) => ({ v: 1, ...worker })),
-  );
-  if (waiting.kind === "placeable") return { why: waiting.message };
-  const remedy =
-    waiting.why === "at_quota"
-      ? "It goes on as others end. Close or park those sooner, or raise the quota."
-      : "Start a worker that serves the type with these tags and resources.";
-  return { why: waiting.message, remedy };
+  const link = `/sessions?type=${encodeURIComponent(type)}&phase=opening`;
+  const trouble = troubles?.find((one) => one.code === "session_unserved" && one.link === link);
+  if (!trouble) return undefined;
+  const why = trouble.message.slice(trouble.message.indexOf(": ") + 2);
+  return trouble.hint === undefined ? { why } : { why, remedy: trouble.hint };
 }
 
 function waitingSession(life: SessionLife, input: PendingInput): Pending[] {
