@@ -49,7 +49,7 @@ import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
-import { ended, notFound, userFacing } from "./user-facing.ts";
+import { ended, notBegun, notFound, sameId, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -177,6 +177,22 @@ export class Client {
         // Served by another version, it may return something else than this one's types say.
         checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
       });
+    });
+  }
+
+  /**
+   * Starts the same orchestration with the same input under another id, however this one went or goes. Nothing changes
+   * for this one.
+   */
+  startAgain(instanceId: string, options: Pick<StartOptions, "id"> = {}): Promise<InstanceHandle> {
+    return userFacing(async () => {
+      const summary = await this.#instances.find(requireToken("instance id", instanceId));
+      if (!summary || !wasStarted(summary)) throw notFound(instanceId);
+      const { name, input, status } = summary;
+      if (name === undefined || status === "pending") throw notBegun(instanceId);
+      if (options.id === instanceId) throw sameId(instanceId);
+      // Stored anew where it is big: a value belongs to its instance, and goes with it.
+      return this.start(name, input && (await this.#payloads.unwrap(input)), options);
     });
   }
 

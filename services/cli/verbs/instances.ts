@@ -1,4 +1,4 @@
-/** start, get, list, history, result, stream, signal, cancel, terminate */
+/** start, start-again, get, list, history, result, stream, signal, cancel, terminate */
 import type { Command } from "commander";
 import { HoldfastError, TimeoutError, unparking } from "../../../shared/errors/index.ts";
 import type { InstanceView } from "../../../shared/sdk/index.ts";
@@ -24,6 +24,7 @@ interface WaitOptions extends ClientOptions {
 
 export const instanceCommands = (cli: Cli): Command[] => [
   start(cli),
+  startAgain(cli),
   get(cli),
   list(cli),
   history(cli),
@@ -60,6 +61,56 @@ function start(cli: Cli): Command {
       });
     });
 }
+
+type AgainOptions = ClientOptions &
+  Confirmed & { id?: string; status?: InstanceView["status"][]; name?: string; limit: number };
+
+function startAgain(cli: Cli): Command {
+  return destructive(
+    clientCommand("start-again", "start the same orchestration with the same input, under another id"),
+  )
+    .argument("[ids...]", "instances; without any, those that --status and --name choose")
+    .option("--id <id>", "id of the new instance; for one only")
+    .addOption(choice("--status <status...>", "all with this status", statuses))
+    .option("--name <name>", "all of this orchestration")
+    .option("--limit <n>", "at most so many", wholeNumber, 100)
+    .action((ids: string[], options: AgainOptions) =>
+      withClient(cli, options, async ({ client, out }) => {
+        const { status, name, limit } = options;
+        const chosen = ids.length > 0 ? ids : await matching(client, { status, name, limit });
+        if (options.id !== undefined && chosen.length !== 1)
+          throw invalidOption(`--id is for one instance, these are ${chosen.length}`);
+        if (
+          ids.length === 0 &&
+          !(await confirm(
+            cli,
+            options,
+            `start ${chosen.length} again: ${chosen.slice(0, 5).join(", ")}${chosen.length > 5 ? ", …" : ""}`,
+          ))
+        )
+          return exitCodes.failed;
+        const started: { of: string; instanceId: string }[] = [];
+        for (const of of chosen) {
+          const { instanceId } = await client.startAgain(of, { id: options.id });
+          started.push({ of, instanceId });
+        }
+        out.list(started, () => started.map(({ instanceId }) => instanceId).join("\n"));
+        return undefined;
+      }),
+    );
+}
+
+async function matching(
+  client: CliConnection["client"],
+  { status, name, limit }: Pick<AgainOptions, "status" | "name" | "limit">,
+): Promise<string[]> {
+  if (status === undefined && name === undefined)
+    throw invalidOption("which ones? name instances, or choose them with --status and --name");
+  return (await client.list({ status, name, limit })).map(({ instanceId }) => instanceId);
+}
+
+const invalidOption = (message: string): HoldfastError =>
+  new HoldfastError({ code: "invalid_input", message });
 
 function get(cli: Cli): Command {
   return clientCommand("get", "show one instance")
