@@ -45,22 +45,6 @@ export const ActivityReport = wireObject({
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
-/**
- * The message id of a report. With the epoch: the same attempt may be made again under the next one, and that report is
- * another. Whoever tells the end of an attempt uses it, worker or watcher: of two the server stores one.
- */
-export const activityReportId = (
-  {
-    instanceId,
-    execution,
-    of,
-    attempt,
-  }: { instanceId: string; execution: number; of: number; attempt: number },
-  kind: ActivityReport["result"]["kind"],
-  epoch?: number,
-): string =>
-  `act-${instanceId}-${execution}-${of}-${attempt}${epoch === undefined ? "" : `-e${epoch}`}-${kind}`;
-
 /** A call for the holder of a session. */
 export const SessionCall = wireObject({
   v: SchemaVersion,

@@ -5,8 +5,8 @@
  *    worker that was only paused tells later is late (T5). After an outage of the bus it waits for one timeout, in which
  *    the living write their keys anew (WATCHER-6).
  */
-import { ActivityReport, activityReportId } from "../../schemas/index.ts";
-import { type Delivery, encode } from "../../shared/bus/index.ts";
+import { ActivityReport } from "../../schemas/index.ts";
+import { activityReportId, type Delivery, encode } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { type BeatAddress, beatKeys, beatTtlMs, silence } from "../../shared/leases/index.ts";
 import type { Service } from "../../shared/runtime/index.ts";

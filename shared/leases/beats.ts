@@ -7,13 +7,10 @@
  */
 import type { ActivityTask, Failure } from "../../schemas/index.ts";
 import { tokenPattern } from "../../schemas/tokens.ts";
+import type { Attempt } from "../bus/report-id.ts";
 
 /** Which run, and what its instance is told when it is silent: a marker of an expiry has nothing but its key. */
-export interface BeatAddress {
-  readonly instanceId: string;
-  readonly execution: number;
-  readonly of: number;
-  readonly attempt: number;
+export interface BeatAddress extends Attempt {
   readonly name: string;
   readonly heartbeatMs: number;
 }

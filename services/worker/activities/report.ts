@@ -3,8 +3,8 @@
  * id makes that one report. Only then the task is acknowledged, so nothing is lost by a death in between.
  * What came by the lane is answered by the lane first; if its owner does not say that it is recorded, it is stored too.
  */
-import { type ActivityReport, type ActivityTask, activityReportId } from "../../../schemas/index.ts";
-import { encode } from "../../../shared/bus/index.ts";
+import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
+import { activityReportId, encode } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
 import type { LanePath } from "../lane/index.ts";
