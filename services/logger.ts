@@ -43,6 +43,7 @@ const troubling = new Set<Happening["kind"]>([
   "dead.lettered",
   "instance.parked",
   "turn.fenced",
+  "activity.silent",
   "activity.poisoned",
   "session.init_failed",
   "session.lost",

@@ -10,6 +10,8 @@ export interface Counters {
   superseded: number;
   /** Expiries that waited for the grace to be over (S14). */
   heldBack: number;
+  /** Runs whose silence was told to their instances. */
+  silent: number;
   unregistered: number;
   purged: number;
   archived: number;
@@ -24,6 +26,7 @@ export const newCounters = (): Counters => ({
   repeated: 0,
   superseded: 0,
   heldBack: 0,
+  silent: 0,
   unregistered: 0,
   purged: 0,
   archived: 0,

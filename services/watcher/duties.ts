@@ -5,6 +5,7 @@ import { Purges } from "./purge.ts";
 import { Reconciler } from "./reconciler.ts";
 import { Repeating } from "./repeating.ts";
 import { Sweep } from "./retention/index.ts";
+import { Silences } from "./silences.ts";
 
 /** All that the acting watcher does: expiries as they come, reconciling and sweeping from time to time. */
 export class Duties implements Service {
@@ -19,6 +20,7 @@ export class Duties implements Service {
     this.#deps = deps;
     this.#parts = [
       new Expiries(deps, purges),
+      new Silences(deps),
       later(new Repeating(runtime, "watcher.reconcile", config.reconcileEveryMs, () => reconciler.round())),
       later(new Repeating(runtime, "watcher.sweep", config.sweepEveryMs, () => sweep.round())),
     ];

@@ -24,7 +24,10 @@ export interface ActivityOptions {
   startToClose?: Duration;
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
-  /** How long a run may be silent between heartbeats. A worker that died is noticed by `WORKER_ACK_WAIT` instead. */
+  /**
+   * How long a run may be silent between heartbeats. A worker that died, or is paused or cut off, is noticed by it too, in
+   * whole seconds; without it, by `WORKER_ACK_WAIT`.
+   */
   heartbeatTimeout?: Duration;
 }
 

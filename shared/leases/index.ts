@@ -1,3 +1,4 @@
+export { type BeatAddress, beatAddress, beatKeys, beatTtlMs, silence } from "./beats.ts";
 export {
   type ClaimOutcome,
   type Lease,

@@ -95,14 +95,24 @@ export type Happening =
       message: string;
       fields?: unknown;
     }
-  /** Its time was over before it could begin: not run. */
+  /** Its time was over before it could begin, or before it came again: not run. */
   | {
       kind: "activity.expired";
       instanceId: string;
       name: string;
       of: number;
-      timeout: "schedule_to_start" | "schedule_to_close";
+      timeout: "schedule_to_start" | "schedule_to_close" | "heartbeat";
       waitedMs: number;
+    }
+  /** Its instance was told that the run is over: no sign of life came in time. */
+  | {
+      kind: "activity.silent";
+      instanceId: string;
+      name: string;
+      of: number;
+      attempt: number;
+      /** From the expiry to the report. */
+      lateMs: number;
     }
   | { kind: "activity.poisoned"; instanceId: string; name: string; of: number; deliveries: number }
   | {

@@ -76,6 +76,7 @@ function recordersOf(metrics: Instruments): Recorders {
     "activity.handed_back": ({ why }) => metrics.handedBack.inc({ why }),
     "work.log": null,
     "activity.expired": ({ name, timeout }) => metrics.expired.inc({ name: activity(name), timeout }),
+    "activity.silent": null,
     "activity.poisoned": ({ name }) => metrics.poisoned.inc({ name: activity(name) }),
     "claim.seen": ({ type: of, verdict }) => metrics.claims.inc({ type: type(of), verdict }),
     "session.attached": ({ type: of, initMs, warm, restored }) => {

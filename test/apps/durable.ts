@@ -34,7 +34,8 @@ export const lives = defineActivity("lives", {
 });
 
 export const survivor = defineOrchestration("survivor", {
-  run: (ctx) => ctx.run(lives, null, { heartbeatTimeout: "30s" }),
+  run: (ctx, heartbeatTimeout: `${number}s` | null) =>
+    ctx.run(lives, null, { heartbeatTimeout: heartbeatTimeout ?? "30s" }),
 });
 
 /** Timers, parallel work, a child and a signal in one, so that every kind of message is under way when something dies. */

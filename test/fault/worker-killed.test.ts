@@ -29,6 +29,22 @@ test("F2: a worker dies during an activity; another one runs it again and knows 
   await streams.untilQuiet();
 });
 
+test("defect 15: a worker's death is noticed by the heartbeat timeout, long before the ack wait is over", async () => {
+  using journal = new Journal();
+  const env = { ...journal.env, WORKER_ACK_WAIT: "10m" };
+  await using stack = await Stack.start({ app, env });
+  const handle = await stack.client.start("survivor", "1s");
+  const [beating = ""] = await journal.until("beating");
+  stack.of("worker")[0]?.kill("SIGKILL");
+  await stack.run("worker");
+  const result = (await handle.result({ timeout: "60s" })) as { before: { workerId: string } };
+  expect(`beating ${result.before.workerId}`).toBe(beating);
+  expect(journal.lines("lives").map((line) => line.split(" ").at(-1))).toEqual(["1", "2"]);
+  const streams = new Streams(stack);
+  await streams.checkEnded([handle.instanceId]);
+  expect(await streams.kinds(handle.instanceId)).toContain("activity.attempt_failed");
+});
+
 test("F1, F2: workers die one after the other under load; each result is accepted once", async () => {
   using journal = new Journal();
   const env = { ...journal.env, WORKER_ACK_WAIT: "1s" };

@@ -1,4 +1,5 @@
 /** User code in a cage: it may throw anything, return anything, never return; one of these comes out, once. */
+import { beatTtlMs } from "../../../shared/leases/index.ts";
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 import type { Aborting } from "../lazy-abort.ts";
 
@@ -60,7 +61,10 @@ export function callUserCode(clock: Clock, signal: Aborting, limits: Limits, run
     settled,
     finished,
     beat: () => {
-      beatAt = clock.monotonic();
+      const now = clock.monotonic();
+      // This process was paused or blocked, and its code woke before the timer: by now others count the run as over.
+      if (heartbeatMs !== undefined && now - beatAt > beatTtlMs(heartbeatMs)) settle({ kind: "heartbeat" });
+      else beatAt = now;
     },
   });
 

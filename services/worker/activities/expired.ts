@@ -11,6 +11,7 @@
 import type { ActivityTask, Failure } from "../../../schemas/index.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
+import { silence } from "../../../shared/leases/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { publishReport } from "./report.ts";
 import type { TaskDeps } from "./run-task.ts";
@@ -23,7 +24,7 @@ export interface Arrival {
 }
 
 export interface Expiry {
-  timeout: "schedule_to_start" | "schedule_to_close";
+  timeout: "schedule_to_start" | "schedule_to_close" | "heartbeat";
   ms: number;
   waitedMs: number;
 }
@@ -58,7 +59,10 @@ export async function refuseExpired(
   const { instanceId, name, of } = task;
   deps.runtime.announce({ kind: "activity.expired", instanceId, name, of, timeout, waitedMs });
   const message = `activity ${name}: ${timeout} timeout of ${ms} ms`;
-  const error: Failure = { code: "timeout", message, retryable: false, details: { timeout, ms } };
+  const error: Failure =
+    timeout === "heartbeat"
+      ? silence(name, ms)
+      : { code: "timeout", message, retryable: false, details: { timeout, ms } };
   const how = await publishReport(deps, task, { kind: "failed", error }, { signal });
   if (how !== "given_up") delivery.ack();
 }

@@ -1,11 +1,12 @@
 /**
- * Details of heartbeats, in the `heartbeats` bucket under `<instanceId>.<execution>.<of>`. SerializedJson seldom, read only by
+ * Details of heartbeats, in the `heartbeats` bucket under `<instanceId>.<execution>.<of>`. Written seldom, read only by
  * an attempt that is not the first; losing one costs repeated work, never correctness.
  */
 import { z } from "zod";
 import type { ActivityTask } from "../../../schemas/index.ts";
 import { type Bus, bucketStream, bucketSubject, decode, type Subjects } from "../../../shared/bus/index.ts";
-import type { Runtime, Timer } from "../../../shared/runtime/index.ts";
+import type { Runtime } from "../../../shared/runtime/index.ts";
+import { Paced } from "./paced.ts";
 
 export interface HeartbeatDeps {
   bus: Bus;
@@ -18,6 +19,10 @@ const Heartbeat = z.object({ attempt: z.int(), at: z.number(), details: z.unknow
 /** Outlives the delay before any sensible next attempt; a completed task's key is removed at once. */
 const keptMs = 86_400_000;
 const largestBytes = 64 * 1024;
+
+/** Often enough that nobody waits for what was said, seldom enough that code may beat in a tight loop. */
+export const writeEveryMs = (task: ActivityTask): number =>
+  Math.min(1000, Math.max(100, (task.timeouts.heartbeatMs ?? 4000) / 4));
 
 const subjectOf = (names: Subjects, task: ActivityTask): string =>
   bucketSubject(names.bucket("heartbeats"), `${task.instanceId}.${task.execution}.${task.of}`);
@@ -50,58 +55,43 @@ function announceLost(runtime: Runtime, error: unknown): void {
   runtime.announce({ kind: "fault", where: "worker.heartbeat", code: "heartbeat_lost", message, error });
 }
 
-/** The heartbeats of one running task: at most one write in `everyMs`, the latest details win. */
+/** The details of one running task: at most one write in `everyMs`, the latest win. */
 export class Pulse {
   readonly #deps: HeartbeatDeps;
   readonly #task: ActivityTask;
-  readonly #everyMs: number;
+  readonly #writes: Paced;
   #latest: { details: unknown } | undefined;
-  #writing: Promise<void> | undefined;
-  #timer: Timer | undefined;
-  #wroteAt = Number.NEGATIVE_INFINITY;
-  #closed = false;
 
   constructor(deps: HeartbeatDeps, task: ActivityTask) {
     this.#deps = deps;
     this.#task = task;
-    this.#everyMs = Math.min(1000, Math.max(100, (task.timeouts.heartbeatMs ?? 4000) / 4));
+    this.#writes = new Paced(deps.runtime.clock, writeEveryMs(task), () => this.#write());
   }
 
   get wrote(): boolean {
-    return Number.isFinite(this.#wroteAt);
+    return this.#writes.acted;
   }
 
   beat(details: unknown): void {
-    if (this.#closed || details === undefined) return;
+    if (details === undefined) return;
     this.#latest = { details };
-    if (this.#timer || this.#writing) return;
-    const { clock } = this.#deps.runtime;
-    const waitMs = this.#wroteAt + this.#everyMs - clock.monotonic();
-    if (waitMs <= 0) this.#write();
-    else this.#timer = clock.after(waitMs, () => this.#write());
+    this.#writes.ask();
   }
 
   /** No more writes. `keep` stores what was said last, for the next attempt, before it resolves. */
   async close(keep: boolean): Promise<void> {
-    this.#closed = true;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    await this.#writing;
+    await this.#writes.close();
     if (keep && this.#latest) await this.#write();
   }
 
-  #write(): Promise<void> {
-    this.#timer = undefined;
+  async #write(): Promise<void> {
     const said = this.#latest;
     this.#latest = undefined;
-    this.#wroteAt = this.#deps.runtime.clock.monotonic();
-    this.#writing = this.#store(said?.details)
-      .catch((error: unknown) => announceLost(this.#deps.runtime, error))
-      .finally(() => {
-        this.#writing = undefined;
-        if (this.#latest && !this.#closed) this.beat(this.#latest.details);
-      });
-    return this.#writing;
+    try {
+      await this.#store(said?.details);
+    } catch (error) {
+      announceLost(this.#deps.runtime, error);
+    }
   }
 
   async #store(details: unknown): Promise<void> {

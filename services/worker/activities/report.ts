@@ -4,7 +4,7 @@
  * What came by the lane is answered by the lane first; if its owner does not say that it is recorded, it is stored too.
  */
 import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
-import { encode } from "../../../shared/bus/index.ts";
+import { activityReportId, encode } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
 import type { LanePath } from "../lane/index.ts";
@@ -37,9 +37,7 @@ export async function publishReport(
   const { instanceId, execution, of, attempt } = task;
   const report: ActivityReport = { v: 1, execution, of, attempt, workerId: identity.workerId, result };
   if (epoch !== undefined) report.epoch = epoch;
-  // With the epoch: the same attempt may be made again under the next one, and that report is another.
-  const right = epoch === undefined ? "" : `-e${epoch}`;
-  const msgId = `act-${instanceId}-${execution}-${of}-${attempt}${right}-${result.kind}`;
+  const msgId = activityReportId(task, result.kind, epoch);
   const what = epoch === undefined ? "activity" : "call";
   deps.faultPoints?.reach(`${what}.before_report`);
   if (await lane?.tell(instanceId, report)) {

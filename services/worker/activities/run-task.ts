@@ -19,13 +19,15 @@ import {
   TimeoutError,
   toFailure,
 } from "../../../shared/errors/index.ts";
+import { beatAddress, silence } from "../../../shared/leases/index.ts";
 import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../deps.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
 import { SerializedJson } from "../serialized-json.ts";
 import { WorkContext } from "../work-context.ts";
+import { BeatKey } from "./beat-key.ts";
 import { callUserCode, type Settled, type UserCall } from "./call-user-code.ts";
-import { forgetHeartbeat, Pulse, readHeartbeat } from "./heartbeats.ts";
+import { forgetHeartbeat, Pulse, readHeartbeat, writeEveryMs } from "./heartbeats.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
 import { type StreamSink, TaskStream } from "./task-stream.ts";
 
@@ -82,6 +84,9 @@ async function runWith(
   let pulse: Pulse | undefined;
   let stream: StreamSink | undefined;
   let call: UserCall | undefined;
+  // The death of a session's holder is noticed by its lease.
+  const address = run.session ? undefined : beatAddress(task);
+  const key = address && new BeatKey(deps, address, writeEveryMs(task));
   const context = new WorkContext({
     task,
     workerId: identity.workerId,
@@ -90,6 +95,7 @@ async function runWith(
     lastHeartbeat,
     onHeartbeat: (details) => {
       call?.beat();
+      key?.beat();
       (pulse ??= new Pulse(deps, task)).beat(details);
     },
     openStream: () => (stream = new TaskStream(deps, task, run.runNumber ?? run.deliveries)),
@@ -97,10 +103,12 @@ async function runWith(
   });
   const { startToCloseMs, heartbeatMs } = task.timeouts;
   const limits = { startToCloseMs, heartbeatMs, scheduleToCloseMs: run.scheduleToCloseMs };
+  key?.beat();
   call = callUserCode(runtime.clock, run.abort, limits, () =>
     insideTrace(task.traceparent, task.instanceId, () => run.run(context, input)),
   );
   const settled = await call.settled;
+  void key?.remove();
   const outcome = await outcomeOf(deps, task, run, settled);
   if (outcome.kind === "timeout") run.abort.abort(new TimeoutError(outcome.error));
   if (outcome.kind === "timeout" || outcome.kind === "interrupted") run.onAbandoned?.(call.finished);
@@ -180,10 +188,10 @@ function timedOut(
   timeout: Extract<TaskOutcome, { kind: "timeout" }>["timeout"],
   limitMs: number | undefined,
 ): TaskOutcome {
-  const what = timeout === "heartbeat" ? "sent no heartbeat for" : "did not finish within";
+  if (timeout === "heartbeat") return { kind: "timeout", timeout, error: silence(task.name, limitMs ?? 0) };
   const error: Failure = {
     code: "timeout",
-    message: `${task.name} ${what} ${limitMs} ms`,
+    message: `${task.name} did not finish within ${limitMs} ms`,
     retryable: timeout !== "schedule_to_close",
     details: { timeout },
   };

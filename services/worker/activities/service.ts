@@ -28,6 +28,7 @@ import { publishReport, type Report, reportOf } from "./report.ts";
 import { giveBack } from "./returns.ts";
 import { runTask } from "./run-task.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
+import { maybeSilent, silenceOf } from "./silent.ts";
 import { TaskLane } from "./task-lane.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
 import { refuseUnreadable } from "./unreadable.ts";
@@ -138,18 +139,20 @@ export class ActivityService implements Service {
     }
     const { task } = decoded;
     const arrival = { task, delivery, mayHaveBegun: runsBefore(delivery) > 0 };
-    if (looksExpired(this.#deps, arrival)) void this.#enterUnlessExpired(arrival, feed, slot);
+    if (looksExpired(this.#deps, arrival) || maybeSilent(arrival))
+      void this.#enterUnlessExpired(arrival, feed, slot);
     else this.#enter(task, delivery, feed, slot);
   }
 
   async #enterUnlessExpired(arrival: Arrival, feed: Feed, slot: Slot | undefined): Promise<void> {
     const { task, delivery } = arrival;
-    const expiry =
-      this.#held.has(attemptKey(task)) || this.#isOver(task)
-        ? undefined
-        : await expiryOf(this.#deps, arrival);
+    const known = this.#held.has(attemptKey(task)) || this.#isOver(task);
+    const expiry = known
+      ? undefined
+      : ((await expiryOf(this.#deps, arrival)) ?? (await silenceOf(this.#deps, arrival)));
     if (!expiry) return this.#enter(task, delivery, feed, slot);
     slot?.release();
+    if (expiry.timeout === "undecided") return delivery.nak(expiry.waitMs);
     await refuseExpired(this.#deps, arrival, expiry, this.#givingUp.signal);
   }
 

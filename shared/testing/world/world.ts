@@ -167,7 +167,7 @@ export class World {
   /** As with an orchestrator; `onDeath` hears of it. */
   async worker(
     dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
-    { app = this.#options.app }: { app?: App } = {},
+    { app = this.#options.app, ackWait = "2s" }: { app?: App; ackWait?: string } = {},
   ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;
@@ -178,7 +178,7 @@ export class World {
     const { names } = this;
     const clock = new MemberClock(this.clock);
     const runtime: Runtime = { ...this.runtime, clock };
-    const env = { WORKER_ACK_WAIT: "2s", WORKER_MAX_DELIVERIES: "50" };
+    const env = { WORKER_ACK_WAIT: ackWait, WORKER_MAX_DELIVERIES: "50" };
     const config = workerConfig(z.object(workerSettings).parse(env));
     const identity = createIdentity(config, { host: `host-${++this.#members}`, pid: 1 }, this.random);
     const base = {

@@ -1,0 +1,124 @@
+/**
+ * Expiries of one kind of key in the lease bucket, as they come.
+ *
+ * WATCHER-1 The durable consumer forgets nothing while markers live: what expired while nobody watched is delivered on return.
+ */
+import {
+  bucketStream,
+  bucketSubject,
+  bury,
+  type Consumption,
+  type Delivery,
+} from "../../shared/bus/index.ts";
+import { isFault } from "../../shared/errors/index.ts";
+import { isExpiry } from "../../shared/leases/index.ts";
+import { type Service, sleep } from "../../shared/runtime/index.ts";
+import type { WatcherDeps } from "./deps.ts";
+
+/** Short, because a paused watcher may sit on what it was handed; whoever takes over must not wait for it. */
+const ackWaitMs = 2000;
+const atOnce = 256;
+/** After what went wrong. */
+export const tryAgainMs = 500;
+
+export interface MarkerFeedInit {
+  /** Durable name. */
+  consumer: string;
+  /** Which keys. */
+  keys: string;
+  /** For faults. */
+  where: string;
+  /** Settles the message itself; where it throws, the message comes again. */
+  onExpiry(message: Delivery, key: string): Promise<void>;
+}
+
+export class MarkerFeed implements Service {
+  readonly #deps: WatcherDeps;
+  readonly #init: MarkerFeedInit;
+  readonly #bucket: string;
+  readonly #stream: string;
+  readonly #keyStart: number;
+  #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #consumption: Consumption | undefined;
+
+  constructor(deps: WatcherDeps, init: MarkerFeedInit) {
+    this.#deps = deps;
+    this.#init = init;
+    this.#bucket = deps.names.bucket("leases");
+    this.#stream = bucketStream(this.#bucket);
+    this.#keyStart = bucketSubject(this.#bucket, "").length;
+  }
+
+  async start(): Promise<void> {
+    this.#stopping = new AbortController();
+    await this.#consume();
+    this.#running = this.#keepConsuming();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#consumption?.stop();
+    await this.#running;
+  }
+
+  async #consume(): Promise<void> {
+    const { bus } = this.#deps;
+    const { consumer, keys } = this.#init;
+    await bus.ensureConsumer({
+      stream: this.#stream,
+      name: consumer,
+      filter: bucketSubject(this.#bucket, keys),
+      ackWaitMs,
+      // After an outage all of them wait together for the grace to be over.
+      maxAckPending: 100_000,
+      headersOnly: true,
+    });
+    this.#consumption = await bus.consume(this.#stream, consumer, {
+      maxMessages: atOnce,
+      onMessage: (message) => {
+        // Nearly all of it is renewals.
+        if (isExpiry(message)) void this.#handle(message);
+        else message.ack();
+      },
+    });
+  }
+
+  /** Somebody may delete the consumer by mistake (F25): it is made anew, and what it had seen is seen again (WATCHER-3). */
+  async #keepConsuming(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      if (this.#consumption && (await this.#consumption.ended) === "stopped") return;
+      try {
+        if (!signal.aborted) await this.#consume();
+      } catch (error) {
+        this.#consumption = undefined;
+        this.#fault(error);
+        await sleep(this.#deps.runtime.clock, tryAgainMs, signal);
+      }
+    }
+  }
+
+  /** Nobody can be told of it. */
+  async bury(message: Delivery, id: string, code: string, why: string): Promise<void> {
+    const buried = await bury(this.#deps, message, { what: "expiry", id, code, message: why });
+    if (buried) message.ack();
+    else message.nak(tryAgainMs);
+  }
+
+  async #handle(message: Delivery): Promise<void> {
+    try {
+      if (!this.#deps.acting()) return message.nak();
+      await this.#init.onExpiry(message, message.subject.slice(this.#keyStart));
+    } catch (error) {
+      this.#fault(error);
+      message.nak(tryAgainMs);
+    }
+  }
+
+  #fault(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    const code = isFault(error) ? error.code : "failed";
+    this.#deps.runtime.announce({ kind: "fault", where: this.#init.where, code, message, error });
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The key of a run that must give signs of life: it is in the lease bucket, and its expiry is the run's silence.
+ *
+ * BEAT-1 The key is written when a run with a heartbeat timeout begins and again with its beats, and lives for the timeout: only
+ *    a beat of the code renews it, and the end of the run removes it. So it expires where the code is silent and where its
+ *    worker is dead, paused or cut off, however long the wait for acknowledgements is.
+ */
+import type { ActivityTask, Failure } from "../../schemas/index.ts";
+import { tokenPattern } from "../../schemas/tokens.ts";
+import type { Attempt } from "../bus/report-id.ts";
+
+/** Which run, and what its instance is told when it is silent: a marker of an expiry has nothing but its key. */
+export interface BeatAddress extends Attempt {
+  readonly name: string;
+  readonly heartbeatMs: number;
+}
+
+export const beatKeys = {
+  all: "beat.>",
+  of: ({ instanceId, execution, of, attempt, name, heartbeatMs }: BeatAddress): string =>
+    `beat.${instanceId}.${execution}.${of}.${attempt}.${name}.${heartbeatMs}`,
+  parse(key: string): BeatAddress | undefined {
+    const [beat, instanceId = "", execution, of, attempt, name = "", heartbeatMs, ...rest] = key.split(".");
+    const numbers = [execution, of, attempt, heartbeatMs].map(Number);
+    const isKey =
+      beat === "beat" && rest.length === 0 && tokenPattern.test(instanceId) && tokenPattern.test(name);
+    if (!isKey || !numbers.every((number) => Number.isSafeInteger(number) && number > 0)) return undefined;
+    const [e = 0, o = 0, a = 0, ms = 0] = numbers;
+    return { instanceId, execution: e, of: o, attempt: a, name, heartbeatMs: ms };
+  },
+};
+
+/** Undefined where nobody counts the silence of this task. */
+export function beatAddress(task: ActivityTask): BeatAddress | undefined {
+  const { instanceId, execution, of, attempt, name } = task;
+  const { heartbeatMs } = task.timeouts;
+  return heartbeatMs === undefined ? undefined : { instanceId, execution, of, attempt, name, heartbeatMs };
+}
+
+/** For a beat that came in time and was stored a little later. */
+const slackMs = 250;
+
+/** The server counts in whole seconds. */
+export const beatTtlMs = (heartbeatMs: number): number => Math.ceil((heartbeatMs + slackMs) / 1000) * 1000;
+
+/** The same from whoever notices it. */
+export const silence = (name: string, heartbeatMs: number): Failure => ({
+  code: "timeout",
+  message: `${name} sent no heartbeat for ${heartbeatMs} ms`,
+  retryable: true,
+  details: { timeout: "heartbeat" },
+});
