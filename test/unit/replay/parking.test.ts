@@ -352,14 +352,18 @@ const caller = version(async (ctx) => {
 });
 // Back again, the code finds its session lost and asks for nothing, so that nothing records that it has looked. A copy
 // built from history looks later, together with the facts of the next commit: both must find the same session.
-scenario("code that looked without recording anything looks again with the next facts", caller, async (bench) => {
-  await bench.turn(start("order"));
-  await bench.deploy({});
-  await bench.turn(activated("s", held(1, 2)), lost("s", held(1, 2)));
-  await bench.deploy(caller);
-  expect((await bench.turn(wake())).events).toEqual([]);
-  await bench.turn(activated("s", held(2, 3), { warm: true }));
-  await bench.turn(completed(bench.task("charge"), 1, { epoch: 3 }));
-  await bench.turn(signal("word", "now"));
-  expect(bench.output).toEqual(["done", "now"]);
-});
+scenario(
+  "code that looked without recording anything looks again with the next facts",
+  caller,
+  async (bench) => {
+    await bench.turn(start("order"));
+    await bench.deploy({});
+    await bench.turn(activated("s", held(1, 2)), lost("s", held(1, 2)));
+    await bench.deploy(caller);
+    expect((await bench.turn(wake())).events).toEqual([]);
+    await bench.turn(activated("s", held(2, 3), { warm: true }));
+    await bench.turn(completed(bench.task("charge"), 1, { epoch: 3 }));
+    await bench.turn(signal("word", "now"));
+    expect(bench.output).toEqual(["done", "now"]);
+  },
+);
