@@ -47,6 +47,8 @@ const troubling = new Set<Happening["kind"]>([
   "session.init_failed",
   "session.lost",
   "lease.lost",
+  "worker.died",
+  "orchestrator.died",
   "history.shared",
   "host.refused",
 ]);

@@ -6,6 +6,7 @@ import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
+import type { WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { FaultPoints } from "./fault-points.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { LateSummaries } from "./publishing/late-summaries.ts";
@@ -36,6 +37,7 @@ export interface OrchestratorDeps {
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;
+  readonly deaths: Pick<WorkerDeaths, "stir">;
   readonly lateSummaries: LateSummaries;
   readonly turns: TurnSlots;
   readonly faultPoints: FaultPoints;

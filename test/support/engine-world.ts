@@ -54,6 +54,8 @@ export interface WorldOptions {
   replicas?: number;
   /** Messages of a partition that the server lets be unacknowledged. */
   maxUnacknowledged?: number;
+  /** Of the workers. */
+  ackWait?: string;
   /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
   configuredReplicas?: number;
 }
@@ -178,7 +180,7 @@ export class World {
     const { names } = this;
     const clock = new MemberClock(this.clock);
     const runtime: Runtime = { ...this.runtime, clock };
-    const env = { WORKER_ACK_WAIT: "2s", WORKER_MAX_DELIVERIES: "50" };
+    const env = { WORKER_ACK_WAIT: this.#options.ackWait ?? "2s", WORKER_MAX_DELIVERIES: "50" };
     const config = workerConfig(z.object(workerSettings).parse(env));
     const identity = createIdentity(config, { host: `host-${++this.#members}`, pid: 1 }, this.random);
     const base = {

@@ -313,7 +313,7 @@ function publisher(
 }
 
 async function publishTask(
-  { names, runtime }: OrchestratorDeps,
+  { names, runtime, deaths }: OrchestratorDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -329,6 +329,7 @@ async function publishTask(
   const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
   if (readyAt <= runtime.clock.now()) {
     const seq = await publishSurely(outbox, subject, message, { msgId, headers });
+    deaths.stir();
     if (seq !== undefined) queued.set(task, seq);
     return;
   }
