@@ -21,6 +21,7 @@ import {
   SessionReport,
   SessionWork,
   StreamChunk,
+  UpdateAnswer,
   Wake,
   WorkerControl,
 } from "./messages.ts";
@@ -54,6 +55,7 @@ const documents = {
   "session-report": SessionReport,
   "session-work": SessionWork,
   "stream-chunk": StreamChunk,
+  "update-answer": UpdateAnswer,
   wake: Wake,
   "worker-control": WorkerControl,
   "worker-info": WorkerInfo,

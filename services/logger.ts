@@ -49,6 +49,7 @@ const troubling = new Set<Happening["kind"]>([
   "lease.lost",
   "worker.died",
   "orchestrator.died",
+  "history.long",
   "history.shared",
   "host.refused",
 ]);

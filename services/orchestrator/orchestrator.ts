@@ -44,6 +44,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** Events of one execution; it fails when it has so many. */
+  historyLimit?: number;
   /** Of a partition, for tests. */
   maxUnacknowledged?: number | undefined;
   /** What may be written now (E1). Absent: what is newest. */
@@ -78,8 +80,8 @@ export class Orchestrator implements Service {
     this.#leases = options.leases;
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
-    const onWork = () => this.#deaths.stir();
-    this.#lane = new Lane({ id, bus, names, runtime, enabled, onWork }, (instanceId) =>
+    const workSent = () => this.#deaths.stir();
+    this.#lane = new Lane({ id, bus, names, runtime, enabled, workSent }, (instanceId) =>
       this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
@@ -106,10 +108,10 @@ export class Orchestrator implements Service {
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
       generation: options.generation ?? everythingAllowed,
+      workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
-      deaths: this.#deaths,
       lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
@@ -148,6 +150,7 @@ export class Orchestrator implements Service {
         store: (json, owner) => payloads.wrapText(json, owner),
         fetch: (payload) => payloads.unwrap(payload),
       },
+      historyLimit: this.#options.historyLimit,
       placement: {
         whyUnclaimed: (session) => {
           const placed = placeWithinQuotas(this.#workers.workers(), claimFacts(session));

@@ -2,7 +2,7 @@
  * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
-import { BlobRef, type Failure } from "../../schemas/index.ts";
+import { BlobRef, type Failure, updateIdHeader } from "../../schemas/index.ts";
 import {
   type Bus,
   type CoreMessage,
@@ -50,7 +50,7 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
     {
       name: "holdfast",
       version: options.version,
-      description: "Durable orchestrations: start, status, result",
+      description: "Durable orchestrations: start, status, result, update",
       endpoints: [
         endpoint(
           "start",
@@ -65,6 +65,16 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
           "result.<instance id>, header Holdfast-Wait: how long to wait, 30s by default",
           (id, message) => result(bus, client, id, message),
         ),
+        {
+          name: "update",
+          subject: names.updates,
+          metadata: {
+            description:
+              "update.<instance id>.<update>, body: input as JSON; headers Holdfast-Update-Id: applied once, Holdfast-Wait, Holdfast-Wait-For: accepted or completed",
+          },
+          handler: (message: CoreMessage) =>
+            reply(bus, update(client, names.parseUpdate(message.subject), message)),
+        },
       ],
     },
     runtime,
@@ -94,6 +104,35 @@ async function start(
   const inputBlob = blobOf(message);
   const { instanceId } = await client.start(name, input.value, { id, inputBlob });
   return { instanceId };
+}
+
+async function update(
+  client: Client,
+  [instanceId = "", name = ""]: readonly string[],
+  message: CoreMessage,
+): Promise<object> {
+  const input =
+    message.body.length === 0 ? { kind: "ok" as const, value: undefined } : parseJson(message.body);
+  if (input.kind === "invalid")
+    throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
+  const wait = header(message, "Holdfast-Wait");
+  const timeout = Math.min(
+    wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait"),
+    maxWaitMs,
+  );
+  const options = { id: header(message, updateIdHeader), timeout };
+  const waitFor = header(message, "Holdfast-Wait-For") ?? "completed";
+  if (waitFor !== "accepted" && waitFor !== "completed")
+    throw new HoldfastError({
+      code: "invalid_header",
+      message: `header Holdfast-Wait-For: ${JSON.stringify(waitFor)} is neither accepted nor completed`,
+    });
+  if (waitFor === "completed") {
+    const answer = await client.update(instanceId, name, input.value, options);
+    return { status: "completed", answer };
+  }
+  const { updateId } = await client.startUpdate(instanceId, name, input.value, options);
+  return { status: "accepted", updateId };
 }
 
 function blobOf(message: CoreMessage): BlobRef | undefined {

@@ -63,6 +63,7 @@ function recordersOf(metrics: Instruments): Recorders {
     "orchestrator.died": null,
     "lane.adopted": null,
     "signal.unheard": null,
+    "history.long": null,
     "history.shared": null,
     "history.archived": null,
     "orchestration.log": null,

@@ -37,6 +37,8 @@ const allowed: Record<string, string[]> = {
   "shared/endpoints": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/sdk"],
 };
 const library = ["schemas", ...Object.keys(allowed)];
+/** The kit for tests runs whole services in one process; nothing that is served may load it. */
+const testing = "shared/testing";
 /** A service sees the library and the few files beside the services, never another service. */
 const besideServices = /^services\/[a-z-]+\.ts$/;
 
@@ -70,6 +72,7 @@ test("imports follow the arrows", () => {
       const to = folderOf(target);
       if (to === from) continue;
       const may = from.startsWith("services") ? [...library, "services"] : (allowed[from] ?? []);
+      if (from === testing) continue;
       const lazily = from === "services/cli" && /^services\/([a-z]+)\/(main|run-\1)\.ts$/.test(target);
       // The reference of all settings.
       const reads =
@@ -98,3 +101,46 @@ test("the library reads no environment and starts nothing at import", () => {
     .filter((file) => /process\.env|process\.exit/.test(readFileSync(join(root, file), "utf8")));
   expect(wrong).toEqual([]);
 });
+
+/** Every file of the product, with the files it loads. */
+function graph(): Map<string, string[]> {
+  const files = ["schemas", "shared", "services"].flatMap(allSources);
+  return new Map(
+    files.map((file) => [
+      file,
+      // Types are gone when the code runs, and what is loaded later, when it is needed, closes no circle either.
+      [
+        ...readFileSync(join(root, file), "utf8").matchAll(
+          /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"(\.[^"]+)"/gm,
+        ),
+      ]
+        .map((match) => match[1] ?? "")
+        .map((name) => relative(root, resolve(root, dirname(file), name))),
+    ]),
+  );
+}
+
+/** Handles make each other (a session of a pool, a pool of a context). This list may only get shorter. */
+const knownCycles = "shared/replay/handles/";
+
+test("no file imports itself by way of others", () => {
+  const imports = graph();
+  const cycles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push(path.slice(at).toSorted());
+    if (at >= 0 || done.has(file)) return;
+    for (const next of imports.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  const unknown = cycles.filter((cycle) => !cycle.some((file) => file.startsWith(knownCycles)));
+  expect(unknown.map((cycle) => cycle.join(" → "))).toEqual([]);
+});
+
+function allSources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}

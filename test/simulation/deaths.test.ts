@@ -5,9 +5,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { type Member, World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { type Member, World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 let runs: string[] = [];

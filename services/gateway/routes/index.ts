@@ -37,7 +37,7 @@ import {
   instanceRoutes,
   StreamPage,
 } from "./instances.ts";
-import { messageRoutes, QueryAnswer } from "./messages.ts";
+import { messageRoutes, QueryAnswer, UpdateResult } from "./messages.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
@@ -105,6 +105,7 @@ const named: Record<string, z.ZodType> = {
   Streams: StreamsView,
   TaskTarget,
   Trouble,
+  UpdateResult,
   Whoami,
   Worker: WorkerRow,
   WorkerAccepted,

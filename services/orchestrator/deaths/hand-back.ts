@@ -12,9 +12,9 @@ import {
   type WorkerInfo,
 } from "../../../schemas/index.ts";
 import { decode, encode, type StoredMessage } from "../../../shared/bus/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 
-type HandBackDeps = Pick<OrchestratorDeps, "bus" | "names" | "workers">;
+type HandBackDeps = Pick<EngineDeps, "bus" | "names" | "workers">;
 type Served = WorkerInfo["activities"][number];
 
 const pageSize = 256;

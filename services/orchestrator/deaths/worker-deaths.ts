@@ -9,7 +9,7 @@ import { Bucket, encode } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../../shared/sessions/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { handBackTasksOf } from "./hand-back.ts";
 import { DeathProof } from "./proof.ts";
 
@@ -21,7 +21,7 @@ export interface DeadWorker {
   readonly othersAnswer: boolean;
 }
 
-export interface WorkerDeathsInit extends Pick<OrchestratorDeps, "bus" | "names" | "runtime"> {
+export interface WorkerDeathsInit extends Pick<EngineDeps, "bus" | "names" | "runtime"> {
   workers: LiveWorkers;
   onDead(dead: DeadWorker): void;
 }

@@ -28,9 +28,10 @@ import {
   stateOfFirstGeneration,
 } from "../../../shared/replay/index.ts";
 import type { SparseMap } from "../../../shared/runtime/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
+import { updateAnswer } from "../updates/update-answer.ts";
 import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
@@ -49,7 +50,7 @@ const queued = new WeakMap<OpenTask, number>();
 
 /** Resolves when everything is stored, or the outbox was told to stop. */
 export async function publishEffects(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   effects: readonly Effect[],
   target: EffectTarget,
@@ -111,7 +112,7 @@ function roundOf(kind: Effect["kind"]): number {
 }
 
 function publisher(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   target: EffectTarget,
   lane: LaneWork,
@@ -193,6 +194,11 @@ function publisher(
           ? removeStored(deps, lane, names.inboxStream, names.timer(instanceId, execution, effect.of))
           : bus.deleteMessage(names.inboxStream, seq);
       }
+      case "answer-update":
+        return bus.send(
+          names.answer(instanceId, effect.updateId),
+          encode(updateAnswer(effect.updateId, effect.record)),
+        );
       case "register-session":
         return; // done before everything else
       case "claim": {
@@ -313,7 +319,7 @@ function publisher(
 }
 
 async function publishTask(
-  { names, runtime, deaths }: OrchestratorDeps,
+  { names, runtime, workSent }: EngineDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -329,7 +335,7 @@ async function publishTask(
   const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
   if (readyAt <= runtime.clock.now()) {
     const seq = await publishSurely(outbox, subject, message, { msgId, headers });
-    deaths.stir();
+    workSent();
     if (seq !== undefined) queued.set(task, seq);
     return;
   }
@@ -343,7 +349,7 @@ async function publishTask(
  * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
  */
 async function withdrawRetry(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   lane: LaneWork,
   { instanceId, execution }: Readonly<InstanceState>,
   { id, attempt, target }: OpenTask,
@@ -364,7 +370,7 @@ async function withdrawRetry(
 
 /** A session id may be another instance's by now: its claim is not ours to withdraw. */
 async function withdrawClaim(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   lane: LaneWork,
   instanceId: string,
   { type, sessionId }: { type: string; sessionId: string },
@@ -381,7 +387,7 @@ async function withdrawClaim(
  * nothing that was stored for the same subject since.
  */
 async function removeStored(
-  { bus }: OrchestratorDeps,
+  { bus }: EngineDeps,
   lane: LaneWork,
   stream: string,
   subject: string,

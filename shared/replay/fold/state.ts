@@ -8,7 +8,6 @@
 import type {
   ActivityTimeouts,
   Failure,
-  HistoryEvent,
   InstanceStatus,
   Parent,
   Payload,
@@ -56,6 +55,12 @@ export interface PoolUse {
   member: string | undefined;
 }
 
+/** Of the present execution, or `earlier`: its answer is in the history of another one. */
+export type UpdateRecord =
+  | { kind: "pending" | "earlier"; of: number }
+  | { kind: "completed"; of: number; answer: Payload }
+  | { kind: "failed"; of: number; error: Failure };
+
 export interface InstanceState {
   readonly instanceId: string;
   execution: number;
@@ -85,6 +90,10 @@ export interface InstanceState {
   readonly rebuilt: SparseMap<string, number>;
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
+  /** By the caller's id (Q2). */
+  readonly updates: SparseMap<string, UpdateRecord>;
+  /** Those whose handler has not ended, by the event that accepted each. */
+  readonly pendingUpdates: SparseMap<number, string>;
   /** Attachments used up by sessions of earlier executions that are over, by id. */
   spent: Record<string, number>;
   cancelRequested: boolean;
@@ -93,7 +102,14 @@ export interface InstanceState {
   output: Payload | undefined;
   error: Failure | undefined;
   /** Set by `instance.continued`: the next execution is to be started. */
-  next: { name: string; input: Payload; signals: { name: string; payload: Payload }[] } | undefined;
+  next:
+    | {
+        name: string;
+        input: Payload;
+        signals: { name: string; payload: Payload }[];
+        state: Payload | undefined;
+      }
+    | undefined;
 }
 
 export function initialState(instanceId: string): InstanceState {
@@ -118,6 +134,8 @@ export function initialState(instanceId: string): InstanceState {
     sessionSchedules: new SparseMap(),
     rebuilt: new SparseMap(),
     earlySignals: [],
+    updates: new SparseMap(),
+    pendingUpdates: new SparseMap(),
     rules: 0,
     spent: {},
     cancelRequested: false,
@@ -134,35 +152,6 @@ export const isEnded = (state: InstanceState): boolean =>
   state.status === "failed" ||
   state.status === "cancelled" ||
   state.status === "terminated";
-
-/** Events the code is expected to issue again on replay. */
-export function isCommand(event: HistoryEvent): boolean {
-  switch (event.kind) {
-    case "activity.scheduled":
-    case "session.closed":
-      return event.by !== "engine";
-    case "activity.cancelled":
-    case "timer.created":
-    case "timer.cancelled":
-    case "child.scheduled":
-    case "child.cancelled":
-    case "side_effect.recorded":
-    case "patch.marked":
-    case "status.set":
-    case "pool.joined":
-    case "pool.left":
-    case "session.opened":
-    case "session.lent":
-    case "session.returned":
-    case "instance.completed":
-    case "instance.failed":
-    case "instance.cancelled":
-    case "instance.continued":
-      return true;
-    default:
-      return false;
-  }
-}
 
 export function sessionTasks(state: InstanceState, sessionId: string): OpenTask[] {
   const tasks: OpenTask[] = [];
