@@ -177,3 +177,63 @@ describe.each(ways)("%s", (way) => {
     expect(died()).toEqual([first.id]);
   });
 });
+
+describe("an orchestrator", () => {
+  const gained = () => world.happenings.filter((it) => it.kind === "partition.gained").length;
+  const fallen = () => world.happenings.flatMap((it) => (it.kind === "orchestrator.died" ? [it.id] : []));
+
+  test("dies: the other one has its partitions before a lease is over, and leaves its tasks where they are", async () => {
+    const [first] = [await world.orchestrator(), await world.orchestrator()];
+    while (gained() < 6) await world.clock.advance(10); // all four, and two given up for the second
+    await world.worker();
+    const ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    const handles = [];
+    for (const id of ids) handles.push(await world.start("by-lane", 5_000, id));
+    await untilRuns(8);
+    const before = gained();
+    first.kill();
+    while (fallen().length === 0) await world.clock.advance(10);
+    await world.clock.advance(100);
+    expect(fallen()).toEqual([first.id]);
+    expect(gained()).toBe(before + 2);
+    expect(world.count("lease.lost"), "nothing ran out").toBe(0);
+    expect(await world.run(Promise.all(handles.map((handle) => handle.result())))).toEqual(
+      ids.map(() => 5_000),
+    );
+    expect(runs).toHaveLength(8);
+    for (const id of ids) checkHistory((await world.history(id)) ?? []);
+  });
+
+  test.each(["paused", "cut off for a moment"])("%s is not dead", async (how) => {
+    const [first] = [await world.orchestrator(), await world.orchestrator()];
+    while (gained() < 6) await world.clock.advance(10);
+    const before = gained();
+    if (how === "paused") first.pause("let through");
+    else first.bus.disconnect();
+    await world.clock.advance(how === "paused" ? 1_000 : 120);
+    if (how === "paused") first.resume();
+    else first.bus.reconnect();
+    await world.clock.advance(5_000);
+    expect(fallen()).toEqual([]);
+    expect(gained()).toBe(before);
+  });
+
+  test("cut off for longer than the grace loses its partitions, and every instance ends once", async () => {
+    const [first] = [await world.orchestrator(), await world.orchestrator()];
+    while (gained() < 6) await world.clock.advance(10);
+    await world.worker();
+    const ids = ["a", "b", "c", "d", "e", "f"];
+    const handles = [];
+    for (const id of ids) handles.push(await world.start("by-queue", 2_000, id));
+    await untilRuns(6);
+    first.bus.disconnect();
+    while (fallen().length === 0) await world.clock.advance(10);
+    await world.clock.advance(500);
+    first.bus.reconnect();
+    expect(await world.run(Promise.all(handles.map((handle) => handle.result())), 600_000)).toEqual(
+      ids.map(() => 2_000),
+    );
+    expect(runs).toHaveLength(6);
+    for (const id of ids) checkHistory((await world.history(id)) ?? []);
+  });
+});
