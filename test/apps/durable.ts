@@ -39,8 +39,8 @@ export const survivor = defineOrchestration("survivor", {
 
 /** Ends only when it was begun once more than so often: whoever ran it before must have died. */
 export const hardy = defineActivity("hardy", {
-  run(ctx, { deaths }: { deaths: number }) {
-    note("lives", ctx.workerId);
+  run(_ctx, { deaths }: { deaths: number }) {
+    note("lives", process.pid);
     const runs = noted("lives");
     return runs > deaths ? runs : new Promise<never>(() => undefined);
   },

@@ -11,10 +11,10 @@ import { Streams } from "../support/streams.ts";
 const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
 const never = { WORKER_ACK_WAIT: "10m", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "600000" };
 
-/** Whoever runs it has noted its own id. */
+/** Whoever runs it has noted its process. */
 async function runner(stack: Stack, journal: Journal, count = 1): Promise<ServiceProcess> {
   const line = (await journal.until("lives", count))[count - 1] ?? "";
-  const found = stack.of("worker").find((worker) => line.includes(worker.id));
+  const found = stack.of("worker").find((worker) => line === `lives ${worker.pid}`);
   if (!found) throw new Error(`nobody is the worker of "${line}"`);
   return found;
 }
@@ -46,13 +46,8 @@ describe.each([
     // Another death is proved meanwhile: the watching goes on, and tells the two apart.
     const [victim, other] = stack.of("worker").filter((worker) => worker !== sleeper);
     victim?.kill("SIGKILL");
-    const workers = stack.names.bucket("workers");
-    await until("the dead worker out of the register", async () => {
-      const entries = stack.bus.lastPerSubject(`KV_${workers}`, `$KV.${workers}.*`);
-      for await (const { subject, headers } of entries)
-        if (subject.endsWith(victim?.id ?? "") && headers["KV-Operation"] === "DEL") return true;
-      return false;
-    });
+    const [orchestrator] = stack.of("orchestrator");
+    await until("the proof of that death", () => orchestrator?.log().includes("worker.died") ?? false);
     expect(journal.lines("lives")).toHaveLength(1);
     expect(other?.gone).toBe(false);
     // Now it dies, and only now its task goes on.
