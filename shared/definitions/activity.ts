@@ -24,7 +24,7 @@ export interface ActivityOptions {
   startToClose?: Duration;
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
-  /** How long a run may be silent between heartbeats. A worker that died is noticed by `WORKER_ACK_WAIT` instead. */
+  /** How long a run may be silent between heartbeats. A worker that died is noticed without it. */
   heartbeatTimeout?: Duration;
 }
 
