@@ -48,6 +48,8 @@ const troubling = new Set<Happening["kind"]>([
   "session.init_failed",
   "session.lost",
   "lease.lost",
+  "worker.died",
+  "orchestrator.died",
   "history.long",
   "history.shared",
   "host.refused",

@@ -28,5 +28,7 @@ export interface EngineDeps {
   };
   /** What may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
+  /** Workers have something to do: they are looked after more often. */
+  readonly workSent: () => void;
   readonly faultPoints: FaultPoints;
 }

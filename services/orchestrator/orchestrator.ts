@@ -11,6 +11,7 @@ import { once, type Runtime, type Service } from "../../shared/runtime/index.ts"
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
 import { packageVersion } from "../version.ts";
+import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { Lane } from "./lane/lane.ts";
@@ -65,6 +66,7 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
+  readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
 
@@ -78,9 +80,12 @@ export class Orchestrator implements Service {
     this.#leases = options.leases;
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
-    this.#lane = new Lane({ id, bus, names, runtime, enabled }, (instanceId) =>
+    const workSent = () => this.#deaths.stir();
+    this.#lane = new Lane({ id, bus, names, runtime, enabled, workSent }, (instanceId) =>
       this.#partitions.find(instanceId),
     );
+    const onDead = (dead: DeadWorker) => this.#lane.died(dead);
+    this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
     const deps: OrchestratorDeps = {
@@ -103,6 +108,7 @@ export class Orchestrator implements Service {
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
       generation: options.generation ?? everythingAllowed,
+      workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
@@ -162,6 +168,7 @@ export class Orchestrator implements Service {
     installGuards();
     await this.#time.start();
     await this.#workers.start();
+    await this.#deaths.start();
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
@@ -174,6 +181,7 @@ export class Orchestrator implements Service {
     await this.#partitions.stop();
     await this.#lane.stop();
     await this.#leases.stop();
+    await this.#deaths.stop();
     await this.#workers.stop();
     await this.#runaways.stop();
     await this.#time.stop();

@@ -7,7 +7,9 @@ export const orchestratorSettings = {
   HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: setting
     .wholeNumber(1000, 600_000)
     .default(5000)
-    .describe("A dead orchestrator's partitions move after this long. Whole seconds."),
+    .describe(
+      "An orchestrator's partitions move after so much silence; when its death can be proved, at once. Whole seconds.",
+    ),
   HOLDFAST_ORCHESTRATOR_CACHE: setting
     .wholeNumber(0, 10_000_000)
     .default(20_000)

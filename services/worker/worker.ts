@@ -80,9 +80,11 @@ export class Worker implements Service {
   async start(): Promise<void> {
     this.#vitals.start();
     await this.#view.start();
-    await this.#registration.start();
     await this.#control.start();
     await this.#recordings.start();
+    // Who is in the register and does not listen is dead (D1).
+    await this.#activities.listen();
+    await this.#registration.start();
     await this.#activities.start();
     await this.#sessions?.start();
     const { runtime, identity } = this.#deps;

@@ -157,6 +157,9 @@ export interface ConsumerInfo {
   pending: number;
   ackPending: number;
   redelivered: number;
+  /** Up to this sequence of the stream everything is settled; up to the other everything was handed out once. */
+  settledSeq: number;
+  handedOutSeq: number;
 }
 
 export type BusState =
@@ -217,6 +220,8 @@ export interface Bus {
     consumer: string,
     options: { expiresMs: number; signal?: AbortSignal },
   ): Promise<Delivery | undefined>;
+  /** Hands out again, at once, what is with somebody who is known to be dead. What is settled, or was never out, stays as it is. */
+  handBack(stream: string, consumer: string, seqs: readonly number[]): Promise<void>;
   /** Live view without acknowledgements: existing last-per-subject messages first if asked, then everything new. Not of work queues. */
   tail(
     stream: string,

@@ -173,6 +173,10 @@ class NatsBus implements Bus {
     return this.#consumers.next(stream, consumer, options);
   }
 
+  handBack(stream: string, consumer: string, seqs: readonly number[]): Promise<void> {
+    return this.#consumers.handBack(stream, consumer, seqs);
+  }
+
   async tail(stream: string, filter: string, options: TailOptions): Promise<Stoppable> {
     const tail = new Tail(this.#link, this.#api, this.#inboxPrefix, stream, filter, options);
     await tail.start();

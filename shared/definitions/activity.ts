@@ -25,8 +25,8 @@ export interface ActivityOptions {
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
   /**
-   * How long a run may be silent between heartbeats. A worker that died, or is paused or cut off, is noticed by it too, in
-   * whole seconds; without it, by `WORKER_ACK_WAIT`.
+   * How long a run may be silent between heartbeats, in whole seconds. A worker that is paused or cut off is noticed by
+   * it; one that died is noticed without it.
    */
   heartbeatTimeout?: Duration;
 }

@@ -45,8 +45,12 @@ export type Happening =
       instanceId: string;
       of: number;
       workerId: string;
-      why: "returned" | "missing" | "silent";
+      why: "returned" | "missing" | "silent" | "dead";
     }
+  /** Proved, and taken out of the register; so many tasks the queue had given it went on at once. */
+  | { kind: "worker.died"; workerId: string; tasks: number }
+  /** Proved; its partitions are free. */
+  | { kind: "orchestrator.died"; id: string; partitions: number }
   /** A task on the lane of the owner before is with a live worker, and stays there. */
   | { kind: "lane.adopted"; instanceId: string; of: number; workerId: string }
   | { kind: "signal.unheard"; instanceId: string; name: string; why: string }

@@ -3,9 +3,13 @@ import { WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Stoppable, type Subjects, TypedBucket } from "../bus/index.ts";
 import { once, type Runtime, type Service } from "../runtime/index.ts";
 
+export type WorkerChange = { kind: "present" | "gone"; info: WorkerInfo };
+
 export class LiveWorkers implements Service {
   readonly #bucket: TypedBucket<WorkerInfo>;
   readonly #byKey = new Map<string, WorkerInfo>();
+  readonly #revisions = new Map<string, number>();
+  readonly #listeners = new Set<(change: WorkerChange) => void>();
   #list: readonly WorkerInfo[] | undefined;
   #watch: Stoppable | undefined;
 
@@ -18,6 +22,15 @@ export class LiveWorkers implements Service {
     return (this.#list ??= [...this.#byKey.values()]);
   }
 
+  /** Of its entry. */
+  revision(workerId: string): number | undefined {
+    return this.#revisions.get(workerId);
+  }
+
+  onChange(listener: (change: WorkerChange) => void): void {
+    this.#listeners.add(listener);
+  }
+
   /** Resolves when everything registered so far is known. */
   async start(): Promise<void> {
     let caughtUp: () => void = () => undefined;
@@ -27,8 +40,16 @@ export class LiveWorkers implements Service {
     this.#watch = await this.#bucket.watch(">", {
       onEntry: (event) => {
         this.#list = undefined;
-        if (event.kind === "put") this.#byKey.set(event.key, event.value);
-        else this.#byKey.delete(event.key);
+        const info = event.kind === "put" ? event.value : this.#byKey.get(event.key);
+        if (event.kind === "put") {
+          this.#byKey.set(event.key, event.value);
+          this.#revisions.set(event.key, event.revision);
+        } else {
+          this.#byKey.delete(event.key);
+          this.#revisions.delete(event.key);
+        }
+        const kind = event.kind === "put" ? "present" : "gone";
+        if (info) for (const listener of this.#listeners) listener({ kind, info });
       },
       onCaughtUp: caughtUp,
     });

@@ -59,6 +59,8 @@ function recordersOf(metrics: Instruments): Recorders {
     "completion.late": () => metrics.late.inc(),
     "completion.fenced": () => metrics.fenced.inc(),
     "lane.recalled": ({ why }) => metrics.laneRecalled.inc({ why }),
+    "worker.died": null,
+    "orchestrator.died": null,
     "lane.adopted": null,
     "signal.unheard": null,
     "history.long": null,

@@ -1,6 +1,6 @@
 /** Orchestrations without sessions, to be run while things die around them. */
 import { defineActivity, defineOrchestration } from "holdfast";
-import { note } from "./journal.ts";
+import { note, noted } from "./journal.ts";
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -36,6 +36,19 @@ export const lives = defineActivity("lives", {
 export const survivor = defineOrchestration("survivor", {
   run: (ctx, heartbeatTimeout: `${number}s` | null) =>
     ctx.run(lives, null, { heartbeatTimeout: heartbeatTimeout ?? "30s" }),
+});
+
+/** Ends only when it was begun once more than so often: whoever ran it before must have died. */
+export const hardy = defineActivity("hardy", {
+  run(_ctx, { deaths }: { deaths: number }) {
+    note("lives", process.pid);
+    const runs = noted("lives");
+    return runs > deaths ? runs : new Promise<never>(() => undefined);
+  },
+});
+
+export const outlives = defineOrchestration("outlives", {
+  run: (ctx, input: { deaths: number }) => ctx.run(hardy, input),
 });
 
 /** Timers, parallel work, a child and a signal in one, so that every kind of message is under way when something dies. */

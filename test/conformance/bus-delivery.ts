@@ -37,6 +37,33 @@ export function delivery(rig: () => BusRig): void {
       expect(await consumption.ended).toBe("stopped");
     });
 
+    it("hands back what somebody has who is dead, at once, and nothing that is settled or not out", async () => {
+      const { stream, send } = await queue();
+      for (const body of ["settled", "with the dead", "with the living", "waits"]) await send(body);
+      const dead = new Inbox({ ack: false });
+      const first = await other.consume(stream, "c", { maxMessages: 2, onMessage: dead.onMessage });
+      await until(rig().clock, () => dead.all.length === 2);
+      await first.stop();
+      const [settled, held] = dead.all;
+      await settled?.ackSync();
+      const living = new Inbox({ ack: false });
+      const second = await bus.consume(stream, "c", { maxMessages: 1, onMessage: living.onMessage });
+      await until(rig().clock, () => living.all.length === 1);
+      await second.stop();
+      const [info] = await bus.consumers(stream);
+      expect(info).toMatchObject({ settledSeq: settled?.seq, handedOutSeq: living.all[0]?.seq });
+      const waits = (living.all[0]?.seq ?? 0) + 1;
+      await bus.handBack(stream, "c", [settled?.seq ?? 0, held?.seq ?? 0, waits]);
+      const next = new Inbox({ ack: true });
+      const third = await bus.consume(stream, "c", { maxMessages: 10, onMessage: next.onMessage });
+      await until(rig().clock, () => next.all.length === 2);
+      await sleep(rig().clock, 50);
+      expect(next.all.map(({ deliveries }) => deliveries).sort()).toEqual([1, 2]);
+      expect([...next.texts].sort()).toEqual(["waits", "with the dead"]);
+      await third.stop();
+      await living.all[0]?.ackSync();
+    });
+
     it("never has more out than asked for", async () => {
       const { stream, send } = await queue();
       for (let i = 0; i < 20; i++) await send(`${i}`);

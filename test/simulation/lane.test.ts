@@ -250,7 +250,7 @@ describe("who dies with it", () => {
     expect(world.clock.now() - diedAt).toBeLessThan(10_000);
     expect(await world.run(handle.result())).toBe(3_000);
     expect(world.happenings).toContainEqual(
-      expect.objectContaining({ kind: "lane.recalled", instanceId: "a", workerId: first.id, why: "silent" }),
+      expect.objectContaining({ kind: "lane.recalled", instanceId: "a", workerId: first.id, why: "dead" }),
     );
   });
 

@@ -1,5 +1,5 @@
 /** What one instance has out on the lane, and the inbox message that stands for it (LANE-1). */
-import { type EventId, InstanceId, poolQueue } from "../../../schemas/index.ts";
+import { type EventId, laneTaskName, poolQueue } from "../../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
@@ -208,7 +208,7 @@ export class LaneWork {
   ): Promise<boolean> {
     const { instanceId, lane, names, runtime } = this.#init;
     if (target.kind !== "queue") return false;
-    const workerId = await lane.seek(nameOf(instanceId, execution, id, attempt));
+    const workerId = await lane.seek(laneTaskName({ instanceId, execution, of: id, attempt }));
     if (workerId === undefined) {
       this.#lost.add(id);
       return false;
@@ -239,7 +239,7 @@ export class LaneWork {
     const { instanceId } = this.#init;
     for (const [of, { execution, attempt, epoch, subject, workerId, since, recalled }] of this.#out) {
       if (recalled || since > before) continue;
-      const name = nameOf(instanceId, execution, of, attempt);
+      const name = laneTaskName({ instanceId, execution, of, attempt });
       const recall = (why: RecallWhy) => void this.recall({ execution, of, attempt }, why);
       yield { name, subject, workerId, leased: epoch !== undefined, recall };
     }
@@ -295,10 +295,3 @@ function runsLocally({ tasks }: Readonly<InstanceState>, now: number): boolean {
     if (target.kind === "local" && (attempt === 1 || readyAt <= now)) return true;
   return false;
 }
-
-const nameOf = (instanceId: string, execution: number, of: number, attempt: number) => ({
-  instanceId: InstanceId.parse(instanceId),
-  execution,
-  of: of as EventId,
-  attempt,
-});

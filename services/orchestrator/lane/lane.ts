@@ -23,11 +23,14 @@ import {
   type CoreMessage,
   decode,
   encode,
+  type Reply,
   type Stoppable,
   type Subjects,
 } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import type { DeadWorker } from "../deaths/worker-deaths.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { Mail } from "../mail.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
 
@@ -38,6 +41,7 @@ export interface LaneOptions {
   runtime: Runtime;
   /** False: nothing new is sent by the lane. */
   enabled: boolean;
+  workSent?: EngineDeps["workSent"];
 }
 
 /** In a worker's hands, or over already. */
@@ -47,6 +51,13 @@ export type Taken = Extract<LaneAnswer, { kind: "taken" | "done" }>;
 export interface LanePartition {
   put(mail: Mail): void;
   recall(task: { execution: number; of: number; attempt: number }): void;
+}
+
+/** Not answered yet. */
+interface Offer {
+  readonly subject: string;
+  readonly since: number;
+  giveUp(): void;
 }
 
 /** Who is not there is known at once; who is there may be busy. */
@@ -75,6 +86,7 @@ export class Lane implements Service {
   /** Subjects that are left alone until then, monotonic; and how often in a row nobody answered there. */
   readonly #closed = new Map<string, { until: number; timeouts: number }>();
   readonly #works = new Set<OutTasks>();
+  readonly #offers = new Set<Offer>();
   /** Worker → since when it has not answered. */
   readonly #silent = new Map<string, number>();
   /** By worker, not yet said. */
@@ -114,10 +126,8 @@ export class Lane implements Service {
   async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
     if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
     try {
-      const reply = await this.#options.bus.request(subject, body, {
-        timeoutMs: offerMs,
-        headers: this.#headers,
-      });
+      const reply = await this.#answerTo(subject, body);
+      if (reply === "died") return "unsure";
       if (reply.kind !== "reply") {
         if (reply.kind === "nobody") {
           this.#close(subject, closedMs.nobody);
@@ -139,6 +149,37 @@ export class Lane implements Service {
       this.#complain(`offer on ${subject}`, error);
     }
     return "refused";
+  }
+
+  async #answerTo(subject: string, body: Uint8Array): Promise<Reply | "died"> {
+    const { bus, runtime } = this.#options;
+    let giveUp: () => void = () => undefined;
+    const died = new Promise<"died">((resolve) => {
+      giveUp = () => resolve("died");
+    });
+    const offer: Offer = { subject, since: runtime.clock.monotonic(), giveUp };
+    this.#offers.add(offer);
+    this.#options.workSent?.();
+    try {
+      const reply = bus.request(subject, body, { timeoutMs: offerMs, headers: this.#headers });
+      return await Promise.race([reply, died]);
+    } finally {
+      this.#offers.delete(offer);
+    }
+  }
+
+  /**
+   * It is dead, and nobody answered for it since then (D1). What it took is lost (LANE-4); so is an offer from before
+   * that nobody has answered, unless somebody else is slow to answer and may have it.
+   */
+  died({ info, since, othersAnswer }: DeadWorker): void {
+    for (const work of this.#works)
+      for (const task of work.since(since))
+        if (!task.leased && task.workerId === info.workerId) task.recall("dead");
+    if (!othersAnswer) return;
+    const { names } = this.#options;
+    const served = new Set(info.activities.map(({ queue, name }) => names.laneOfActivity(queue, name)));
+    for (const offer of this.#offers) if (offer.since <= since && served.has(offer.subject)) offer.giveUp();
   }
 
   /** Which live worker has this task, taken from an owner before us. */

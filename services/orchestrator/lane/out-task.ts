@@ -1,6 +1,6 @@
 import type { LaneQuestion } from "../../../schemas/index.ts";
 
-export type RecallWhy = "returned" | "missing" | "silent";
+export type RecallWhy = "returned" | "missing" | "silent" | "dead";
 
 /** A task in a worker's hands. */
 export interface OutTask {

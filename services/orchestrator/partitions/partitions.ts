@@ -2,6 +2,7 @@
 import { Bucket, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts";
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { hash32, once, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { OrchestratorDeaths } from "../deaths/orchestrator-deaths.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { fairShare } from "./fair-share.ts";
@@ -28,6 +29,7 @@ export class Partitions implements Service {
   /** Partitions somebody holds, by what the lease bucket shows. */
   readonly #taken = new Set<number>();
   readonly #others = new Set<string>();
+  readonly #deaths: OrchestratorDeaths;
   readonly #watches: Stoppable[] = [];
   #membership: Lease | undefined;
   #timer: Timer | undefined;
@@ -38,6 +40,7 @@ export class Partitions implements Service {
   constructor(deps: OrchestratorDeps, options: PartitionsOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#deaths = new OrchestratorDeaths(deps, this.#others);
   }
 
   get held(): number[] {
@@ -83,6 +86,7 @@ export class Partitions implements Service {
       if (present ? this.#others.has(id) : !this.#others.has(id)) return;
       if (present) this.#others.add(id);
       else this.#others.delete(id);
+      this.#deaths.follow();
       this.#balance();
     });
     await this.#join();
@@ -264,6 +268,7 @@ export class Partitions implements Service {
   stop = once(async () => {
     this.#ended.abort();
     this.#timer?.cancel();
+    await this.#deaths.stop();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await this.#balancing;
     await Promise.all(this.held.map((partition) => this.#release(partition)));

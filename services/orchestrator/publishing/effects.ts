@@ -319,7 +319,7 @@ function publisher(
 }
 
 async function publishTask(
-  { names, runtime }: EngineDeps,
+  { names, runtime, workSent }: EngineDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -335,6 +335,7 @@ async function publishTask(
   const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
   if (readyAt <= runtime.clock.now()) {
     const seq = await publishSurely(outbox, subject, message, { msgId, headers });
+    workSent();
     if (seq !== undefined) queued.set(task, seq);
     return;
   }

@@ -3,7 +3,7 @@
  *
  * ACTIVITY-1 No more user code at a time than there are slots, over all activities.
  * ACTIVITY-2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
- * ACTIVITY-3 While it is held, the server is told so; when this process dies, the task goes to another after `ackWaitMs`.
+ * ACTIVITY-3 While it is held, the server is told so; when this process dies, the task goes to another, after `ackWaitMs` at the latest.
  *    What came by the lane has no server to tell: its owner asks whether it is still here.
  * ACTIVITY-4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
  */
@@ -98,6 +98,11 @@ export class ActivityService implements Service {
       onTask: (task, delivery, feed) => this.#takeNow(task, delivery, feed),
       has: (key) => this.#held.has(key) || this.#stored.at(key, deps.runtime.clock.now()) !== undefined,
     });
+  }
+
+  /** Answers what it holds: before anybody counts on it, and before anything is held. */
+  async listen(): Promise<void> {
+    if (this.#feeds.length > 0) await this.#lane.listen();
   }
 
   async start(): Promise<void> {

@@ -31,13 +31,18 @@ export class TaskLane implements Service {
     this.#init = init;
   }
 
-  async start(): Promise<void> {
-    const { deps, feeds } = this.#init;
-    const { bus, names, identity } = deps;
+  listen = once(async () => {
+    const { bus, names, identity } = this.#init.deps;
     this.#questions = await Promise.all([
       bus.subscribe(names.laneOfHoldings(identity.workerId), {}, (message) => this.#tell(message)),
       bus.subscribe(names.laneOfSeekers, {}, (message) => this.#found(message)),
     ]);
+  });
+
+  async start(): Promise<void> {
+    const { deps, feeds } = this.#init;
+    const { bus, names } = deps;
+    await this.listen();
     this.#tasks = await Promise.all(
       feeds.map((feed) => {
         const subject = names.laneOfActivity(feed.activity.queue, feed.activity.name);

@@ -2,7 +2,7 @@
 import { Fault } from "../../errors/index.ts";
 import type { ConsumerInfo, ConsumerSpec, Consumption, Delivery } from "../bus.ts";
 import type { Api } from "./api.ts";
-import { giveBack, type Ledger, NatsDelivery } from "./delivery.ts";
+import { giveBack, type Ledger, NatsDelivery, nak } from "./delivery.ts";
 import type { Link } from "./link.ts";
 import type { Mux } from "./mux.ts";
 import { codes } from "./nats-errors.ts";
@@ -16,6 +16,7 @@ export interface ConsumerAnswer {
   created: string;
   config: { filter_subject?: string; ack_wait?: number };
   delivered: { consumer_seq: number; stream_seq: number };
+  ack_floor: { stream_seq: number };
   num_ack_pending: number;
   num_redelivered: number;
   num_pending: number;
@@ -82,6 +83,8 @@ export class Consumers {
           pending: found.num_pending,
           ackPending: found.num_ack_pending,
           redelivered: found.num_redelivered,
+          settledSeq: found.ack_floor.stream_seq,
+          handedOutSeq: found.delivered.stream_seq,
         });
       }
       if (!page?.consumers?.length || all.length >= page.total) return all;
@@ -147,6 +150,19 @@ export class Consumers {
     options.signal?.removeEventListener("abort", giveUp);
     if (how === "gone" && delivery === undefined) throw gone(stream, name);
     return delivery;
+  }
+
+  /**
+   * In the name of whoever has them: the server takes a refusal from anybody who knows the sequence in the stream and
+   * any delivery that is not settled, and ignores one for what is settled.
+   */
+  async handBack(stream: string, name: string, seqs: readonly number[]): Promise<void> {
+    const found = await this.find(stream, name);
+    if (!found) return;
+    for (const seq of seqs) {
+      const about = `1.${seq}.${found.delivered.consumer_seq}.${Date.now()}000000.0`;
+      this.#link.publish(`$JS.ACK.${stream}.${name}.${about}`, nak);
+    }
   }
 
   /** `created` tells a consumer from its successor of the same name: somebody took over. */

@@ -8,7 +8,7 @@ import { type Origin, Stored } from "./wire.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const ack = encode("+ACK");
-const nak = encode("-NAK");
+export const nak = encode("-NAK");
 const progress = encode("+WPI");
 const ackTimeoutMs = 5_000;
 

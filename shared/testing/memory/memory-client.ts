@@ -265,6 +265,13 @@ export class MemoryBus implements Bus {
     return this.#take(found, options.maxMessages, options.onMessage);
   }
 
+  handBack(stream: string, name: string, seqs: readonly number[]): Promise<void> {
+    return this.#state.ask(() => {
+      const consumer = this.#broker.streams.get(stream)?.consumers.get(name);
+      for (const seq of seqs) consumer?.handBack(seq);
+    });
+  }
+
   async next(
     stream: string,
     consumer: string,

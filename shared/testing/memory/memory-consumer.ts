@@ -94,6 +94,11 @@ export class MemoryConsumer {
     this.#again.delete(seq);
   }
 
+  /** As a refusal by whoever has it. */
+  handBack(seq: number): void {
+    if (this.#out.has(seq) && !this.#again.has(seq)) this.#giveAgain(seq);
+  }
+
   info(): ConsumerInfo {
     return {
       stream: this.spec.stream,
@@ -101,6 +106,8 @@ export class MemoryConsumer {
       filter: this.spec.filter,
       pending: this.#stream.read(this.spec.filter, this.#cursor).length,
       ackPending: this.#out.size,
+      settledSeq: Math.min(this.#cursor, ...this.#out.keys()) - 1,
+      handedOutSeq: this.#cursor - 1,
       redelivered: [...this.#out.values()].filter((out) => out.deliveries > 1).length,
     };
   }

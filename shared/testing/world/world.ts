@@ -62,6 +62,8 @@ export interface WorldOptions {
   partitions?: number;
   /** Ended instances are kept for ever. */
   keepEnded?: boolean;
+  /** How long the server waits for a worker's acknowledgement; default 2 s. */
+  ackWait?: string;
   /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
   configuredReplicas?: number;
 }
@@ -187,7 +189,7 @@ export class World {
   /** As with an orchestrator; `onDeath` hears of it. */
   async worker(
     dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
-    { app = this.#options.app, ackWait = "2s" }: { app?: App; ackWait?: string } = {},
+    { app = this.#options.app, ackWait = this.#options.ackWait ?? "2s" }: { app?: App; ackWait?: string } = {},
   ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;

@@ -60,6 +60,8 @@ const consumer = (pending: number, ackPending = 0) => ({
   pending,
   ackPending,
   redelivered: 0,
+  settledSeq: 0,
+  handedOutSeq: 0,
 });
 
 const well: Seen = {

@@ -1,0 +1,96 @@
+/**
+ * Each orchestrator watches the one after it in the circle of those that share in the partitions. Who is proved dead
+ * (D1) loses its membership and its partitions at once instead of when its leases run out. One that lives after all
+ * finds out when it renews; until then nothing is lost, because correctness rests on the fenced append (T1, T4).
+ */
+import { LeaseValue } from "../../../schemas/index.ts";
+import { Bucket, decode, leaseKeys } from "../../../shared/bus/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
+import { LeaseStore } from "../../../shared/leases/index.ts";
+import { once, type Timer } from "../../../shared/runtime/index.ts";
+import type { EngineDeps } from "../engine-deps.ts";
+import { DeathProof } from "./proof.ts";
+
+const everyMs = 100;
+const removeWithinMs = 1_000;
+/** Any instance will do: what it says is no report, and is answered with `elsewhere`. */
+const anyInstance = "probe";
+
+export class OrchestratorDeaths {
+  readonly #deps: Pick<EngineDeps, "id" | "bus" | "names" | "runtime">;
+  readonly #others: ReadonlySet<string>;
+  readonly #proof: DeathProof;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  /** `others`: those alive as far as is known, followed as it changes. */
+  constructor(deps: Pick<EngineDeps, "id" | "bus" | "names" | "runtime">, others: ReadonlySet<string>) {
+    this.#deps = deps;
+    this.#others = others;
+    this.#proof = new DeathProof(deps.bus, deps.runtime.clock);
+  }
+
+  /** There may be somebody to watch. */
+  follow(): void {
+    if (this.#stopped || this.#timer || this.#others.size === 0) return;
+    this.#timer = this.#deps.runtime.clock.after(everyMs, async () => {
+      await this.#look();
+      this.#timer = undefined;
+      this.follow();
+    });
+  }
+
+  stop = once(async () => {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#proof.stop();
+  });
+
+  async #look(): Promise<void> {
+    const next = this.#next();
+    if (next === undefined) return;
+    const subject = this.#deps.names.laneOfOwner(next, anyInstance, "report");
+    try {
+      const sign = await this.#proof.ask(subject);
+      if (sign.kind !== "dead" || this.#stopped) return;
+      await this.#release(next);
+      this.#proof.forget(subject);
+    } catch (error) {
+      this.#complain(next, error);
+    }
+  }
+
+  #next(): string | undefined {
+    const others = [...this.#others].sort();
+    return others.find((id) => id > this.#deps.id) ?? others[0];
+  }
+
+  /** Each fenced by what was there: whoever renews it lives. */
+  async #release(id: string): Promise<void> {
+    const { bus, names, runtime } = this.#deps;
+    const bucket = names.bucket("leases");
+    const store = new LeaseStore(bus, bucket);
+    const remove = async (key: string): Promise<boolean> => {
+      const look = await store.look(key);
+      if (look.kind !== "held" || look.holder !== id) return false;
+      const write = { key, claimId: `dead-${id}`, expected: look.revision, timeoutMs: removeWithinMs };
+      return (await store.remove(write)).kind === "stored";
+    };
+    // First: the shares of the others are counted without it.
+    if (!(await remove(leaseKeys.member(id)))) return;
+    const held: string[] = [];
+    for await (const { key, value } of new Bucket(bus, bucket).entries(leaseKeys.allPartitions)) {
+      const lease = decode(LeaseValue, value);
+      if (lease.kind === "ok" && lease.value.holder === id) held.push(key);
+    }
+    const freed = await Promise.all(held.map(remove));
+    runtime.announce({ kind: "orchestrator.died", id, partitions: freed.filter(Boolean).length });
+  }
+
+  #complain(id: string, error: unknown): void {
+    if (isFault(error, "transient")) return; // asked again, and its leases run out
+    const code = isFault(error) ? error.code : "probe_failed";
+    const message = `orchestrator ${id}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#deps.runtime.announce({ kind: "fault", where: "orchestrator deaths", code, message, error });
+  }
+}
