@@ -4,7 +4,7 @@
  * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
  * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
-import { laneRecordingKey } from "../../schemas/index.ts";
+import { laneRecordingKey, scheduleOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
@@ -295,6 +295,8 @@ export class LiveInstance {
         this.put({ message: wakeUp, delivery: undefined }),
       );
     }
-    if (this.#options.alwaysReplay) this.#loaded = undefined;
+    // Schedules are many and mostly wait: the timer is kept, and the history read again when it fires.
+    const waits = instance.state.name === scheduleOrchestration;
+    if (this.#options.alwaysReplay || waits) this.#loaded = undefined;
   }
 }

@@ -21,6 +21,7 @@ import { LateSummaries } from "./publishing/late-summaries.ts";
 import { claimFacts } from "./publishing/session-register.ts";
 import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
+import { scheduleKeeper } from "./schedules/schedule-keeper.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
@@ -181,6 +182,8 @@ function inputSchema(definition: AnyOrchestration): unknown {
 
 /** What the engine itself runs beside the user's application. */
 function withKeepers(app: App): App {
-  const keepers = [poolKeeper(app), poolLender(app)].map((keeper) => [keeper.name, keeper] as const);
+  const keepers = [poolKeeper(app), poolLender(app), scheduleKeeper].map(
+    (keeper) => [keeper.name, keeper] as const,
+  );
   return { ...app, orchestrations: new Map<string, AnyOrchestration>([...app.orchestrations, ...keepers]) };
 }

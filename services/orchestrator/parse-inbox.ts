@@ -5,6 +5,7 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  Follower,
   Parent,
   type Payload,
   SessionReport,
@@ -26,6 +27,7 @@ export const inboxHeaders = {
   /** The body is in the object store: a BlobRef as JSON. */
   blob: "Holdfast-Blob",
   parent: "Holdfast-Parent",
+  follower: "Holdfast-Follower",
   grants: "Holdfast-Grants",
   traceparent: "traceparent",
 } as const;
@@ -83,6 +85,8 @@ function parseStart(
   if (input.kind === "invalid") return input;
   const parent = parentOf(headers);
   if (parent.kind === "invalid") return parent;
+  const follower = optionalHeader(Follower, headers[inboxHeaders.follower], inboxHeaders.follower);
+  if (follower.kind === "invalid") return follower;
   const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
   return {
@@ -92,6 +96,7 @@ function parseStart(
       name,
       input: input.value,
       parent: parent.value,
+      follower: follower.value,
       granted: granted.value,
       traceparent: headers[inboxHeaders.traceparent],
     },

@@ -4,7 +4,7 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import type { Commit, InstanceId } from "../../schemas/index.ts";
+import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
@@ -296,7 +296,7 @@ export class LoadedInstance {
       deferred: turn.deferred ? true : undefined,
       events: turn.events,
     };
-    this.#position ??= await history.place(this.instanceId);
+    this.#position ??= await history.place(this.instanceId, { shared: state.name === scheduleOrchestration });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });

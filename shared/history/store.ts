@@ -91,11 +91,11 @@ export class HistoryStore {
     return { commits, position: { stream, subject, lastSeq: last.seq, executionStartSeq } };
   }
 
-  /** A place for an instance that has no history. Throws transient `history_exists` where it has one after all. */
-  async place(instanceId: string): Promise<Position> {
+  /** A place for an instance that has no history; `shared`: in no case one of its own. Throws transient `history_exists` where it has one after all. */
+  async place(instanceId: string, { shared: small = false } = {}): Promise<Position> {
     const { layout, replicas } = this.#options;
     const shared = this.#shared(instanceId);
-    if (layout === "shared" || !(await this.#limit.take())) return start(shared);
+    if (small || layout === "shared" || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
     try {
       await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));

@@ -14,6 +14,7 @@ export {
   type OpenTask,
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
+export { requestEnd, spawnFollowed } from "./handles/following.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";

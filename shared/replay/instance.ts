@@ -11,7 +11,13 @@ import type {
   NewEvent,
   SessionState,
 } from "../../schemas/index.ts";
-import { currentRules, lenderOrchestration, Name, poolOrchestration } from "../../schemas/index.ts";
+import {
+  currentRules,
+  lenderOrchestration,
+  Name,
+  poolOrchestration,
+  scheduleOrchestration,
+} from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { accept } from "./decide/accept.ts";
@@ -271,6 +277,7 @@ export class Instance {
       name: Name.parse(name),
       input,
       parent: before.parent,
+      follower: before.follower,
       traceparent: before.traceparent,
       rules: currentRules,
       carried: {
@@ -330,7 +337,7 @@ const carriedIds = 1000;
 const carriedSequences = 1000;
 
 /** The engine's own. */
-const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration]);
+const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration, scheduleOrchestration]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

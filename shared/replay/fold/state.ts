@@ -8,6 +8,7 @@
 import type {
   ActivityTimeouts,
   Failure,
+  Follower,
   HistoryEvent,
   InstanceStatus,
   Parent,
@@ -63,6 +64,7 @@ export interface InstanceState {
   name: string | undefined;
   input: Payload | undefined;
   parent: Parent | undefined;
+  follower: Follower | undefined;
   traceparent: string | undefined;
   startedAt: number | undefined;
   endedAt: number | undefined;
@@ -102,6 +104,7 @@ export function initialState(instanceId: string): InstanceState {
     name: undefined,
     input: undefined,
     parent: undefined,
+    follower: undefined,
     traceparent: undefined,
     startedAt: undefined,
     endedAt: undefined,
@@ -143,6 +146,7 @@ export function isCommand(event: HistoryEvent): boolean {
     case "timer.cancelled":
     case "child.scheduled":
     case "child.cancelled":
+    case "end.requested":
     case "side_effect.recorded":
     case "patch.marked":
     case "status.set":

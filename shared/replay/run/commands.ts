@@ -31,6 +31,8 @@ export function describeCommand(command: Command): string {
       return `${command.kind} of event ${command.of}`;
     case "child.scheduled":
       return `${command.mode} child "${command.name}" as "${command.childId}"`;
+    case "end.requested":
+      return `${command.verb} of instance "${command.to}"`;
     case "side_effect.recorded":
       return "a side effect";
     case "patch.marked":

@@ -39,6 +39,8 @@ export function describe(event: HistoryEvent): string {
       return `#${event.of}`;
     case "signal.received":
       return `${event.name} ${inline(event.payload)}`;
+    case "end.requested":
+      return `${event.verb} ${event.to}`;
     case "child.scheduled":
       return `${event.name} as ${event.childId} (${event.mode})`;
     case "child.completed":
