@@ -110,7 +110,7 @@ const activityEvents = [
     retryAt: z.number(),
     /**
      * Cut short by the loss of its session: `counted` against the call, or `free`. `none`: it only looks so, by the code
-     * of its error. Absent in older histories: there the code tells.
+     * of its error. Absent in older histories: there the code tells. @generation 2
      */
     interruption: z.enum(["none", "free", "counted"]).optional(),
   }),

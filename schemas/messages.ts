@@ -182,7 +182,10 @@ export const SessionClaim = wireObject({
   buildId: z.string().optional(),
   resourceId: z.string().optional(),
   affinityKey: z.string(),
-  /** The worker this session comes from; avoided or preferred by placement as the hint says. */
+  /** As in the options of the session. @generation 2 */
+  affinity: z.literal("chosen").optional(),
+  /** The worker that parked this session, preferred by placement. @generation 2 */
+  parkedBy: WorkerId.optional(),
   leaseTtlMs: z.int().optional(),
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
@@ -247,7 +250,7 @@ export const SessionReport = wireObject({
       epoch: Epoch.optional(),
       reason: LossReason,
       detail: z.string().optional(),
-      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. */
+      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. @generation 2 */
       running: z.array(RunningCall).optional(),
     }),
     wireObject({ kind: z.literal("parked"), epoch: Epoch }),

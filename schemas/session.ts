@@ -45,8 +45,10 @@ export const SessionOptions = wireObject({
   resourceId: z.string().optional(),
   /** Prefer workers that hold this key warm; defaults to a digest of type and config. */
   affinityKey: z.string().optional(),
+  /** Somebody chose the key: it attracts for as long as there is room. Absent: while its worker is not overloaded. @generation 2 */
+  affinity: z.literal("chosen").optional(),
   lazy: z.boolean(),
-  /** How many calls the type lets run at a time, and in one batch. Absent: 1. */
+  /** How many calls the type lets run at a time, and in one batch. Absent: 1. @generation 2 */
   concurrency: z.int().positive().optional(),
   maxBatch: z.int().positive().optional(),
   metadata: z.record(z.string(), z.string()),
@@ -165,6 +167,10 @@ export const SessionState = wireObject({
   phase: SessionPhase,
   /** How long the latest `init` took. */
   initMs: z.number().optional(),
+  /** How often `init` made its state. Above 1 what an earlier state held is gone. @generation 2 */
+  inits: z.int().nonnegative().optional(),
+  /** Set while it is parked and until it is held again: the worker that parked it. @generation 2 */
+  parkedBy: WorkerId.optional(),
   /** The latest loss, also after somebody else took it: one turn may lose and ask again. */
   lastLost: wireObject({
     reason: LossReason,

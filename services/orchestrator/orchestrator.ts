@@ -118,6 +118,7 @@ export class Orchestrator implements Service {
               .heldBackBy()
               .map(({ kind, id }) => `${kind} ${id}`)
               .join(", ") || "an older process",
+      generation,
       payloads: {
         inlineBytes,
         store: (json, owner) => payloads.wrapText(json, owner),

@@ -115,7 +115,9 @@ export const workerSettings = {
     .describe("A holder silent for so long has lost its sessions. For types that do not say it themselves."),
   WORKER_IDLE_TIMEOUT: duration(0, 30 * 24 * hour)
     .default(5 * minute)
-    .describe("A session without calls for so long is parked. 0: never. For types that do not say it."),
+    .describe(
+      "A session without calls for so long is parked, if its type has a checkpoint, so that nothing is lost. 0: never. For types that do not say it.",
+    ),
   WORKER_MAX_INIT: duration(second, 24 * hour)
     .default(10 * minute)
     .describe("Longest `init` of a session."),

@@ -11,6 +11,7 @@ export interface OpenSessionOptions<Config = unknown> {
   creationTimeout?: Duration;
   /** Longest life, whatever happens. */
   executionTimeout?: Duration;
+  /** Parks the session when nobody called it for so long; without a checkpoint its state is made anew by `init`. 0: never. */
   idleTimeout?: Duration;
   leaseTtl?: Duration;
   onLost?: "fail" | "reclaim" | "rebuild" | "restore";
@@ -41,6 +42,8 @@ export interface SessionInfo {
   readonly workerId: string | undefined;
   readonly host: string | undefined;
   readonly resourceId: string | undefined;
+  /** How often `init` made its state. More than 1: what an earlier state held is gone (loss, or an idle time asked for). */
+  readonly inits: number;
 }
 
 export interface BareSessionHandle extends AsyncDisposable {

@@ -108,7 +108,7 @@ export interface HostOptions {
 
 export interface SessionTypeOptions {
   requires?: { tags?: string[]; resources?: Record<string, number> };
-  /** 0: never parks. */
+  /** Parks a session nobody called for so long. Without a checkpoint its state is lost with that, and `init` runs again. 0: never. */
   idleTimeout?: Duration;
   leaseTtl?: Duration;
   creationTimeout?: Duration;

@@ -3,6 +3,7 @@ export { deadlineOf, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
 export { apply } from "./fold/apply.ts";
 export type { Effect } from "./fold/effects.ts";
+export { stateOfFirstGeneration } from "./fold/first-generation.ts";
 export { suspect } from "./fold/session-effects.ts";
 export {
   type InstanceState,

@@ -27,6 +27,7 @@ import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { rebuildTask } from "./decide/rebuild.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
+import { eventOfFirstGeneration } from "./fold/first-generation.ts";
 import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
@@ -35,6 +36,8 @@ export interface InstanceHost extends Journal {
   readonly app: App;
   readonly payloads: PayloadAccess;
   readonly placement: PlacementFacts;
+  /** Which fields everybody alive can read (E1). Absent: all. */
+  readonly generation?: { allows(generation: number): boolean };
 }
 
 export interface Turn {
@@ -139,7 +142,9 @@ export class Instance {
   }
 
   #record(events: readonly NewEvent[], at: number, turn: HistoryEvent[], effects: Effect[]): void {
-    for (const event of events) {
+    const old = this.#host.generation?.allows(2) === false;
+    for (const newest of events) {
+      const event = old ? eventOfFirstGeneration(newest) : newest;
       if (event.kind === "instance.started" && this.#state.execution === 0) this.#state.execution = 1;
       // Made for this turn and nobody else's: a copy would cost more than the rest of its way.
       const recorded = event as HistoryEvent;

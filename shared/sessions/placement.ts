@@ -8,7 +8,11 @@ import { hash32 } from "../runtime/index.ts";
 export type PlacementClaim = Pick<
   SessionClaim,
   "sessionId" | "type" | "requires" | "buildId" | "resourceId" | "affinityKey"
-> & { metadata?: SessionClaim["metadata"] };
+> & {
+  metadata?: SessionClaim["metadata"];
+  parkedBy?: SessionClaim["parkedBy"];
+  affinity?: SessionClaim["affinity"];
+};
 
 export type NoPlace =
   | "no_type"
@@ -42,9 +46,11 @@ export function place(
   const free = able.workers.filter((worker) => hasRoom(worker, claim.type));
   if (free.length === 0)
     return { kind: "none", why: "at_capacity", message: fullMessage(able.workers, claim) };
-  const [best] = free.sort((a, b) => compare(a, b, claim));
+  const attracts = attraction(free, claim);
+  const [best] = free.sort((a, b) => compare(a, b, claim, attracts));
   if (!best) throw new Error("unreachable: free is not empty");
-  const why = free.length === 1 ? "only one" : isWarm(best, claim) ? "warm" : "least loaded";
+  const why =
+    free.length === 1 ? "only one" : attracts(best) || wasHere(best, claim) ? "warm" : "least loaded";
   return { kind: "chosen", workerId: best.workerId, why };
 }
 
@@ -110,13 +116,35 @@ export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementC
   if (self.workerId === best.workerId) return true;
   const able = capable([self], claim);
   if (able.kind === "none" || !hasRoom(self, claim.type)) return false;
-  if (isWarm(best, claim) && !isWarm(self, claim)) return false;
+  if (wasHere(best, claim)) return false;
+  const attracts = attraction([self, best], claim);
+  if (attracts(best) && !attracts(self)) return false;
   if (members(self, claim) > members(best, claim)) return false;
   return self.slots.sessions.used <= best.slots.sessions.used + Math.max(1, slack);
 }
 
-const isWarm = (worker: WorkerInfo, claim: PlacementClaim): boolean =>
-  worker.warm.includes(claim.affinityKey);
+/** It parked the session: what it loaded for it may still be there. */
+const wasHere = ({ workerId }: WorkerInfo, { parkedBy }: PlacementClaim): boolean => workerId === parkedBy;
+
+/** Sessions a worker may hold beyond the least loaded one before a key that nobody chose stops attracting to it. */
+const overloadSessions = 2;
+const overloadDelayMs = 100;
+
+/**
+ * Who has the state warm, and may have the session for that. A key that somebody chose attracts while there is room. The
+ * key made from type and config is the same for every session of a plain type: it attracts only while its worker is not
+ * overloaded, or the first one would be filled up while the others stand idle.
+ */
+function attraction(workers: readonly WorkerInfo[], claim: PlacementClaim): (worker: WorkerInfo) => boolean {
+  const isWarm = ({ warm }: WorkerInfo) => warm.includes(claim.affinityKey);
+  if (claim.affinity === "chosen") return isWarm;
+  const leastShare = Math.min(...workers.map(share));
+  const leastDelayMs = Math.min(...workers.map(({ eventLoopDelayMs }) => eventLoopDelayMs));
+  const isOverloaded = (worker: WorkerInfo) =>
+    share(worker) > leastShare + overloadSessions / Math.max(1, worker.slots.sessions.max) ||
+    worker.eventLoopDelayMs > leastDelayMs + overloadDelayMs;
+  return (worker) => isWarm(worker) && !isOverloaded(worker);
+}
 
 /** Members of the claim's pool that are here already: a pool is spread over workers. */
 const members = (worker: WorkerInfo, { metadata }: PlacementClaim): number =>
@@ -128,9 +156,15 @@ const freeOf = (worker: WorkerInfo, name: string): number =>
 /** Delays below this differ by noise, not by load. */
 const delayStepMs = 10;
 
-function compare(a: WorkerInfo, b: WorkerInfo, claim: PlacementClaim): number {
+function compare(
+  a: WorkerInfo,
+  b: WorkerInfo,
+  claim: PlacementClaim,
+  attracts: (worker: WorkerInfo) => boolean,
+): number {
   return (
-    Number(isWarm(b, claim)) - Number(isWarm(a, claim)) ||
+    Number(wasHere(b, claim)) - Number(wasHere(a, claim)) ||
+    Number(attracts(b)) - Number(attracts(a)) ||
     members(a, claim) - members(b, claim) ||
     share(a) - share(b) ||
     Math.floor(a.eventLoopDelayMs / delayStepMs) - Math.floor(b.eventLoopDelayMs / delayStepMs) ||

@@ -40,6 +40,8 @@ export interface BenchOptions {
   instanceId?: string;
   inlineBytes?: number;
   whyUnclaimed?: string;
+  /** The newest generation that everybody alive can read. */
+  generation?: number;
   /** Long histories: the laws are not looked at after every commit. */
   unchecked?: boolean;
 }
@@ -207,8 +209,9 @@ export class Bench {
   }
 
   #host(): InstanceHost {
-    const { inlineBytes = 1e9, whyUnclaimed = "no worker with tag gpu" } = this.#options;
+    const { inlineBytes = 1e9, whyUnclaimed = "no worker with tag gpu", generation = 2 } = this.#options;
     return {
+      generation: { allows: (asked) => asked <= generation },
       app: this.#app,
       payloads: {
         inlineBytes,

@@ -49,6 +49,7 @@ const claim = (over: Partial<PlacementClaim> = {}): PlacementClaim => ({
   type,
   requires: { tags: [], resources: {} },
   affinityKey: "k",
+  affinity: "chosen",
   ...over,
 });
 
@@ -108,6 +109,31 @@ describe("placement says who, or why nobody", () => {
     expect(place([worker("w2")], pinned)).toMatchObject({ why: "resource_gone" });
     expect(place([worker("w1", holding(4)), worker("w2")], pinned)).toMatchObject({ why: "at_capacity" });
     expect(place([worker("w1"), worker("w2")], pinned)).toMatchObject({ workerId: "w1" });
+  });
+
+  it("defect 35: prefers the worker that parked the session, if it can take it again", () => {
+    const workers = [worker("w1", holding(3)), worker("w2", { warm: ["k"] }), worker("w3")];
+    expect(place(workers, claim({ parkedBy: "w1" as never }))).toMatchObject({ workerId: "w1", why: "warm" });
+    const [first, , third] = workers;
+    if (!first || !third) throw new Error("unreachable");
+    expect(nearEnough(third, first, claim({ parkedBy: "w1" as never }))).toBe(false);
+    const full = [worker("w1", holding(4)), worker("w3")];
+    expect(place(full, claim({ parkedBy: "w1" as never }))).toMatchObject({ workerId: "w3" });
+  });
+
+  it("defect 37: same type and config goes to the warm worker, unless it is overloaded", () => {
+    const made = claim({ affinity: undefined, affinityKey: "model-1a2b3c" });
+    const warm = (held: number, more: Partial<WorkerInfo> = {}) =>
+      worker("w1", { ...holding(held, 8), warm: ["model-1a2b3c"], ...more });
+    const idle = worker("w2", holding(0, 8));
+    expect(place([warm(0), idle], made)).toMatchObject({ workerId: "w1", why: "warm" });
+    expect(place([warm(2), idle], made)).toMatchObject({ workerId: "w1", why: "warm" });
+    expect(nearEnough(idle, warm(1), made), "passed on to the warm one").toBe(false);
+    expect(place([warm(3), idle], made)).toMatchObject({ workerId: "w2" });
+    expect(place([warm(0, { eventLoopDelayMs: 500 }), idle], made)).toMatchObject({ workerId: "w2" });
+    // A key of the same shape that somebody chose attracts as long as there is room.
+    const chosen = claim({ affinityKey: "model-1a2b3c" });
+    expect(place([warm(7), idle], chosen)).toMatchObject({ workerId: "w1", why: "warm" });
   });
 
   it("prefers warm over idle, and idle over busy", () => {

@@ -9,6 +9,7 @@ import {
   SessionId,
   type SessionReport,
 } from "../../../schemas/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 
 export const callMessage = (
@@ -53,6 +54,7 @@ function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): Activi
 export function claimMessage(
   state: Readonly<InstanceState>,
   effect: Extract<Effect, { kind: "claim" }>,
+  generation: Pick<Generation, "allows">,
 ): SessionClaim {
   const { session, attachment, deadlineAt, restore } = effect;
   const { options } = session;
@@ -69,6 +71,7 @@ export function claimMessage(
     affinityKey: options.affinityKey ?? session.type,
     leaseTtlMs: options.leaseTtlMs,
     idleTimeoutMs: options.idleTimeoutMs,
+    ...(generation.allows(2) && { affinity: options.affinity, parkedBy: session.parkedBy }),
     metadata: options.metadata,
     restore: restore ? session.checkpoint : undefined,
     onLost: options.onLost,

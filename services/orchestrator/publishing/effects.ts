@@ -20,7 +20,12 @@ import {
   type Wake,
 } from "../../../schemas/index.ts";
 import { encode } from "../../../shared/bus/index.ts";
-import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
+import {
+  type Effect,
+  type InstanceState,
+  type OpenTask,
+  stateOfFirstGeneration,
+} from "../../../shared/replay/index.ts";
 import type { SparseMap } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
@@ -195,7 +200,7 @@ function publisher(
         const { session, attachment } = effect;
         const phase = state.sessions.get(session.sessionId)?.phase;
         if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
-        const claim = claimMessage(state, effect);
+        const claim = claimMessage(state, effect, deps.generation);
         return publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
           msgId: `claim-${instanceId}-${session.sessionId}-${attachment}`,
         });
@@ -250,7 +255,10 @@ function publisher(
         if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
         if (effect.follow !== undefined)
           headers[inboxHeaders.follower] = JSON.stringify({ instanceId, signal: effect.follow });
-        if (effect.grants.length > 0) headers[inboxHeaders.grants] = JSON.stringify(effect.grants);
+        if (effect.grants.length > 0)
+          headers[inboxHeaders.grants] = JSON.stringify(
+            deps.generation.allows(2) ? effect.grants : effect.grants.map(stateOfFirstGeneration),
+          );
         if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
         if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;
         const body = "json" in input ? input.json : undefined;

@@ -16,19 +16,25 @@ export function leaseTtlOf(
   );
 }
 
-/** 0: never. */
-export function idleTimeoutOf(
+export interface IdleRule {
+  /** 0: never. */
+  readonly ms: number;
+  /** Nobody asked for it: parked only once the state is saved. */
+  readonly lossless: boolean;
+}
+
+/** A session loses its state by idling only where the session or its type asked for that. */
+export function idleRuleOf(
   claim: SessionClaim,
   definition: AnySession | undefined,
   config: WorkerConfig,
-): number {
+): IdleRule {
   const ofType = definition?.options.idleTimeout;
-  return (
-    claim.idleTimeoutMs ??
-    (ofType === undefined
-      ? config.sessions.idleTimeoutMs
-      : parseDuration(ofType, `idleTimeout of ${claim.type}`))
-  );
+  if (claim.idleTimeoutMs !== undefined) return { ms: claim.idleTimeoutMs, lossless: false };
+  if (ofType !== undefined)
+    return { ms: parseDuration(ofType, `idleTimeout of ${claim.type}`), lossless: false };
+  const saves = definition?.checkpoint !== undefined && definition.restore !== undefined;
+  return { ms: saves ? config.sessions.idleTimeoutMs : 0, lossless: true };
 }
 
 /** The types with a quota over the whole installation. */

@@ -105,13 +105,15 @@ function requested(
 function activated(
   state: InstanceState,
   session: SessionState,
-  { on, warm, initMs }: EventOf<"session.activated">,
+  { on, warm, restored, initMs }: EventOf<"session.activated">,
 ): Effect[] {
   const before = session.phase;
   session.attachments = on.attachment;
   session.initFailures = 0;
   // A state that was kept did not run its init again.
   if (!warm) session.initMs = initMs;
+  if (!warm && !restored) session.inits = (session.inits ?? 0) + 1;
+  session.parkedBy = undefined;
   const effects = unschedule(state, session.sessionId, "creation");
   const rebuild = before.kind === "rebuilding" && warm ? state.tasks.get(before.of) : undefined;
   if (rebuild) {
@@ -163,6 +165,7 @@ function lost(
 function parked(state: InstanceState, session: SessionState, event: EventOf<"session.parked">): Effect[] {
   const waiting = sessionTasks(state, session.sessionId);
   for (const task of waiting) task.sentEpoch = undefined;
+  session.parkedBy = session.phase.kind === "active" ? session.phase.on.workerId : undefined;
   session.phase = { kind: "parked" };
   const effects = [...register(state, session), ...tellGrantees(state, session, event.epoch)];
   // The owner asks for workers; a child can only ask the owner.

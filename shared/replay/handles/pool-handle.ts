@@ -119,6 +119,7 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
       workerId: undefined,
       host: undefined,
       resourceId: undefined,
+      inits: 0,
     },
     run: ((activity: AnyActivity) =>
       unusable(

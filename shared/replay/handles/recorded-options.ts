@@ -72,6 +72,7 @@ export function sessionOptions(
     Math.min(defaultCreationTimeoutMs, executionTimeoutMs ?? Number.POSITIVE_INFINITY);
   const idleTimeoutMs = pick("idleTimeout");
   const leaseTtlMs = pick("leaseTtl");
+  const chosenKey = own.placement?.affinityKey ?? ofType.affinityKey;
   const onLost = own.onLost ?? (own.recovery?.rebuild ? "rebuild" : "fail");
   const rebuild = own.recovery?.rebuild;
   refuseContradictions(
@@ -100,11 +101,10 @@ export function sessionOptions(
     buildId: own.placement?.buildId,
     resourceId: undefined,
     affinityKey:
-      own.placement?.affinityKey ??
-      ofType.affinityKey ??
-      `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
+      chosenKey ?? `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
     lazy: own.lazy ?? false,
     ...atOnce(type),
+    ...(chosenKey !== undefined && { affinity: "chosen" }),
     metadata: own.metadata ?? {},
   });
 }

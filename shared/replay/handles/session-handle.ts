@@ -268,5 +268,6 @@ function infoOf({ runner }: Context, id: string, type: AnySession | undefined): 
     workerId: on?.workerId,
     host: on?.host,
     resourceId: on?.resourceId,
+    inits: session?.inits ?? 0,
   };
 }

@@ -185,13 +185,34 @@ describe("claiming", () => {
     for (const id of ids) await rig.heard(id, "activated");
     for (const count of heldBy(ids).values()) expect(count).toBeGreaterThanOrEqual(6);
     const together = Array.from({ length: 6 }, fresh);
-    const on = await rig.open("plain", together[0] ?? "", { affinityKey: "model-x" });
+    const on = await rig.open("plain", together[0] ?? "", { affinityKey: "model-x", affinity: "chosen" });
     await rig.poll("warmth in the register", async () => {
       const entry = await rig.bus.last("KV_workers", `$KV.workers.${on.workerId}`);
       return entry !== undefined && new TextDecoder().decode(entry.body).includes("model-x");
     });
     for (const id of together.slice(1)) {
-      expect((await rig.open("plain", id, { affinityKey: "model-x" })).workerId).toBe(on.workerId);
+      expect((await rig.open("plain", id, { affinityKey: "model-x", affinity: "chosen" })).workerId).toBe(
+        on.workerId,
+      );
+    }
+  });
+
+  it("defect 37: the next session of a type and config goes where one was before", async () => {
+    const workers = [await rig.worker({ plain }), await rig.worker({ plain })];
+    await acquainted(workers);
+    const first = fresh();
+    const on = await rig.open("plain", first, { affinityKey: "plain-1x2y3z" });
+    await rig.work(on.workerId, first, { kind: "close", epoch: on.epoch } as never);
+    await rig.poll("warmth in the register", async () => {
+      const entry = await rig.bus.last("KV_workers", `$KV.workers.${on.workerId}`);
+      return entry !== undefined && new TextDecoder().decode(entry.body).includes("plain-1x2y3z");
+    });
+    for (let n = 0; n < 4; n++) {
+      const id = fresh();
+      const again = await rig.open("plain", id, { affinityKey: "plain-1x2y3z" });
+      expect(again.workerId).toBe(on.workerId);
+      await rig.work(again.workerId, id, { kind: "close", epoch: again.epoch } as never);
+      await rig.happening("session.detached", (one) => one.sessionId === id);
     }
   });
 

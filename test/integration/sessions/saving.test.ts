@@ -70,6 +70,38 @@ describe("checkpoints", () => {
     expect(await blobs(id)).toEqual([checkpoint.key]);
   });
 
+  it("defect 35: decide whether a session parks that did not ask for it", async () => {
+    let broken = true;
+    const calls = { count: call({ run: (state: { n: number }, by: number) => (state.n += by) }) };
+    const lossless = defineSession("lossless", {
+      init: () => ({ n: 0 }),
+      calls,
+      checkpoint: ({ n }) => {
+        if (broken) throw new Error("the disk is full");
+        return Uint8Array.of(n);
+      },
+      restore: (_ctx, _config, bytes) => ({ n: bytes[0] ?? 0 }),
+    });
+    const lossy = defineSession("lossy", { init: () => ({ n: 0 }), calls });
+    await rig.worker({ lossless, lossy }, { env: { WORKER_IDLE_TIMEOUT: "100ms" } });
+    const [id, other] = [fresh(), fresh()];
+    const on = await rig.open("lossless", id);
+    const onOther = await rig.open("lossy", other);
+    await rig.output(await rig.call(on, id, { name: "count", input: 3 }));
+    // A state that cannot be saved stays.
+    const failedTwice = () => rig.happenings.filter(({ kind }) => kind === "fault").length >= 2 || undefined;
+    await rig.until("two failed checkpoints", failedTwice);
+    expect(rig.kinds(id)).not.toContain("parked");
+    broken = false;
+    await rig.heard(id, "parked");
+    const { checkpoint } = await rig.heard(id, "checkpointed");
+    const again = await rig.open("lossless", id, { attachment: 2, restore: checkpoint });
+    expect(await rig.output(await rig.call(again, id, { name: "count", input: 1 }))).toBe(4);
+    // Idle all the while, and nobody asked for it to be parked.
+    expect(await rig.output(await rig.call(onOther, other, { name: "count", input: 1 }))).toBe(1);
+    expect(rig.kinds(other)).not.toContain("parked");
+  });
+
   it("that fail or are too large are said, and the session goes on", async () => {
     let mode: "throw" | "large" | "text" = "throw";
     const fragile = defineSession("fragile", {

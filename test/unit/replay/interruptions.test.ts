@@ -231,3 +231,12 @@ scenario("defect 39: the first cold start does not use up maxAutoRetries", cold,
   await bench.turn(wake());
   expect(bench.output).toEqual([{ code: "session_lost", cause: undefined }, "b"]);
 });
+
+test("while a process of generation 1 lives, nothing is written that it cannot read", async () => {
+  const bench = new Bench(opens(wide, reclaims, 2), "live", { generation: 1 });
+  await bench.turn(start("opens"));
+  await bench.turn(activated("s", held(1)));
+  await bench.turn(lost("s", held(1)));
+  expect(bench.last("session.opened").options).not.toHaveProperty("concurrency");
+  expect(bench.last("activity.attempt_failed")).not.toHaveProperty("interruption");
+});

@@ -13,6 +13,7 @@ import {
   signal,
   start,
   wake,
+  wanted,
 } from "../../support/instance-messages.ts";
 
 const work = defineActivity("work", { run: async () => 0 });
@@ -60,6 +61,36 @@ scenario("an idle session is parked; the next call asks for it again", app, asyn
   await bench.turn(signal("do", "end"));
   expect(bench.output).toEqual([1]);
 });
+
+const tells = {
+  cache,
+  tells: defineOrchestration("tells", {
+    async run(ctx) {
+      const session = await ctx.openSession(cache, { id: "s", idleTimeout: "1s" });
+      const before = session.info.inits;
+      await ctx.waitForSignal("again");
+      await ctx.waitForSignal("and-again");
+      return [before, session.info.inits];
+    },
+  }),
+};
+
+scenario(
+  "defect 35: a state made anew after idling shows in the info; its last holder is preferred",
+  { ...app, ...tells },
+  async (bench) => {
+    await bench.turn(start("tells"));
+    await bench.turn(activated("s", held(1)));
+    await bench.turn(parked("s", held(1)));
+    const { effects } = await bench.turn(wanted("s"));
+    expect(effects).toContainEqual(
+      expect.objectContaining({ kind: "claim", session: expect.objectContaining({ parkedBy: "w1" }) }),
+    );
+    await bench.turn(activated("s", held(2)), signal("again"), signal("and-again"));
+    expect(bench.output).toEqual([1, 2]);
+    expect(bench.state.sessions.get("s")?.parkedBy).toBeUndefined();
+  },
+);
 
 scenario("a parked session comes back with what it had saved", app, async (bench) => {
   await active(bench);

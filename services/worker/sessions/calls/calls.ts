@@ -80,6 +80,10 @@ export class Calls {
     return this.#queue.size;
   }
 
+  get busy(): boolean {
+    return this.#runs > 0 || this.#queue.size > 0;
+  }
+
   get done(): number {
     return this.#runner.done;
   }

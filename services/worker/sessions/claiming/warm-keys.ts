@@ -1,6 +1,5 @@
 /** What this worker has warm, and which models it loaded: hints for placement and facts for people. */
-import type { SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
-import type { AnySession } from "../../../../shared/definitions/index.ts";
+import type { WorkerInfo } from "../../../../schemas/index.ts";
 import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { ModelFacts } from "../../hosts/index.ts";
 import type { Attachment } from "../holding/attachment.ts";
@@ -27,13 +26,11 @@ export class WarmKeys {
     if (this.#models.size > mostModels) this.#models.delete([...this.#models.keys()][0] ?? "");
   }
 
-  entered({ claim, definition }: Attachment): void {
-    if (!isChosen(claim, definition)) return;
+  entered({ claim }: Attachment): void {
     this.#held.set(claim.affinityKey, (this.#held.get(claim.affinityKey) ?? 0) + 1);
   }
 
-  left({ claim, definition }: Attachment): void {
-    if (!isChosen(claim, definition)) return;
+  left({ claim }: Attachment): void {
     const { affinityKey } = claim;
     const still = (this.#held.get(affinityKey) ?? 1) - 1;
     if (still > 0) this.#held.set(affinityKey, still);
@@ -52,15 +49,4 @@ export class WarmKeys {
   models(): WorkerInfo["models"] {
     return [...this.#models.values()];
   }
-}
-
-/**
- * Only keys somebody chose attract. The key made from type and config is the same for every session of a plain type:
- * if it counted, the first worker to hold one would be filled up while the others stand idle.
- */
-function isChosen({ affinityKey, type }: SessionClaim, definition: AnySession | undefined): boolean {
-  if (definition?.options.affinityKey === affinityKey) return true;
-  const made =
-    affinityKey === type || (affinityKey.startsWith(`${type}-`) && /-[0-9a-z]{1,7}$/.test(affinityKey));
-  return !made;
 }

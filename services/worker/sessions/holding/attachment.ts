@@ -22,7 +22,7 @@ import { Calls } from "../calls/calls.ts";
 import type { Place } from "../claiming/capacity.ts";
 import { sharedPoolOf } from "../pools/pool-of.ts";
 import type { Seats } from "../quotas/quotas.ts";
-import { idleTimeoutOf } from "../session-options.ts";
+import { type IdleRule, idleRuleOf } from "../session-options.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Ending } from "./attachment-ending.ts";
 import { CheckpointSaver } from "./checkpoint-saver.ts";
@@ -63,7 +63,7 @@ export class Attachment {
   readonly #saver: CheckpointSaver;
   readonly #care: StateCare;
   readonly #events: EventDelivery;
-  readonly #idleMs: number;
+  readonly #idleRule: IdleRule;
   /** Aborts when the right is over. */
   readonly #fence = new AbortController();
   #phase: Phase;
@@ -88,7 +88,7 @@ export class Attachment {
     this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
     this.#care = new StateCare(around, this.#cared(), this.#saver);
     this.#events = new EventDelivery(around, id);
-    this.#idleMs = idleTimeoutOf(claim, definition, config);
+    this.#idleRule = idleRuleOf(claim, definition, config);
     this.#phase = this.#begin();
   }
 
@@ -282,12 +282,19 @@ export class Attachment {
   }
 
   #armIdle(): void {
-    if (this.#phase.kind !== "ready" || this.#idleMs === 0) return;
+    if (this.#phase.kind !== "ready" || this.#idleRule.ms === 0) return;
     this.#phase.idle?.cancel();
-    this.#phase.idle = this.#around.deps.runtime.clock.after(
-      this.#idleMs,
-      () => void this.end({ kind: "parked" }),
-    );
+    this.#phase.idle = this.#around.deps.runtime.clock.after(this.#idleRule.ms, () => void this.#park());
+  }
+
+  /** Where nobody asked for parking, a state that cannot be saved stays where it is. */
+  async #park(): Promise<void> {
+    if (this.#idleRule.lossless) {
+      const saved = await this.#care.save();
+      if (this.#phase.kind !== "ready" || this.#phase.calls.busy) return;
+      if (saved !== "saved") return this.#armIdle();
+    }
+    void this.end({ kind: "parked" });
   }
 
   #disarmIdle(): void {

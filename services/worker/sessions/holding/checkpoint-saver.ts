@@ -17,7 +17,9 @@ export class CheckpointSaver {
   readonly #epoch: number;
   readonly #mayTell: MayTell;
   #refs: CheckpointRef[];
+  /** After how many calls it was last tried, and whether that worked: an older checkpoint is not the state. */
   #savedAfter = 0;
+  #failed = false;
 
   constructor(around: SessionServices, claim: SessionClaim, epoch: number, mayTell: MayTell) {
     this.#around = around;
@@ -36,9 +38,10 @@ export class CheckpointSaver {
   async save(state: HostSession, calls: number): Promise<"saved" | "failed"> {
     const { checkpoints, reporter } = this.#around;
     const { sessionId } = this.#claim;
-    if (this.#refs.length > 0 && this.since(calls) === 0) return "saved";
+    if (this.#refs.length > 0 && this.since(calls) === 0 && !this.#failed) return "saved";
     // Counted even if it fails: the next try comes after as many calls again, not after each.
     this.#savedAfter = calls;
+    this.#failed = true;
     try {
       const bytes = await state.checkpoint();
       const total = calls + (this.#claim.restore?.calls ?? 0);
@@ -53,6 +56,7 @@ export class CheckpointSaver {
         return "failed";
       }
       this.#refs.push(ref);
+      this.#failed = false;
       await this.#removeAllBut(kept);
       return "saved";
     } catch (error) {

@@ -124,7 +124,7 @@ async function tell({ around, claim, lease, saver }: Detaching, ending: Ending):
       const why = {
         reason,
         ...(detail !== undefined && { detail }),
-        ...(running && { running: [...running] }),
+        ...(running && around.deps.generation.allows(2) && { running: [...running] }),
       };
       await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
       return;

@@ -45,6 +45,15 @@ export class StateCare {
     if (ready) this.#snapshots.take(this.#one.definition, ready.housed.state);
   }
 
+  /** Waits for what runs. */
+  async save(): Promise<"saved" | "failed"> {
+    let outcome: "saved" | "failed" = "failed";
+    await this.#between(async ({ state }, calls) => {
+      outcome = await this.#saver.save(state, calls.done);
+    });
+    return outcome;
+  }
+
   ran(): void {
     const ready = this.#one.ready();
     if (!ready) return;

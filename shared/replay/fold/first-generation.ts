@@ -1,0 +1,40 @@
+/**
+ * Events and session states without what came with generation 2 (E1): written while a process is alive that refuses
+ * fields it does not know. What is left out is a hint or a finer count; its absence means what it meant before.
+ */
+import type { NewEvent, SessionOptions, SessionState } from "../../../schemas/index.ts";
+
+export function eventOfFirstGeneration(event: NewEvent): NewEvent {
+  switch (event.kind) {
+    case "activity.attempt_failed": {
+      const { interruption: _, ...rest } = event;
+      return rest;
+    }
+    case "session.opened":
+      return { ...event, options: optionsOfFirstGeneration(event.options) };
+    case "pool.lent":
+      return { ...event, member: stateOfFirstGeneration(event.member) };
+    case "instance.started": {
+      const { carried, granted } = event;
+      return {
+        ...event,
+        ...(granted && { granted: granted.map(stateOfFirstGeneration) }),
+        ...(carried && {
+          carried: { ...carried, sessions: carried.sessions.map(stateOfFirstGeneration) },
+        }),
+      };
+    }
+    default:
+      return event;
+  }
+}
+
+export function stateOfFirstGeneration(state: SessionState): SessionState {
+  const { inits: _inits, parkedBy: _parkedBy, ...rest } = state;
+  return { ...rest, options: optionsOfFirstGeneration(state.options) };
+}
+
+function optionsOfFirstGeneration(options: SessionOptions): SessionOptions {
+  const { concurrency: _concurrency, maxBatch: _maxBatch, affinity: _affinity, ...rest } = options;
+  return rest;
+}
