@@ -7,3 +7,4 @@ export * from "./connection-pool/app.ts";
 export * from "./file-cache/app.ts";
 export * from "./first/app.ts";
 export * from "./model-pool/app.ts";
+export * from "./schedule/app.ts";

@@ -26,6 +26,8 @@ import {
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
 
+import { ScheduleCommand, ScheduleInput, ScheduleSpec, ScheduleState } from "./schedule.ts";
+
 const documents = {
   "activity-report": ActivityReport,
   "activity-task": ActivityTask,
@@ -45,6 +47,10 @@ const documents = {
   "lease-value": LeaseValue,
   payload: Payload,
   "quota-seat": QuotaSeat,
+  "schedule-command": ScheduleCommand,
+  "schedule-input": ScheduleInput,
+  "schedule-spec": ScheduleSpec,
+  "schedule-state": ScheduleState,
   "service-info": ServiceInfo,
   "session-claim": SessionClaim,
   "session-record": SessionRecord,

@@ -81,7 +81,7 @@ export const ScheduleCommand = z.discriminatedUnion("kind", [
 ]);
 export type ScheduleCommand = z.infer<typeof ScheduleCommand>;
 
-const ScheduleRun = wireObject({
+export const ScheduleRun = wireObject({
   instanceId: z.string(),
   /** Its time by the schedule; when it was asked for, where it was triggered. */
   at: z.number(),

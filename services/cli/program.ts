@@ -13,6 +13,7 @@ import { contextCommands } from "./verbs/context.ts";
 import { deadCommands } from "./verbs/dead.ts";
 import { instanceCommands } from "./verbs/instances.ts";
 import { replayCommand } from "./verbs/replay.ts";
+import { scheduleCommands } from "./verbs/schedules.ts";
 import { serveCommands } from "./verbs/serve.ts";
 import { sessionCommands } from "./verbs/sessions.ts";
 import { workerCommands } from "./verbs/workers.ts";
@@ -31,6 +32,7 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     "The installation:": [
       sessionCommands(cli),
       workerCommands(cli),
+      scheduleCommands(cli),
       deadCommands(cli),
       topCommand(cli),
       doctorCommand(cli),

@@ -3,7 +3,7 @@
  * known. A turn that a local timer brought about, or a look at what was parked, leaves none behind.
  */
 import type { Commit, Wake } from "../../schemas/index.ts";
-import type { Instance } from "../../shared/replay/index.ts";
+import type { Effect, Instance } from "../../shared/replay/index.ts";
 
 export interface PredecessorCommit {
   /** What the last commit is; `nothing`: our own, or there is none. */
@@ -30,9 +30,26 @@ export function predecessorCommit(commits: readonly Commit[]): PredecessorCommit
   };
 }
 
-/** Whoever comes first, not only the timer's durable twin, sees to what may be left of a fresh commit. */
-export const mayBeUnsent = ({ unvouched, at }: PredecessorCommit, now: number): boolean =>
-  unvouched && now - at < surelyDroppedMs;
+/**
+ * Whoever comes first, not only the timer's durable twin, sees to what may be left of a fresh commit; and of an older
+ * one, where all it asked for means nothing when it comes again.
+ */
+export const mayBeUnsent = (
+  { unvouched, at }: PredecessorCommit,
+  effects: readonly Effect[],
+  now: number,
+): boolean => unvouched && (now - at < surelyDroppedMs || effects.every(({ kind }) => repeatable.has(kind)));
+
+/** Known by what they are about, not only by their message ids. */
+const repeatable: ReadonlySet<Effect["kind"]> = new Set([
+  "start-child",
+  "cancel-child",
+  "request-end",
+  "tell-follower",
+  "schedule",
+  "unschedule",
+  "summary",
+]);
 
 /**
  * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow up

@@ -143,7 +143,7 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = owed || mayBeUnsent(this.#inherited, clock.now());
+    let again = owed || mayBeUnsent(this.#inherited, instance.lastEffects, clock.now());
     const recalled: number[] = [];
     for (const { message, delivery, recalled: of } of batch) {
       if (of !== undefined) recalled.push(of);
@@ -158,6 +158,9 @@ export class LoadedInstance {
         again ||= instance.isBehindLastCommit(delivery.seq);
         continue;
       }
+      // Before it means anything itself: a later deadline may have come due meanwhile.
+      if (delivery && message.kind === "wake" && message.wake)
+        again ||= tellsOfDeath(this.#inherited, instance, message.wake);
       const accepted = instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored")
         again = (await this.#ignored(message, delivery, accepted, now, lane)) || again;

@@ -224,7 +224,7 @@ export function subjects(prefix = "") {
     laneOfSeekers: `${dot}lanes.seekers`,
 
     // endpoints
-    endpoint: (verb: "start" | "status" | "result" | "query") => `${dot}${verb}.*`,
+    endpoint: (verb: "start" | "status" | "result" | "query" | "schedule") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>
       strip(subject, dot)?.split(".").slice(1).join("."),
 

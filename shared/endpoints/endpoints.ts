@@ -1,5 +1,5 @@
 /**
- * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`. Visible in `nats micro ls`.
+ * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`, `schedule.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
 import { BlobRef, type Failure } from "../../schemas/index.ts";
@@ -17,6 +17,7 @@ import {
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, type Runtime } from "../runtime/index.ts";
 import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
+import { answerSchedule } from "./schedule-endpoint.ts";
 
 export interface EndpointsOptions {
   names: Subjects;
@@ -35,7 +36,7 @@ const maxWaitMs = 3_600_000;
 export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptions): Promise<MicroService> {
   const { names, runtime } = options;
   const endpoint = (
-    verb: "start" | "status" | "result",
+    verb: "start" | "status" | "result" | "schedule",
     description: string,
     answer: (argument: string, message: CoreMessage) => Promise<object>,
   ) => ({
@@ -64,6 +65,11 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
           "result",
           "result.<instance id>, header Holdfast-Wait: how long to wait, 30s by default",
           (id, message) => result(bus, client, id, message),
+        ),
+        endpoint(
+          "schedule",
+          'schedule.<schedule id>, body: {"do":"create","spec":{…}}, or update, pause, resume, trigger, backfill, delete; empty: how it stands',
+          (id, message) => answerSchedule(client, id, message),
         ),
       ],
     },

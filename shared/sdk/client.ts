@@ -36,6 +36,7 @@ import {
 } from "./instances.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
+import { ScheduleClient } from "./schedule-client.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
@@ -89,6 +90,7 @@ export class Client {
   readonly #instances: Instances;
   readonly sessions: SessionClient;
   readonly workers: WorkerClient;
+  readonly schedules: ScheduleClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
 
@@ -101,6 +103,9 @@ export class Client {
     const parts = { bus, names, runtime, payloads: this.#payloads };
     this.sessions = new SessionClient(parts);
     this.workers = new WorkerClient(parts);
+    this.schedules = new ScheduleClient(parts, this.#instances, (name, input, options) =>
+      this.start(name, input, options),
+    );
     this.dead = new DeadLetters(parts);
   }
 

@@ -1,5 +1,6 @@
 /** What users import from "holdfast". */
 
+export type { Overlap, ScheduleSpec } from "../../schemas/index.ts";
 export type * from "../definitions/index.ts";
 export {
   call,
@@ -39,6 +40,12 @@ export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
 export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
+export type {
+  BackfillOptions,
+  CreateScheduleOptions,
+  ScheduleClient,
+  ScheduleView,
+} from "./schedule-client.ts";
 export type {
   SessionAccess,
   SessionClient,

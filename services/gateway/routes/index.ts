@@ -12,6 +12,8 @@ import {
   Parent,
   Payload,
   RetryPolicy,
+  ScheduleRun,
+  ScheduleSpec,
   ServiceInfo,
   SessionOptions,
   SessionPhase,
@@ -19,6 +21,7 @@ import {
   TaskTarget,
 } from "../../../schemas/index.ts";
 import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
+import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
 import { openApi } from "../http/openapi.ts";
 import { ProblemBody } from "../http/problem.ts";
 import type { RouteSpec } from "../http/route.ts";
@@ -38,6 +41,7 @@ import {
   StreamPage,
 } from "./instances.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
+import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
   AuditList,
@@ -57,6 +61,7 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...instanceRoutes(parts),
   ...sessionRoutes(parts),
   ...workerRoutes(parts),
+  ...scheduleRoutes(parts),
   ...queueRoutes(parts),
 ];
 
@@ -89,6 +94,11 @@ const named: Record<string, z.ZodType> = {
   Payload,
   Problem: ProblemBody,
   RetryPolicy,
+  Schedule: ScheduleView,
+  ScheduleAccepted,
+  ScheduleList,
+  ScheduleRun,
+  ScheduleSpec,
   ServiceInfo,
   ServiceList,
   Session: SessionRow,

@@ -27,10 +27,10 @@ import {
   timesBetween,
 } from "../../../shared/schedules/index.ts";
 
-/** Runs that are started in one turn, and rounds of one execution: a commit and a history of that size are long enough. */
+/** Of one turn, and of one execution: its history is read again for every time, so it is kept short. */
 const startsAtOnce = 100;
 const startsPerExecution = 300;
-const roundsPerExecution = 100;
+const roundsPerExecution = 20;
 const longestWaitingLine = 1000;
 const rememberedRuns = 10;
 const rememberedTokens = 100;
