@@ -1,5 +1,6 @@
 export * from "./events.ts";
 export * from "./generation.ts";
+export * from "./host-protocol.ts";
 export * from "./ids.ts";
 export * from "./messages.ts";
 export * from "./payload.ts";

@@ -1,6 +1,7 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
 import { Commit } from "./events.ts";
+import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
 import {
   ActivityReport,
   ActivityTask,
@@ -37,6 +38,8 @@ const documents = {
   "control-request": ControlRequest,
   "dead-letter": DeadLetter,
   failure: Failure,
+  "host-message-from": FromHostMessage,
+  "host-message-to": ToHostMessage,
   "instance-summary": InstanceSummary,
   "lane-answer": LaneAnswer,
   "lane-calls": LaneCalls,

@@ -48,11 +48,19 @@ const troubling = new Set<Happening["kind"]>([
   "session.lost",
   "lease.lost",
   "history.shared",
+  "host.refused",
 ]);
+
+type LogLine = Extract<Happening, { kind: "orchestration.log" | "work.log" | "host.log" }>;
+
+/** What user code logs, with a level of its own. */
+const isLogLine = (happening: Happening): happening is LogLine =>
+  happening.kind === "orchestration.log" || happening.kind === "work.log" || happening.kind === "host.log";
 
 export function levelOf(happening: Happening): "debug" | "info" | "warn" | "error" {
   if (happening.kind === "fault") return "error";
-  if (happening.kind === "orchestration.log" || happening.kind === "work.log") return happening.level;
+  if (isLogLine(happening)) return happening.level;
+  if (happening.kind === "host.refused" && happening.why === "reply_after_cancel") return "debug";
   if (happening.kind === "lease.lost" && happening.why === "released") return "debug";
   if (troubling.has(happening.kind)) return "warn";
   return chatter.has(happening.kind) ? "debug" : "info";
@@ -65,7 +73,7 @@ export const logHappenings = (logger: Logger): Announce => {
     if (happening.kind === "fault") {
       const { error, message, ...fields } = happening;
       logger.error({ ...fields, ...(error === undefined ? {} : { err: error }) }, message);
-    } else if (happening.kind === "orchestration.log" || happening.kind === "work.log") {
+    } else if (isLogLine(happening)) {
       const { message, level: _, ...fields } = happening;
       logger[level](fields, message);
     } else {

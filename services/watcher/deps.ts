@@ -1,6 +1,7 @@
 import { InstanceSummary, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { Generation } from "../../shared/fleet/index.ts";
+import type { SeenHistory } from "../../shared/history/index.ts";
 import { LeaseStore } from "../../shared/leases/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { WatcherConfig } from "./config.ts";
@@ -10,7 +11,8 @@ import type { Grace } from "./grace.ts";
 /** What retention asks of the histories; `HistoryStore` is it. */
 export interface Histories {
   archive(instanceId: string): Promise<void>;
-  remove(instanceId: string): Promise<void>;
+  look(instanceId: string): Promise<SeenHistory>;
+  remove(seen: SeenHistory): Promise<void>;
 }
 
 export interface Registers {

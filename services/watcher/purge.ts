@@ -46,8 +46,11 @@ export class Purges {
   async #pay(debt: Debt): Promise<boolean> {
     const { bus, names, registers, runtime, counters } = this.#deps;
     const { workerId, sessionId } = debt;
+    const subject = this.#subject(debt);
+    // Looked at first: what is sent to an owner that is there again while this watcher was paused stays.
+    const last = await bus.last(names.sessionsStream, subject, { leader: true });
     if (await registers.workers.bucket.get(workerId, { leader: true })) return false;
-    const messages = await bus.purge(names.sessionsStream, this.#subject(debt));
+    const messages = last ? await bus.purge(names.sessionsStream, subject, last.seq) : 0;
     if (messages > 0) {
       counters.purged += messages;
       runtime.announce({ kind: "work.purged", workerId, sessionId, messages });

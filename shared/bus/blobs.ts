@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Fault } from "../errors/index.ts";
-import type { BlobStore, Bus, StoredMessage } from "./bus.ts";
+import type { BlobStore, Bus, PublishOutcome, StoredBlob, StoredMessage } from "./bus.ts";
 import { decode, encode } from "./codec.ts";
 
 const chunkBytes = 128 * 1024;
@@ -43,7 +43,7 @@ export class ObjectBlobs implements BlobStore {
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
     await this.#ensure();
-    const before = await this.#meta(key);
+    const before = await this.#find(key);
     const { nuid, chunks } = await this.#putChunks(bytes);
     const meta = {
       name: key,
@@ -57,7 +57,7 @@ export class ObjectBlobs implements BlobStore {
       deleted: false,
     };
     await this.#putMeta(key, encode(meta), nuid);
-    if (before && !before.deleted) await this.#bus.purge(this.#stream, this.#subject(`C.${before.nuid}`));
+    if (before && !before.meta.deleted) await this.#purgeChunks(before.meta);
   }
 
   /** Chunks are read in the order they were stored, so one that must be sent again means all under a new name. */
@@ -75,7 +75,7 @@ export class ObjectBlobs implements BlobStore {
         whole = outcomes.every((outcome) => outcome.kind === "stored");
       }
       if (whole) return { nuid, chunks };
-      await this.#bus.purge(this.#stream, subject);
+      await this.#purgeChunks({ nuid });
     }
     throw this.#unstored();
   }
@@ -84,7 +84,7 @@ export class ObjectBlobs implements BlobStore {
     // Somebody may put the same key meanwhile and so remove the chunks being read: then the newer one is read.
     for (let attempt = 0; attempt < 3; attempt++) {
       // A copy that lags does not have what was stored just now; whoever is told that it is missing gives up for good.
-      const meta = (await this.#meta(key)) ?? (await this.#meta(key, { leader: true }));
+      const { meta } = (await this.#find(key)) ?? (await this.#find(key, { leader: true })) ?? {};
       if (!meta || meta.deleted) return undefined;
       const chunks =
         meta.chunks === 0
@@ -92,7 +92,7 @@ export class ObjectBlobs implements BlobStore {
           : ((await this.#bus.read(this.#stream, this.#subject(`C.${meta.nuid}`))) ?? []);
       const bytes = joined(chunks);
       if (bytes.length === meta.size && digestOf(bytes) === padded(meta.digest)) return bytes;
-      if ((await this.#meta(key))?.nuid === meta.nuid) break;
+      if ((await this.#find(key))?.meta.nuid === meta.nuid) break;
     }
     throw new Fault("transient", {
       code: "blob_damaged",
@@ -100,33 +100,69 @@ export class ObjectBlobs implements BlobStore {
     });
   }
 
-  async has(key: string): Promise<boolean> {
-    const meta = await this.#meta(key);
-    return meta !== undefined && !meta.deleted;
+  async touch(key: string): Promise<boolean> {
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const found = await this.#find(key, { leader: true });
+      if (!found || found.meta.deleted) return false;
+      const outcome = await this.#replaceMeta(key, found.meta, found.seq);
+      if (outcome.kind === "stored") return true;
+    }
+    throw this.#unstored();
   }
 
-  async delete(key: string): Promise<boolean> {
-    const meta = await this.#meta(key);
-    if (!meta || meta.deleted) return false;
-    const deleted = { ...meta, size: 0, chunks: 0, digest: "", deleted: true };
-    await this.#putMeta(key, encode(deleted), `${meta.nuid}-deleted`);
-    await this.#bus.purge(this.#stream, this.#subject(`C.${meta.nuid}`));
-    return true;
+  async delete(key: string, seenSeq = Number.MAX_SAFE_INTEGER): Promise<boolean> {
+    let asked: string | undefined;
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const found = await this.#find(key, { leader: true });
+      if (!found) return false;
+      const { meta, seq } = found;
+      // One that we marked without being told so is ours to finish.
+      if (meta.deleted && meta.nuid !== asked) return false;
+      if (!meta.deleted) {
+        if (seq > seenSeq) return false;
+        asked = meta.nuid;
+        const deleted = { ...meta, size: 0, chunks: 0, digest: "", deleted: true };
+        // Touched or put meanwhile, or not answered: looked at anew.
+        if ((await this.#replaceMeta(key, deleted, seq)).kind !== "stored") continue;
+      }
+      await this.#purgeChunks(meta);
+      await this.#forget(key);
+      return true;
+    }
+    throw this.#unstored();
   }
 
-  async keys(prefix: string): Promise<string[]> {
+  /** The mark of a deletion is for those who look meanwhile; it would stay for ever. */
+  async #forget(key: string): Promise<void> {
+    const found = await this.#find(key, { leader: true });
+    if (found?.meta.deleted) await this.#bus.purge(this.#stream, this.#subject(metaOf(key)), found.seq);
+  }
+
+  async list(prefix: string): Promise<StoredBlob[]> {
     await this.#ensure();
-    const keys: string[] = [];
+    const blobs: StoredBlob[] = [];
     for await (const message of this.#bus.lastPerSubject(this.#stream, this.#subject("M.*"))) {
       const meta = parse(message);
-      if (meta && !meta.deleted && meta.name.startsWith(prefix)) keys.push(meta.name);
+      if (meta && !meta.deleted && meta.name.startsWith(prefix))
+        blobs.push({ key: meta.name, seq: message.seq });
     }
-    return keys;
+    return blobs;
   }
 
-  async #meta(key: string, options?: { leader: boolean }): Promise<Meta | undefined> {
+  /** Chunks of one put have a subject of their own, which nobody uses again: all of them go. */
+  #purgeChunks({ nuid }: Pick<Meta, "nuid">): Promise<number> {
+    return this.#bus.purge(this.#stream, this.#subject(`C.${nuid}`), Number.MAX_SAFE_INTEGER);
+  }
+
+  #replaceMeta(key: string, meta: Meta, expectLastSeq: number): Promise<PublishOutcome> {
+    const options = { expectLastSeq, headers: { "Nats-Rollup": "sub" } };
+    return this.#bus.publish(this.#subject(metaOf(key)), encode(meta), options);
+  }
+
+  async #find(key: string, options?: { leader: boolean }): Promise<{ meta: Meta; seq: number } | undefined> {
     const message = await this.#bus.last(this.#stream, this.#subject(metaOf(key)), options);
-    return message && parse(message);
+    const meta = message && parse(message);
+    return meta && { meta, seq: message.seq };
   }
 
   /** An unknown outcome is asked again; the message id keeps the answer the same. */

@@ -188,8 +188,11 @@ export interface Bus {
   lastPerSubject(stream: string, filter: string): AsyncIterable<StoredMessage>;
   /** False where there was nothing to delete. */
   deleteMessage(stream: string, seq: number): Promise<boolean>;
-  /** Number of messages removed. */
-  purge(stream: string, filter: string): Promise<number>;
+  /**
+   * Number of messages removed. Only those up to `throughSeq`, which the caller saw before it decided: what is stored
+   * while it was paused, for somebody who has the same subject now, stays.
+   */
+  purge(stream: string, filter: string, throughSeq: number): Promise<number>;
 
   // delivery
   ensureConsumer(spec: ConsumerSpec): Promise<void>;
@@ -242,10 +245,18 @@ export interface Bus {
   close(): Promise<void>;
 }
 
+export interface StoredBlob {
+  key: string;
+  /** Grows with every put and touch of the key. */
+  seq: number;
+}
+
 export interface BlobStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
   get(key: string): Promise<Uint8Array | undefined>;
-  has(key: string): Promise<boolean>;
-  delete(key: string): Promise<boolean>;
-  keys(prefix: string): Promise<string[]>;
+  /** False where there is none. What is there counts as put now: who saw it before cannot delete it any more. */
+  touch(key: string): Promise<boolean>;
+  /** With `seenSeq`, only if it was not put or touched since it was listed. False where nothing was deleted. */
+  delete(key: string, seenSeq?: number): Promise<boolean>;
+  list(prefix: string): Promise<StoredBlob[]>;
 }

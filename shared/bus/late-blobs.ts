@@ -1,5 +1,5 @@
 /** A blob store that is loaded with its first use: threads that only keep leases would load the schema library for it. */
-import type { BlobStore } from "./bus.ts";
+import type { BlobStore, StoredBlob } from "./bus.ts";
 
 export class LateBlobs implements BlobStore {
   readonly #load: () => Promise<BlobStore>;
@@ -17,16 +17,16 @@ export class LateBlobs implements BlobStore {
     return (await this.#blobs).get(key);
   }
 
-  async has(key: string): Promise<boolean> {
-    return (await this.#blobs).has(key);
+  async touch(key: string): Promise<boolean> {
+    return (await this.#blobs).touch(key);
   }
 
-  async delete(key: string): Promise<boolean> {
-    return (await this.#blobs).delete(key);
+  async delete(key: string, seenSeq?: number): Promise<boolean> {
+    return (await this.#blobs).delete(key, seenSeq);
   }
 
-  async keys(prefix: string): Promise<string[]> {
-    return (await this.#blobs).keys(prefix);
+  async list(prefix: string): Promise<StoredBlob[]> {
+    return (await this.#blobs).list(prefix);
   }
 
   get #blobs(): Promise<BlobStore> {

@@ -141,8 +141,8 @@ class NatsBus implements Bus {
     return this.#streams.deleteMessage(stream, seq);
   }
 
-  purge(stream: string, filter: string): Promise<number> {
-    return this.#streams.purge(stream, filter);
+  purge(stream: string, filter: string, throughSeq: number): Promise<number> {
+    return this.#streams.purge(stream, filter, throughSeq);
   }
 
   ensureConsumer(spec: ConsumerSpec): Promise<void> {

@@ -49,7 +49,7 @@ export class Payloads {
     const { bytes } = serialised;
     const sha256 = digest(bytes);
     const key = `${owner}/${sha256}`;
-    if (!(await this.#blobs.has(key))) await this.#blobs.put(key, bytes);
+    if (!(await this.#blobs.touch(key))) await this.#blobs.put(key, bytes);
     return { blob: { key, bytes: bytes.length, sha256 } };
   }
 
@@ -71,12 +71,6 @@ export class Payloads {
 
   isInline(payload: Payload): payload is Extract<Payload, { json: unknown }> {
     return "json" in payload;
-  }
-
-  async deleteAllOf(owner: string): Promise<number> {
-    const keys = await this.#blobs.keys(`${owner}/`);
-    for (const key of keys) await this.#blobs.delete(key);
-    return keys.length;
   }
 
   async #fetch(ref: BlobRef): Promise<unknown> {

@@ -3,9 +3,8 @@ import { Fault } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import type { ActivityContext, SessionView, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
+import { checkHosting, type HostCommand, type HostingOptions } from "./hosting.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
-
-export type Isolation = "inline" | "thread" | "process";
 
 /** What `init`, `restore` and `shutdown` are told. */
 export interface InitContext {
@@ -14,6 +13,8 @@ export interface InitContext {
   readonly log: WorkLog;
   /** How many threads a library should compute with here: this host's share of the cores, or what the worker was told. */
   readonly threads: number;
+  /** What `share` returned: the same memory in every thread where it is a SharedArrayBuffer. */
+  readonly shared?: unknown;
   /** Shown in the worker's metadata and metrics. */
   reportModel(model: { name: string; device: string; loadMs: number; bytes?: number }): void;
 }
@@ -35,7 +36,8 @@ interface CallShape<State, I, O> {
   /** Longest a single run may take; beyond it the call fails and the session is given up. */
   readonly timeout: Duration | undefined;
   readonly heartbeatTimeout: Duration | undefined;
-  readonly run: (state: State, input: never, ctx: CallContext) => unknown;
+  /** Undefined where the code is in a program of its own (`command`). */
+  readonly run: ((state: State, input: never, ctx: CallContext) => unknown) | undefined;
   readonly types?: { input: I; output: O };
 }
 
@@ -88,25 +90,21 @@ export function call<
     run(state: State, input: In<IS, I>, ctx: CallContext): Promise<Out<OS, O>> | Out<OS, O>;
   },
 ): Call<State, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
-export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; run: unknown }): unknown {
+/** A call whose code is in the program that `command` starts; with `batch`, that program gets batches. */
+export function call<
+  I = unknown,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(
+  spec?: CallBase<IS, OS> & { batch?: BatchOptions; run?: undefined },
+): Call<unknown, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; run?: unknown } = {}): unknown {
   const { input, output, batch, timeout, heartbeatTimeout, run } = spec;
   return { kind: "call", input, output, batch, timeout, heartbeatTimeout, run };
 }
 
-export interface HostOptions {
-  /** Sessions per thread host. A process hosts one. */
-  sessionsPerHost?: number;
-  maxAge?: Duration;
-  maxCalls?: number;
-  maxRssMb?: number;
-  pingInterval?: Duration;
-  pingTimeout?: Duration;
-  maxMissed?: number;
-  /** Between SIGTERM and SIGKILL. */
-  killGrace?: Duration;
-}
-
-export interface SessionTypeOptions {
+export interface SessionTypeOptions extends HostingOptions {
   requires?: { tags?: string[]; resources?: Record<string, number> };
   /** Parks a session nobody called for so long. Without a checkpoint its state is lost with that, and `init` runs again. 0: never. */
   idleTimeout?: Duration;
@@ -119,8 +117,6 @@ export interface SessionTypeOptions {
   maxPerWorker?: number;
   /** Most sessions of this type held at a time, over all workers. */
   maxTotal?: number;
-  isolation?: Isolation;
-  host?: HostOptions;
   /** Write a checkpoint after every n calls (needs `checkpoint`). Always written on drain. */
   checkpointEvery?: number;
   /** Sessions with the same key share warmth; default: digest of type and config. */
@@ -141,6 +137,7 @@ export interface SessionDefinition<
   readonly config: Schema | undefined;
   readonly calls: Calls;
   init(ctx: InitContext, config: Config): Promise<State> | State;
+  readonly share: ((ctx: InitContext, config: Config, bytes: Uint8Array | undefined) => unknown) | undefined;
   readonly checkpoint: ((state: State) => Promise<Uint8Array> | Uint8Array) | undefined;
   readonly restore:
     | ((ctx: InitContext, config: Config, bytes: Uint8Array) => Promise<State> | State)
@@ -166,6 +163,15 @@ export function defineSession<
     init(ctx: InitContext, config: CS extends Schema ? SchemaOut<CS> : C): Promise<State> | State;
     // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
     calls: Calls & { [K in keyof Calls]: AnyCall<NoInfer<State>> };
+    /**
+     * Runs once, before `init`, on one thread of the host; every thread's `init` finds what it returned in `ctx.shared`.
+     * With the bytes of a checkpoint where there is one.
+     */
+    share?(
+      ctx: InitContext,
+      config: CS extends Schema ? SchemaOut<CS> : C,
+      bytes: Uint8Array | undefined,
+    ): unknown;
     checkpoint?(state: State): Promise<Uint8Array> | Uint8Array;
     restore?(
       ctx: InitContext,
@@ -175,23 +181,67 @@ export function defineSession<
     snapshot?(state: State): unknown;
     shutdown?(state: State, ctx: InitContext): Promise<void> | void;
   },
-): SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls> {
-  const { config, init, calls, checkpoint, restore, snapshot, shutdown, ...options } = spec;
+): SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+/** A type whose state and code live in a program of its own, in any language: see docs/host-protocol.md. */
+export function defineSession<
+  Calls extends Record<string, AnyCall>,
+  C = undefined,
+  CS extends Schema | undefined = undefined,
+>(
+  name: string,
+  spec: SessionTypeOptions & {
+    isolation: "process";
+    command: HostCommand;
+    config?: CS;
+    calls: Calls;
+    /** The program can write checkpoints and restore them. */
+    checkpoint?: boolean;
+    /** The program has a snapshot for people. */
+    snapshot?: boolean;
+    init?: undefined;
+  },
+): SessionDefinition<unknown, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+export function defineSession(
+  name: string,
+  spec: SessionTypeOptions &
+    Partial<Pick<SessionDefinition, "init" | "share" | "restore" | "shutdown">> & {
+      config?: Schema;
+      calls: Record<string, AnyCall>;
+      checkpoint?: SessionDefinition["checkpoint"] | boolean;
+      snapshot?: SessionDefinition["snapshot"] | boolean;
+    },
+): SessionDefinition {
+  const { config, init, share, calls, checkpoint, restore, snapshot, shutdown, ...options } = spec;
   requireName("session", name);
-  checkSpec(name, spec, Object.keys(calls));
+  const hosted = spec.command !== undefined;
+  const names = Object.keys(calls);
+  const hasCode = (callName: string) => calls[callName]?.run !== undefined;
+  checkHosting(name, spec, {
+    withCode: names.filter(hasCode),
+    without: names.filter((callName) => !hasCode(callName)),
+  });
+  checkSpec(name, hosted ? { ...spec, restore: spec.checkpoint } : spec, names);
+  const own = <F extends (...args: never[]) => unknown>(code: F | boolean | undefined): F | undefined =>
+    typeof code === "function" ? code : undefined;
   return {
     [brand]: "session",
     name,
     options,
     config,
     calls,
-    init: init as SessionDefinition["init"],
-    checkpoint,
-    restore: restore as SessionDefinition["restore"],
-    snapshot,
+    init: init ?? elsewhere,
+    share,
+    checkpoint: checkpoint === true ? elsewhere : own(checkpoint),
+    restore: hosted && checkpoint === true ? elsewhere : restore,
+    snapshot: snapshot === true ? elsewhere : own(snapshot),
     shutdown,
-  } as SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+  };
 }
+
+/** Stands for code that is in a program of its own. The worker asks that program and never comes here. */
+const elsewhere = (): never => {
+  throw new Fault("bug", { code: "hosted_elsewhere", message: "this code is in the program of its host" });
+};
 
 /** Names a session handle uses itself; a call of that name could not be reached. */
 const reserved = new Set(["id", "info", "run", "close", "token", "then", "constructor", "type"]);

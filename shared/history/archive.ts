@@ -10,7 +10,7 @@ import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced } from "./append-fenced.ts";
 import { decodeCommit } from "./codec.ts";
 import { commitsOnly, executionStartOf, headers, lastCommitSeqOf, sealOf } from "./headers.ts";
-import { type Place, seal } from "./locate.ts";
+import { deleteOwn, type Place, seal } from "./locate.ts";
 
 export interface ArchiveJob {
   bus: Bus;
@@ -36,7 +36,7 @@ export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
     const commits = await readOwn(job, last);
     await copy(job, commits);
   }
-  return bus.deleteStream(own.stream);
+  return deleteOwn(bus, own, last.seq);
 }
 
 /** The seal at the end of the own stream, set if need be. */

@@ -6,4 +6,5 @@ export {
   type LoadedHistory,
   type Position,
   type ReadOn,
+  type SeenHistory,
 } from "./store.ts";

@@ -75,7 +75,16 @@ async function sealIfEmpty(
 /** Takes an empty own stream out of the way. Sealed first: one that has got a commit meanwhile stays. */
 export async function retire(bus: Bus, runtime: Runtime, instanceId: string, own: Place): Promise<void> {
   const outcome = await seal(bus, runtime, instanceId, own, "moved", undefined);
-  if (outcome.kind === "stored") await bus.deleteStream(own.stream);
+  if (outcome.kind === "stored") await deleteOwn(bus, own, outcome.seq);
+}
+
+/**
+ * Deletes the own stream whose last message is this one (undefined: an empty one, whose next append is fenced and tried
+ * again). NATS deletes streams by name alone: so whoever was paused looks once more, and one begun anew stays.
+ */
+export async function deleteOwn(bus: Bus, own: Place, lastSeq: number | undefined): Promise<boolean> {
+  const last = await bus.last(own.stream, own.subject, { leader: true });
+  return last?.seq === lastSeq && bus.deleteStream(own.stream);
 }
 
 /** Ends a stream: nothing can be appended behind the given last message any more. */

@@ -14,7 +14,7 @@ import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
 import { archiveHistory } from "./archive.ts";
 import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
 import { beginsHistory, commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
-import { type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
+import { deleteOwn, type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 import { OwnStreams } from "./own-streams.ts";
 
@@ -40,6 +40,15 @@ export interface LoadedHistory {
   /** Of the latest execution; signals that came before the start belong to the first. */
   commits: Commit[];
   position: Position;
+}
+
+/** What was there of an instance when somebody looked. */
+export interface SeenHistory {
+  readonly instanceId: string;
+  readonly blobs: readonly string[];
+  /** Undefined: nothing in it. */
+  readonly ownLastSeq: number | undefined;
+  readonly sharedLastSeq: number | undefined;
 }
 
 /** How far a reader has come. */
@@ -192,22 +201,31 @@ export class HistoryStore {
     if (moved) runtime.announce({ kind: "history.archived", instanceId });
   }
 
-  /** Forgets an instance: its streams, its subject, its blobs. */
-  async remove(instanceId: string): Promise<void> {
-    const own = this.#own(instanceId);
+  /** All there is of an instance now: what `remove` takes away, and nothing begun anew under its id since. */
+  async look(instanceId: string): Promise<SeenHistory> {
+    const parts = await Promise.all(
+      [this.#own(instanceId), this.#shared(instanceId)].map(async (place) => {
+        const messages = (await this.#bus.read(place.stream, place.subject)) ?? [];
+        const last = await this.#bus.last(place.stream, place.subject, { leader: true });
+        return { place, messages, lastSeq: last?.seq };
+      }),
+    );
+    const blobs = parts.flatMap(({ messages }) =>
+      messages.flatMap(({ headers: { [headers.blob]: blob } }) => {
+        const ref = blob === undefined ? undefined : overflowRef(blob);
+        return ref ? [ref.key] : [];
+      }),
+    );
+    return { instanceId, blobs, ownLastSeq: parts[0]?.lastSeq, sharedLastSeq: parts[1]?.lastSeq };
+  }
+
+  /** Forgets what was seen of an instance: its stream, its subject, its blobs. */
+  async remove({ instanceId, blobs, ownLastSeq, sharedLastSeq }: SeenHistory): Promise<void> {
     const shared = this.#shared(instanceId);
-    const messages = await Promise.all([
-      this.#bus.read(own.stream, own.subject),
-      this.#bus.read(shared.stream, shared.subject),
-    ]);
     // Blobs first: were the messages gone, nobody would know them after a crash.
-    for (const message of messages.flatMap((list) => list ?? [])) {
-      const blob = message.headers[headers.blob];
-      const ref = blob === undefined ? undefined : overflowRef(blob);
-      if (ref) await this.#bus.blobs.delete(ref.key);
-    }
-    await this.#bus.deleteStream(own.stream);
-    await this.#bus.purge(shared.stream, shared.subject);
+    for (const key of blobs) await this.#bus.blobs.delete(key);
+    await deleteOwn(this.#bus, this.#own(instanceId), ownLastSeq);
+    if (sharedLastSeq !== undefined) await this.#bus.purge(shared.stream, shared.subject, sharedLastSeq);
   }
 
   /** HISTORY-4. With one copy every reading is the leader's, and the direct one is the cheaper. */

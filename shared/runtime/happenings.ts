@@ -149,6 +149,16 @@ export type Happening =
   | { kind: "batch.ran"; type: string; name: string; size: number; ms: number }
   | { kind: "host.started"; host: string; isolation: string; pid?: number }
   | { kind: "host.ended"; host: string; isolation: string; why: string; detail?: string }
+  /** Said by a host outside of any request; what belongs to one is `work.log`. */
+  | {
+      kind: "host.log";
+      host: string;
+      level: "debug" | "info" | "warn" | "error";
+      message: string;
+      fields?: unknown;
+    }
+  /** A host said something that nobody asked for; it was dropped. */
+  | { kind: "host.refused"; host: string; why: string; request: number }
   | { kind: "model.loaded"; model: string; device: string; loadMs: number; bytes?: number; why?: string }
   // leases and watcher
   | { kind: "lease.granted"; key: string; epoch: number }

@@ -99,6 +99,8 @@ function recordersOf(metrics: Instruments): Recorders {
     },
     "host.started": null,
     "host.ended": null,
+    "host.log": null,
+    "host.refused": null,
     "model.loaded": ({ model, device, loadMs, bytes }) => {
       metrics.modelLoad.observe({ model, device }, loadMs / 1000);
       if (bytes !== undefined) metrics.modelBytes.set({ model, device }, bytes);

@@ -9,6 +9,7 @@ import {
   TypedBucket,
 } from "../../shared/bus/index.ts";
 import { type Happening, silent, sleep, systemRandom } from "../../shared/runtime/index.ts";
+import { blobKeys } from "../support/blob-keys.ts";
 import { type BusRig, bytes, fresh, limits, text, until } from "./rig.ts";
 
 const bucketSpec = (name: string, markerTtlMs = 60_000) =>
@@ -87,16 +88,19 @@ export function theRest(rig: () => BusRig): void {
         Buffer.compare(Buffer.from((await other.blobs.get(`${owner}/big`)) ?? []), Buffer.from(big)),
       ).toBe(0);
       expect((await other.blobs.get(`${owner}/empty`))?.length).toBe(0);
-      expect((await other.blobs.keys(`${owner}/`)).sort()).toEqual([`${owner}/big`, `${owner}/empty`]);
+      expect((await blobKeys(other.blobs, `${owner}/`)).sort()).toEqual([`${owner}/big`, `${owner}/empty`]);
       await other.blobs.put(`${owner}/big`, bytes("small"));
       expect(text((await bus.blobs.get(`${owner}/big`)) ?? bytes(""))).toBe("small");
-      expect(await bus.blobs.has(`${owner}/big`)).toBe(true);
+      const [seen] = await bus.blobs.list(`${owner}/big`);
+      expect(await bus.blobs.touch(`${owner}/big`)).toBe(true);
+      expect(await bus.blobs.delete(`${owner}/big`, seen?.seq), "touched since").toBe(false);
+      expect(text((await bus.blobs.get(`${owner}/big`)) ?? bytes(""))).toBe("small");
       expect(await bus.blobs.delete(`${owner}/big`)).toBe(true);
       expect(await bus.blobs.delete(`${owner}/big`)).toBe(false);
-      expect(await bus.blobs.has(`${owner}/big`)).toBe(false);
+      expect(await bus.blobs.touch(`${owner}/big`)).toBe(false);
       expect(await bus.blobs.get(`${owner}/big`)).toBeUndefined();
       expect(await bus.blobs.get(`${owner}/never`)).toBeUndefined();
-      expect(await bus.blobs.keys(`${owner}/`)).toEqual([`${owner}/empty`]);
+      expect(await blobKeys(bus.blobs, `${owner}/`)).toEqual([`${owner}/empty`]);
     });
 
     it("writes a bucket with its fences", async () => {

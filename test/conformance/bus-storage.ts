@@ -195,14 +195,19 @@ export function storage(rig: () => BusRig): void {
       for (let i = 0; i < 4; i++) await bus.publish(`${name}.${i % 2}`, bytes(`${i}`));
       expect(await bus.deleteMessage(name, 1)).toBe(true);
       expect(await bus.deleteMessage(name, 1)).toBe(false);
-      expect(await bus.purge(name, `${name}.1`)).toBe(2);
-      expect(await bus.purge(name, `${name}.1`)).toBe(0);
+      await bus.publish(`${name}.1`, bytes("4"));
+      expect(await bus.purge(name, `${name}.1`, 4), "none but those seen").toBe(2);
+      expect(await bus.purge(name, `${name}.1`, 4)).toBe(0);
+      expect(await bus.purge(name, `${name}.1`, Number.MAX_SAFE_INTEGER)).toBe(1);
+      expect(await bus.purge(name, `${name}.1`, Number.MAX_SAFE_INTEGER)).toBe(0);
       expect((await bus.streamInfo(name))?.messages).toBe(1);
       const hard = fresh("ST");
       await bus.ensureStream(limits(hard, { immutable: true }));
       await bus.publish(`${hard}.a`, bytes("1"));
       expect(await bus.deleteMessage(hard, 1)).toBe(false);
-      await expect(bus.purge(hard, `${hard}.a`)).rejects.toEqual(fault("contract", "immutable"));
+      await expect(bus.purge(hard, `${hard}.a`, Number.MAX_SAFE_INTEGER)).rejects.toEqual(
+        fault("contract", "immutable"),
+      );
       expect((await bus.streamInfo(hard))?.messages).toBe(1);
     });
 
@@ -333,7 +338,7 @@ export function storage(rig: () => BusRig): void {
       await plan("a", 400, `${name}.due.second`);
       await plan("b", 300, `${name}.due.cancelled`);
       await plan("c", -5000, `${name}.due.past`);
-      expect(await bus.purge(name, `${name}.at.b`)).toBe(1);
+      expect(await bus.purge(name, `${name}.at.b`, Number.MAX_SAFE_INTEGER)).toBe(1);
       await until(clock, async () => (await bus.last(name, `${name}.due.second`)) !== undefined);
       await sleep(clock, 300);
       const due = await bus.read(name, `${name}.due.*`);

@@ -1,4 +1,5 @@
 /** What a history store promises, whatever the layout and whatever bus carries it. */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Commit, type HistoryEvent } from "../../schemas/index.ts";
 import type { Bus, PublishOptions, PublishOutcome } from "../../shared/bus/bus.ts";
@@ -6,6 +7,7 @@ import { type Subjects, subjects } from "../../shared/bus/subjects.ts";
 import { ensureTopology, ownHistory } from "../../shared/bus/topology.ts";
 import { HistoryStore, type HistoryStoreOptions, type Position } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
+import { blobKeys } from "../support/blob-keys.ts";
 
 export interface HistorySuiteBus {
   bus: Bus;
@@ -226,7 +228,7 @@ export function historySuite(
       expect(
         kinds(third?.anew ? third.commits : [...(first?.commits ?? []), added, ...(third?.commits ?? [])]),
       ).toEqual(ended);
-      await store.remove(id);
+      await store.remove(await store.look(id));
       expect(await store.readOn(id, third?.mark)).toBeUndefined();
       await begin(store, id);
       const again = await store.readOn(id, third?.mark);
@@ -283,8 +285,8 @@ export function historySuite(
       const after = commitOf(id, 1, signal(3));
       await go(store, position, after);
       expect((await store.load(id))?.commits.slice(1)).toEqual([commit, after]);
-      await store.remove(id);
-      expect(await bus.blobs.keys(`${id}/`)).toEqual([]);
+      await store.remove(await store.look(id));
+      expect(await blobKeys(bus.blobs, `${id}/`)).toEqual([]);
     });
 
     it("names the message that cannot be read", async () => {
@@ -338,8 +340,8 @@ export function historySuite(
       const store = storeOn(bus);
       const id = newId();
       await begin(store, id, started(), completed(2));
-      await store.remove(id);
-      await store.remove(id);
+      await store.remove(await store.look(id));
+      await store.remove(await store.look(id));
       expect(await store.exists(id)).toBe(false);
       await begin(store, id);
       expect(kinds(await store.readAll(id))).toEqual(["instance.started"]);
@@ -349,7 +351,7 @@ export function historySuite(
       const store = storeOn(bus);
       const id = newId();
       const stale = await begin(store, id);
-      await store.remove(id);
+      await store.remove(await store.look(id));
       const fresh = await begin(store, id);
       expect(fresh.lastSeq).toBeGreaterThan(stale.lastSeq);
       expect(await store.append(stale, commitOf(id, 1, signal(2)), { startsExecution: false })).toEqual({

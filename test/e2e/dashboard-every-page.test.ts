@@ -59,7 +59,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
       expect(await inPage("'hacked' in window")).toBe(false);
       expect(await page.locator("main img[src=x], main script").count()).toBe(0);
     }
-    await gateway.bus.purge("KV_workers", "$KV.workers.nasty-w");
+    await gateway.bus.purge("KV_workers", "$KV.workers.nasty-w", Number.MAX_SAFE_INTEGER);
   });
 
   it("filters and opens events by keyboard alone", async () => {

@@ -153,7 +153,7 @@ describe("doctor", () => {
     for (let partition = 0; partition < 16; partition++) await world.put.partition(partition, "o1");
     const lease = `$KV.${names.bucket("leases")}.${leaseKeys.service("watcher")}`;
     await world.bus.publish(lease, encode({ v: 1, holder: "t1" }), { ttlMs: 600_000 });
-    await world.bus.purge(names.activitiesStream, ">");
+    await world.bus.purge(names.activitiesStream, ">", Number.MAX_SAFE_INTEGER);
     await world.put.worker({ workerId: "worker-a-k3x9" });
     await world.put.worker({ workerId: "worker-c-99ab" });
     const { found } = await verdicts();

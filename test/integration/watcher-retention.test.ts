@@ -3,6 +3,7 @@ import { Commit, InstanceId, type InstanceSummary } from "../../schemas/index.ts
 import { Bucket, encode, Payloads } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { systemRuntime } from "../../shared/runtime/index.ts";
+import { blobKeys } from "../support/blob-keys.ts";
 import { type RunningWatcher, WatcherWorld } from "../support/watcher-world.ts";
 
 let world: WatcherWorld;
@@ -93,7 +94,7 @@ test("closed sessions leave the register with their checkpoints, those held or r
   await world.bus.blobs.put("checkpoints/active/1-1", new Uint8Array(3));
   const a = await world.watcher("a", sweeping);
   await swept(a, "sessions", 2);
-  expect(await world.bus.blobs.keys("checkpoints/")).toEqual(["checkpoints/active/1-1"]);
+  expect(await blobKeys(world.bus.blobs, "checkpoints/")).toEqual(["checkpoints/active/1-1"]);
   const left: string[] = [];
   for await (const { key } of world.sessions.entries()) left.push(key);
   expect(left.sort()).toEqual(["active", "held"]);
@@ -140,8 +141,8 @@ test("instances past their retention are forgotten whole, others not", async () 
   await swept(a, "instances", 1);
   expect(await histories.exists("old")).toBe(false);
   expect(await histories.exists("new")).toBe(true);
-  expect(await bus.blobs.keys("old/")).toEqual([]);
-  expect(await bus.blobs.keys("new/")).toHaveLength(1);
+  expect(await blobKeys(bus.blobs, "old/")).toEqual([]);
+  expect(await blobKeys(bus.blobs, "new/")).toHaveLength(1);
   expect(await bus.read(names.inboxStream, names.inboxOf("old"))).toEqual([]);
   expect(await bus.read(names.streamsStream, names.streamsOf("old"))).toEqual([]);
   expect(await bus.read(names.streamsStream, names.streamsOf("new"))).toHaveLength(1);

@@ -138,7 +138,7 @@ test.each(laterDeaths)("a retry after a timeout is sent: death at $point, $count
   await world.clock.advance(1000);
   // Gone with its work: nobody will report.
   worker.kill();
-  await world.run(world.outside.purge(world.names.activitiesStream, ">"));
+  await world.run(world.outside.purge(world.names.activitiesStream, ">", Number.MAX_SAFE_INTEGER));
   await world.clock.advance(20_000);
   first.kill();
   await world.worker();

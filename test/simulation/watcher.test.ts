@@ -17,7 +17,16 @@ import { SimulatedClock } from "../support/simulated-clock.ts";
 
 const ttlMs = 5000;
 const names = subjects();
-const histories = { archive: async () => undefined, remove: async () => undefined };
+const histories = {
+  archive: async () => undefined,
+  look: async (instanceId: string) => ({
+    instanceId,
+    blobs: [],
+    ownLastSeq: undefined,
+    sharedLastSeq: undefined,
+  }),
+  remove: async () => undefined,
+};
 
 /** Owners that live, die, and come back after outages of the bus; watchers that come and go; then peace. */
 async function run(seed: number) {

@@ -188,12 +188,12 @@ describe("a turn that no message led to", () => {
   test("dies when all the rest is out and the attempt is not withdrawn yet", async () => {
     await killed(undefined, ({ bus }, { clock }) => {
       const purge = bus.purge.bind(bus);
-      bus.purge = async (stream, filter) => {
+      bus.purge = async (stream, filter, throughSeq) => {
         if (filter.startsWith("retries.")) {
           await sleep(clock, 20);
           bus.kill();
         }
-        return purge(stream, filter);
+        return purge(stream, filter, throughSeq);
       };
     });
   });

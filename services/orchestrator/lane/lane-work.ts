@@ -184,6 +184,11 @@ export class LaneWork {
     for (const id of ids) if (this.#out.get(id)?.recalled) this.#out.delete(id);
   }
 
+  /** The partition's lease is held: exact also right after the process was paused. */
+  get isHeld(): boolean {
+    return this.#init.seats.isHeld();
+  }
+
   isPlanned({ id }: OpenTask): boolean {
     return this.#planned.has(id);
   }
@@ -195,7 +200,7 @@ export class LaneWork {
     body: Uint8Array,
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
-    if (subject === undefined || !this.#init.seats.isHeld()) return false;
+    if (subject === undefined || !this.isHeld) return false;
     const answer = await this.#init.lane.offer(subject, body);
     const taken = typeof answer === "string" ? undefined : answer;
     for (const { id, attempt, sentEpoch: epoch } of tasks) {

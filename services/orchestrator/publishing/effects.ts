@@ -15,11 +15,12 @@ import {
   poolOrchestration,
   poolSignal,
   type SessionCall,
+  SessionClaim,
   type SessionWork,
   useOf,
   type Wake,
 } from "../../../schemas/index.ts";
-import { encode } from "../../../shared/bus/index.ts";
+import { decode, encode, type StoredMessage } from "../../../shared/bus/index.ts";
 import {
   type Effect,
   type InstanceState,
@@ -155,7 +156,7 @@ function publisher(
       case "cancel-task": {
         const { task, on } = effect;
         // First, so that an attempt which comes due meanwhile is ahead of the notice, never behind it.
-        await withdrawRetry(deps, state, task);
+        await withdrawRetry(deps, lane, state, task);
         if (task.target.kind === "queue") {
           // All notices of a turn together: the worker that ends one of these tasks must not begin with another.
           bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
@@ -191,7 +192,7 @@ function publisher(
         const seq = target.schedules.get(effect.of);
         target.schedules.delete(effect.of);
         return seq === undefined
-          ? bus.purge(names.inboxStream, names.timer(instanceId, execution, effect.of))
+          ? removeStored(deps, lane, names.inboxStream, names.timer(instanceId, execution, effect.of))
           : bus.deleteMessage(names.inboxStream, seq);
       }
       case "register-session":
@@ -206,7 +207,7 @@ function publisher(
         });
       }
       case "withdraw-claim":
-        return bus.purge(names.claimsStream, names.claim(effect.session.type, effect.session.sessionId));
+        return withdrawClaim(deps, lane, instanceId, effect.session);
       case "close-session": {
         const { session, on, reason } = effect;
         return toHolder(
@@ -352,15 +353,52 @@ async function publishTask(
  * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
  */
 async function withdrawRetry(
-  { bus, names }: OrchestratorDeps,
+  deps: OrchestratorDeps,
+  lane: LaneWork,
   { instanceId, execution }: Readonly<InstanceState>,
   { id, attempt, target }: OpenTask,
 ): Promise<void> {
+  const { names } = deps;
   // Whether its time has come is for the server to say, whose clock is another.
   if (attempt === 1 || target.kind === "local") return;
   if (target.kind === "queue")
-    await bus.purge(names.activitiesStream, names.retry(instanceId, execution, id, attempt));
-  else await bus.purge(names.sessionsStream, names.sessionRetry(instanceId, execution, id, attempt));
+    await removeStored(deps, lane, names.activitiesStream, names.retry(instanceId, execution, id, attempt));
+  else
+    await removeStored(
+      deps,
+      lane,
+      names.sessionsStream,
+      names.sessionRetry(instanceId, execution, id, attempt),
+    );
+}
+
+/** A session id may be another instance's by now: its claim is not ours to withdraw. */
+async function withdrawClaim(
+  deps: OrchestratorDeps,
+  lane: LaneWork,
+  instanceId: string,
+  { type, sessionId }: { type: string; sessionId: string },
+): Promise<void> {
+  const { names } = deps;
+  await removeStored(deps, lane, names.claimsStream, names.claim(type, sessionId), ({ body }) => {
+    const claim = decode(SessionClaim, body);
+    return claim.kind === "ok" && claim.value.instanceId === instanceId;
+  });
+}
+
+/**
+ * Removes what lay on the subject while the partition was still ours. An owner that was paused in between removes
+ * nothing that was stored for the same subject since.
+ */
+async function removeStored(
+  { bus }: OrchestratorDeps,
+  lane: LaneWork,
+  stream: string,
+  subject: string,
+  isOurs: (message: StoredMessage) => boolean = () => true,
+): Promise<void> {
+  const last = await bus.last(stream, subject, { leader: true });
+  if (last && lane.isHeld && isOurs(last)) await bus.purge(stream, subject, last.seq);
 }
 
 /**

@@ -1,18 +1,27 @@
-import type { BlobStore } from "../../../shared/bus/index.ts";
+import type { BlobStore, StoredBlob } from "../../../shared/bus/index.ts";
 
-/** The store can only be read whole: once for many owners, and only when somebody has to be forgotten. */
+/**
+ * The store can only be read whole: once for many owners, and only when somebody has to be forgotten. Whoever deletes
+ * reads first and makes sure afterwards that the owner is over: what came since is somebody else's and stays.
+ */
 export class BlobFolders {
   readonly #blobs: BlobStore;
-  #keys: Promise<string[]> | undefined;
+  #seen: Promise<StoredBlob[]> | undefined;
 
   constructor(blobs: BlobStore) {
     this.#blobs = blobs;
   }
 
-  /** Deletes what lies under `folder`, a path that ends with a slash. */
+  read(): Promise<StoredBlob[]> {
+    this.#seen ??= this.#blobs.list("");
+    return this.#seen;
+  }
+
+  /** Deletes what lay under `folder`, a path that ends with a slash, when the store was read. */
   async delete(folder: string): Promise<void> {
-    this.#keys ??= this.#blobs.keys("");
-    for (const key of await this.#keys) if (key.startsWith(folder)) await this.#blobs.delete(key);
+    for (const { key, seq } of await this.read()) {
+      if (key.startsWith(folder)) await this.#blobs.delete(key, seq);
+    }
   }
 }
 

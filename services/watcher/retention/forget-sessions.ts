@@ -29,6 +29,9 @@ export class ForgetSessions implements RetentionStep {
     let done = 0;
     await eachAtOnce(quiet, asksAtOnce, async ({ key, revision, value }) => {
       if (done >= limit || !acting() || !(await this.#isOver(value))) return;
+      await blobs.read();
+      // Opened anew meanwhile, by whoever: its checkpoints are not those of the session that is over.
+      if ((await registers.sessions.get(key, { leader: true }))?.revision !== revision) return;
       await blobs.delete(checkpointsOf(key));
       const outcome = await registers.sessions.delete(key, { revision, ttlMs: tombstoneMs });
       if (outcome.kind === "written") done++;

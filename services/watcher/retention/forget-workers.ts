@@ -22,7 +22,9 @@ export class ForgetWorkers implements RetentionStep {
   }
 
   async run(limit: number): Promise<number> {
-    const { runtime, config, counters, acting } = this.#deps;
+    const { bus, names, runtime, config, counters, acting } = this.#deps;
+    // Work sent after this is for somebody who was not looked at.
+    const throughSeq = (await bus.streamInfo(names.sessionsStream))?.lastSeq ?? 0;
     const known = await this.#mentioned();
     for (const workerId of await this.#registered()) known.delete(workerId);
     const now = runtime.clock.monotonic();
@@ -34,7 +36,7 @@ export class ForgetWorkers implements RetentionStep {
     for (const [workerId] of due) {
       if (done >= limit || !acting()) break;
       if (holders.has(workerId)) continue;
-      await this.#forget(workerId);
+      await this.#forget(workerId, throughSeq);
       this.#missing.delete(workerId);
       done++;
     }
@@ -77,9 +79,9 @@ export class ForgetWorkers implements RetentionStep {
     return holders;
   }
 
-  async #forget(workerId: string): Promise<void> {
+  async #forget(workerId: string, throughSeq: number): Promise<void> {
     const { bus, names, runtime, counters } = this.#deps;
-    const messages = await bus.purge(names.sessionsStream, names.sessionWorkOf(workerId));
+    const messages = await bus.purge(names.sessionsStream, names.sessionWorkOf(workerId), throughSeq);
     await bus.deleteConsumer(names.sessionsStream, names.workerConsumer(workerId));
     if (messages === 0) return;
     counters.purged += messages;

@@ -3,8 +3,9 @@ import type { FromHost, Post, ToHost } from "./protocol.ts";
 
 /** How a carrier ended by itself. */
 export interface Exit {
-  /** For people: exit code or signal, or the error that ended it. */
-  what: string;
+  /** For people: exit code or signal, or the error that ended it. Follows the name of the host. */
+  how: string;
+  code?: number | null;
 }
 
 export interface CarrierListener {

@@ -1,6 +1,8 @@
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 
 export interface HeartbeatOptions {
+  /** Before the first ping. */
+  initialDelayMs: number;
   intervalMs: number;
   /** A ping unanswered for so long is missed. */
   timeoutMs: number;
@@ -31,7 +33,7 @@ export class Heartbeat {
     this.#ping = ping;
     this.#onHung = onHung;
     this.#heardAt = clock.monotonic();
-    this.#next();
+    this.#timer = clock.after(options.initialDelayMs, () => this.#send());
   }
 
   /** Any pong is a sign of life, a late one too. */

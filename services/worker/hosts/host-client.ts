@@ -4,6 +4,9 @@ import { HoldfastError, toFailure } from "../../../shared/errors/index.ts";
 import type { Aborting } from "../lazy-abort.ts";
 import type { FromHost, HostRequest, LogLevel, ModelFacts, Post, ToHost } from "./protocol.ts";
 
+/** What a host says about itself, not about a session or a request. */
+export type AboutHost = { kind: "ready" | "unable" | "pong" | "host-log" | "refused" };
+
 /** What a running request says before it ends. */
 export interface RunHooks {
   heartbeat?(details: unknown): void;
@@ -77,8 +80,8 @@ export class HostClient {
     this.#sessions.delete(key);
   }
 
-  /** Everything a host says except about its own life (`ready`, `unable`, `pong`). */
-  receive(message: Exclude<FromHost, { kind: "ready" | "unable" | "pong" }>): void {
+  /** Everything a host says except about itself. */
+  receive(message: Exclude<FromHost, AboutHost>): void {
     switch (message.kind) {
       case "done":
         this.#settle(message.id, (open) => open.resolve(message.value));

@@ -7,7 +7,12 @@ const mostBusy = 8;
 
 export function hostEnvironment(
   hostIndex: number,
-  options: { maxSessions: number; resources: Readonly<Record<string, number>> },
+  options: {
+    maxSessions: number;
+    resources: Readonly<Record<string, number>>;
+    /** Of the session type. */
+    env?: Readonly<Record<string, string>> | undefined;
+  },
 ): NodeJS.ProcessEnv {
   const inherited = process.env;
   const hosts = Math.min(options.maxSessions, mostBusy, availableParallelism());
@@ -18,8 +23,8 @@ export function hostEnvironment(
     Array.from({ length: gpu ?? 0 }, (_, index) => String(index));
   // A worker that says nothing about GPUs leaves the choice to whoever started it.
   const gpus = gpu === undefined ? {} : gpuAssignment({ devices, hostIndex }).env;
-  // What the user set for the worker beats our share.
-  return { ...limits.env, ...inherited, ...gpus };
+  // What the user set for the worker beats our share; what the type says beats both.
+  return { ...limits.env, ...inherited, ...gpus, ...options.env };
 }
 
 /** For libraries that read no variable, onnxruntime among them. */

@@ -1,10 +1,12 @@
 /** The hosts of a worker: one for everything inline, others per session type as its isolation asks. */
 import type { AnySession, App } from "../../../shared/definitions/index.ts";
 import { once, type Runtime } from "../../../shared/runtime/index.ts";
-import { noAppFile } from "./carrier.ts";
+import { type Carrier, noAppFile } from "./carrier.ts";
+import { commandEnvironment, commandFolder, commandLine } from "./foreign/command.ts";
+import { CommandCarrier } from "./foreign/command-carrier.ts";
 import { HostedFailure } from "./host-client.ts";
 import { hostEnvironment, threadsOf } from "./host-environment.ts";
-import { hostPolicy } from "./host-options.ts";
+import { type HostPolicy, hostPolicy } from "./host-options.ts";
 import type { HostPlace, Hosts } from "./hosts.ts";
 import { inlineHost } from "./inline-host.ts";
 import { IsolatedHost } from "./isolated-host.ts";
@@ -41,10 +43,11 @@ export class HostPool implements Hosts {
     const isolation = definition?.options.isolation ?? "inline";
     if (!definition || isolation === "inline") return Promise.resolve(this.#inline);
     const { appPath } = this.#options;
-    if (appPath === undefined) {
+    // A program of its own brings its own code.
+    if (appPath === undefined && definition.options.command === undefined) {
       return Promise.reject(new HostedFailure(noAppFile(definition.name, isolation)));
     }
-    return this.#ofType(definition, isolation, appPath).acquire(signal);
+    return this.#ofType(definition, isolation).acquire(signal);
   }
 
   stop = once(async () => {
@@ -52,21 +55,41 @@ export class HostPool implements Hosts {
     await Promise.all([...all, this.#inline.host.end()]);
   });
 
-  #ofType(definition: AnySession, isolation: "thread" | "process", appPath: string): TypeHosts {
+  #ofType(definition: AnySession, isolation: "thread" | "process"): TypeHosts {
     const known = this.#types.get(definition.name);
     if (known) return known;
     const policy = hostPolicy(definition);
     const { runtime } = this.#options;
     const hosts = new TypeHosts(runtime, policy, () => {
       const index = this.#hosts++;
-      const env = hostEnvironment(index, this.#options);
-      const setup = { appPath, threads: threadsOf(env) };
-      const carrier = isolation === "thread" ? new ThreadCarrier(setup, env) : new ProcessCarrier(setup, env);
+      const carrier = this.#carrier(definition, isolation, policy, index);
       const { heartbeat, killGraceMs } = policy;
       const id = `${definition.name}-${index}`;
       return new IsolatedHost({ id, isolation, carrier, runtime, heartbeat, killGraceMs });
     });
     this.#types.set(definition.name, hosts);
     return hosts;
+  }
+
+  #carrier(
+    definition: AnySession,
+    isolation: "thread" | "process",
+    policy: HostPolicy,
+    index: number,
+  ): Carrier {
+    const { appPath = "" } = this.#options;
+    const { command, cwd, concurrency = 1 } = definition.options;
+    const env = hostEnvironment(index, { ...this.#options, env: definition.options.env });
+    const { maxMessageBytes, killGraceMs } = policy;
+    if (command) {
+      return new CommandCarrier({
+        ...{ definition, maxMessageBytes, killGraceMs },
+        command: commandLine(command),
+        cwd: commandFolder(cwd, this.#options.appPath),
+        env: commandEnvironment(env, { concurrency, maxMessageBytes }),
+      });
+    }
+    const setup = { appPath, threads: threadsOf(env) };
+    return isolation === "thread" ? new ThreadCarrier(setup, env) : new ProcessCarrier(setup, env);
   }
 }

@@ -2,11 +2,12 @@
  * The end that runs user code: keeps the states of its sessions and answers requests about them, one answer each,
  * whatever the code throws.
  */
-import { bareSessionType, type Failure } from "../../../schemas/index.ts";
+import { bareSessionType } from "../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
-import { Fault, fromFailure, isFault, toFailure } from "../../../shared/errors/index.ts";
+import { Fault, fromFailure, toFailure } from "../../../shared/errors/index.ts";
 import { writeJson } from "../../../shared/runtime/index.ts";
 import { LazyAbort } from "../lazy-abort.ts";
+import { CheckedCall, failureOf, unknownCode } from "./checked-call.ts";
 import { Contexts } from "./contexts.ts";
 import { EventQueue } from "./event-queue.ts";
 import {
@@ -143,31 +144,23 @@ export class HostServer {
     const call = Object.hasOwn(hosted.definition?.calls ?? {}, name)
       ? hosted.definition?.calls[name]
       : undefined;
-    if (!call) throw unknownCode("call", name, `session type ${hosted.session.type}`);
-    const what = `${hosted.session.type}.${name}`;
+    if (!call?.run) throw unknownCode("call", name, `session type ${hosted.session.type}`);
+    const checked = new CheckedCall(call, `${hosted.session.type}.${name}`);
     const ctx = this.#contexts.run(id, request.run, hosted, abort);
-    const parse = (input: unknown) => validate(call.input, input, "invalid_input", `input of ${what}`);
-    const check = (value: unknown) => validate(call.output, value, "invalid_output", `output of ${what}`);
     if (!call.batch) {
-      const value: unknown = await call.run(hosted.state, parse(request.inputs[0]) as never, ctx);
-      return [this.#item(() => check(value))];
+      const value: unknown = await call.run(hosted.state, checked.parse(request.inputs[0]) as never, ctx);
+      return [this.#item(() => checked.check(value))];
     }
-    // An input that does not parse fails alone; the handler sees the others.
-    const inputs = request.inputs.map((input) => parsed(() => parse(input)));
-    const good = inputs.flatMap((item) => (item.ok ? [item.value] : []));
+    const batch = checked.parseAll(request.inputs);
+    const { good } = batch;
     const results: unknown = good.length > 0 ? await call.run(hosted.state, good as never, ctx) : [];
-    if (!Array.isArray(results) || results.length !== good.length) {
-      throw new Fault("application", {
-        code: "invalid_batch_result",
-        message: `${what} got ${good.length} inputs and must return an array of as many results`,
-      });
-    }
-    let at = 0;
-    return inputs.map((item): Item => {
-      if (!item.ok) return item;
-      const value: unknown = results[at++];
-      return value instanceof Error ? { ok: false, error: toFailure(value) } : this.#item(() => check(value));
-    });
+    return batch.merge(
+      results,
+      (value): Item =>
+        value instanceof Error
+          ? { ok: false, error: toFailure(value) }
+          : this.#item(() => checked.check(value)),
+    );
   }
 
   async #activity(
@@ -224,21 +217,5 @@ export class HostServer {
   }
 }
 
-const unknownCode = (what: string, name: string, where: string): Fault =>
-  new Fault("contract", { code: `unknown_${what}`, message: `${where} has no ${what} named ${name}` });
-
 /** A copy of these is the same again. */
 const copied: ReadonlySet<string> = new Set(["undefined", "boolean", "number", "string"]);
-
-function parsed(make: () => unknown): { ok: true; value: unknown } | { ok: false; error: Failure } {
-  try {
-    return { ok: true, value: make() };
-  } catch (error) {
-    return { ok: false, error: toFailure(error) };
-  }
-}
-
-function failureOf(error: unknown): Failure {
-  const failure = toFailure(error);
-  return isFault(error) ? { ...failure, retryable: error.kind === "transient" } : failure;
-}

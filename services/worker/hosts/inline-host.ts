@@ -8,8 +8,16 @@ import type { FromHost } from "./protocol.ts";
 export function inlineHost(app: App, threads: number): Host {
   const client: HostClient = new HostClient((message) => server.receive(message));
   const post = (message: FromHost) => {
-    if (message.kind !== "ready" && message.kind !== "unable" && message.kind !== "pong")
-      client.receive(message);
+    switch (message.kind) {
+      case "ready":
+      case "unable":
+      case "pong":
+      case "host-log":
+      case "refused":
+        return;
+      default:
+        client.receive(message);
+    }
   };
   const server: HostServer = new HostServer(app, post, { threads });
   return {

@@ -20,13 +20,14 @@ export interface IsolatedHostOptions {
   isolation: Isolation;
   carrier: Carrier;
   runtime: Runtime;
-  heartbeat: HeartbeatOptions;
+  /** Undefined: never asked whether it still answers. */
+  heartbeat: HeartbeatOptions | undefined;
   killGraceMs: number;
 }
 
 type State =
   | { kind: "starting" }
-  | { kind: "ready"; heartbeat: Heartbeat }
+  | { kind: "ready"; heartbeat: Heartbeat | undefined }
   | { kind: "ending" }
   | { kind: "gone" };
 
@@ -86,7 +87,19 @@ export class IsolatedHost implements Host {
         break;
       case "pong":
         this.#rssBytes = message.rssBytes;
-        if (this.#state.kind === "ready") this.#state.heartbeat.pong();
+        if (this.#state.kind === "ready") this.#state.heartbeat?.pong();
+        break;
+      case "host-log": {
+        const { level, message: text, fields } = message;
+        const more = fields ? { fields } : {};
+        this.#options.runtime.announce({ kind: "host.log", host: this.id, level, message: text, ...more });
+        break;
+      }
+      case "refused":
+        this.#options.runtime.announce({
+          kind: "host.refused",
+          ...{ host: this.id, why: message.why, request: message.id },
+        });
         break;
       default:
         this.client.receive(message);
@@ -98,7 +111,8 @@ export class IsolatedHost implements Host {
     const { runtime, heartbeat, carrier, id, isolation } = this.#options;
     const ping = (n: number) => this.client.ping(n);
     const onHung = (silentMs: number) => void this.#hung(silentMs);
-    this.#state = { kind: "ready", heartbeat: new Heartbeat(runtime.clock, heartbeat, ping, onHung) };
+    const watched = heartbeat && new Heartbeat(runtime.clock, heartbeat, ping, onHung);
+    this.#state = { kind: "ready", heartbeat: watched };
     const pid = carrier.pid === undefined ? {} : { pid: carrier.pid };
     runtime.announce({ kind: "host.started", host: id, isolation, ...pid });
     this.#settleReady?.resolve();
@@ -110,18 +124,18 @@ export class IsolatedHost implements Host {
   }
 
   async #end(why: string, lost: HostEnd | undefined): Promise<void> {
-    if (this.#state.kind === "ready") this.#state.heartbeat.stop();
+    if (this.#state.kind === "ready") this.#state.heartbeat?.stop();
     this.#state = { kind: "ending" };
     await this.#options.carrier.end(this.#options.killGraceMs);
     this.#gone(why, lost);
   }
 
   /** By itself, or because it was ended: then `#end` says why. */
-  #exited({ what }: Exit): void {
+  #exited({ how }: Exit): void {
     if (this.#state.kind === "ending" || this.#state.kind === "gone") return;
-    if (this.#state.kind === "ready") this.#state.heartbeat.stop();
+    if (this.#state.kind === "ready") this.#state.heartbeat?.stop();
     const words = this.#options.carrier.lastWords();
-    const detail = `${this.isolation} host ${this.id} ended with ${what}${words === "" ? "" : `\n${words}`}`;
+    const detail = `${this.isolation} host ${this.id} ${how}${words === "" ? "" : `\n${words}`}`;
     this.#gone("crashed", { reason: "crashed", detail });
   }
 

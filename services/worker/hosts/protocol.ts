@@ -1,7 +1,8 @@
 /**
  * What the worker and the place where a session's state lives say to each other. The same words in one thread, to a
- * worker thread and to a child process; only the carrier differs. Both ends are the same build of this package, so
- * the unions are closed and not parsed again.
+ * worker thread, to a child process and to a program in another language; only the carrier differs. In Node both ends
+ * are the same build of this package, so the unions are closed and not parsed again; for other programs
+ * `foreign/foreign-server.ts` turns them into the published protocol and back (X1).
  */
 import type { Failure } from "../../../schemas/index.ts";
 
@@ -61,7 +62,7 @@ export type ToHost =
   | { kind: "ping"; n: number };
 
 export type FromHost =
-  | { kind: "ready"; pid: number }
+  | { kind: "ready" }
   /** It will never be ready: the application cannot be loaded there. */
   | { kind: "unable"; error: Failure }
   | { kind: "done"; id: number; value: unknown }
@@ -71,7 +72,18 @@ export type FromHost =
   | { kind: "log"; id: number; level: LogLevel; message: string; fields: Record<string, unknown> | undefined }
   | { kind: "model"; key: string; model: ModelFacts }
   | { kind: "gave-up"; key: string; reason: string }
-  | { kind: "pong"; n: number; rssBytes: number };
+  | { kind: "pong"; n: number; rssBytes: number | undefined }
+  /** Said outside of any request. */
+  | { kind: "host-log"; level: LogLevel; message: string; fields: Record<string, unknown> | undefined }
+  /** It said something that nobody asked for, and that was dropped. */
+  | { kind: "refused"; why: Refusal; id: number };
+
+export type Refusal =
+  | "reply_to_no_request"
+  | "second_reply"
+  | "reply_after_cancel"
+  | "chunk_of_no_request"
+  | "message_too_large";
 
 /** Buffers that belong to the message alone move instead of being copied. */
 export type Post<M> = (message: M, transfer?: ArrayBuffer[]) => void;

@@ -16,7 +16,7 @@ export async function serveHost(setup: HostSetup, end: HostEnd): Promise<void> {
     const { appPath, threads } = setup;
     const server = new HostServer(await loadApp(appPath), end.post, { copies: true, threads });
     end.onMessage((message) => server.receive(message));
-    end.post({ kind: "ready", pid: process.pid });
+    end.post({ kind: "ready" });
   } catch (error) {
     end.post({ kind: "unable", error: toFailure(error) });
   }

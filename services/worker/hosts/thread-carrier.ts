@@ -31,7 +31,7 @@ export class ThreadCarrier implements Carrier {
       void this.#thread.terminate();
     });
     this.#thread.once("exit", (code) => {
-      listener.exit({ what: `exit code ${code}${cause === undefined ? "" : `: ${cause}`}` });
+      listener.exit({ how: `ended with exit code ${code}${cause === undefined ? "" : `: ${cause}`}` });
     });
   }
 

@@ -204,8 +204,10 @@ export class Streams {
     return done !== undefined;
   }
 
-  async purge(stream: string, filter: string): Promise<number> {
-    const done = await this.#api.find<{ purged: number }>(`STREAM.PURGE.${stream}`, { filter }, [
+  async purge(stream: string, filter: string, throughSeq: number): Promise<number> {
+    // The server's bound is the first that stays; 0 would mean no bound.
+    const request = { filter, seq: throughSeq + 1 };
+    const done = await this.#api.find<{ purged: number }>(`STREAM.PURGE.${stream}`, request, [
       codes.streamNotFound,
     ]);
     return done?.purged ?? 0;

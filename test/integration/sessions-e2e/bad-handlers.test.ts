@@ -1,8 +1,10 @@
 /** Whatever the code of a session does: a typed failure, the worker alive, nothing left behind. */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { systemRandom } from "../../../shared/runtime/index.ts";
+import { blobKeys } from "../../support/blob-keys.ts";
 import { isAlive } from "../../support/cli.ts";
 import { installation } from "../../support/installation.ts";
 import { until } from "../../support/stack.ts";
@@ -50,7 +52,7 @@ afterEach(async () => {
     return calls.used === 0 && sessions.used === 0 && info?.sessions.length === 0;
   });
   await until("every host has ended", () => hostsOf(worker).length === 0);
-  expect(await world.stack.bus.blobs.keys("")).toEqual([]);
+  expect(await blobKeys(world.stack.bus.blobs, "")).toEqual([]);
   await world.streams.untilQuiet();
   expect(await world.streams.deadLetters()).toEqual([]);
 });

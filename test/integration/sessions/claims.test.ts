@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 afterEach(async () => {
   await rig.stopWorkers();
-  await rig.bus.purge(rig.names.claimsStream, ">");
+  await rig.bus.purge(rig.names.claimsStream, ">", Number.MAX_SAFE_INTEGER);
 });
 
 let serial = 0;

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await rig.stopWorkers();
-  await rig.bus.purge(rig.names.claimsStream, ">");
+  await rig.bus.purge(rig.names.claimsStream, ">", Number.MAX_SAFE_INTEGER);
   await leases[Symbol.asyncDispose]();
 });
 
@@ -215,7 +215,7 @@ describe("a worker that dies", () => {
     }
     expect(await victim.exited).toBe("SIGKILL");
     expect(await seats()).toHaveLength(1);
-    await rig.bus.purge(rig.names.claimsStream, ">");
+    await rig.bus.purge(rig.names.claimsStream, ">", Number.MAX_SAFE_INTEGER);
     await rig.worker({ scarce });
     const others = [second, fresh()];
     for (const id of others) await rig.claim("scarce", id);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import { saved } from "../../support/apps/isolated-app.ts";
+import { blobKeys } from "../../support/blob-keys.ts";
 import { SessionRig } from "../../support/session-rig.ts";
 
 let rig: SessionRig;
@@ -12,7 +13,7 @@ afterEach(() => rig.stopWorkers());
 
 let serial = 0;
 const fresh = (): string => `d${++serial}`;
-const blobs = (id: string) => rig.bus.blobs.keys(`checkpoints/${id}/`);
+const blobs = (id: string) => blobKeys(rig.bus.blobs, `checkpoints/${id}/`);
 
 describe("checkpoints", () => {
   it("are written after every n calls, told, kept few, and gone with the session", async () => {

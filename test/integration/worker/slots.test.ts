@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 afterEach(async () => {
   await rig.stopWorkers();
-  await rig.bus.purge(rig.names.activitiesStream, ">");
+  await rig.bus.purge(rig.names.activitiesStream, ">", Number.MAX_SAFE_INTEGER);
 });
 
 /** Code that runs until it is let go, and knows how many of it run at once. */

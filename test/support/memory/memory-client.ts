@@ -226,8 +226,8 @@ export class MemoryBus implements Bus {
     });
   }
 
-  purge(stream: string, filter: string): Promise<number> {
-    return this.#state.ask(() => this.#broker.streams.get(stream)?.purge(filter) ?? 0);
+  purge(stream: string, filter: string, throughSeq: number): Promise<number> {
+    return this.#state.ask(() => this.#broker.streams.get(stream)?.purge(filter, throughSeq) ?? 0);
   }
 
   // delivery

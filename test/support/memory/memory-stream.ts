@@ -174,9 +174,9 @@ export class MemoryStream {
     return true;
   }
 
-  purge(filter: string): number {
+  purge(filter: string, throughSeq: number): number {
     if (this.spec.immutable) throw new Fault("contract", { code: "immutable", message: "purge is denied" });
-    const doomed = this.read(filter, 0);
+    const doomed = this.read(filter, 0).filter(({ seq }) => seq <= throughSeq);
     for (const message of doomed) this.remove(message.seq);
     return doomed.length;
   }

@@ -73,7 +73,7 @@ describe("capacity", () => {
 });
 
 describe("the heartbeat of a host", () => {
-  const options = { intervalMs: 10, timeoutMs: 50, maxMissed: 3 };
+  const options = { initialDelayMs: 10, intervalMs: 10, timeoutMs: 50, maxMissed: 3 };
 
   it("asks one at a time, and gives up after missing several in a row", () => {
     const clock = new HandClock();

@@ -1,0 +1,143 @@
+/** Where the state of a session type lives and what its host is given: the options, and which of them contradict. */
+import { Fault } from "../errors/index.ts";
+import type { Duration } from "../runtime/index.ts";
+
+export type Isolation = "inline" | "thread" | "process";
+
+export interface HostOptions {
+  /** Sessions per thread host: 4 by default, 1 with `threads` above 1. A process hosts one. */
+  sessionsPerHost?: number;
+  maxAge?: Duration;
+  maxCalls?: number;
+  maxRssMb?: number;
+  pingInterval?: Duration;
+  pingTimeout?: Duration;
+  maxMissed?: number;
+  ping?: {
+    /** False: the host is never asked whether it still answers, only its end is noticed. Default true. */
+    enabled?: boolean;
+    /** Before the first ping after the host said that it is ready. Default: `pingInterval`. */
+    initialDelay?: Duration;
+  };
+  /** Between SIGTERM and SIGKILL. */
+  killGrace?: Duration;
+  /** Longest message to and from a host started by `command`, in megabytes, attachments included. Default 256. */
+  maxMessageMb?: number;
+}
+
+/** A program and its arguments. A URL stands for the path of that file. */
+export type HostCommand = readonly [string | URL, ...(string | URL)[]];
+
+export interface HostingOptions {
+  isolation?: Isolation;
+  host?: HostOptions;
+  /** Any program that speaks the host protocol (docs/host-protocol.md) keeps the state. Needs isolation "process". */
+  command?: HostCommand;
+  /** Where `command` runs. Default: the folder of the application's module. */
+  cwd?: string | URL;
+  /** Set in the environment of this type's hosts, above what the worker would set. Not for isolation "inline". */
+  env?: Readonly<Record<string, string>>;
+  /** Threads of one host on which calls of one session compute at once. Needs isolation "thread" and `threadSafe`. */
+  threads?: number;
+  /**
+   * True: calls may run at once on this state. False: they may not; a second one while the first runs is refused by the
+   * host, except in production (NODE_ENV), where nothing is checked.
+   */
+  threadSafe?: boolean;
+}
+
+interface Hosting extends HostingOptions {
+  concurrency?: number;
+  init?: unknown;
+  share?: unknown;
+  checkpoint?: unknown;
+  restore?: unknown;
+  snapshot?: unknown;
+  shutdown?: unknown;
+}
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** `runs`: the names of calls with and without code of their own. */
+export function checkHosting(
+  name: string,
+  spec: Hosting,
+  runs: { withCode: string[]; without: string[] },
+): void {
+  const refuse = (message: string): never => {
+    throw new Fault("config", {
+      code: "invalid_session_definition",
+      message: `session "${name}": ${message}`,
+    });
+  };
+  const isolation = spec.isolation ?? "inline";
+  if (spec.command !== undefined) checkCommand(spec, isolation, runs.withCode, refuse);
+  else {
+    if (typeof spec.init !== "function") refuse("init is missing");
+    const [missing] = runs.without;
+    if (missing !== undefined)
+      refuse(`call "${missing}" has no run, and there is no command that could have it`);
+    if (spec.cwd !== undefined) refuse("cwd is where command runs, and there is no command");
+  }
+  checkEnv(spec, isolation, refuse);
+  checkThreads(spec, isolation, refuse);
+}
+
+type Refuse = (message: string) => never;
+
+function checkCommand(spec: Hosting, isolation: Isolation, withCode: string[], refuse: Refuse): void {
+  const { command } = spec;
+  const parts: readonly unknown[] = Array.isArray(command) ? command : [];
+  const valid = (part: unknown) => (typeof part === "string" && !part.includes("\0")) || part instanceof URL;
+  if (parts.length === 0 || parts[0] === "" || !parts.every(valid)) {
+    refuse('command must be a program and its arguments, such as ["python3", "model.py"]');
+  }
+  const notAFile = parts.find((part) => part instanceof URL && part.protocol !== "file:");
+  if (notAFile !== undefined) refuse(`command has ${String(notAFile)}, which is not a file`);
+  if (isolation !== "process") refuse(`command needs isolation "process", and it is "${isolation}"`);
+  for (const what of ["init", "share", "restore", "shutdown"] as const) {
+    if (spec[what] !== undefined) refuse(`${what} is the command's own: leave it out here`);
+  }
+  for (const what of ["checkpoint", "snapshot"] as const) {
+    if (spec[what] !== undefined && typeof spec[what] !== "boolean") {
+      refuse(`${what} is the command's own: say here only whether it has one (true)`);
+    }
+  }
+  const [run] = withCode;
+  if (run !== undefined) refuse(`call "${run}" has run, and command has its code: leave it out here`);
+}
+
+function checkEnv({ env }: Hosting, isolation: Isolation, refuse: Refuse): void {
+  if (env === undefined) return;
+  if (isolation === "inline") {
+    refuse(`env needs a host of its own (isolation "thread" or "process"): inline, it is the worker's own`);
+  }
+  for (const [variable, value] of Object.entries(env)) {
+    if (!variableName.test(variable)) refuse(`env has "${variable}", which is no name of a variable`);
+    if (typeof value !== "string" || value.includes("\0")) {
+      refuse(`env.${variable} must be a text without null characters`);
+    }
+  }
+}
+
+function checkThreads(spec: Hosting, isolation: Isolation, refuse: Refuse): void {
+  const { threads = 1, threadSafe, concurrency = 1 } = spec;
+  if (!Number.isInteger(threads) || threads < 1 || threads > 256) {
+    refuse(`threads is ${String(threads)}: must be a whole number from 1 to 256`);
+  }
+  if (threadSafe === false && concurrency > 1) {
+    refuse(`concurrency (${concurrency}) and threadSafe: false contradict: its calls may not run at once`);
+  }
+  if (threads === 1) return;
+  if (isolation !== "thread") refuse(`threads needs isolation "thread", and it is "${isolation}"`);
+  if (threadSafe !== true) {
+    refuse(
+      `threads (${threads}) needs threadSafe: true: every thread runs init and has a state of its own, and calls run on any of them`,
+    );
+  }
+  if (spec.checkpoint !== undefined && spec.share === undefined) {
+    refuse(
+      `checkpoint with threads (${threads}) needs share: one thread writes it and cannot see the others' states`,
+    );
+  }
+}
