@@ -26,8 +26,8 @@ import { userFacing } from "./user-facing.ts";
 
 export const ScheduleView = z.object({
   scheduleId: z.string(),
-  /** `finished`: no time is to come, or it was deleted. `failed`: what it was given is no schedule. */
-  status: z.enum(["active", "paused", "finished", "failed"]),
+  /** `pending`: accepted, its keeper has not begun. `finished`: no time is to come, or it was deleted. `failed`: what it was given is no schedule. */
+  status: z.enum(["pending", "active", "paused", "finished", "failed"]),
   spec: ScheduleSpec.optional(),
   /** Why it was paused. */
   note: z.string().optional(),
@@ -170,7 +170,7 @@ export class ScheduleClient {
       });
       return views
         .map((view) => viewOf(view, this.#now()))
-        .filter(({ status }) => all || status === "active" || status === "paused")
+        .filter(({ status }) => all || (status !== "finished" && status !== "failed"))
         .sort((a, b) => (a.scheduleId < b.scheduleId ? -1 : 1));
     });
   }
@@ -208,15 +208,7 @@ function viewOf(
 ): ScheduleView {
   const input = ScheduleInput.safeParse(summary.input).data;
   const state = ScheduleState.safeParse(summary.customStatus).data;
-  const deleted = input?.deleted === true;
-  const status =
-    summary.status === "failed"
-      ? ("failed" as const)
-      : terminalStatuses.includes(summary.status) || deleted
-        ? ("finished" as const)
-        : input?.paused
-          ? ("paused" as const)
-          : ("active" as const);
+  const status = statusOf(summary.status, input);
   const error = summary.error?.message ?? state?.error;
   return {
     scheduleId: scheduleIdOf(summary.instanceId),
@@ -233,6 +225,16 @@ function viewOf(
     recent: state?.recent ?? [],
     ...(error === undefined ? {} : { error }),
   };
+}
+
+function statusOf(
+  status: InstanceSummary["status"],
+  input: ScheduleInput | undefined,
+): ScheduleView["status"] {
+  if (status === "failed") return "failed";
+  if (status === "pending") return "pending";
+  if (terminalStatuses.includes(status) || input?.deleted) return "finished";
+  return input?.paused ? "paused" : "active";
 }
 
 function upcoming({ spec }: ScheduleInput, state: ScheduleState | undefined, now: number): number[] {

@@ -18,7 +18,7 @@ export const scheduleTable = (schedules: readonly ScheduleView[], paint: Paint =
     paint,
   );
 
-const styles = { active: "green", paused: "yellow", finished: "dim", failed: "red" } as const;
+const styles = { pending: "dim", active: "green", paused: "yellow", finished: "dim", failed: "red" } as const;
 
 export function when({ spec }: ScheduleView): string {
   if (!spec) return "";

@@ -23,7 +23,7 @@ const Note = z.strictObject({ note: z.string().max(4096).optional() });
 const instant = z.union([z.int(), z.iso.datetime({ offset: true })]);
 const at = (value: number | string) => (typeof value === "number" ? value : Date.parse(value));
 
-export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSpec[] {
+export function scheduleRoutes({ client }: GatewayParts): RouteSpec[] {
   const accepted = (scheduleId: string) => ({ ok: true as const, scheduleId });
   const audit = ({ params }: { params: { id: string } }) => ({ target: params.id });
   const common = { method: "post", tag, role: "operator", params: ofSchedule } as const;
@@ -38,7 +38,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       role: "viewer",
       query: z.object({ all: z.enum(["true", "false"]).default("false") }),
       answer: ScheduleList,
-      act: async ({ query }) => ({ rows: await schedules.list({ all: query.all === "true" }) }),
+      act: async ({ query }) => ({ rows: await client.schedules.list({ all: query.all === "true" }) }),
     }),
     route({
       id: "getSchedule",
@@ -49,7 +49,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       role: "viewer",
       params: ofSchedule,
       answer: ScheduleView,
-      act: ({ params }) => schedules.describe(params.id),
+      act: ({ params }) => client.schedules.describe(params.id),
     }),
     route({
       ...common,
@@ -64,7 +64,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
         note: z.string().max(4096).optional(),
       }),
       async act({ params, body: { spec, ...options } }) {
-        await schedules.create(params.id, spec, options);
+        await client.schedules.create(params.id, spec, options);
         return accepted(params.id);
       },
     }),
@@ -76,7 +76,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       summary: "Start nothing until it is resumed",
       body: Note,
       async act({ params, body }) {
-        await schedules.pause(params.id, body.note);
+        await client.schedules.pause(params.id, body.note);
         return accepted(params.id);
       },
     }),
@@ -88,7 +88,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       summary: "Go on; what came while it was paused is left out",
       body: z.strictObject({}),
       async act({ params }) {
-        await schedules.resume(params.id);
+        await client.schedules.resume(params.id);
         return accepted(params.id);
       },
     }),
@@ -100,7 +100,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       summary: "Run it now, beside its times",
       body: z.strictObject({ overlap: Overlap.optional() }),
       async act({ params, body }) {
-        const { instanceId } = await schedules.trigger(params.id, body);
+        const { instanceId } = await client.schedules.trigger(params.id, body);
         return { ...accepted(params.id), instanceId };
       },
     }),
@@ -112,7 +112,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       summary: "Run the times between two instants that were not run",
       body: z.strictObject({ from: instant, to: instant, overlap: Overlap.optional() }),
       async act({ params, body: { from, to, overlap } }) {
-        const { times } = await schedules.backfill(params.id, { from: at(from), to: at(to), overlap });
+        const { times } = await client.schedules.backfill(params.id, { from: at(from), to: at(to), overlap });
         return { ...accepted(params.id), times: times.length };
       },
     }),
@@ -124,7 +124,7 @@ export function scheduleRoutes({ client: { schedules } }: GatewayParts): RouteSp
       summary: "Start nothing more, ever; what runs goes on",
       body: z.strictObject({}),
       async act({ params }) {
-        await schedules.delete(params.id);
+        await client.schedules.delete(params.id);
         return accepted(params.id);
       },
     }),

@@ -83,7 +83,13 @@ function Schedule({ schedule, whole, onChange }: Shown) {
   );
 }
 
-const badges = { active: "running", paused: "parked", finished: "completed", failed: "failed" } as const;
+const badges = {
+  pending: "pending",
+  active: "running",
+  paused: "parked",
+  finished: "completed",
+  failed: "failed",
+} as const;
 
 function whenOf({ spec }: ScheduleView): string {
   if (!spec) return "";
