@@ -16,6 +16,7 @@ import {
   type Turn,
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
+import { adoptPayloads, carriesBlob } from "./adopt-payloads.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
@@ -145,7 +146,8 @@ export class LoadedInstance {
     const effects: Effect[] = [];
     let again = owed || mayBeUnsent(this.#inherited, instance.lastEffects, clock.now());
     const recalled: number[] = [];
-    for (const { message, delivery, recalled: of } of batch) {
+    const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
+    for (const { message, delivery, recalled: of } of owned) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
         lane.applied(delivery, message.kind === "start");
@@ -199,6 +201,17 @@ export class LoadedInstance {
       await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
     }
     return "done";
+  }
+
+  /** Before anything is decided: what cannot be copied now is tried again with the whole turn. */
+  async #owned(batch: readonly Mail[]): Promise<readonly Mail[]> {
+    const { payloads } = this.#deps;
+    return Promise.all(
+      batch.map(async (mail) => {
+        const message = await adoptPayloads(payloads, this.instanceId, mail.message);
+        return message === mail.message ? mail : { ...mail, message };
+      }),
+    );
   }
 
   #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {

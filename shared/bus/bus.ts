@@ -238,6 +238,8 @@ export interface Bus {
   /** Changes when the server was restarted (or another node answers). */
   serverId(): string;
   serverVersion(): string;
+  /** The server is one of several: streams may have copies, and a copy may lag. */
+  clustered(): boolean;
   connected(): boolean;
   onState(listener: (state: BusState) => void): () => void;
   /** Waits until what was sent has reached the server. */

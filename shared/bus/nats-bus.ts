@@ -249,6 +249,10 @@ class NatsBus implements Bus {
     return this.#link.info.server_id;
   }
 
+  clustered(): boolean {
+    return this.#link.info.cluster !== undefined;
+  }
+
   serverVersion(): string {
     return this.#link.info.version;
   }

@@ -65,6 +65,22 @@ export class Payloads {
     return serialised.kind === "plain" ? { json: serialised.json } : undefined;
   }
 
+  /**
+   * The same value as a blob of `owner`: whoever accepts a value keeps it, also when its sender is forgotten. One that
+   * is missing or damaged stays as it is; who reads it is told.
+   */
+  async adopt(payload: Payload, owner: string): Promise<Payload> {
+    if (this.isInline(payload) || payload.blob.key.startsWith(`${owner}/`)) return payload;
+    const { blob } = payload;
+    const key = `${owner}/${blob.sha256}`;
+    if (!(await this.#blobs.touch(key))) {
+      const bytes = blob.bytes > this.#maxBytes ? undefined : await this.#blobs.get(blob.key);
+      if (bytes === undefined || digest(bytes) !== blob.sha256) return payload;
+      await this.#blobs.put(key, bytes);
+    }
+    return { blob: { ...blob, key } };
+  }
+
   async unwrap(payload: Payload): Promise<unknown> {
     return "json" in payload ? payload.json : this.#fetch(payload.blob);
   }

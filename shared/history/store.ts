@@ -74,6 +74,7 @@ export class HistoryStore {
   readonly #options: HistoryStoreOptions;
   readonly #limit: OwnStreamLimit;
   readonly #ownStreams: OwnStreams;
+  #ownReplicas: Promise<number> | undefined;
 
   constructor(options: HistoryStoreOptions) {
     const { bus, names, runtime, maxOwnStreams, shards, replicas } = options;
@@ -100,15 +101,20 @@ export class HistoryStore {
     return { commits, position: { stream, subject, lastSeq: last.seq, executionStartSeq } };
   }
 
-  /** A place for an instance that has no history; `shared`: in no case one of its own. Throws transient `history_exists` where it has one after all. */
+  /**
+   * A place for an instance that has no history; `shared`: in no case one of its own. Throws transient `history_exists`
+   * where it has one after all.
+   */
   async place(instanceId: string, { shared: small = false } = {}): Promise<Position> {
-    const { layout, replicas } = this.#options;
+    const { layout } = this.#options;
     const shared = this.#shared(instanceId);
     if (small || layout === "shared" || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
     try {
-      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, replicas));
+      this.#ownReplicas ??= this.#replicasOfOwn();
+      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, await this.#ownReplicas));
     } catch (error) {
+      this.#ownReplicas = undefined;
       if (!isFault(error, "transient") || error.code !== "too_many_streams") throw error;
       this.#limit.refused();
       return start(shared);
@@ -228,9 +234,20 @@ export class HistoryStore {
     if (sharedLastSeq !== undefined) await this.#bus.purge(shared.stream, shared.subject, sharedLastSeq);
   }
 
-  /** HISTORY-4. With one copy every reading is the leader's, and the direct one is the cheaper. */
+  /**
+   * HISTORY-4. On a single server every reading is the leader's, and the direct one is the cheaper. The setting does not
+   * tell: streams keep the copies they were made with, or an operator gave them.
+   */
   get #leader(): boolean {
-    return this.#options.replicas > 1;
+    return this.#bus.clustered();
+  }
+
+  /** As many as the shared histories have, whatever this service was told. */
+  async #replicasOfOwn(): Promise<number> {
+    const { replicas } = this.#options;
+    if (!this.#bus.clustered()) return replicas;
+    const shared = await this.#bus.streamInfo(this.#names.sharedHistoryStream(0));
+    return Math.max(replicas, shared?.replicas ?? 1);
   }
 
   #own = (instanceId: string): Place => ownPlace(this.#names, instanceId);

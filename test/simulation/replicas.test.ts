@@ -23,13 +23,38 @@ const ids = Array.from({ length: 10 }, (_, n) => `i${n}`);
 /** Longer than a step: a copy shows what was open before it. */
 const lagging: BusFaults = { ...noFaults, latencyMs: [1, 1], replicaLagMs: [30, 60] };
 
-test.each([
+const cases = [
   ["shared", true],
   ["shared", false],
   ["per-instance", true],
   ["per-instance", false],
-] as const)("no completion is lost, layout %s, always replaying %s", async (layout, alwaysReplay) => {
+] as const;
+
+test.each(cases)("no completion is lost, layout %s, always replaying %s", async (layout, alwaysReplay) => {
   world = new World({ seed: 1, app, faults: lagging, layout, alwaysReplay, replicas: 3 });
+  await completesAll();
+});
+
+test.each(cases)(
+  "defect 12: nor where services were told of fewer copies than there are, layout %s, always replaying %s",
+  async (layout, alwaysReplay) => {
+    const told = { replicas: 3, configuredReplicas: 1 };
+    world = new World({ seed: 1, app, faults: lagging, layout, alwaysReplay, ...told });
+    await completesAll();
+  },
+);
+
+test("defect 12: the history of a new instance has as many copies as the shared ones", async () => {
+  world = new World({ seed: 1, app, faults: lagging, replicas: 3, configuredReplicas: 1 });
+  await world.prepare();
+  await world.orchestrator();
+  await world.start("steps", null, "a");
+  await world.clock.advance(1_000);
+  const own = await world.run(world.outside.streamInfo(world.names.ownHistoryStream("a")));
+  expect(own?.replicas).toBe(3);
+});
+
+async function completesAll(): Promise<void> {
   await world.prepare();
   let orchestrator = await world.orchestrator();
   await world.worker();
@@ -43,7 +68,7 @@ test.each([
   const results = Promise.all(handles.map((handle) => handle.result()));
   expect(await world.run(results, 60_000)).toEqual(ids.map(() => "end"));
   expect(world.count("instance.loaded"), "histories were read").toBeGreaterThan(0);
-});
+}
 
 const big = "x".repeat(300_000);
 const bulky = defineActivity("bulky", { run: () => big });

@@ -89,10 +89,7 @@ test.each([false, true])(
     expect(started.map(({ instanceId }) => timeOf(instanceId))).toEqual(
       expectedTimes(from, world.clock.now()),
     );
-    for (const { instanceId, startedAt, how } of started) {
-      expect(how).toBe("completed");
-      expect(startedAt - timeOf(instanceId), "on time").toBeLessThan(50);
-    }
+    for (const { how } of started) expect(how).toBe("completed");
     // Sixty runs, and its history is as short as it was.
     const commits = (await world.history(scheduleInstance("a"))) ?? [];
     checkHistory(commits);

@@ -50,6 +50,8 @@ export interface WorldOptions {
   alwaysReplay?: boolean;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
+  /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
+  configuredReplicas?: number;
 }
 
 const topologyOptions = { partitions: 4, historyShards: 2 };
@@ -132,7 +134,7 @@ export class World {
         maxOwnStreams: 1000,
         shards: topologyOptions.historyShards,
       },
-      replicas: this.#replicas,
+      replicas: this.#options.configuredReplicas ?? this.#replicas,
       leases: new LeaseKeeper({
         bus,
         bucket: this.names.bucket("leases"),

@@ -346,6 +346,10 @@ export class MemoryBus implements Bus {
     return this.#broker.serverId;
   }
 
+  clustered(): boolean {
+    return [...this.#broker.streams.values()].some(({ spec }) => (spec.replicas ?? 1) > 1);
+  }
+
   serverVersion(): string {
     return "2.15.0";
   }
