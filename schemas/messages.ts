@@ -261,6 +261,8 @@ export const SessionReport = wireObject({
     wireObject({ kind: z.literal("closed") }),
     /** To whoever waits for a member of an exclusive pool: this one is his. `session.lending` says under which right. */
     wireObject({ kind: z.literal("lent"), session: SessionState }),
+    /** The id was used before: attachments up to this one are over, and it is asked for under the next. @generation 2 */
+    wireObject({ kind: z.literal("spent"), upTo: z.int().positive() }),
     /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
     wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),

@@ -163,6 +163,8 @@ export const SessionState = wireObject({
   options: SessionOptions,
   openedAt: z.number(),
   attachments: z.int().nonnegative(),
+  /** How many of these the id had before this session was opened. Absent: 0. @generation 2 */
+  attachmentsBefore: z.int().nonnegative().optional(),
   initFailures: z.int().nonnegative(),
   phase: SessionPhase,
   /** How long the latest `init` took. */

@@ -34,6 +34,8 @@ export interface WorkerDeps {
   readonly recordings?: Pick<Recordings, "wait">;
   /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
   readonly loadChanged: () => void;
+  /** The same for calls on sessions, of which there are many: not so soon. */
+  readonly callsChanged?: () => void;
 }
 
 /** What the session side adds to this worker's `WorkerInfo`. */

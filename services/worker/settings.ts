@@ -4,12 +4,21 @@ import { tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { isFault } from "../../shared/errors/index.ts";
 import { parseDuration } from "../../shared/runtime/index.ts";
 import { setting } from "../setting.ts";
+import { longestNodeId } from "./identity.ts";
 
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
 const token = z.string().regex(tokenPattern, `must be ${tokenRule}`).meta({ rule: tokenRule });
+
+/** Leaves room for the incarnation of a start inside one token. */
+const nodeIdRule = `1 to ${longestNodeId} characters of A-Z a-z 0-9 _ -`;
+const nodeId = z
+  .string()
+  .regex(tokenPattern, `must be ${nodeIdRule}`)
+  .max(longestNodeId, `must be ${nodeIdRule}`)
+  .meta({ rule: nodeIdRule });
 
 /** `a,b,c`, each a token. */
 const tokens = setting.list
@@ -61,7 +70,7 @@ function milliseconds(text: string): number | undefined {
 }
 
 export const workerSettings = {
-  WORKER_NODE_ID: token
+  WORKER_NODE_ID: nodeId
     .optional()
     .describe("Name of this worker; each start of it is still another worker. Made up when not set."),
   WORKER_RESOURCE_ID: token

@@ -68,7 +68,8 @@ export class Worker implements Service {
       ...deps,
       loadChanged: () => this.#registration.changed(activityLoadGapMs),
     });
-    this.#sessions = base.config.sessions.max > 0 ? parts.sessions?.(deps) : undefined;
+    const callsChanged = () => this.#registration.changed(activityLoadGapMs);
+    this.#sessions = base.config.sessions.max > 0 ? parts.sessions?.({ ...deps, callsChanged }) : undefined;
     this.#control = new Control(base, () => {
       void this.drain().then(() => {
         if (!this.#stopping) parts.onDrained?.();

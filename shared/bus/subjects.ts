@@ -267,6 +267,8 @@ export const leaseKeys = {
     return match ? { type: match[1], seat: Number(match[2]) } : undefined;
   },
   allSessions: "session.>",
+  /** Every attachment of one session. */
+  allOf: (sessionId: string) => `session.${sessionId}.*`,
   parseSession(key: string): { sessionId: string; attachment: number } | undefined {
     const match = /^session\.([A-Za-z0-9_-]{1,128})\.(\d+)$/.exec(key);
     return match?.[1] ? { sessionId: match[1], attachment: Number(match[2]) } : undefined;

@@ -113,6 +113,11 @@ export interface SessionTypeOptions extends HostingOptions {
   executionTimeout?: Duration;
   /** Calls of one session at a time. Default 1: in order. */
   concurrency?: number;
+  /**
+   * What becomes of the session when a call was cancelled and its code has not stopped after 5 s. `give_up` (default): the
+   * session is lost as `hung`, because that code may still use its state. `go_on`: the next call runs beside it.
+   */
+  afterCancel?: "give_up" | "go_on";
   /** Most sessions of this type on one worker. */
   maxPerWorker?: number;
   /** Most sessions of this type held at a time, over all workers. */
@@ -177,7 +182,8 @@ export function defineSession<
       ctx: InitContext,
       config: CS extends Schema ? SchemaOut<CS> : C,
       bytes: Uint8Array,
-    ): Promise<State> | State;
+      // What `init` returns is the state; this has to be the same.
+    ): Promise<NoInfer<State>> | NoInfer<State>;
     snapshot?(state: State): unknown;
     shutdown?(state: State, ctx: InitContext): Promise<void> | void;
   },

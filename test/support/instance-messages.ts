@@ -124,6 +124,10 @@ export const lost = (
     }),
   });
 
+/** The id had attachments before: those up to `upTo` cannot be claimed any more. */
+export const spent = (id: string, attachment: number, upTo: number): InboxMessage =>
+  session(id, attachment, { kind: "spent", upTo });
+
 export const parked = (id: string, on: Attachment): InboxMessage =>
   session(id, on.attachment, { kind: "parked", epoch: on.epoch });
 

@@ -54,6 +54,40 @@ const orchestration = defineOrchestration("classify-docs", {
   },
 });
 
+/** Nothing is annotated but what nobody could know: the inputs of calls without a schema. */
+const inferred = defineSession("inferred", {
+  calls: {
+    add: call({ run: (state, by: number) => (state.n += by) }),
+    find: call({ input: z.string(), run: async (state, key) => state.seen.has(key) }),
+    all: call({
+      batch: { maxSize: 2, maxDelay: 1 },
+      run: (state, keys: string[]) => keys.map((key) => state.seen.has(key)),
+    }),
+  },
+  init(ctx) {
+    ctx.log.info("made");
+    return { n: ctx.threads, seen: new Set<string>() };
+  },
+  checkpoint: (state) => Uint8Array.of(state.n),
+  restore: (ctx, _config, bytes) => ({ n: bytes[0] ?? ctx.threads, seen: new Set<string>() }),
+  shutdown: (state) => state.seen.clear(),
+});
+
+test("defect 41: init(ctx) without annotations infers", () => {
+  expectTypeOf<Parameters<NonNullable<typeof inferred.checkpoint>>[0]>().toEqualTypeOf<{
+    n: number;
+    seen: Set<string>;
+  }>();
+  const opens = defineOrchestration("opens", {
+    async run(ctx) {
+      const session = await ctx.openSession(inferred);
+      await session.add(1);
+      await session.find("x");
+    },
+  });
+  expect(opens.name).toBe("opens");
+});
+
 test("definitions carry their types and are found in a module", () => {
   const app = collectApp({ classifier, nested: { shout, plain }, orchestration });
   expect([...app.sessions.keys()]).toEqual(["ml-classifier"]);

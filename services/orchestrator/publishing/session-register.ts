@@ -1,7 +1,6 @@
 /** The register of sessions: who owns an id, who holds it. The watcher's second net and the views read it (S5). */
 import type { Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
-import { leaseKeys } from "../../../shared/bus/index.ts";
-import { LeaseStore } from "../../../shared/leases/index.ts";
+import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { place } from "../../../shared/sessions/placement.ts";
@@ -46,16 +45,19 @@ export class SessionRegister {
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
-      // Also where theirs is over: its attachments are spent, and nobody could claim them for us (LEASE-4).
-      const taken = known && known.record.instanceId !== session.owner;
-      if (taken) return this.#refuse(session, idTaken(session, known.record));
-      const record = recordOf(session, known?.record, clock.now());
+      const theirs = known && known.record.instanceId !== session.owner ? known.record : undefined;
+      if (theirs) {
+        const verdict = await this.#judge(session, theirs);
+        if (verdict !== "ours") return verdict;
+      }
+      const record = recordOf(session, theirs ? undefined : known?.record, clock.now());
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
         this.#known.set(sessionId, { record, revision: outcome.revision });
-        if (!known && (await this.#isSpent(session))) return this.#refuse(session, idUsed(session));
+        const spent = known ? 0 : await this.#spentBefore(session);
+        if (spent > 0) return this.#goBeyond(session, spent);
         return this.#refuseGoneResource(session);
       }
       this.#known.delete(sessionId);
@@ -63,12 +65,50 @@ export class SessionRegister {
     throw new Error(`session ${sessionId} could not be registered`);
   }
 
+  /**
+   * The register has another instance's session under this id. While that is open, the id is taken. When it is over, the
+   * id is free: what its holders still say is fenced, because attachments and epochs only grow.
+   */
+  async #judge(session: SessionState, theirs: SessionRecord): Promise<"ours" | "registered" | "refused"> {
+    // Nothing is asked for: what the register says of the other one stays.
+    if (session.phase.kind !== "opening") return "registered";
+    if (!isOver(theirs) || !this.#deps.generation.allows(2))
+      return this.#refuse(session, idTaken(session, theirs));
+    // The one behind its last attachment may still be taken by its holder, coming back after an outage (S14).
+    const upTo = theirs.attachment + 1;
+    return session.attachments > upTo ? "ours" : this.#goBeyond(session, upTo);
+  }
+
   /** The register has forgotten whoever used this id; the leases have not. Ids the engine made are nobody else's. */
-  async #isSpent({ sessionId, owner, attachments }: SessionState): Promise<boolean> {
-    if (sessionId.startsWith(`${owner}-`)) return false;
+  async #spentBefore({ sessionId, owner, phase }: SessionState): Promise<number> {
+    if (sessionId.startsWith(`${owner}-`) || phase.kind !== "opening") return 0;
     const { bus, names } = this.#deps;
-    const key = leaseKeys.session(sessionId, Math.max(1, attachments));
-    return (await new LeaseStore(bus, names.bucket("leases")).look(key)).kind !== "none";
+    const bucket = names.bucket("leases");
+    const stream = bucketStream(bucket);
+    const own = bucketSubject(bucket, leaseKeys.session(sessionId, phase.attachment));
+    // Nearly always there is none, and that is cheap to know.
+    if ((await bus.last(stream, own, { leader: true })) === undefined) return 0;
+    let spent = 0;
+    const start = bucketSubject(bucket, "").length;
+    for await (const { subject } of bus.lastPerSubject(
+      stream,
+      bucketSubject(bucket, leaseKeys.allOf(sessionId)),
+    )) {
+      const address = leaseKeys.parseSession(subject.slice(start));
+      if (address) spent = Math.max(spent, address.attachment);
+    }
+    return spent;
+  }
+
+  async #goBeyond(session: SessionState, upTo: number): Promise<"refused"> {
+    const { sessionId, attachments, owner } = session;
+    await publishSurely(
+      this.#outbox,
+      this.#deps.names.verb(owner, "session"),
+      { v: 1, sessionId, attachment: attachments, report: { kind: "spent", upTo } },
+      { msgId: `spent-${owner}-${sessionId}-${attachments}-${upTo}` },
+    );
+    return "refused";
   }
 
   async #look(sessionId: string): Promise<Known | undefined> {
@@ -110,17 +150,13 @@ const isNew = (session: SessionState): boolean =>
 
 const idTaken = (session: SessionState, record: SessionRecord): Failure => ({
   code: "session_id_taken",
-  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}); ids are used once`,
+  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}) until that is closed`,
   retryable: false,
   details: { sessionId: session.sessionId, owner: record.instanceId },
 });
 
-const idUsed = ({ sessionId }: SessionState): Failure => ({
-  code: "session_id_taken",
-  message: `session id ${sessionId} was used by another instance; ids are used once`,
-  retryable: false,
-  details: { sessionId },
-});
+const isOver = ({ phase }: SessionRecord): boolean =>
+  phase === "closed" || phase === "failed" || phase === "lost";
 
 export const claimFacts = (session: SessionState) => ({
   sessionId: session.sessionId,

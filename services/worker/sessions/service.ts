@@ -59,7 +59,7 @@ export class SessionService implements SessionPart {
     this.#around = {
       deps,
       timing,
-      slots: new Slots(config.sessions.callSlots),
+      slots: new Slots(config.sessions.callSlots, { onChange: deps.callsChanged ?? deps.loadChanged }),
       hosts: new HostPool({
         ...{ app, runtime, appPath: deps.appPath },
         ...{ maxSessions: config.sessions.max, resources: config.resources },

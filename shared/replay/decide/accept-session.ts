@@ -65,6 +65,9 @@ export function acceptSession(
       return phase.kind === "parked" ? facts(requestAgain(session, now)) : ignored("repeated");
     case "closed":
       return ignored("unknown");
+    case "spent":
+      if (!current || phase.kind !== "opening" || report.upTo < attachment) return ignored("fenced");
+      return facts(request({ ...session, attachments: report.upTo }, now, false, phase.deadlineAt));
     case "refused":
       if (!current || phase.kind !== "opening") return ignored("fenced");
       return facts(...failSession(state, session, report.error));

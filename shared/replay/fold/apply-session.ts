@@ -63,6 +63,8 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
 }
 
 function opened(state: InstanceState, event: EventOf<"session.opened">, at: number): Effect[] {
+  // Opened again under the same id: lease keys go on counting, they are never reused.
+  const before = state.sessions.get(event.sessionId)?.attachments ?? state.spent[event.sessionId] ?? 0;
   const session: SessionState = {
     sessionId: event.sessionId,
     owner: state.instanceId as SessionState["owner"],
@@ -70,15 +72,15 @@ function opened(state: InstanceState, event: EventOf<"session.opened">, at: numb
     config: event.config,
     options: event.options,
     openedAt: at,
-    // Opened again under the same id: lease keys go on counting, they are never reused.
-    attachments: state.sessions.get(event.sessionId)?.attachments ?? state.spent[event.sessionId] ?? 0,
+    attachments: before,
+    ...(before > 0 && { attachmentsBefore: before }),
     initFailures: 0,
     phase: { kind: "parked" },
   };
   state.sessions.set(event.sessionId, session);
   const { executionTimeoutMs } = event.options;
-  const before = unschedule(state, event.sessionId, "creation", "life");
-  const effects: Effect[] = [...register(state, session), { kind: "summary" }, ...before];
+  const scheduled = unschedule(state, event.sessionId, "creation", "life");
+  const effects: Effect[] = [...register(state, session), { kind: "summary" }, ...scheduled];
   if (executionTimeoutMs === undefined) return effects;
   remember(state, event.sessionId, "life", event.id);
   return [{ kind: "schedule", of: event.id, at: at + executionTimeoutMs }, ...effects];
@@ -89,6 +91,8 @@ function requested(
   session: SessionState,
   { id, attachment, deadlineAt, restore }: EventOf<"session.requested">,
 ): Effect[] {
+  // The id was used by others before: their attachments are left out.
+  if (attachment > session.attachments + 1) session.attachmentsBefore = attachment - 1;
   session.attachments = attachment;
   session.phase = { kind: "opening", attachment, deadlineAt };
   if (!isOwned(state, session)) return [];
@@ -136,7 +140,10 @@ function activated(
 
 /** Once per attachment, except the first, which has nothing to rebuild, and one whose owner kept the state (S14). */
 export const rebuildsOn = (session: SessionState, on: Attachment, warm: boolean): boolean =>
-  session.options.onLost === "rebuild" && session.options.rebuild !== undefined && on.attachment > 1 && !warm;
+  session.options.onLost === "rebuild" &&
+  session.options.rebuild !== undefined &&
+  on.attachment > (session.attachmentsBefore ?? 0) + 1 &&
+  !warm;
 
 function lost(
   state: InstanceState,

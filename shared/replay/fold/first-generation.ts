@@ -30,7 +30,7 @@ export function eventOfFirstGeneration(event: NewEvent): NewEvent {
 }
 
 export function stateOfFirstGeneration(state: SessionState): SessionState {
-  const { inits: _inits, parkedBy: _parkedBy, ...rest } = state;
+  const { inits: _inits, parkedBy: _parkedBy, attachmentsBefore: _before, ...rest } = state;
   return { ...rest, options: optionsOfFirstGeneration(state.options) };
 }
 

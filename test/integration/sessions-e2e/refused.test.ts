@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
 import { installation } from "../../support/installation.ts";
+import { until } from "../../support/stack.ts";
 
 const others = fileURLToPath(new URL("../../apps/held-others.ts", import.meta.url));
 
@@ -46,21 +47,46 @@ describe("wrong where it is written", () => {
     });
     await world.client.signal("owner", "end", "bye");
     expect(await world.client.result("owner", { timeout: "20s" })).toMatchObject({ word: "bye", last: 2 });
-    // Its attachments are spent: refused at once, instead of waiting for a worker that cannot come.
-    expect(await opens({ what: "counter", id: "theirs" })).toMatchObject({
-      code: "session_id_taken",
-      message: expect.stringContaining("belongs to instance owner (closed)"),
-    });
   });
 });
 
-it("an id whose lease is spent, though nobody remembers by whom", async () => {
-  const subject = bucketSubject(world.stack.names.bucket("leases"), leaseKeys.session("spent", 1));
-  const tombstone = { headers: { "KV-Operation": "PURGE" }, ttlMs: 60_000 };
-  await world.stack.bus.publish(subject, new Uint8Array(), tombstone);
-  expect(await opens({ what: "counter", id: "spent" })).toMatchObject({
-    code: "session_id_taken",
-    message: expect.stringContaining("used once"),
+describe("defect 38: an id is free again", () => {
+  it("at once when its session is closed, for anybody, as often as they like", async () => {
+    for (let n = 0; n < 4; n++) {
+      expect(await opens({ what: "counter", id: "again" })).toMatchObject({ opened: "again" });
+    }
+    const epochs = (await world.client.sessions.describe("again")).record.owners;
+    expect(epochs.length).toBeGreaterThan(0);
+  });
+
+  it("as soon as its loss is recorded, while the instance that lost it goes on", async () => {
+    await start("keeper", { id: "dropped" }, "loser");
+    await journal.until("count dropped");
+    await world.client.session("dropped").evict("wanted by somebody else");
+    await world.streams.untilKind("loser", "session.lost");
+    await until("the loss is in the register", async () => {
+      const { record } = await world.client.sessions.describe("dropped");
+      return record.phase === "lost";
+    });
+    expect(await opens({ what: "counter", id: "dropped" })).toMatchObject({ opened: "dropped" });
+    await world.client.signal("loser", "end", "bye");
+    expect(await world.client.result("loser", { timeout: "20s" })).toMatchObject({
+      word: "bye",
+      last: { code: "session_lost", reason: "evicted" },
+    });
+  });
+
+  it("also where only its leases are remembered", async () => {
+    const tombstone = { headers: { "KV-Operation": "PURGE" }, ttlMs: 60_000 };
+    for (const attachment of [1, 2, 5]) {
+      const key = leaseKeys.session("spent", attachment);
+      const subject = bucketSubject(world.stack.names.bucket("leases"), key);
+      await world.stack.bus.publish(subject, new Uint8Array(), tombstone);
+    }
+    const { info } = (await opens({ what: "counter", id: "spent" })) as never as {
+      info: { attachment: number };
+    };
+    expect(info.attachment).toBeGreaterThan(5);
   });
 });
 

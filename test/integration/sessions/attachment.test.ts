@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { call, defineActivity, defineSession } from "../../../shared/definitions/index.ts";
+import { WorkerInfo } from "../../../schemas/index.ts";
+import {
+  call,
+  defineActivity,
+  defineSession,
+  type SessionTypeOptions,
+} from "../../../shared/definitions/index.ts";
 import { SessionLostError } from "../../../shared/errors/index.ts";
 import { SessionRig } from "../../support/session-rig.ts";
 
@@ -130,6 +136,19 @@ describe("a session held by a worker", () => {
     expect(await rig.output(of)).toBe(1);
     await rig.call(on, id, { name: "add", input: 1, of: 9001 });
     expect(await rig.output(await rig.call(on, id, { name: "add", input: 10 }))).toBe(11);
+  });
+
+  it("defect 41: its calls are counted where describe() reads them", async () => {
+    const env = { WORKER_REGISTER_EVERY: "1m", WORKER_REGISTER_TTL: "5m" };
+    await rig.worker({ counter }, { env });
+    const id = fresh();
+    const on = await rig.open("counter", id, { config: { from: 0 } });
+    for (let n = 0; n < 3; n++) await rig.result(await rig.call(on, id, { name: "add", input: 1 }));
+    await rig.poll("three calls in the register", async () => {
+      const entry = await rig.bus.last("KV_workers", `$KV.workers.${on.workerId}`);
+      const info = entry && WorkerInfo.parse(JSON.parse(new TextDecoder().decode(entry.body)));
+      return info?.sessions.find(({ sessionId }) => sessionId === id)?.calls === 3;
+    });
   });
 
   it("drops work of another epoch and of sessions it does not hold, and counts it", async () => {
@@ -285,6 +304,46 @@ describe("a session held by a worker", () => {
     const id = fresh();
     await rig.open("counter", id, { config: { from: 0 }, idleTimeoutMs: 150 });
     await rig.heard(id, "parked", 1, 2000);
+  });
+
+  describe("defect 40: a cancelled call that ignores its signal", () => {
+    const stubborn = (name: string, options: SessionTypeOptions) =>
+      defineSession(name, {
+        ...options,
+        init: () => ({}),
+        calls: {
+          hang: call({ run: () => new Promise(() => undefined) }),
+          quick: call({ run: () => "quick" }),
+        },
+      });
+    const deaf = defineActivity("deaf", { run: () => new Promise(() => undefined) });
+    const cancelled = async (type: string) => {
+      const id = fresh();
+      const on = await rig.open(type, id);
+      const name = type === "bare" ? "deaf" : "hang";
+      const of = await rig.call(on, id, { name }, type !== "bare");
+      await rig.happening("call.started", (one) => one.of === of);
+      await rig.work(on.workerId, id, { kind: "cancel", epoch: on.epoch, execution: 1, of } as never);
+      return { id, on };
+    };
+
+    it("costs the session its state after a grace", async () => {
+      await rig.worker({ gives: stubborn("gives", {}), deaf }, { timing: { closeMs: 200 } });
+      for (const type of ["gives", "bare"]) {
+        const { id, on } = await cancelled(type);
+        const lost = await rig.heard(id, "lost");
+        expect(lost).toMatchObject({ reason: "hung", epoch: on.epoch });
+        expect(lost.detail).toMatch(/was cancelled and did not stop/);
+      }
+    });
+
+    it("is left behind where the type says so", async () => {
+      const goes = stubborn("goes", { afterCancel: "go_on" });
+      await rig.worker({ goes }, { timing: { closeMs: 200 } });
+      const { id, on } = await cancelled("goes");
+      expect(await rig.output(await rig.call(on, id, { name: "quick" }))).toBe("quick");
+      expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+    });
   });
 
   it("is given up by its own code, by an operator, and by a call that overstays", async () => {

@@ -50,6 +50,8 @@ it.each([
   [{ WORKER_DRAIN_TIMEOUT: "1d" }, "WORKER_DRAIN_TIMEOUT"],
   [{ WORKER_ACK_WAIT: "soon" }, "WORKER_ACK_WAIT"],
   [{ WORKER_NODE_ID: "a.b" }, "WORKER_NODE_ID"],
+  // Defect 41: the rule that is documented is the rule that is checked.
+  [{ WORKER_NODE_ID: "x".repeat(65) }, "must be 1 to 64 characters"],
   [{ WORKER_ACTIVITY_SLOTS: "0", WORKER_MAX_SESSIONS: "0" }, "WORKER_ACTIVITY_SLOTS and WORKER_MAX_SESSIONS"],
   [{ WORKER_ACTIVITY_SLOTS: "0", WORKER_ACTIVITIES: "a" }, "WORKER_ACTIVITY_SLOTS and WORKER_ACTIVITIES"],
   [{ WORKER_ACTIVITY_SLOTS: "0", WORKER_QUEUES: "a" }, "WORKER_ACTIVITY_SLOTS and WORKER_QUEUES"],

@@ -113,6 +113,7 @@ export class CallRunner {
     const { name } = calls[0].task;
     const { type } = session;
     const members: RunHooks[] = [];
+    const together: Running[] = [];
     const startedAt = clock.monotonic();
     const batch = new Batch(
       calls.length,
@@ -127,14 +128,19 @@ export class CallRunner {
         members.push(hooks);
         return batch.join(input, signal);
       };
-      await this.#runOne(call, join, () => {
+      const onOutcome = () => {
         if (!joined) batch.leave();
-      });
+      };
+      await this.#runOne(call, join, { onOutcome, together });
     };
     await Promise.all(calls.map(runMember));
   }
 
-  async #runOne(queued: QueuedCall, code: Code, onOutcome?: () => void): Promise<void> {
+  async #runOne(
+    queued: QueuedCall,
+    code: Code,
+    { onOutcome, together = [] }: { onOutcome?: () => void; together?: Running[] } = {},
+  ): Promise<void> {
     const { deps, session, definition } = this.#init;
     const { clock, announce } = deps.runtime;
     const { epoch } = session;
@@ -142,6 +148,7 @@ export class CallRunner {
     const abort = new LazyAbort();
     const running: Running = { queued, abort, cancelled: false };
     this.#running.add(running);
+    together.push(running);
     const startedAt = clock.monotonic();
     const task = withLimits(queued.task, queued.call ? definition : undefined);
     const about = { sessionId: session.id, type: session.type, name: task.name, of: task.of, epoch };
@@ -178,8 +185,25 @@ export class CallRunner {
     if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
     else loan?.settle(running.cancelled ? "done" : "back");
     if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
-    if (finished) await finished.catch(() => undefined); // CALL-2; what it throws now concerns nobody
+    // CALL-2; what it throws now concerns nobody.
+    const over = finished?.catch(() => undefined);
+    if (over && running.cancelled) await this.#stopped(task, together, over);
+    else await over;
     this.#running.delete(running);
+  }
+
+  /**
+   * Code that was cancelled and does not stop costs its state, which it may still be using (CALL-2), or is left behind
+   * where the type says so. A batch goes on for as long as anybody waits for it.
+   */
+  async #stopped(task: ActivityTask, together: readonly Running[], over: Promise<unknown>): Promise<void> {
+    const { timing, definition, onHung } = this.#init;
+    while ((await within(timing.closeMs, over)) === "late") {
+      if (!together.every(({ cancelled }) => cancelled)) continue;
+      if (definition?.options.afterCancel === "go_on") return;
+      onHung(`${task.name} was cancelled and did not stop within ${timing.closeMs} ms`);
+      await over;
+    }
   }
 
   /** A call that overstays leaves its state dirty; an activity may still stop in time, its state is its own. */
