@@ -229,10 +229,12 @@ export function defineSession(
   checkSpec(name, hosted ? { ...spec, restore: spec.checkpoint } : spec, names);
   const own = <F extends (...args: never[]) => unknown>(code: F | boolean | undefined): F | undefined =>
     typeof code === "function" ? code : undefined;
+  const { threads = 1 } = options;
   return {
     [brand]: "session",
     name,
-    options,
+    // Threads are there to be used at once.
+    options: threads > 1 ? { concurrency: threads, ...options } : options,
     config,
     calls,
     init: init ?? elsewhere,

@@ -70,3 +70,17 @@ test.each([
 ])("options that contradict are refused by name: %#", (spec, reason) => {
   expect(() => define("x", spec)).toThrow(reason);
 });
+
+test("threads bring their concurrency", () => {
+  const shared = defineSession("shared", {
+    isolation: "thread",
+    threads: 4,
+    threadSafe: true,
+    share: () => new SharedArrayBuffer(8),
+    init: () => ({ weights: new Float32Array(2) }),
+    calls: {
+      first: call({ run: (state, index: number) => state.weights[index] }),
+    },
+  });
+  expect(shared.options).toMatchObject({ threads: 4, concurrency: 4 });
+});

@@ -30,6 +30,8 @@ export interface HostSetup {
   appPath: string;
   /** To compute with. */
   threads: number;
+  /** Types that say they are not thread-safe are held to it. */
+  checksThreadSafety: boolean;
 }
 
 export const noAppFile = (type: string, isolation: string): Failure => ({

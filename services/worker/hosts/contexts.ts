@@ -7,7 +7,7 @@ import type {
   StreamWriter,
   WorkLog,
 } from "../../../shared/definitions/index.ts";
-import { fromFailure } from "../../../shared/errors/index.ts";
+import { fromFailure, HoldfastError } from "../../../shared/errors/index.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
 import type { Hosted } from "./host-server.ts";
 import type { FromHost, LogLevel, Post, RunFacts } from "./protocol.ts";
@@ -29,7 +29,7 @@ export class Contexts {
     this.#threads = threads;
   }
 
-  init(id: number, hosted: Hosted, abort: LazyAbort): InitContext {
+  init(id: number, hosted: Hosted, abort: LazyAbort, shared?: unknown): InitContext {
     const { key } = hosted.session;
     return {
       session: this.view(hosted),
@@ -38,6 +38,7 @@ export class Contexts {
       },
       log: this.log(id),
       threads: this.#threads,
+      shared,
       reportModel: (model) => this.#post({ kind: "model", key, model: { ...model } }),
     };
   }
@@ -151,11 +152,12 @@ class RunContext implements CallContext {
   readonly heartbeat = (details?: unknown): void => this.#contexts.heartbeat(this.#id, details);
 
   get session(): SessionView {
-    const { events } = this.#hosted;
+    const { events, definition } = this.#hosted;
     const abort = this.#abort;
     return (this.#session ??= {
       ...this.#contexts.view(this.#hosted),
       get events() {
+        if (definition && (definition.options.threads ?? 1) > 1) throw noEvents(definition.name);
         // Beyond its run it would take what the next call is waiting for.
         return events.listen(abort.over);
       },
@@ -170,3 +172,9 @@ class RunContext implements CallContext {
     return this.#contexts.log(this.#id);
   }
 }
+
+const noEvents = (type: string): HoldfastError =>
+  new HoldfastError({
+    code: "events_not_shared",
+    message: `session type ${type} computes on several threads, which cannot share its events: send what it needs with the call`,
+  });

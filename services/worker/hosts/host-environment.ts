@@ -27,6 +27,9 @@ export function hostEnvironment(
   return { ...limits.env, ...inherited, ...gpus, ...options.env };
 }
 
+/** Everywhere but in production, types that say they are not thread-safe are held to it. */
+export const checksThreadSafety = (): boolean => process.env.NODE_ENV !== "production";
+
 /** For libraries that read no variable, onnxruntime among them. */
 export const threadsOf = ({ OMP_NUM_THREADS: limit }: NodeJS.ProcessEnv): number =>
   Math.max(1, Math.floor(Number(limit)) || 1);

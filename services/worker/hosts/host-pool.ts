@@ -5,13 +5,14 @@ import { type Carrier, noAppFile } from "./carrier.ts";
 import { commandEnvironment, commandFolder, commandLine } from "./foreign/command.ts";
 import { CommandCarrier } from "./foreign/command-carrier.ts";
 import { HostedFailure } from "./host-client.ts";
-import { hostEnvironment, threadsOf } from "./host-environment.ts";
+import { checksThreadSafety, hostEnvironment, threadsOf } from "./host-environment.ts";
 import { type HostPolicy, hostPolicy } from "./host-options.ts";
 import type { HostPlace, Hosts } from "./hosts.ts";
 import { inlineHost } from "./inline-host.ts";
 import { IsolatedHost } from "./isolated-host.ts";
 import { ProcessCarrier } from "./process-carrier.ts";
 import { ThreadCarrier } from "./thread-carrier.ts";
+import { ThreadGroup } from "./thread-group.ts";
 import { TypeHosts } from "./type-hosts.ts";
 
 export interface HostPoolOptions {
@@ -32,7 +33,10 @@ export class HostPool implements Hosts {
   constructor(options: HostPoolOptions) {
     this.#options = options;
     this.#inline = {
-      host: inlineHost(options.app, threadsOf(hostEnvironment(0, options))),
+      host: inlineHost(options.app, {
+        threads: threadsOf(hostEnvironment(0, options)),
+        checksThreadSafety: checksThreadSafety(),
+      }),
       leave: () => undefined,
       ran: () => undefined,
       onRetire: () => () => undefined,
@@ -89,7 +93,13 @@ export class HostPool implements Hosts {
         env: commandEnvironment(env, { concurrency, maxMessageBytes }),
       });
     }
-    const setup = { appPath, threads: threadsOf(env) };
-    return isolation === "thread" ? new ThreadCarrier(setup, env) : new ProcessCarrier(setup, env);
+    const { threads } = policy;
+    const own = Math.max(1, Math.floor(threadsOf(env) / threads));
+    const setup = { appPath, threads: own, checksThreadSafety: checksThreadSafety() };
+    if (isolation === "process") return new ProcessCarrier(setup, env);
+    const thread = () => new ThreadCarrier(setup, env);
+    if (threads === 1) return thread();
+    const others = Array.from({ length: threads - 1 }, thread);
+    return new ThreadGroup([thread(), ...others], { shares: definition.share !== undefined });
   }
 }

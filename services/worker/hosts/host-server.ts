@@ -4,7 +4,7 @@
  */
 import { bareSessionType } from "../../../schemas/index.ts";
 import { type AnySession, type App, validate } from "../../../shared/definitions/index.ts";
-import { Fault, fromFailure, toFailure } from "../../../shared/errors/index.ts";
+import { Fault, fromFailure, HoldfastError, toFailure } from "../../../shared/errors/index.ts";
 import { writeJson } from "../../../shared/runtime/index.ts";
 import { LazyAbort } from "../lazy-abort.ts";
 import { CheckedCall, failureOf, unknownCode } from "./checked-call.ts";
@@ -26,20 +26,30 @@ export interface Hosted {
   readonly definition: AnySession | undefined;
   readonly events: EventQueue;
   state: unknown;
+  /** Calls and activities on it now. */
+  running: number;
 }
 
 export class HostServer {
   readonly #app: App;
   readonly #copies: boolean;
+  readonly #checksThreadSafety: boolean;
   readonly #post: Post<FromHost>;
   readonly #contexts: Contexts;
   readonly #hosted = new Map<string, Hosted>();
   readonly #running = new Map<number, LazyAbort>();
 
-  /** `copies`: what is posted arrives as a copy. */
-  constructor(app: App, post: Post<FromHost>, { copies = false, threads = 1 } = {}) {
+  /**
+   * `copies`: what is posted arrives as a copy. `checksThreadSafety`: a type that says it is not safe is held to it.
+   */
+  constructor(
+    app: App,
+    post: Post<FromHost>,
+    { copies = false, threads = 1, checksThreadSafety = true } = {},
+  ) {
     this.#app = app;
     this.#copies = copies;
+    this.#checksThreadSafety = checksThreadSafety;
     this.#post = post;
     this.#contexts = new Contexts(post, threads);
   }
@@ -94,10 +104,19 @@ export class HostServer {
     switch (request.kind) {
       case "init":
         return this.#init(id, request, abort);
-      case "call":
-        return this.#call(id, request, abort);
-      case "activity":
-        return this.#activity(id, request, abort);
+      case "share": {
+        const { definition, hosted, config } = this.#hostedBy(request);
+        const ctx = this.#contexts.init(id, hosted, abort);
+        return definition?.share?.(ctx, config, request.restore);
+      }
+      case "call": {
+        const hosted = this.#find(request.key);
+        return this.#on(hosted, () => this.#call(id, request, hosted, abort));
+      }
+      case "activity": {
+        const hosted = this.#find(request.key);
+        return this.#on(hosted, () => this.#activity(id, request, hosted, abort));
+      }
       case "adopt":
         return this.#adopt(request.key, request.session);
       case "snapshot": {
@@ -120,12 +139,13 @@ export class HostServer {
 
   async #init(id: number, request: Extract<HostRequest, { kind: "init" }>, abort: LazyAbort): Promise<void> {
     const { session, restore } = request;
-    const definition = this.#definitionOf(session.type);
-    const hosted: Hosted = { session, definition, events: new EventQueue(), state: undefined };
+    const { definition, hosted, config } = this.#hostedBy(request);
     if (definition) {
-      const what = `config of session type ${definition.name}`;
-      const config = validate(definition.config, request.config, "invalid_config", what);
-      const ctx = this.#contexts.init(id, hosted, abort);
+      const before = this.#contexts.init(id, hosted, abort);
+      const shared: unknown = request.shared
+        ? request.shared.value
+        : await definition.share?.(before, config, restore);
+      const ctx = this.#contexts.init(id, hosted, abort, shared);
       hosted.state =
         restore && definition.restore
           ? await definition.restore(ctx, config, restore)
@@ -134,12 +154,37 @@ export class HostServer {
     this.#hosted.set(session.key, hosted);
   }
 
+  #hostedBy({ session, config }: Pick<Extract<HostRequest, { kind: "init" }>, "session" | "config">) {
+    const definition = this.#definitionOf(session.type);
+    const hosted: Hosted = { session, definition, events: new EventQueue(), state: undefined, running: 0 };
+    const what = `config of session type ${session.type}`;
+    const checked: unknown = definition && validate(definition.config, config, "invalid_config", what);
+    return { definition, hosted, config: checked };
+  }
+
+  /** Runs user code on a state, alone where the type says that it must be. */
+  async #on<T>(hosted: Hosted, run: () => Promise<T>): Promise<T> {
+    const { definition, running } = hosted;
+    if (this.#checksThreadSafety && definition?.options.threadSafe === false && running > 0) {
+      throw new HoldfastError({
+        code: "not_thread_safe",
+        message: `session type ${definition.name} says threadSafe: false, and another call runs on its state`,
+      });
+    }
+    hosted.running++;
+    try {
+      return await run();
+    } finally {
+      hosted.running--;
+    }
+  }
+
   async #call(
     id: number,
     request: Extract<HostRequest, { kind: "call" }>,
+    hosted: Hosted,
     abort: LazyAbort,
   ): Promise<Item[]> {
-    const hosted = this.#find(request.key);
     const { name } = request;
     const call = Object.hasOwn(hosted.definition?.calls ?? {}, name)
       ? hosted.definition?.calls[name]
@@ -166,9 +211,9 @@ export class HostServer {
   async #activity(
     id: number,
     request: Extract<HostRequest, { kind: "activity" }>,
+    hosted: Hosted,
     abort: LazyAbort,
   ): Promise<Item> {
-    const hosted = this.#find(request.key);
     const { name } = request;
     const activity = this.#app.activities.get(name);
     if (!activity) throw unknownCode("activity", name, "this worker");

@@ -5,7 +5,7 @@ import { HostServer } from "./host-server.ts";
 import type { FromHost } from "./protocol.ts";
 
 /** State in the worker's own thread: nothing is copied, and nothing stands between the user's code and the worker. */
-export function inlineHost(app: App, threads: number): Host {
+export function inlineHost(app: App, options: { threads: number; checksThreadSafety: boolean }): Host {
   const client: HostClient = new HostClient((message) => server.receive(message));
   const post = (message: FromHost) => {
     switch (message.kind) {
@@ -19,7 +19,7 @@ export function inlineHost(app: App, threads: number): Host {
         client.receive(message);
     }
   };
-  const server: HostServer = new HostServer(app, post, { threads });
+  const server: HostServer = new HostServer(app, post, options);
   return {
     id: "inline",
     isolation: "inline",

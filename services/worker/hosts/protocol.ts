@@ -44,7 +44,16 @@ export type Item = { ok: true; value: unknown } | { ok: true; json: string } | {
 
 /** Things asked of a host that are answered by `done` or `failed`. */
 export type HostRequest =
-  | { kind: "init"; session: SessionFacts; config: unknown; restore: Uint8Array | undefined }
+  | {
+      kind: "init";
+      session: SessionFacts;
+      config: unknown;
+      restore: Uint8Array | undefined;
+      /** What `share` returned; absent where the host is to ask for it itself. */
+      shared?: { value: unknown };
+    }
+  /** Answered with what the threads of a host share. Only between threads: other carriers copy. */
+  | { kind: "share"; session: SessionFacts; config: unknown; restore: Uint8Array | undefined }
   | { kind: "call"; key: string; name: string; inputs: unknown[]; run: RunFacts }
   | { kind: "activity"; key: string; name: string; input: unknown; run: RunFacts }
   /** The same state under a new right: its owner attached again after an outage of the bus (S14). */

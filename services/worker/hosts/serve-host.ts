@@ -13,8 +13,9 @@ export interface HostEnd {
 
 export async function serveHost(setup: HostSetup, end: HostEnd): Promise<void> {
   try {
-    const { appPath, threads } = setup;
-    const server = new HostServer(await loadApp(appPath), end.post, { copies: true, threads });
+    const { appPath, threads, checksThreadSafety } = setup;
+    const options = { copies: true, threads, checksThreadSafety };
+    const server = new HostServer(await loadApp(appPath), end.post, options);
     end.onMessage((message) => server.receive(message));
     end.post({ kind: "ready" });
   } catch (error) {

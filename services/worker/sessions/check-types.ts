@@ -29,6 +29,10 @@ function checkType({ name, options, calls }: AnySession): void {
   atLeastOne(of("host.sessionsPerHost"), host?.sessionsPerHost);
   atLeastOne(of("host.maxMissed"), host?.maxMissed);
   atLeastOne(of("host.maxCalls"), host?.maxCalls);
+  ms("host.ping.initialDelay", host?.ping?.initialDelay);
+  if (host?.maxMessageMb !== undefined && !(host.maxMessageMb > 0)) {
+    refuse(`${of("host.maxMessageMb")} is ${host.maxMessageMb}: must be more than 0`);
+  }
   if (options.isolation === "process" && (host?.sessionsPerHost ?? 1) > 1) {
     refuse(
       `${of("isolation")} is "process", which hosts one session, and host.sessionsPerHost is more than 1`,

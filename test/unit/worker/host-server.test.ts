@@ -46,3 +46,43 @@ it("lets a call listen to events until it is over, and no longer", async () => {
     value: [{ ok: true, value: { name: "later", stolen: [] } }],
   });
 });
+
+it("holds a type that says it is not thread-safe to it, except in production", async () => {
+  let release: (() => void) | undefined;
+  const alone = defineSession("alone", {
+    threadSafe: false,
+    init: () => null,
+    calls: {
+      hold: call({ run: () => new Promise<void>((resolve) => (release = resolve)) }),
+      quick: call({ run: () => 1 }),
+    },
+  });
+  const session = {
+    key: "s@1",
+    id: "s",
+    type: "alone",
+    epoch: 1,
+    attachment: 1,
+    workerId: "w",
+    metadata: {},
+  };
+  const run = { instanceId: "i", name: "x", attempt: 1, lastHeartbeat: undefined };
+  for (const checksThreadSafety of [true, false]) {
+    const said: FromHost[] = [];
+    const server = new HostServer(collectApp({ alone }), (message) => said.push(message), {
+      checksThreadSafety,
+    });
+    const ask = (id: number, request: HostRequest) => server.receive({ kind: "request", id, request });
+    ask(1, { kind: "init", session, config: undefined, restore: undefined });
+    await expect.poll(() => said.length).toBe(1);
+    ask(2, { kind: "call", key: "s@1", name: "hold", inputs: [null], run });
+    ask(3, { kind: "call", key: "s@1", name: "quick", inputs: [null], run });
+    await expect.poll(() => said.length).toBe(2);
+    const refused = { kind: "failed", id: 3, error: { code: "not_thread_safe" } };
+    expect(said[1]).toMatchObject(checksThreadSafety ? refused : { kind: "done", id: 3 });
+    release?.();
+    await expect.poll(() => said.length).toBe(3);
+    ask(4, { kind: "call", key: "s@1", name: "quick", inputs: [null], run });
+    await expect.poll(() => said.at(-1)).toMatchObject({ kind: "done", id: 4 });
+  }
+});

@@ -125,6 +125,8 @@ export class ForeignServer {
       }
       case "call":
         return this.#call(id, request);
+      case "share":
+        return { message: undefined, waiting: { kind: "other" } }; // its threads are its own affair
       case "activity":
         throw new HoldfastError({
           code: "activity_not_hosted",
