@@ -12,6 +12,7 @@ import {
   subjects,
 } from "../bus/index.ts";
 import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
+import { HoldfastError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
   type Duration,
@@ -151,6 +152,11 @@ export class Client {
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
       const { delay } = options;
       const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
+      if (stored && options.flow)
+        throw new HoldfastError({
+          code: "invalid_option",
+          message: "a start has both inputBlob and flow: with limits give the input itself",
+        });
       const flow = options.flow && flowTarget(id, name, input, options.flow);
       const sent = flow
         ? await this.#requestStart(id, flow, at)
