@@ -1,4 +1,5 @@
 export * from "./events.ts";
+export * from "./flow.ts";
 export * from "./generation.ts";
 export * from "./host-protocol.ts";
 export * from "./ids.ts";

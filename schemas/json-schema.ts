@@ -24,6 +24,7 @@ import {
   Wake,
   WorkerControl,
 } from "./messages.ts";
+import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
 
@@ -40,6 +41,9 @@ const documents = {
   failure: Failure,
   "host-message-from": FromHostMessage,
   "host-message-to": ToHostMessage,
+  "flow-command": FlowCommand,
+  "flow-input": FlowInput,
+  "flow-options": FlowOptions,
   "instance-summary": InstanceSummary,
   "lane-answer": LaneAnswer,
   "lane-calls": LaneCalls,

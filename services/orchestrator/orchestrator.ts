@@ -12,6 +12,7 @@ import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
+import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
 import { Lane } from "./lane/lane.ts";
 import { InstanceCache } from "./partitions/partition-instances.ts";
 import { Partitions } from "./partitions/partitions.ts";
@@ -183,7 +184,7 @@ function inputSchema(definition: AnyOrchestration): unknown {
 
 /** What the engine itself runs beside the user's application. */
 function withKeepers(app: App): App {
-  const keepers = [poolKeeper(app), poolLender(app), scheduleKeeper].map(
+  const keepers = [poolKeeper(app), poolLender(app), scheduleKeeper, flowKeeper, leftOut].map(
     (keeper) => [keeper.name, keeper] as const,
   );
   return { ...app, orchestrations: new Map<string, AnyOrchestration>([...app.orchestrations, ...keepers]) };

@@ -72,6 +72,8 @@ export function subjects(prefix = "") {
     /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
     timer: (instanceId: string, execution: number, of: number) =>
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
+    /** A start that waits for its time: one of an instance. */
+    delayedStart: (instanceId: string) => `${dot}timers.${id(instanceId)}.0.0`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
 
     /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */

@@ -2,7 +2,7 @@
  * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`, `schedule.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
-import { BlobRef, type Failure } from "../../schemas/index.ts";
+import { BlobRef, type Failure, type FlowOptions } from "../../schemas/index.ts";
 import {
   type Bus,
   type CoreMessage,
@@ -16,6 +16,7 @@ import {
 } from "../bus/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, type Runtime } from "../runtime/index.ts";
+import { parseFlow } from "../sdk/flow-start.ts";
 import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
 import { answerSchedule } from "./schedule-endpoint.ts";
 
@@ -55,7 +56,7 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
       endpoints: [
         endpoint(
           "start",
-          "start.<orchestration>, body: input as JSON; headers Holdfast-Id: instance id, Holdfast-Blob: where a big input lies",
+          "start.<orchestration>, body: input as JSON; headers Holdfast-Id: instance id, Holdfast-Delay: how long it waits, Holdfast-Flow: limits by key as JSON, Holdfast-Blob: where a big input lies",
           (name, message) => start(client, options, name, message),
         ),
         endpoint("status", "status.<instance id>", async (id) =>
@@ -98,8 +99,22 @@ async function start(
   }
   const id = header(message, "Holdfast-Id");
   const inputBlob = blobOf(message);
-  const { instanceId } = await client.start(name, input.value, { id, inputBlob });
+  const delay = header(message, "Holdfast-Delay");
+  const { instanceId } = await client.start(name, input.value, {
+    id,
+    inputBlob,
+    delay: delay === undefined ? undefined : parseDuration(delay, "Holdfast-Delay"),
+    flow: flowOf(message),
+  });
   return { instanceId };
+}
+
+function flowOf(message: CoreMessage): FlowOptions | undefined {
+  const text = header(message, "Holdfast-Flow");
+  if (text === undefined) return undefined;
+  const flow = parseJson(new TextEncoder().encode(text));
+  if (flow.kind === "ok") return parseFlow(flow.value);
+  throw new HoldfastError({ code: "invalid_header", message: `header Holdfast-Flow: ${flow.message}` });
 }
 
 function blobOf(message: CoreMessage): BlobRef | undefined {

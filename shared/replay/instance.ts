@@ -13,6 +13,8 @@ import type {
 } from "../../schemas/index.ts";
 import {
   currentRules,
+  flowOrchestration,
+  leftOutOrchestration,
   lenderOrchestration,
   Name,
   poolOrchestration,
@@ -342,7 +344,13 @@ const carriedIds = 1000;
 const carriedSequences = 1000;
 
 /** The engine's own. */
-const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration, scheduleOrchestration]);
+const keepers: ReadonlySet<string> = new Set([
+  poolOrchestration,
+  lenderOrchestration,
+  scheduleOrchestration,
+  flowOrchestration,
+  leftOutOrchestration,
+]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

@@ -1,5 +1,5 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { BlobRef, Commit, Payload } from "../../schemas/index.ts";
+import type { BlobRef, Commit, FlowOptions, Payload } from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -12,6 +12,7 @@ import {
   subjects,
 } from "../bus/index.ts";
 import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
+import { HoldfastError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
   type Duration,
@@ -23,6 +24,7 @@ import {
 } from "../runtime/index.ts";
 import { activeTraceparent } from "../runtime/trace.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { type FlowTarget, flowTarget, parseDelay } from "./flow-start.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
 import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";
 import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
@@ -56,6 +58,10 @@ export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> &
 export interface StartOptions {
   /** Chosen by you: the same id again changes nothing. Made for you where absent. */
   id?: string | undefined;
+  /** Not before so long from now. */
+  delay?: Duration | undefined;
+  /** Limits by key: how many at a time, how often, which of several. */
+  flow?: FlowOptions | undefined;
   /** Where the input lies in the object store already, instead of an input. */
   inputBlob?: BlobRef | undefined;
 }
@@ -80,6 +86,12 @@ export interface WaitForEndOptions extends ViewOptions {
 /** What a handle knows of its instance. */
 type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
 
+interface SendOptions {
+  headers?: Headers | undefined;
+  /** By a durable schedule of the instance's. */
+  delayed?: { at: number; id: string } | undefined;
+}
+
 const blobHeader = "Holdfast-Blob";
 
 export class Client {
@@ -93,6 +105,8 @@ export class Client {
   readonly schedules: ScheduleClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
+  /** Keepers of flow control that are started for sure. */
+  readonly #keepers = new Set<string>();
 
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
     this.#bus = bus;
@@ -136,13 +150,27 @@ export class Client {
       const definition = typeof orchestration === "string" ? undefined : orchestration;
       const stored = options.inputBlob;
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
-      const payload = stored ? { blob: stored } : await this.#wrap(input, id);
-      const sent = await this.#send(this.#names.start(id, name), `start-${id}`, payload, traceHeaders());
+      const { delay } = options;
+      const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
+      if (stored && options.flow)
+        throw new HoldfastError({
+          code: "invalid_option",
+          message: "a start has both inputBlob and flow: with limits give the input itself",
+        });
+      const flow = options.flow && flowTarget(id, name, input, options.flow);
+      const sent = flow
+        ? await this.#requestStart(id, flow, at)
+        : await this.#send(
+            this.#names.start(id, name),
+            `start-${id}`,
+            stored ? { blob: stored } : await this.#wrap(input, id),
+            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id } },
+          );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
         // Started before, it may have ended before.
-        at: sent.duplicate ? Number.NEGATIVE_INFINITY : clock.monotonic(),
+        at: sent.duplicate || flow || at !== undefined ? Number.NEGATIVE_INFINITY : clock.monotonic(),
         // Served by another version, it may return something else than this one's types say.
         checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
       });
@@ -286,17 +314,35 @@ export class Client {
     subject: string,
     msgId: string,
     payload: Payload | undefined,
-    headers?: Headers,
+    { headers, delayed }: SendOptions = {},
   ): Promise<{ duplicate: boolean }> {
+    const way = delayed
+      ? { subject: this.#names.delayedStart(delayed.id), schedule: { at: delayed.at, target: subject } }
+      : { subject };
     if (payload && "json" in payload)
-      return publishSurely(this.#bus, { subject, msgId, body: encode(payload.json), headers });
+      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers });
     const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
     return publishSurely(this.#bus, {
-      subject,
+      ...way,
       msgId,
       body: new Uint8Array(),
       headers: blob ? { ...headers, ...blob } : headers,
     });
+  }
+
+  /** To whoever keeps its key, who is started by the first that asks. */
+  async #requestStart(
+    id: string,
+    { keeper, orchestration, signal, request }: FlowTarget,
+    at: number | undefined,
+  ): Promise<{ duplicate: boolean }> {
+    if (!this.#keepers.has(keeper)) {
+      await this.#send(this.#names.start(keeper, orchestration), `start-${keeper}`, { json: {} });
+      this.#keepers.add(keeper);
+    }
+    const payload = await this.#wrap(request, id);
+    const delayed = at === undefined ? undefined : { at, id };
+    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, { delayed });
   }
 
   #waitDeps() {

@@ -1,6 +1,6 @@
 /** What users import from "holdfast". */
 
-export type { Overlap, ScheduleSpec } from "../../schemas/index.ts";
+export type { FlowOptions, OnBusy, Overlap, ScheduleSpec } from "../../schemas/index.ts";
 export type * from "../definitions/index.ts";
 export {
   call,

@@ -30,6 +30,7 @@ import { InstanceRow, SessionRow, WorkerRow } from "../live/rows.ts";
 import { StreamsView } from "../live/stream-watch.ts";
 import { Trouble } from "../live/troubles.ts";
 import type { GatewayParts } from "./context.ts";
+import { flowRoutes, WaitingKeys } from "./flow.ts";
 import { HistoryPage } from "./history.ts";
 import {
   Accepted,
@@ -62,6 +63,7 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...sessionRoutes(parts),
   ...workerRoutes(parts),
   ...scheduleRoutes(parts),
+  ...flowRoutes(parts),
   ...queueRoutes(parts),
 ];
 
@@ -112,6 +114,7 @@ const named: Record<string, z.ZodType> = {
   Streams: StreamsView,
   TaskTarget,
   Trouble,
+  WaitingKeys,
   Whoami,
   Worker: WorkerRow,
   WorkerAccepted,
