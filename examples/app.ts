@@ -2,6 +2,7 @@
 
 export * from "./agent/app.ts";
 export * from "./basics/app.ts";
+export * from "./cart/app.ts";
 export * from "./classify/app.ts";
 export * from "./connection-pool/app.ts";
 export * from "./file-cache/app.ts";

@@ -1,6 +1,7 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
 import { Commit } from "./events.ts";
+import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
 import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
 import {
   ActivityReport,
@@ -24,7 +25,6 @@ import {
   Wake,
   WorkerControl,
 } from "./messages.ts";
-import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
 

@@ -23,6 +23,12 @@ export const commonSettings = {
   NATS_PASSWORD: z.string().optional().describe("Belongs to `NATS_USER`."),
   NATS_TOKEN: z.string().optional().describe("Log in with a token instead."),
   NATS_CREDS: z.string().optional().describe("Log in with a credentials file instead: its path."),
+  NATS_WAIT: setting
+    .durationOrForever(0, 24 * 3_600_000)
+    .default(30_000)
+    .describe(
+      "How long a service that starts waits for a NATS server that is not there. `forever`: until it is.",
+    ),
   NATS_REPLICAS: wholeNumber(1, 5)
     .default(1)
     .describe("Copies of every stream and bucket. More than 1 needs a cluster of at least as many servers."),
@@ -74,6 +80,8 @@ export const commonSettings = {
 
 export interface NatsSettings {
   url: string | undefined;
+  /** How long a service that starts waits for it. */
+  waitMs: number;
   user?: string;
   password?: string;
   token?: string;
@@ -137,7 +145,7 @@ export function readConfig<S extends SettingsShape = Record<never, never>>(
 }
 
 function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): EngineConfig {
-  const nats: NatsSettings = { url: values.NATS_URL };
+  const nats: NatsSettings = { url: values.NATS_URL, waitMs: values.NATS_WAIT };
   if (values.NATS_USER !== undefined) nats.user = values.NATS_USER;
   if (values.NATS_PASSWORD !== undefined) nats.password = values.NATS_PASSWORD;
   if (values.NATS_TOKEN !== undefined) nats.token = values.NATS_TOKEN;

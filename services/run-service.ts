@@ -21,10 +21,10 @@ import {
   type SettingsShape,
 } from "./config.ts";
 import { optimiseEarly } from "./early-optimisation.ts";
-import { firstBus } from "./first-bus.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
 import { untilToldToStop } from "./stop-signal.ts";
 import { packageVersion } from "./version.ts";
+import { waitForNats } from "./wait-for-nats.ts";
 
 export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   /** This process's own id, a token: name and incarnation. */
@@ -105,13 +105,17 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       throw error;
     }
   };
-  const serveOn = async (bus: Bus) => {
+  // One that answers without NATS says so to whoever asks, and may as well wait.
+  const waitMs = options.beforeBus ? Number.POSITIVE_INFINITY : config.nats.waitMs;
+  const waiting = { runtime, signal: stopSignal.signal, waitMs };
+  const headers = fleetHeaders(packageVersion(), config.generation);
+  /** Up to where the service is ready, or was told to stop meanwhile. */
+  const begin = async (bus: Bus) => {
     const fleet = new Fleet({ bus, names, runtime, atMost: config.generation });
-    const headers = fleetHeaders(packageVersion(), config.generation);
+    let service: RunnableService | undefined;
     try {
-      await telemetry.start(bus, names, runtime.clock);
       await fleet.start();
-      const service = await build({
+      service = await build({
         id,
         bus,
         connection,
@@ -124,6 +128,22 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         fleet,
         fleetHeaders: headers,
       });
+      // Told to stop while starting: stop() must cope, twice is once and half is enough.
+      const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
+      return { fleet, service, started: first === "started" };
+    } catch (error) {
+      await service?.stop();
+      await fleet.stop();
+      throw error;
+    }
+  };
+  const serveOn = async (bus: Bus) => {
+    try {
+      await telemetry.start(bus, names, runtime.clock);
+      // NATS may go between two connections, or before a first answer: what was begun is begun anew.
+      const begun = await waitForNats(() => begin(bus), waiting);
+      if (begun === undefined) return;
+      const { fleet, service } = begun;
       const beacon = new ServiceBeacon({
         bus,
         names,
@@ -134,9 +154,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         headers,
       });
       try {
-        // Told to stop while starting: stop() must cope, twice is once and half is enough.
-        const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
-        if (first === "started") {
+        if (begun.started) {
           await beacon.start();
           optimiseEarly();
           telemetry.serving = true;
@@ -147,16 +165,16 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       } finally {
         await beacon.stop();
         await service.stop();
+        await fleet.stop();
       }
     } finally {
-      await fleet.stop();
       await telemetry.stop();
       await bus.close();
     }
   };
   const early = await options.beforeBus?.({ runtime, config, settings, logger });
   try {
-    const bus = await (early ? firstBus(openBus, runtime, stopSignal.signal) : openBus());
+    const bus = await waitForNats(openBus, waiting);
     if (bus) await serveOn(bus);
   } finally {
     stopSignal.dispose();

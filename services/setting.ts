@@ -1,5 +1,7 @@
 /** What settings are made of. */
 import { z } from "zod";
+import { isFault } from "../shared/errors/index.ts";
+import { parseDuration } from "../shared/runtime/index.ts";
 
 const wholeNumber = (min: number, max: number) =>
   z
@@ -12,6 +14,29 @@ const wholeNumber = (min: number, max: number) =>
 const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) =>
   z.enum(values, `must be one of ${values.join(", ")}`).meta({ rule: values.join(", ") });
 
+const milliseconds = (text: string, minMs: number, maxMs: number): number | undefined => {
+  try {
+    const ms = parseDuration(text, "value");
+    return ms >= minMs && ms <= maxMs ? ms : undefined;
+  } catch (error) {
+    if (isFault(error)) return undefined;
+    throw error;
+  }
+};
+
+/** `5s`, `30d`, or `forever`; checked by parsing, so that the complaint names the variable. */
+const durationOrForever = (minMs: number, maxMs: number) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const ms = text === "forever" ? Number.POSITIVE_INFINITY : milliseconds(text, minMs, maxMs);
+      if (ms !== undefined) return ms;
+      const message = `must be forever, or a duration like 30s, from ${minMs} to ${maxMs} ms`;
+      context.addIssue({ code: "custom", message });
+      return z.NEVER;
+    })
+    .meta({ rule: "a duration like 30s, or `forever`" });
+
 /**
  * Building blocks for the settings of a single service. Every value arrives as text. `rule` and what a setting's
  * `describe` says are what docs/configuration.md shows of it.
@@ -19,6 +44,7 @@ const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) =>
 export const setting = {
   wholeNumber,
   oneOf,
+  durationOrForever,
   text: z.string(),
   flag: z
     .enum(["true", "false", "1", "0"], "must be true or false")

@@ -12,6 +12,7 @@ import { benchCommand } from "./verbs/bench.ts";
 import { contextCommands } from "./verbs/context.ts";
 import { deadCommands } from "./verbs/dead.ts";
 import { instanceCommands } from "./verbs/instances.ts";
+import { messageCommands } from "./verbs/messages.ts";
 import { replayCommand } from "./verbs/replay.ts";
 import { scheduleCommands } from "./verbs/schedules.ts";
 import { serveCommands } from "./verbs/serve.ts";
@@ -28,7 +29,7 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     .addHelpText("after", exitCodesHelp);
   const groups: Record<string, Command[]> = {
     "Run it:": [devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
-    "Instances:": [...instanceCommands(cli), watchCommand(cli), replayCommand(cli)],
+    "Instances:": [...instanceCommands(cli), ...messageCommands(cli), watchCommand(cli), replayCommand(cli)],
     "The installation:": [
       sessionCommands(cli),
       workerCommands(cli),

@@ -7,13 +7,21 @@
 import { laneRecordingKey, scheduleOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
-import { type InboxMessage, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
+import {
+  type Asked,
+  type InboxMessage,
+  type Instance,
+  type InstanceState,
+  isEnded,
+  nextDeadline,
+} from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LocalWork } from "./local/local-work.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
+import type { Question } from "./queries/queries.ts";
 import { LoadedInstance, type Mail } from "./turn.ts";
 
 export interface LiveInstanceOptions {
@@ -34,6 +42,14 @@ const longestWaitMs = 5_000;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 
+const setAsideAnswer = ({ code, message }: Fault): Asked => ({
+  kind: "refused",
+  code: "instance_parked",
+  message: `its turns fail: ${message}`,
+  details: { code },
+  spoiled: false,
+});
+
 export class LiveInstance {
   readonly instanceId: string;
   readonly #deps: OrchestratorDeps;
@@ -41,6 +57,8 @@ export class LiveInstance {
   #mailbox: Mail[] = [];
   /** Inbox sequences in the mailbox or in the running turn: a redelivery of these is noise. */
   readonly #held = new Set<number>();
+  /** Wait for the end of the turn under way, or for the instance to be loaded. */
+  #questions: Question[] = [];
   #loaded: LoadedInstance | undefined;
   /** Absent where nothing is out. */
   #lane: LaneWork | undefined;
@@ -57,6 +75,8 @@ export class LiveInstance {
    * up late, what caused it may come to nobody again (T3).
    */
   #settled: string | undefined;
+  /** The effects of the last commit of the loaded history may not be out. */
+  #owed = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
     this.instanceId = instanceId;
@@ -101,6 +121,15 @@ export class LiveInstance {
     this.#running ??= this.#work();
   }
 
+  /** At once where it is in memory and nothing happens to it; otherwise when the turn under way is over (Q1). */
+  ask(question: Question): void {
+    const instance = this.#running ? undefined : this.#loaded?.askable;
+    if (instance) return this.#answer(instance, question);
+    this.#questions.push(question);
+    this.#options.onMail(this);
+    this.#running ??= this.#work();
+  }
+
   /** A worker cannot finish what it was given by the lane. */
   recall(task: { execution: number; of: number; attempt: number }): void {
     this.#lane?.recall(task, "returned");
@@ -138,13 +167,14 @@ export class LiveInstance {
     const { signal } = this.#options;
     let failures = 0;
     let passing: LastingFault | undefined;
-    while (this.#mailbox.length > 0 && !signal.aborted) {
+    while (this.#mailbox.length + this.#questions.length > 0 && !signal.aborted) {
       const slot = turns.take(this);
       if (slot) await slot;
       const batch = this.#mailbox;
       this.#mailbox = [];
       try {
-        if (!signal.aborted) await this.#turn(batch);
+        if (!signal.aborted && batch.length > 0) await this.#turn(batch);
+        if (!signal.aborted) await this.#answerAll();
         turns.give(this);
         failures = 0;
         passing = undefined;
@@ -170,6 +200,7 @@ export class LiveInstance {
           const sick = passes ? await passing?.lasts() : failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
+        if (this.#setAside) for (const { answer } of this.#questions.splice(0)) answer(setAsideAnswer(fault));
         // What passes may be over at any time.
         const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
@@ -178,6 +209,32 @@ export class LiveInstance {
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
+  }
+
+  /** Between two turns: what the code shows is in the history. */
+  async #answerAll(): Promise<void> {
+    while (this.#questions.length > 0) {
+      const { signal } = this.#options;
+      let loaded = this.#loaded ?? (await this.#load([]));
+      if (loaded.isBehind) {
+        // Its code has facts to see, or its next execution to begin: that is a turn.
+        await this.#turn([{ message: wakeUp, delivery: undefined }]);
+        if (signal.aborted) return;
+        loaded = this.#loaded ?? (await this.#load([]));
+      }
+      const instance = loaded.askable ?? (await loaded.withCode());
+      // An answer may spoil the copy: then the next question finds another one.
+      const question = this.#questions.shift();
+      if (question) this.#answer(instance, question);
+      if (isEnded(instance.state) || instance.parked) this.drop();
+    }
+  }
+
+  #answer(instance: Instance, { name, input, answer }: Question): void {
+    const asked = instance.query(name, input);
+    // Built again from history when it is next needed; the timer stays.
+    if (asked.kind === "refused" && asked.spoiled) this.#loaded = undefined;
+    answer(asked);
   }
 
   async #giveUp(fault: Fault): Promise<void> {
@@ -196,13 +253,14 @@ export class LiveInstance {
   async #turn(batch: readonly Mail[]): Promise<void> {
     for (;;) {
       const { signal } = this.#options;
-      const owed = !this.#loaded && (await this.#load(batch));
-      if (!this.#loaded) return;
+      const loaded = this.#loaded ?? (await this.#load(batch));
       this.#lane ??= this.#newLane();
-      if ((await this.#loaded.take(batch, this.#lane, owed)) === "done") break;
+      if ((await loaded.take(batch, this.#lane, this.#owed)) === "done") break;
       this.drop();
       if (signal.aborted) return;
     }
+    if (!this.#loaded) return;
+    this.#owed = false;
     this.#settled = isEnded(this.#loaded.instance.state) ? undefined : this.#loaded.lastCommitId;
     if (this.#setAside) {
       await this.#loaded.show();
@@ -226,17 +284,16 @@ export class LiveInstance {
     if (this.#locals.idle) this.#locals = undefined;
   }
 
-  /** Returns whether the effects of its last commit may not be out. */
-  async #load(batch: readonly Mail[]): Promise<boolean> {
+  async #load(batch: readonly Mail[]): Promise<LoadedInstance> {
     const assumeNew = this.#looksNew(batch);
     const { signal } = this.#options;
     const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
     this.#loaded = loaded;
     // Nothing was looked at: a fence says only that there is a history, whose own messages tell what is owed.
-    if (assumeNew) return false;
-    const settled = this.#settled;
-    this.#settled ??= loaded.lastCommitId;
-    return settled !== undefined && settled !== loaded.lastCommitId;
+    const settled = assumeNew ? undefined : this.#settled;
+    if (!assumeNew) this.#settled ??= loaded.lastCommitId;
+    this.#owed = settled !== undefined && settled !== loaded.lastCommitId;
+    return loaded;
   }
 
   #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {

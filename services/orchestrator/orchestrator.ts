@@ -10,6 +10,7 @@ import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
 import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
+import { packageVersion } from "../version.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
@@ -22,6 +23,7 @@ import { LateSummaries } from "./publishing/late-summaries.ts";
 import { claimFacts } from "./publishing/session-register.ts";
 import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
+import { Queries } from "./queries/queries.ts";
 import { scheduleKeeper } from "./schedules/schedule-keeper.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
@@ -59,6 +61,7 @@ export class Orchestrator implements Service {
   readonly #partitions: Partitions;
   readonly #lane: Lane;
   readonly #runaways: Runaways;
+  readonly #queries: Queries;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
@@ -106,6 +109,13 @@ export class Orchestrator implements Service {
       alwaysReplay: options.alwaysReplay ?? false,
       maxMessages,
     });
+    this.#queries = new Queries({
+      bus,
+      names,
+      runtime,
+      version: packageVersion(),
+      partitionOf: (instanceId) => this.#partitions.partitionOf(instanceId),
+    });
   }
 
   #host(app: App, payloads: Payloads, inlineBytes: number): InstanceHost {
@@ -144,10 +154,12 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
+    await this.#queries.start();
     await this.#partitions.start();
   }
 
   stop = once(async () => {
+    await this.#queries.stop();
     await this.#partitions.stop();
     await this.#lane.stop();
     await this.#leases.stop();

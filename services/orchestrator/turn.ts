@@ -107,6 +107,28 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
+  /** The instance where its code can be asked between two turns. */
+  get askable(): Instance | undefined {
+    const { instance } = this;
+    return instance.hasCode && !this.isBehind ? instance : undefined;
+  }
+
+  /** Something recorded waits to be shown to the code, which can be run. */
+  get isBehind(): boolean {
+    const { parked, hasUnseen, state } = this.instance;
+    return !parked && (hasUnseen || state.next !== undefined);
+  }
+
+  /** A copy for questions alone: of what is over, only the state was loaded. */
+  async withCode(): Promise<Instance> {
+    const { instance } = this;
+    if (!isEnded(instance.state)) return instance;
+    const history = await this.#deps.history.load(this.instanceId);
+    const copy = new Instance(this.instanceId, this.#deps.host, this.#deps.runaways.whyNot(this.instanceId));
+    await copy.load(history?.commits ?? [], { check: true });
+    return copy;
+  }
+
   /** Empty where there is none. */
   get lastCommitId(): string {
     return this.#lastCommitId;

@@ -15,7 +15,7 @@ import { TurnMark } from "./quarantine/turn-mark.ts";
 
 async function watch({ connection, bucket, mark: buffer, limitMs, build }: WatchdogSetup): Promise<void> {
   const mark = new TurnMark(buffer);
-  const bus = await connectBus({ ...connection, announce: silent });
+  const bus = await connectBus({ ...connection, waitForServer: true, announce: silent });
   const notes = new Bucket(bus, bucket);
   const look = async () => {
     const turn = mark.get();

@@ -10,6 +10,7 @@ import type { Grace } from "./grace.ts";
 
 /** What retention asks of the histories; `HistoryStore` is it. */
 export interface Histories {
+  exists(instanceId: string): Promise<boolean>;
   archive(instanceId: string): Promise<void>;
   look(instanceId: string): Promise<SeenHistory>;
   remove(seen: SeenHistory): Promise<void>;

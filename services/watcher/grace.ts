@@ -7,13 +7,18 @@ import type { Runtime } from "../../shared/runtime/index.ts";
 
 const serverKey = "watcher.server";
 
+type ConnectedServer = Pick<Bus, "serverId" | "serverName" | "clustered">;
+
 export class Grace {
   readonly #runtime: Runtime;
   readonly #defaultTtlMs: number;
+  readonly #connectedAt: number;
   #outage: { endedAt: number; awayMs: number } | undefined;
 
+  /** Made when the connection is there: from then on outages are seen. */
   constructor(runtime: Runtime, defaultTtlMs: number) {
     this.#runtime = runtime;
+    this.#connectedAt = runtime.clock.monotonic();
     this.#defaultTtlMs = defaultTtlMs;
   }
 
@@ -26,11 +31,11 @@ export class Grace {
     return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());
   }
 
-  outageOver(awayMs: number, why: string): void {
-    const { clock, announce } = this.#runtime;
+  outageOver(awayMs: number, why: string, over = this.#runtime.clock.monotonic()): void {
+    const { announce } = this.#runtime;
     // A short outage after a long one does not end the grace of the long one.
     const longest = this.leftMs() > 0 ? Math.max(awayMs, this.#outage?.awayMs ?? 0) : awayMs;
-    this.#outage = { endedAt: clock.monotonic(), awayMs: longest };
+    this.#outage = { endedAt: Math.max(over, this.#outage?.endedAt ?? over), awayMs: longest };
     const ms = Math.round(this.leftMs());
     if (ms > 0) announce({ kind: "watcher.grace", ms, why });
   }
@@ -42,13 +47,20 @@ export class Grace {
     });
   }
 
-  /** While we did not listen, another server than the last one seen means that it was restarted meanwhile. */
-  async compareServer(bus: Bus, settings: Bucket): Promise<void> {
+  /**
+   * Before this watcher connected: another server than the one last seen means that it was restarted meanwhile, at the
+   * latest when we connected. In a cluster each server is compared with itself: to talk to another one is no outage.
+   */
+  async compareServer(bus: ConnectedServer, settings: Bucket): Promise<void> {
     const now = bus.serverId();
-    const before = await settings.get(serverKey, { leader: true });
+    const key = bus.clustered()
+      ? `${serverKey}.${Buffer.from(bus.serverName()).toString("base64url")}`
+      : serverKey;
+    const before = await settings.get(key, { leader: true });
     const known = before === undefined ? undefined : new TextDecoder().decode(before.value);
     if (known === JSON.stringify(now)) return;
-    if (known !== undefined) this.outageOver(Number.POSITIVE_INFINITY, "the server was restarted");
-    await settings.put(serverKey, encode(now));
+    if (known !== undefined)
+      this.outageOver(Number.POSITIVE_INFINITY, "the server was restarted", this.#connectedAt);
+    await settings.put(key, encode(now));
   }
 }

@@ -120,6 +120,13 @@ export interface StreamInfo {
   lastSeq: number;
   consumers: number;
   replicas: number;
+  /** Of a cluster: the server that leads it, whose clock `seenAt` is. */
+  leader?: string;
+  /** A copy of it is away or far behind. */
+  degraded?: boolean;
+  /** Limits somebody set; absent where there is none. */
+  maxBytes?: number;
+  maxMessages?: number;
   /** What its creator noted on it. */
   metadata: Readonly<Record<string, string>>;
   /** Server time of this answer, epoch ms. */
@@ -237,6 +244,8 @@ export interface Bus {
   readonly maxPayloadBytes: number;
   /** Changes when the server was restarted (or another node answers). */
   serverId(): string;
+  /** As configured; the same after a restart. */
+  serverName(): string;
   serverVersion(): string;
   /** The server is one of several: streams may have copies, and a copy may lag. */
   clustered(): boolean;

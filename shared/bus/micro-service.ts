@@ -17,10 +17,11 @@ export interface MicroReply {
 export interface MicroEndpoint {
   name: string;
   subject: string;
-  /** Instances sharing a queue share the requests. */
-  queue?: string;
+  /** Instances sharing a queue share the requests; with `none` each gets every request. */
+  queue?: string | "none";
   metadata?: Record<string, string>;
-  handler(message: CoreMessage): Promise<MicroReply>;
+  /** Undefined: another instance answers. */
+  handler(message: CoreMessage): Promise<MicroReply | undefined>;
 }
 
 export interface MicroServiceSpec {
@@ -67,7 +68,7 @@ export async function startMicroService(
   const describe = (endpoint: MicroEndpoint) => ({
     name: endpoint.name,
     subject: endpoint.subject,
-    queue_group: endpoint.queue ?? defaultQueue,
+    queue_group: queueOf(endpoint) ?? "",
   });
   const answers = {
     PING: () => ({ type: "io.nats.micro.v1.ping_response", ...identity }),
@@ -102,7 +103,7 @@ export async function startMicroService(
     const count: Counters = { num_requests: 0, num_errors: 0, last_error: "", processingMs: 0 };
     counters.set(endpoint, count);
     subscriptions.push(
-      await bus.subscribe(endpoint.subject, { queue: endpoint.queue ?? defaultQueue }, (message) => {
+      await bus.subscribe(endpoint.subject, subscription(endpoint), (message) => {
         void serve(endpoint, count, message, runtime);
       }),
     );
@@ -115,6 +116,14 @@ export async function startMicroService(
   };
 }
 
+const queueOf = ({ queue = defaultQueue }: MicroEndpoint): string | undefined =>
+  queue === "none" ? undefined : queue;
+
+const subscription = (endpoint: MicroEndpoint): { queue?: string } => {
+  const queue = queueOf(endpoint);
+  return queue === undefined ? {} : { queue };
+};
+
 async function serve(
   endpoint: MicroEndpoint,
   count: Counters,
@@ -123,6 +132,7 @@ async function serve(
 ): Promise<void> {
   const began = runtime.clock.monotonic();
   const reply = await answer(endpoint, message, runtime);
+  if (!reply) return;
   count.num_requests++;
   count.processingMs += runtime.clock.monotonic() - began;
   if (reply.error) {
@@ -137,7 +147,7 @@ async function answer(
   endpoint: MicroEndpoint,
   message: CoreMessage,
   runtime: Pick<Runtime, "announce">,
-): Promise<MicroReply> {
+): Promise<MicroReply | undefined> {
   try {
     return await endpoint.handler(message);
   } catch (error) {

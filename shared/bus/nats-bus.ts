@@ -250,7 +250,11 @@ class NatsBus implements Bus {
   }
 
   clustered(): boolean {
-    return this.#link.info.cluster !== undefined;
+    return this.#link.clustered;
+  }
+
+  serverName(): string {
+    return this.#link.info.server_name;
   }
 
   serverVersion(): string {

@@ -74,6 +74,7 @@ export function subjects(prefix = "") {
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
     /** A start that waits for its time: one of an instance. */
     delayedStart: (instanceId: string) => `${dot}timers.${id(instanceId)}.0.0`,
+    allTimers: `${dot}timers.>`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
 
     /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
@@ -140,6 +141,7 @@ export function subjects(prefix = "") {
     /** A delayed attempt waits here as a schedule whose target is the activity's subject. */
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
+    allRetries: `${dot}retries.>`,
     /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
     /** All calls of a pool, whichever call it is: its members take them from one consumer. */
@@ -149,6 +151,7 @@ export function subjects(prefix = "") {
     claimsSubjects: [`${dot}claims.*.*`],
     claim: (type: string, sessionId: string) =>
       `${dot}claims.${requireToken("session type", type)}.${session(sessionId)}`,
+    allClaims: `${dot}claims.*.*`,
     claimsOf: (type: string) => `${dot}claims.${requireToken("session type", type)}.*`,
     claimConsumer: (type: string) => `c_${type}`,
     sessionsStream: `${bar}SESSIONS`,
@@ -158,6 +161,7 @@ export function subjects(prefix = "") {
       `${dot}delayed.${id(instanceId)}.${execution}.${of}.${attempt}`,
     sessionWork: (workerId: string, sessionId: string) =>
       `${dot}sessions.${worker(workerId)}.${session(sessionId)}`,
+    allSessionRetries: `${dot}delayed.>`,
     allSessionWork: `${dot}sessions.*.*`,
     sessionWorkOf: (workerId: string) => `${dot}sessions.${worker(workerId)}.*`,
     parseSessionWork(subject: string): { workerId: string; sessionId: string } | undefined {
@@ -226,9 +230,20 @@ export function subjects(prefix = "") {
     laneOfSeekers: `${dot}lanes.seekers`,
 
     // endpoints
-    endpoint: (verb: "start" | "status" | "result" | "query" | "schedule") => `${dot}${verb}.*`,
+    endpoint: (verb: "start" | "status" | "result" | "schedule") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>
       strip(subject, dot)?.split(".").slice(1).join("."),
+
+    /** A question about an instance; answered by its owner. */
+    query: (instanceId: string, queryName: string) => `${dot}query.${id(instanceId)}.${name(queryName)}`,
+    queries: `${dot}query.*.*`,
+    parseQuery(subject: string): { instanceId: string; name: string } | undefined {
+      const [verb, instanceId = "", queryName = "", ...rest] = strip(subject, dot)?.split(".") ?? [];
+      if (verb !== "query" || rest.length > 0) return undefined;
+      return tokenPattern.test(instanceId) && tokenPattern.test(queryName)
+        ? { instanceId, name: queryName }
+        : undefined;
+    },
 
     // buckets
     bucket: (bucket: BucketName) => `${bar}${bucket}`,

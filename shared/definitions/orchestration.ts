@@ -1,6 +1,7 @@
 import type { Duration } from "../runtime/index.ts";
 import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
+import type { QueryDefinition } from "./message.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
 
@@ -103,6 +104,12 @@ export interface OrchestrationContext {
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
   waitForSignal<T = unknown>(name: string): Promise<T>;
+  /**
+   * Answers a question about this instance from here on. The answer must not await, throw or change anything: whoever
+   * asks gets an error then, and the instance goes on as if nobody had asked. Register before the first `await`.
+   */
+  onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
+  onQuery(query: string, answer: (input: unknown) => unknown): void;
   /** Runs another orchestration and waits for its result. */
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
   child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;

@@ -10,6 +10,8 @@ export interface OwnStreamLimitOptions {
   max: number;
   /** Streams of the installation that are no histories of single instances. */
   others: number;
+  /** One that has as many copies as own streams get. */
+  anyStream: string;
 }
 
 interface Sample {
@@ -80,12 +82,19 @@ export class OwnStreamLimit {
     }
   }
 
+  /** A stream made while a server is away may be given that server as its leader, and waits for an election. */
+  async #isDegraded(): Promise<boolean> {
+    const { bus, anyStream } = this.#options;
+    return bus.clustered() && (await bus.streamInfo(anyStream))?.degraded === true;
+  }
+
   async #ask(): Promise<void> {
     const { bus, others, runtime, max } = this.#options;
     const { streams, maxStreams = Number.POSITIVE_INFINITY } = await bus.account();
     const live = Math.max(0, streams - others);
     // One stays free: the bucket of blobs is made with the first of them.
     const free = Math.max(0, maxStreams - streams - 1);
-    this.#sample = { live, limit: Math.min(max, live + free), at: runtime.clock.monotonic() };
+    const limit = (await this.#isDegraded()) ? 0 : Math.min(max, live + free);
+    this.#sample = { live, limit, at: runtime.clock.monotonic() };
   }
 }

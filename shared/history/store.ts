@@ -83,7 +83,10 @@ export class HistoryStore {
     this.#names = names;
     // Partitions do not change the number of streams; one more for the blobs.
     const others = topology(names, { partitions: 1, historyShards: shards, replicas }).length + 1;
-    this.#limit = new OwnStreamLimit({ bus, runtime, max: maxOwnStreams, others });
+    this.#limit = new OwnStreamLimit({
+      ...{ bus, runtime, max: maxOwnStreams, others },
+      anyStream: names.sharedHistoryStream(0),
+    });
     this.#ownStreams = new OwnStreams({ bus, names, clock: runtime.clock });
   }
 

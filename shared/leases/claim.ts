@@ -20,6 +20,7 @@ export interface ClaimRequest {
   body: Uint8Array;
   ttlMs: number;
   giveUpAfterMs: number;
+  skewMs: number;
 }
 
 export type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
@@ -28,7 +29,7 @@ type Taken = Extract<ClaimOutcome, { kind: "taken" }>;
 export const leaseBody = (value: LeaseValue): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRequest): Promise<Won | Taken> {
-  const { key, claimId, body, ttlMs } = request;
+  const { key, claimId, body, ttlMs, skewMs } = request;
   const once = leaseKeys.parseSession(key) !== undefined;
   const startedAt = clock.monotonic();
   const timeoutMs = Math.min(2000, ttlMs / 2);
@@ -43,7 +44,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
     const ours = revision ?? (look?.kind === "held" && look.claimId === claimId ? look.revision : undefined);
     if (ours !== undefined) {
       epoch ??= ours;
-      if (clock.monotonic() < deadlineOf(ttlMs, beganAt))
+      if (clock.monotonic() < deadlineOf(ttlMs, beganAt, skewMs))
         return { kind: "won", epoch, revision: ours, beganAt };
       // Answered so late that it may be over: ours only if it can be written once more in time.
       expected = ours;

@@ -22,6 +22,8 @@ export interface HoldingInit {
   /** Of the claim that won, or of the write that followed it. */
   revision: number;
   beganAt: number;
+  /** Between the servers' clocks. */
+  skewMs: number;
 }
 
 export class Holding {
@@ -40,7 +42,7 @@ export class Holding {
   constructor(init: HoldingInit) {
     this.lease = init.lease;
     this.claimId = init.claimId;
-    this.timing = leaseTiming(init.lease.ttlMs);
+    this.timing = leaseTiming(init.lease.ttlMs, init.skewMs);
     this.#store = init.store;
     this.#clock = init.clock;
     this.#body = init.body;
@@ -139,7 +141,7 @@ export class Holding {
   }
 
   #deadlineFrom(beganAt: number): number {
-    return deadlineOf(this.lease.ttlMs, beganAt);
+    return beganAt + this.lease.ttlMs - this.timing.marginMs;
   }
 
   /** One write of a lease at a time: the expected revision of the next is the answer to the one before. */
@@ -155,8 +157,8 @@ export class Holding {
 }
 
 /** Until when a lease written at `beganAt` may be acted upon. */
-export const deadlineOf = (ttlMs: number, beganAt: number): number =>
-  beganAt + ttlMs - leaseTiming(ttlMs).marginMs;
+export const deadlineOf = (ttlMs: number, beganAt: number, skewMs: number): number =>
+  beganAt + ttlMs - leaseTiming(ttlMs, skewMs).marginMs;
 
 function whyGone(look: Look): LossWhy {
   switch (look.kind) {

@@ -1,5 +1,6 @@
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/bus.ts";
+import { readServerClocks, skewOf } from "../bus/server-clocks.ts";
 import { type Runtime, token } from "../runtime/index.ts";
 import { claimKey, leaseBody } from "./claim.ts";
 import { DueTimes } from "./due-times.ts";
@@ -10,6 +11,7 @@ import {
   type Leases,
   type LossWhy,
   type LostListener,
+  requireLittleSkew,
   requireTtl,
 } from "./lease.ts";
 import { LeaseStore } from "./lease-store.ts";
@@ -40,10 +42,13 @@ export class LeaseKeeper implements Leases {
   readonly #listeners = new Set<LostListener>();
   readonly #renewals: DueTimes<Holding>;
   readonly #deadlines: DueTimes<Holding>;
+  readonly #bus: Bus;
+  #skewMs = 0;
   #stopped = false;
 
   constructor(options: LeaseKeeperOptions) {
     this.#runtime = options.runtime;
+    this.#bus = options.bus;
     this.#store = new LeaseStore(options.bus, options.bucket);
     this.#ttlMs = requireTtl(options.ttlMs);
     this.#mayRenew = options.mayRenew ?? (() => true);
@@ -53,8 +58,12 @@ export class LeaseKeeper implements Leases {
     this.#deadlines = new DueTimes(options.runtime.clock, (due) => this.#fence(due));
   }
 
+  /** Throws where the clocks of the servers are too far apart to keep a lease on them. */
   async start(): Promise<void> {
     this.#stopped = false;
+    if (!this.#bus.clustered()) return;
+    const skew = skewOf(await readServerClocks(this.#bus));
+    this.#skewMs = requireLittleSkew(this.#ttlMs, skew);
   }
 
   /** Renews no more and releases nothing: what is still held runs out, and the watcher tells whom it concerns. */
@@ -72,11 +81,14 @@ export class LeaseKeeper implements Leases {
     const claimId = token(random);
     const body = leaseBody(value);
     const giveUpAfterMs = this.#giveUpAfterMs;
-    const won = await claimKey(this.#store, clock, { key, claimId, body, ttlMs, giveUpAfterMs });
+    const skewMs = this.#skewMs;
+    const won = await claimKey(this.#store, clock, { key, claimId, body, ttlMs, giveUpAfterMs, skewMs });
     if (won.kind === "taken") return won;
     const lease: Lease = Object.freeze({ key, epoch: won.epoch, ttlMs });
     const { revision, beganAt } = won;
-    const holding = new Holding({ store: this.#store, clock, lease, claimId, body, revision, beganAt });
+    const holding = new Holding({
+      ...{ store: this.#store, clock, lease, claimId, body, revision, beganAt, skewMs },
+    });
     if (this.#stopped) {
       await holding.release(giveUpAfterMs);
       return { kind: "taken", why: "spent", holder: undefined, revision: won.epoch };

@@ -1,4 +1,5 @@
 import type { LeaseValue } from "../../schemas/index.ts";
+import type { ClockSkew } from "../bus/server-clocks.ts";
 import { Fault } from "../errors/index.ts";
 import type { Service } from "../runtime/index.ts";
 
@@ -63,10 +64,24 @@ export interface LeaseTiming {
   marginMs: number;
 }
 
-/** A renewal that fails can be tried at least twice more before the lease fences itself, also with the shortest TTL. */
-export const leaseTiming = (ttlMs: number): LeaseTiming => ({
+/**
+ * A renewal that fails can be tried at least twice more before the lease fences itself, also with the shortest TTL.
+ * `skewMs`: how far the clocks of the servers may be apart, each of which may come to lead the bucket.
+ */
+export const leaseTiming = (ttlMs: number, skewMs = 0): LeaseTiming => ({
   renewEveryMs: ttlMs / 3,
   publishTimeoutMs: Math.min(500, ttlMs / 6),
   retryAfterMs: Math.min(200, ttlMs / 15),
-  marginMs: Math.min(1000, ttlMs / 10),
+  marginMs: Math.min(1000, ttlMs / 10) + skewMs,
 });
+
+/** Beyond this there would not be time enough to renew: a third of the TTL. */
+export function requireLittleSkew(ttlMs: number, { leastMs, mostMs }: ClockSkew): number {
+  const bound = ttlMs / 3;
+  if (leastMs <= bound) return Math.min(mostMs, bound);
+  throw new Fault("config", {
+    code: "server_clocks_apart",
+    message: `the clocks of the NATS servers are at least ${Math.round(leastMs)} ms apart, more than leases of ${ttlMs} ms allow (${Math.round(bound)} ms)`,
+    hint: "Run NTP on every NATS server: a lease would end early when another server takes the lead.",
+  });
+}

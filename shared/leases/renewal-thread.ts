@@ -26,7 +26,8 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   const announce = (happening: Happening) => say({ kind: "happened", happening: sendable(happening) });
   const runtime: Runtime = { clock: processClock, random: systemRandom, announce };
   const beat = new SharedInstant(setup.beat);
-  const bus = await connectBus({ ...setup.connection, announce });
+  // The process has had a connection already: NATS was there and will be again, this one is waited for as that is.
+  const bus = await connectBus({ ...setup.connection, waitForServer: true, announce });
   const byId = new Map<number, Held>();
   const idOf = new Map<Lease, number>();
   const keeper = new LeaseKeeper({

@@ -17,6 +17,7 @@ export {
 export { deriveId } from "./handles/derive-id.ts";
 export { requestEnd, spawnFollowed } from "./handles/following.ts";
 export { lend, takeBack } from "./handles/lending.ts";
+export type { Asked } from "./handles/queries.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";

@@ -31,6 +31,7 @@ import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
 import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
+import type { Asked } from "./handles/queries.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
@@ -82,6 +83,11 @@ export class Instance {
   /** Facts the code has not been shown: it was parked, or could not be found. */
   get hasUnseen(): boolean {
     return this.#unseen.length > 0;
+  }
+
+  /** True while the code runs here, and can be asked. */
+  get hasCode(): boolean {
+    return this.#runner !== undefined;
   }
 
   /** True once after the code went on again where it had been parked. */
@@ -265,6 +271,19 @@ export class Instance {
     return [{ event: { kind: "instance.failed", error: failure }, payloadBytes: 0 }];
   }
 
+  /**
+   * Asks the code, between two turns; nothing is recorded (Q1). What is over is asked like what runs, if it was loaded
+   * with `check`.
+   */
+  query(name: string, input: unknown): Asked {
+    const { instanceId, status } = this.#state;
+    if (status === "absent" || status === "pending") return noInstance(instanceId);
+    if (this.#parked) return parkedInstance(instanceId, this.#parked);
+    const runner = this.#runner;
+    if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
+    return runner.queries.ask(instanceId, runner.now, name, input);
+  }
+
   /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
@@ -322,6 +341,21 @@ export class Instance {
     return this.#lastInbox.includes(seq);
   }
 }
+
+const noInstance = (instanceId: string): Asked => ({
+  kind: "refused",
+  code: "instance_not_found",
+  message: `there is no instance ${instanceId}`,
+  spoiled: false,
+});
+
+const parkedInstance = (instanceId: string, { code, message }: Fault): Asked => ({
+  kind: "refused",
+  code: "instance_parked",
+  message: `the code of instance ${instanceId} cannot be run: ${message}`,
+  details: { code },
+  spoiled: false,
+});
 
 /** Messages whose redelivery means that a commit's effects may not be out. */
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>

@@ -48,3 +48,13 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<"
     signal?.addEventListener("abort", onAbort, { once: true });
   });
 }
+
+/** Keeps the process, or thread, alive until it is over: timers of the clock do not. */
+export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
+  const alive = setInterval(() => undefined, longestTimeout);
+  try {
+    return await work;
+  } finally {
+    clearInterval(alive);
+  }
+}

@@ -1,5 +1,5 @@
 export { type Backoff, backoffMs, jittered } from "./backoff.ts";
-export { type Clock, sleep, systemClock, type Timer } from "./clock.ts";
+export { type Clock, keepingAlive, sleep, systemClock, type Timer } from "./clock.ts";
 export { type Duration, parseDuration } from "./duration.ts";
 export { type Announce, type Happening, silent } from "./happenings.ts";
 export { once, type Service, within } from "./lifecycle.ts";

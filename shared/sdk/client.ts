@@ -11,7 +11,7 @@ import {
   type Subjects,
   subjects,
 } from "../bus/index.ts";
-import { type OrchestrationDefinition, validate } from "../definitions/index.ts";
+import { type OrchestrationDefinition, type QueryDefinition, validate } from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
@@ -23,6 +23,7 @@ import {
   token,
 } from "../runtime/index.ts";
 import { activeTraceparent } from "../runtime/trace.ts";
+import { askQuery } from "./ask-query.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { type FlowTarget, flowTarget, parseDelay } from "./flow-start.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
@@ -70,6 +71,15 @@ export interface StartOptions {
 type StartArguments<I> = undefined extends I
   ? [input?: I, options?: StartOptions]
   : [input: I, options?: StartOptions];
+
+export interface QueryOptions {
+  /** Rejects with `query_timeout` after so long. Default 10 s. */
+  timeout?: Duration | undefined;
+}
+
+export type QueryArguments<I> = undefined extends I
+  ? [input?: I, options?: QueryOptions]
+  : [input: I, options?: QueryOptions];
 
 export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
@@ -227,6 +237,29 @@ export class Client {
       const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;
       const value = await this.#wrap(payload, instanceId);
       await this.#send(this.#names.signal(instanceId, name), msgId, value);
+    });
+  }
+
+  /**
+   * Asks the code of an instance, running or over; changes nothing. Answered from memory where its owner has it there,
+   * by replay otherwise.
+   */
+  query<I, O>(instanceId: string, query: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
+  query(instanceId: string, query: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
+  query(
+    instanceId: string,
+    query: QueryDefinition | string,
+    input?: unknown,
+    { timeout = "10s" }: QueryOptions = {},
+  ): Promise<unknown> {
+    return userFacing(async () => {
+      const definition = typeof query === "string" ? undefined : query;
+      const name = requireToken("query name", typeof query === "string" ? query : query.name);
+      validate(definition?.input, input, "invalid_input", `input of query "${name}"`);
+      const answer = await askQuery(this.#waitDeps(), requireToken("instance id", instanceId), name, input, {
+        timeoutMs: parseDuration(timeout, "timeout"),
+      });
+      return validate(definition?.output, answer, "invalid_output", `answer of query "${name}"`);
     });
   }
 

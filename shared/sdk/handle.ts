@@ -1,7 +1,14 @@
+import type { QueryDefinition } from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
-import type { Client, ResultOptions } from "./client.ts";
+import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
+
+/** `client.query` without its first argument. */
+export interface QueryOf {
+  <I, O>(query: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
+  (query: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
+}
 
 /** One instance, as seen by whoever started it or knows its id. */
 export interface InstanceHandle<O = unknown> {
@@ -13,6 +20,8 @@ export interface InstanceHandle<O = unknown> {
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
   signal(name: string, payload?: unknown): Promise<void>;
+  /** As `client.query`. */
+  query: QueryOf;
   cancel(reason?: string): Promise<void>;
   terminate(reason?: string): Promise<void>;
   history(): Promise<HistoryEntry[]>;
@@ -39,7 +48,19 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
   },
   status: () => client.status(instanceId),
   signal: (name, payload) => client.signal(instanceId, name, payload),
+  query: queryOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
   history: () => client.history(instanceId),
 });
+
+function queryOf(client: Client, instanceId: string): QueryOf {
+  function query<I, O>(asked: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
+  function query(asked: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
+  function query(asked: QueryDefinition | string, input?: unknown, options?: QueryOptions): Promise<unknown> {
+    return typeof asked === "string"
+      ? client.query(instanceId, asked, input, options)
+      : client.query(instanceId, asked, input, options);
+  }
+  return query;
+}

@@ -7,6 +7,7 @@ export {
   collectApp,
   defineActivity,
   defineOrchestration,
+  defineQuery,
   defineSession,
 } from "../definitions/index.ts";
 export {
@@ -30,6 +31,7 @@ export {
   type ClientConnectOptions,
   type ClientOptions,
   connect,
+  type QueryOptions,
   type ResultOptions,
   type StartOptions,
 } from "./client.ts";

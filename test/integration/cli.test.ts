@@ -120,6 +120,16 @@ describe("holdfast dev and the verbs", () => {
     );
   });
 
+  it("asks the code of an instance", async () => {
+    await cli("start", "cart", "--id", "c1");
+    await cli("signal", "c1", "add", '{"name":"pen","price":2}');
+    await until(async () => (await json("query", "c1", "contents")).length === 1, "it has the pen");
+    expect(await cli("query", "c1", "contents", '{"above":5}')).toMatchObject({ code: 0, stdout: "[]\n" });
+    const unknown = await cli("query", "c1", "nope");
+    expect(unknown).toMatchObject({ code: 3, stderr: expect.stringContaining("there is: contents") });
+    expect(await cli("query", "ghost", "contents")).toMatchObject({ code: 3 });
+  });
+
   it("takes a signal before the start, and input from stdin", async () => {
     await cli("signal", "early", "go", '"first"');
     const args = ["start", "wait-for-signal", "--id", "early", "--input", "-", "--wait", "--data-dir", dir];

@@ -46,6 +46,23 @@ describe("plain NATS", () => {
     });
   });
 
+  it("asks the code of an instance, running and over", async () => {
+    await accepted("orchestrations.p-cart.start.cart");
+    expect(await ask("query.p-cart.contents")).toEqual({ ok: true, answer: [] });
+    await accepted("orchestrations.p-cart.signal.add", '{"name":"pen","price":2}');
+    await until(async () => (await ask("query.p-cart.contents")).answer?.toString() !== "", "it has the pen");
+    expect(await ask("query.p-cart.contents", '{"above":5}')).toEqual({ ok: true, answer: [] });
+    await accepted("orchestrations.p-cart.signal.checkout");
+    expect(await ask("result.p-cart")).toMatchObject({ output: 2 });
+    expect(await ask("query.p-cart.contents")).toEqual({ ok: true, answer: [{ name: "pen", price: 2 }] });
+    expect(await ask("query.p-cart.nope")).toMatchObject({
+      ok: false,
+      error: { code: "unknown_query", message: expect.stringMatching(/there is: contents$/) },
+    });
+    expect(await ask("query.p-cart.contents", "{nope")).toMatchObject({ error: { code: "invalid_json" } });
+    expect(await ask("query.p-ghost.contents")).toMatchObject({ error: { code: "instance_not_found" } });
+  });
+
   it("gets an id made by request, and a result that is waited for", async () => {
     const started = await ask("start.hello", '{"name":"NATS"}');
     expect(started).toEqual({ ok: true, instanceId: expect.any(String) });

@@ -71,7 +71,7 @@ const points: FaultPoint[] = [
   "effects.half_published",
   "turn.after_effects",
 ];
-const deaths = points.flatMap((point) => [1, 3, 6].map((count) => ({ point, count })));
+const deaths = points.flatMap((point) => [1, 4].map((count) => ({ point, count })));
 
 test.each(deaths)("two at a time, all of them once: an owner dies at $point, $count", async (death) => {
   await open();

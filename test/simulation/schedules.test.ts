@@ -84,13 +84,13 @@ test.each([false, true])(
     await world.orchestrator();
     const from = world.clock.now();
     await create("a", every("quick", { n: 1 }, { overlap: "allow" }));
-    await world.clock.advance(605_000);
+    await world.clock.advance(305_000);
     const started = await runs("a");
     expect(started.map(({ instanceId }) => timeOf(instanceId))).toEqual(
       expectedTimes(from, world.clock.now()),
     );
     for (const { how } of started) expect(how).toBe("completed");
-    // Sixty runs, and its history is as short as it was.
+    // Thirty runs, and its history is as short as it was.
     const commits = (await world.history(scheduleInstance("a"))) ?? [];
     checkHistory(commits);
     const last = commits.at(-1)?.execution;
@@ -108,7 +108,7 @@ const points: FaultPoint[] = [
   "turn.after_effects",
   "continue.between_executions",
 ];
-const deaths = points.flatMap((point) => [1, 2, 3, 5, 8].map((count) => ({ point, count })));
+const deaths = points.flatMap((point) => [1, 2, 5].map((count) => ({ point, count })));
 
 test.each(deaths)("no time is missed or doubled: an owner dies at $point, $count", async (death) => {
   await open();
@@ -127,7 +127,7 @@ test.each(deaths)("no time is missed or doubled: an owner dies at $point, $count
   await check("a");
 });
 
-test.each([1, 2, 3, 4, 5, 6])("no time is missed or doubled on bad days, seed %i", async (seed) => {
+test.each([1, 2, 3])("no time is missed or doubled on bad days, seed %i", async (seed) => {
   await open({ seed, faulty: true });
   const from = world.clock.now();
   const members = [await world.orchestrator(), await world.orchestrator()];

@@ -18,6 +18,7 @@ import { SimulatedClock } from "../support/simulated-clock.ts";
 const ttlMs = 5000;
 const names = subjects();
 const histories = {
+  exists: async () => false,
   archive: async () => undefined,
   look: async (instanceId: string) => ({
     instanceId,

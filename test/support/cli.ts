@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 export const repository = resolve(import.meta.dirname, "../..");
 export const bin = resolve(repository, "bin/holdfast.js");
-export const basicsApp = resolve(repository, "examples/basics/app.ts");
+export const basicsApp = resolve(repository, "test/support/apps/basics-and-cart.ts");
 
 export interface Finished {
   code: number | null;

@@ -12,7 +12,7 @@ import {
   type Payload,
 } from "../../schemas/index.ts";
 import { type App, collectApp } from "../../shared/definitions/index.ts";
-import { Fault } from "../../shared/errors/index.ts";
+import { Fault, HoldfastError } from "../../shared/errors/index.ts";
 import {
   type Accepted,
   type Effect,
@@ -135,12 +135,29 @@ export class Bench {
   }
 
   async reload(): Promise<void> {
-    const execution = this.commits.at(-1)?.execution ?? 0;
     const instance = new Instance(this.instanceId, this.#host());
-    await instance.load(
-      this.commits.filter((commit) => Math.max(1, commit.execution) === Math.max(1, execution)),
-    );
+    await instance.load(this.#current());
     this.instance = instance;
+  }
+
+  /** Of the latest execution. */
+  #current(): Commit[] {
+    const execution = this.commits.at(-1)?.execution ?? 0;
+    return this.commits.filter((commit) => Math.max(1, commit.execution) === Math.max(1, execution));
+  }
+
+  /** As the orchestrator does: what was spoiled is built again from history, and so is what is over. */
+  async query(name: string, input?: unknown): Promise<unknown> {
+    if (this.mode === "replay") await this.#replayed();
+    let { instance } = this;
+    if (this.commits.length > 0 && !instance.hasCode && !instance.parked) {
+      instance = new Instance(this.instanceId, this.#host());
+      await instance.load(this.#current(), { check: true });
+    }
+    const asked = instance.query(name, input);
+    if (asked.kind === "answered") return JSON.parse(asked.json);
+    if (asked.spoiled) await this.reload();
+    throw new HoldfastError(asked);
   }
 
   /** All messages as one turn, and the turns of executions that follow from it. */

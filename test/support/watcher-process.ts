@@ -4,6 +4,8 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
+const quick = { WATCHER_LEASE_TTL: "1s", WATCHER_GRACE: "2s", WATCHER_RECONCILE_EVERY: "1m" };
+
 export interface WatcherProcess {
   readonly lines: Record<string, unknown>[];
   kill(signal: NodeJS.Signals): void;
@@ -15,19 +17,20 @@ export interface WatcherProcess {
 export async function startWatcherProcess(
   natsUrl: string,
   env: Record<string, string> = {},
+  /** The watcher as it is written, others as they were built. */
+  service: "watcher" | "orchestrator" = "watcher",
 ): Promise<WatcherProcess> {
-  const entry = fileURLToPath(new URL("../../services/watcher/main.ts", import.meta.url));
-  const child = fork(entry, [], {
-    execArgv: ["--import", "tsx"],
+  const file = service === "watcher" ? "services/watcher/main.ts" : "bin/holdfast.js";
+  const entry = fileURLToPath(new URL(`../../${file}`, import.meta.url));
+  const child = fork(entry, service === "watcher" ? [] : [service], {
+    execArgv: service === "watcher" ? ["--import", "tsx"] : [],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     env: {
       PATH: process.env.PATH ?? "",
       HOME: process.env.HOME ?? "",
       NATS_URL: natsUrl,
       HISTORY_SHARDS: "2",
-      WATCHER_LEASE_TTL: "1s",
-      WATCHER_GRACE: "2s",
-      WATCHER_RECONCILE_EVERY: "1m",
+      ...(service === "watcher" ? quick : {}),
       ...env,
     },
   });
@@ -52,6 +55,6 @@ export async function startWatcherProcess(
     });
   const ready = new Promise<"ready">((resolve) => child.once("message", () => resolve("ready")));
   const first = await Promise.race([ready, exited]);
-  if (first !== "ready") throw new Error(`the watcher ended: ${JSON.stringify(lines)}`);
+  if (first !== "ready") throw new Error(`the ${service} ended: ${first} ${JSON.stringify(lines)}`);
   return { lines, logged, exited, kill: (signal) => child.kill(signal) };
 }

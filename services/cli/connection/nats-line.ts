@@ -12,15 +12,22 @@ export interface NatsMessage {
 /** What does not fit into a message goes by way of the object store, which is more than one line. */
 const longestValue = 8 * 1024;
 
-export function natsPub(
+export const natsPub = (config: Pick<EngineConfig, "nats">, message: NatsMessage): string =>
+  natsLine(config, "pub", message);
+
+export const natsRequest = (config: Pick<EngineConfig, "nats">, message: NatsMessage): string =>
+  natsLine(config, "req", message);
+
+function natsLine(
   { nats }: Pick<EngineConfig, "nats">,
+  verb: "pub" | "req",
   { subject, value, msgId }: NatsMessage,
 ): string {
   const body = value === undefined ? "" : JSON.stringify(value);
   const login = nats.credsFile === undefined ? "" : ` --creds ${quoted(nats.credsFile)}`;
   const id = msgId === undefined ? "" : ` -H ${quoted(`Nats-Msg-Id:${msgId}`)}`;
   const shown = body.length > longestValue ? "'<the value, as JSON>'" : quoted(body);
-  return `nats --server ${quoted(maskUrl(nats.url ?? ""))}${login} pub ${subject} ${shown}${id}`;
+  return `nats --server ${quoted(maskUrl(nats.url ?? ""))}${login} ${verb} ${subject} ${shown}${id}`;
 }
 
 /** One word for the shell, whatever is in it. */

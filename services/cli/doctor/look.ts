@@ -1,20 +1,25 @@
-/** Looks at everything a running installation needs. Reads only. */
+/** Looks at everything a running installation needs. Reads only, but for one write that tries whether any is taken. */
 import { z } from "zod";
 import { DeadLetter, ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 import {
   Bucket,
   type Bus,
+  bucketStream,
+  bucketSubject,
   decode,
+  encode,
   leaseKeys,
+  readServerClocks,
   type StreamInfo,
   type Subjects,
   TypedBucket,
   topology,
 } from "../../../shared/bus/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import { LeaseStore } from "../../../shared/leases/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import type { EngineConfig } from "../../config.ts";
-import type { Seen, SeenQueue, SeenServer, WaitingActivity, Written } from "./seen.ts";
+import type { Seen, SeenQueue, SeenServer, WaitingActivity, WriteTrial, Written } from "./seen.ts";
 
 export interface Patient {
   bus: Bus;
@@ -46,8 +51,16 @@ async function lookAtServer(patient: Patient): Promise<SeenServer> {
   });
   const [account, streams] = await Promise.all([
     bus.account(),
-    Promise.all(specs.map(async ({ name }) => ({ name, info: await bus.streamInfo(name) }))),
+    Promise.all(
+      specs.map(async ({ name, maxBytes }) => ({
+        name,
+        info: await bus.streamInfo(name),
+        rolls: maxBytes !== undefined,
+      })),
+    ),
   ]);
+  const settings = bucketStream(names.bucket("settings"));
+  const hasSettings = streams.some(({ name, info }) => name === settings && info !== undefined);
   return {
     now: now(),
     version: bus.serverVersion(),
@@ -55,9 +68,28 @@ async function lookAtServer(patient: Patient): Promise<SeenServer> {
     maxPayloadBytes: bus.maxPayloadBytes,
     account,
     clock: await clockOf(patient),
+    serverClocks: bus.clustered() ? await readServerClocks(bus, now) : [],
     replicas: { wanted: config.replicas },
     streams,
+    write: hasSettings ? await tryWriting(patient) : undefined,
   };
+}
+
+/** A server whose disk or store is full answers every question and refuses every write. Nothing is left behind. */
+async function tryWriting({ bus, names }: Patient): Promise<WriteTrial> {
+  const bucket = new Bucket(bus, names.bucket("settings"));
+  const key = "doctor.trial";
+  try {
+    const outcome = await bucket.put(key, encode({ at: Date.now() }));
+    if (outcome.kind !== "written") return { kind: "unanswered" };
+    await bus.purge(bucket.stream, bucketSubject(bucket.name, key), outcome.revision);
+    return { kind: "stored" };
+  } catch (error) {
+    if (!isFault(error)) throw error;
+    return error.code === "nats_unavailable"
+      ? { kind: "unanswered" }
+      : { kind: "refused", why: error.message };
+  }
 }
 
 /** The answer that took least time says most. */

@@ -1,6 +1,6 @@
 /** What can be seen of an installation from outside, before anything is made of it. */
 import type { ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
-import type { AccountInfo, ConsumerInfo, StreamInfo } from "../../../shared/bus/index.ts";
+import type { AccountInfo, ConsumerInfo, ServerClockReading, StreamInfo } from "../../../shared/bus/index.ts";
 
 /** A value somebody wrote, and the server's time of that write. */
 export interface Written<T> {
@@ -21,6 +21,15 @@ export interface SeenQueue {
   consumers: readonly ConsumerInfo[];
 }
 
+export interface SeenStream {
+  name: string;
+  info: StreamInfo | undefined;
+  /** Full is its normal state: the oldest makes room for the newest. */
+  rolls?: boolean;
+}
+
+export type WriteTrial = { kind: "stored" } | { kind: "refused"; why: string } | { kind: "unanswered" };
+
 export interface SeenServer {
   now: number;
   version: string;
@@ -30,8 +39,12 @@ export interface SeenServer {
   account: AccountInfo;
   /** How far its clock is ahead of ours, and how sure that is. */
   clock: { aheadMs: number; unsureMs: number } | undefined;
+  /** Of a cluster's servers, as far as they lead anything. */
+  serverClocks: readonly ServerClockReading[];
   replicas: { wanted: number };
-  streams: readonly { name: string; info: StreamInfo | undefined }[];
+  streams: readonly SeenStream[];
+  /** What came of trying to store something; undefined where there is nothing to store it in. */
+  write: WriteTrial | undefined;
 }
 
 export interface Seen extends SeenServer {

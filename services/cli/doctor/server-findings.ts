@@ -1,4 +1,5 @@
 /** The NATS server: its version, its settings as far as clients see them, its clock, its streams. Pure. */
+import { skewOf } from "../../../shared/bus/index.ts";
 import { megabytes, span } from "../terminal/text.ts";
 import type { Finding, SeenServer } from "./seen.ts";
 
@@ -6,8 +7,11 @@ export const serverFindings = (seen: SeenServer): Finding[] => [
   server(seen),
   disk(seen),
   ...payload(seen),
+  ...writes(seen),
   limits(seen),
+  ...streamLimits(seen),
   ...clock(seen),
+  ...serverClocks(seen),
   streams(seen),
   ...replicas(seen),
 ];
@@ -20,7 +24,7 @@ const server = ({ version, maxPayloadBytes }: SeenServer): Finding => ({
   found: `version ${version}, JetStream, messages up to ${megabytes(maxPayloadBytes)}`,
 });
 
-function disk({ sync }: SeenServer): Finding {
+function disk({ sync, streams }: SeenServer): Finding {
   const fact = { code: "disk", what: "disk" };
   if (sync === "always")
     return { ...fact, verdict: "good", found: "every write is flushed before it is acknowledged" };
@@ -29,13 +33,16 @@ function disk({ sync }: SeenServer): Finding {
       ...fact,
       verdict: "note",
       found: "clients cannot see when this server flushes",
-      todo: "a server of one node needs `sync_interval: always` to survive a power cut; three replicas survive one node's",
+      todo: streams.some(({ info }) => (info?.replicas ?? 1) > 1)
+        ? "copies survive the power cut of a minority of the servers; one of all of them at once, only with `sync_interval: always` on each"
+        : "one server loses up to two minutes of acknowledged writes in a power cut, unless it has `sync_interval: always`",
     };
   }
   return {
     ...fact,
     verdict: "note",
     found: "flushed every two minutes: survives the death of any process, not a power cut",
+    todo: "set `sync_interval: always` where a power cut must not cost acknowledged writes",
   };
 }
 
@@ -53,6 +60,33 @@ function payload({ maxPayloadBytes }: SeenServer): Finding[] {
       todo: "set `max_payload: 1MB` in the server's configuration",
     },
   ];
+}
+
+function writes({ write }: SeenServer): Finding[] {
+  if (write === undefined) return [];
+  const fact = { code: "writes", what: "writes" };
+  switch (write.kind) {
+    case "stored":
+      return [{ ...fact, verdict: "good", found: "one was stored, and removed again" }];
+    case "refused":
+      return [
+        {
+          ...fact,
+          verdict: "wrong",
+          found: `the server refuses them: ${write.why}`,
+          todo: "free disk space, or raise `max_file_store` of the server or the account's limit; everything goes on by itself",
+        },
+      ];
+    case "unanswered":
+      return [
+        {
+          ...fact,
+          verdict: "wrong",
+          found: "one was not answered: nothing can be recorded",
+          todo: "see whether a majority of the servers is up and the disk is well (`nats stream report`)",
+        },
+      ];
+  }
 }
 
 /** Share of a limit from which on it is said. */
@@ -81,6 +115,30 @@ function limits({ account }: SeenServer): Finding {
   };
 }
 
+/** Limits that the engine does not set: at them the server refuses what is new, or drops what is old. */
+function streamLimits({ streams }: SeenServer): Finding[] {
+  const full = streams.flatMap(({ name, info, rolls }) => {
+    if (!info || rolls) return [];
+    const shares = [
+      { of: "bytes", share: info.maxBytes === undefined ? 0 : info.bytes / info.maxBytes },
+      { of: "messages", share: info.maxMessages === undefined ? 0 : info.messages / info.maxMessages },
+    ];
+    return shares.filter(({ share }) => share >= nearly).map(({ of, share }) => ({ name, of, share }));
+  });
+  if (full.length === 0) return [];
+  return [
+    {
+      code: "stream_limits",
+      what: "stream limits",
+      verdict: full.some(({ share }) => share >= 1) ? "wrong" : "note",
+      found: full
+        .map(({ name, of, share }) => `${name} ${Math.floor(share * 100)} % of its ${of}`)
+        .join(", "),
+      todo: "`nats stream edit <name>`: streams of the engine need no limit of their own",
+    },
+  ];
+}
+
 const skewNotedMs = 250;
 const skewWrongMs = 2_000;
 
@@ -100,6 +158,28 @@ function clock({ clock }: SeenServer): Finding[] {
           ? `the server's is ours, within ${span(Math.max(1, off, unsureMs))}`
           : `the server's is ${span(off)} ${direction} ours`,
       ...(verdict === "good" ? {} : { todo: "run NTP on both; timers fire by the server's clock" }),
+    },
+  ];
+}
+
+/** Leases keep this much distance from their end without being told more (watcher, the shortest default TTL). */
+const leaseMarginMs = 300;
+
+function serverClocks({ serverClocks }: SeenServer): Finding[] {
+  if (serverClocks.length < 2) return [];
+  const { leastMs, mostMs } = skewOf(serverClocks);
+  const fact = { code: "server_clocks", what: "servers' clocks" };
+  if (leastMs <= leaseMarginMs) {
+    const found = `${serverClocks.length} servers agree within ${span(Math.max(1, mostMs))}`;
+    return [{ ...fact, verdict: "good", found }];
+  }
+  const sorted = [...serverClocks].sort((a, b) => a.aheadMs - b.aheadMs);
+  return [
+    {
+      ...fact,
+      verdict: "wrong",
+      found: `${sorted.at(-1)?.server} is at least ${span(leastMs)} ahead of ${sorted[0]?.server}`,
+      todo: "run NTP on every NATS server: leases end early by as much when another takes the lead; services whose leases are shorter than three times that refuse to start",
     },
   ];
 }
@@ -133,6 +213,28 @@ function replicas({ streams, replicas }: SeenServer): Finding[] {
   const fewest = Math.min(...infos.map((info) => info.replicas));
   const low = infos.filter((info) => info.replicas < replicas.wanted).map(({ name }) => name);
   const fact = { code: "replicas", what: "replicas" };
+  const most = Math.max(...infos.map((info) => info.replicas));
+  if (low.length === 0 && most > fewest) {
+    const few = infos.filter((info) => info.replicas < most).map(({ name }) => name);
+    return [
+      {
+        ...fact,
+        verdict: "wrong",
+        found: `from ${fewest} to ${most}: fewest of ${some(few)}`,
+        todo: `nats stream edit <name> --replicas ${most}, and NATS_REPLICAS=${most} for every service`,
+      },
+    ];
+  }
+  if (low.length === 0 && fewest > replicas.wanted) {
+    return [
+      {
+        ...fact,
+        verdict: "note",
+        found: `${fewest} copies of everything, but NATS_REPLICAS is ${replicas.wanted} here`,
+        todo: `set NATS_REPLICAS=${fewest} for every service: what they create anew would have fewer copies`,
+      },
+    ];
+  }
   if (low.length === 0) {
     return [
       {
@@ -146,8 +248,11 @@ function replicas({ streams, replicas }: SeenServer): Finding[] {
     {
       ...fact,
       verdict: "wrong",
-      found: `fewer than the ${replicas.wanted} wanted: ${low.slice(0, 5).join(", ")}${low.length > 5 ? ` and ${low.length - 5} more` : ""}`,
+      found: `fewer than the ${replicas.wanted} wanted: ${some(low)}`,
       todo: `nats stream edit <name> --replicas ${replicas.wanted}; NATS_REPLICAS counts only when a stream is made`,
     },
   ];
 }
+
+const some = (names: readonly string[]): string =>
+  `${names.slice(0, 5).join(", ")}${names.length > 5 ? ` and ${names.length - 5} more` : ""}`;

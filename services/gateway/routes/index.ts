@@ -41,6 +41,7 @@ import {
   instanceRoutes,
   StreamPage,
 } from "./instances.ts";
+import { messageRoutes, QueryAnswer } from "./messages.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
@@ -60,6 +61,7 @@ export type { GatewayParts } from "./context.ts";
 export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...systemRoutes(parts),
   ...instanceRoutes(parts),
+  ...messageRoutes(parts),
   ...sessionRoutes(parts),
   ...workerRoutes(parts),
   ...scheduleRoutes(parts),
@@ -95,6 +97,7 @@ const named: Record<string, z.ZodType> = {
   Parent,
   Payload,
   Problem: ProblemBody,
+  QueryAnswer,
   RetryPolicy,
   Schedule: ScheduleView,
   ScheduleAccepted,

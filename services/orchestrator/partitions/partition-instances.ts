@@ -4,6 +4,7 @@ import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
 import { parseInbox } from "../parse-inbox.ts";
+import type { Question } from "../queries/queries.ts";
 
 /** Idle instances in order of use, oldest first. */
 export class InstanceCache {
@@ -79,6 +80,11 @@ export class PartitionInstances {
     const { instanceId: id, code, message } = opened;
     const burial = this.#bury(delivery, { id, code, message }).finally(() => this.#burials.delete(burial));
     this.#burials.add(burial);
+  }
+
+  /** Also of instances that are not in memory: they are loaded for it. */
+  ask(instanceId: string, question: Question): void {
+    if (!this.#closed.signal.aborted) this.#instance(instanceId).ask(question);
   }
 
   /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */

@@ -5,6 +5,7 @@ import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { once, sleep } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
+import type { Question } from "../queries/queries.ts";
 import { type InstanceCache, PartitionInstances } from "./partition-instances.ts";
 
 export interface PartitionOptions {
@@ -50,7 +51,15 @@ export class Partition {
   }
 
   find(instanceId: string): LanePartition | undefined {
-    return this.#options.leases.isHeld(this.lease) ? this.#desk.find(instanceId) : undefined;
+    return this.isHeld ? this.#desk.find(instanceId) : undefined;
+  }
+
+  get isHeld(): boolean {
+    return this.#options.leases.isHeld(this.lease);
+  }
+
+  ask(instanceId: string, question: Question): void {
+    this.#desk.ask(instanceId, question);
   }
 
   /** Resolves when the first messages may arrive. */

@@ -1,7 +1,7 @@
 /** Holds this orchestrator's fair share of partitions: takes what is free, gives up surplus, moves on when one is lost. */
 import { Bucket, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts";
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
-import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { hash32, once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { fairShare } from "./fair-share.ts";
@@ -55,6 +55,12 @@ export class Partitions implements Service {
       if (found) return found;
     }
     return undefined;
+  }
+
+  /** Of the instance, in memory or not, where it is held here. */
+  partitionOf(instanceId: string): Partition | undefined {
+    const partition = this.#held.get(hash32(instanceId) % this.#options.count);
+    return partition?.isHeld ? partition : undefined;
   }
 
   async start(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { ArchiveHistories } from "./archive-histories.ts";
+import { BuryJunk } from "./bury-junk.ts";
 import { ForgetSessions } from "./forget-sessions.ts";
 import { ForgetWorkers } from "./forget-workers.ts";
 import { RemoveInstances } from "./remove-instances.ts";
@@ -17,6 +18,7 @@ export class Sweep {
       new ForgetSessions(deps),
       new ForgetWorkers(deps),
       new RemoveInstances(deps, histories),
+      new BuryJunk(deps, histories),
     ];
   }
 

@@ -30,7 +30,7 @@ export class Api {
     for (;;) {
       const left = deadline - performance.now();
       if (left <= 0 || !(await this.#link.ready(left))) throw this.lost(subject);
-      const answer = await this.#mux.request<Answer<T> | Failed>(
+      const answer = await this.#mux.requestRepeatedly<Answer<T> | Failed>(
         prefix + subject,
         payload,
         undefined,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { ConnectionOptions, NatsConnection, ServerInfo, TlsOptions } from "@nats-io/nats-core";
 import { connect, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
 import { Fault } from "../../errors/index.ts";
-import { type Announce, sleep, systemClock } from "../../runtime/index.ts";
+import { type Announce, keepingAlive, sleep, systemClock } from "../../runtime/index.ts";
 import { addressRule, isAddress, maskUrl } from "../../runtime/server-address.ts";
 import { isAuthError } from "./nats-errors.ts";
 
@@ -113,7 +113,7 @@ async function dial(settings: ConnectionOptions, options: ConnectOptions): Promi
       if (!told)
         options.announce({ kind: "fault", where: "connect", code: fault.code, message: fault.message });
       told = true;
-      if ((await sleep(systemClock, retryMs, options.signal)) === "aborted") throw fault;
+      if ((await keepingAlive(sleep(systemClock, retryMs, options.signal))) === "aborted") throw fault;
     }
   }
 }

@@ -59,6 +59,11 @@ export class Link {
     return this.#info;
   }
 
+  /** The server is one of several. */
+  get clustered(): boolean {
+    return this.#info.cluster !== undefined;
+  }
+
   get connected(): boolean {
     return this.#state.kind === "up";
   }

@@ -13,6 +13,9 @@ export type Failed = "timeout" | "disconnected" | "closed";
 interface Call {
   readonly subject: string;
   deadline: number;
+  /** When it is sent once more under the same reply address, if it is not answered: the first answer counts. */
+  resendAt?: number;
+  resend?(): void;
   /** `done`: nothing more is to come. */
   onReply(message: Msg): "more" | "done";
   onFailed(why: Failed): void;
@@ -26,6 +29,8 @@ export interface Meaning<T> {
 }
 
 const sweepMs = 50;
+/** Longer than any answer of a healthy server takes, shorter than an election. */
+const repeatMs = 1_000;
 
 export class Mux {
   readonly #link: Link;
@@ -63,6 +68,27 @@ export class Mux {
       const deadline = performance.now() + timeoutMs;
       const token = this.#open(new OneAnswer(subject, deadline, meaning, resolve, reject));
       this.#send(token, subject, body, headers, reject);
+    });
+  }
+
+  /**
+   * One answer, to a question that may be asked twice: what a server of a cluster was asked when it died is never
+   * answered, while its successor would answer at once.
+   */
+  requestRepeatedly<T>(
+    subject: string,
+    body: Uint8Array,
+    headers: MsgHdrs | undefined,
+    timeoutMs: number,
+    meaning: Meaning<T>,
+  ): Promise<T> {
+    if (!this.#link.clustered) return this.request(subject, body, headers, timeoutMs, meaning);
+    return new Promise<T>((resolve, reject) => {
+      const call: Call = new OneAnswer(subject, performance.now() + timeoutMs, meaning, resolve, reject);
+      const token = this.#open(call);
+      call.resendAt = performance.now() + repeatMs;
+      call.resend = () => this.#send(token, subject, body, headers, reject);
+      call.resend();
     });
   }
 
@@ -133,7 +159,13 @@ export class Mux {
   #sweep(): void {
     const now = performance.now();
     for (const [token, call] of this.#calls) {
-      if (call.deadline > now) continue;
+      if (call.deadline > now) {
+        if (call.resendAt !== undefined && call.resendAt <= now) {
+          call.resendAt = now + repeatMs;
+          call.resend?.();
+        }
+        continue;
+      }
       this.#calls.delete(token);
       call.onFailed("timeout");
     }
@@ -150,6 +182,8 @@ export class Mux {
 class OneAnswer<T> implements Call {
   readonly subject: string;
   readonly deadline: number;
+  resendAt?: number;
+  resend?: () => void;
   readonly #meaning: Meaning<T>;
   readonly #resolve: (outcome: T) => void;
   readonly #reject: (error: unknown) => void;

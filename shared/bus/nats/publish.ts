@@ -14,6 +14,8 @@ interface PubAck {
 }
 
 const defaultTimeoutMs = 5_000;
+/** Where a leader may have died with the question: whoever asked looks, and asks its successor. */
+const clusterTimeoutMs = 2_000;
 const unknown: PublishOutcome = { kind: "unknown" };
 const conflict: PublishOutcome = { kind: "conflict" };
 
@@ -34,14 +36,19 @@ export class Publisher {
     const headers = headersOf(options);
     const limit = this.#link.info.max_payload;
     if (body.length > limit) throw tooLarge(subject, body.length, limit);
-    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
+    // With a message id it may be sent twice: the server stores it once, and tells the same sequence again.
+    const repeatable = options.msgId !== undefined && options.expectLastSeq === undefined;
+    const timeoutMs =
+      options.timeoutMs ?? (this.#link.clustered && !repeatable ? clusterTimeoutMs : defaultTimeoutMs);
     let left = timeoutMs;
     if (!this.#link.connected) {
       const since = performance.now();
       if (!(await this.#link.ready(timeoutMs))) return this.#failed("disconnected", subject);
       left = Math.max(1, timeoutMs - (performance.now() - since));
     }
-    return this.#mux.request(subject, body, headers, left, this.#meaning);
+    return repeatable
+      ? this.#mux.requestRepeatedly(subject, body, headers, left, this.#meaning)
+      : this.#mux.request(subject, body, headers, left, this.#meaning);
   }
 
   #failed(why: Failed, subject: string): PublishOutcome {

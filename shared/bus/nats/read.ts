@@ -65,7 +65,7 @@ export class Reader {
   /** Answered by any replica. */
   async #lastOfAny(stream: string, subject: string): Promise<StoredMessage | undefined> {
     const found = await this.#retried<StoredMessage | Nobody | undefined>(`read ${subject}`, () =>
-      this.#mux.request<StoredMessage | Nobody | undefined | Failed>(
+      this.#mux.requestRepeatedly<StoredMessage | Nobody | undefined | Failed>(
         `$JS.API.DIRECT.GET.${stream}.${subject}`,
         emptyBody,
         undefined,

@@ -7,6 +7,10 @@ import type { ServerClock } from "./server-clock.ts";
 
 const nanos = (ms: number): number => ms * 1e6;
 
+/** Leaders and copies hear of each other every second. */
+const isAway = (copy: { current: boolean; offline?: boolean; active: number }): boolean =>
+  !copy.current || copy.offline === true || copy.active > nanos(3_000);
+
 /** Beyond the server's default of 1000: each worker has its own consumer on a stream. */
 const maxConsumers = 100_000;
 
@@ -15,6 +19,8 @@ interface StreamConfig {
   subjects?: string[];
   retention: string;
   first_seq?: number;
+  max_bytes?: number;
+  max_msgs?: number;
   subject_transform?: { src: string; dest: string };
   allow_msg_ttl?: boolean;
   allow_msg_schedules?: boolean;
@@ -27,6 +33,7 @@ interface StreamInfoAnswer {
   config: StreamConfig;
   created: string;
   ts: string;
+  cluster?: { leader?: string; replicas?: { current: boolean; offline?: boolean; active: number }[] };
   state: { messages: number; bytes: number; first_seq: number; last_seq: number; consumer_count: number };
 }
 
@@ -148,7 +155,7 @@ export class Streams {
       codes.streamNotFound,
     ]);
     if (!found) return undefined;
-    const { state, config, ts } = found;
+    const { state, config, ts, cluster } = found;
     return {
       name,
       messages: state.messages,
@@ -157,6 +164,10 @@ export class Streams {
       lastSeq: state.last_seq,
       consumers: state.consumer_count,
       replicas: Number(config.num_replicas ?? 1),
+      ...(config.max_bytes !== undefined && config.max_bytes > 0 ? { maxBytes: config.max_bytes } : {}),
+      ...(config.max_msgs !== undefined && config.max_msgs > 0 ? { maxMessages: config.max_msgs } : {}),
+      ...(cluster?.leader === undefined ? {} : { leader: cluster.leader }),
+      ...(cluster?.replicas?.some(isAway) ? { degraded: true } : {}),
       metadata: config.metadata ?? {},
       seenAt: Date.parse(ts),
     };

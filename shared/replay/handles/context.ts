@@ -15,6 +15,7 @@ import {
   type OrchestrationContext,
   type OrchestrationDefinition,
   type PoolOptions,
+  type QueryDefinition,
   type Schema,
   type SessionHandle,
   validate,
@@ -139,10 +140,19 @@ export class Context implements OrchestrationContext {
 
   waitForSignal<T = unknown>(name: string): Promise<T> {
     requireId(Name, "signal name", name);
+    this.runner.refuseLook(`signal "${name}"`);
     const wait = new SignalWait(this.runner, this.scopeOf, name);
     const promise = wait.begin() as Promise<T>;
     promise.catch(handled);
     return staked(promise, wait);
+  }
+
+  onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
+  onQuery(query: string, answer: (input: unknown) => unknown): void;
+  onQuery<I>(query: QueryDefinition<I> | string, answer: (input: I) => unknown): void {
+    const name = requireId(Name, "query name", typeof query === "string" ? query : query.name);
+    this.runner.refuseLook(`onQuery("${name}")`);
+    this.runner.queries.register(query, (input) => answer(input as I));
   }
 
   child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;

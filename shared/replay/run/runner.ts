@@ -23,10 +23,11 @@ import { sessionLostFailure } from "../decide/failures.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { Context } from "../handles/context.ts";
 import { OpenSessions } from "../handles/open-sessions.ts";
+import { Queries } from "../handles/queries.ts";
 import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
-import { commandsDiffer } from "./commands.ts";
+import { commandsDiffer, describeCommand } from "./commands.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
@@ -71,6 +72,7 @@ export class Runner implements Occupant {
   /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
   readonly pools = new SparseMap<string, number>();
   readonly signals: Signals;
+  readonly queries = new Queries();
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
@@ -145,6 +147,12 @@ export class Runner implements Occupant {
     throw this.failWith(nonDurableCall(this.definition.name, what));
   }
 
+  /** Throws where the code is only looked at (Q1); `what`: what it asked for. */
+  refuseLook(what: string): void {
+    const who = occupant();
+    if (who?.looksOnly) who.refuse(what);
+  }
+
   failWith(fault: Fault): Fault {
     this.#fault ??= fault;
     return this.#fault;
@@ -214,6 +222,7 @@ export class Runner implements Occupant {
 
   #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
     if (this.#fault) throw this.#fault;
+    this.refuseLook(describeCommand(event));
     if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));
     if (!this.#expected) {
       this.#issued.push({ event, payloadBytes });

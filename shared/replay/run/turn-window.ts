@@ -23,6 +23,8 @@ export interface Occupant {
   refuse(what: string): never;
   /** Resolves the next durable result the code waits for without a new fact; false if there is none. */
   resolveNext(): boolean;
+  /** Set while the code is only looked at: nothing durable may be asked for, and nothing changed. */
+  readonly looksOnly?: true;
 }
 
 let current: Occupant | undefined;
@@ -59,6 +61,19 @@ export function outside<T>(fn: () => T): T {
     return fn();
   } finally {
     current = who;
+  }
+}
+
+/** Runs `fn` at once, between two windows, as code of `who`. */
+export function withinWindow<T>(who: Occupant, fn: () => T): T {
+  const before = current;
+  current = who;
+  watch(who.instanceId);
+  try {
+    return fn();
+  } finally {
+    current = before;
+    watch(before?.instanceId);
   }
 }
 

@@ -350,6 +350,10 @@ export class MemoryBus implements Bus {
     return [...this.#broker.streams.values()].some(({ spec }) => (spec.replicas ?? 1) > 1);
   }
 
+  serverName(): string {
+    return "memory";
+  }
+
   serverVersion(): string {
     return "2.15.0";
   }

@@ -70,6 +70,8 @@ const well: Seen = {
   account: { streams: 30, consumers: 33, bytes: 1_048_576 },
   clock: { aheadMs: 0.4, unsureMs: 1 },
   replicas: { wanted: 1 },
+  write: { kind: "stored" },
+  serverClocks: [],
   streams: [
     { name: "INBOX", info: info("INBOX") },
     { name: "DEAD", info: info("DEAD") },
@@ -250,5 +252,83 @@ describe("the doctor", () => {
     ["a server never used", { streams: [{ name: "INBOX", info: undefined }] }, "streams", "wrong"],
   ])("%s", (_what, more, code, verdict) => {
     expect(verdicts({ ...well, ...more })[code]).toBe(verdict);
+  });
+});
+
+describe("a store that takes no more", () => {
+  const of = (seen: Partial<Seen>, code: string) =>
+    examine({ ...well, ...seen }).find((f) => f.code === code);
+
+  it("defect 22: is not called healthy when the server refuses what is written", () => {
+    const write = { kind: "refused", why: "insufficient resources (NATS error 10023)" } as const;
+    expect(of({ write }, "writes")).toMatchObject({
+      verdict: "wrong",
+      found: expect.stringContaining("insufficient resources"),
+      todo: expect.stringMatching(/disk|max_file_store/),
+    });
+    expect(of({ write: { kind: "unanswered" } }, "writes")).toMatchObject({ verdict: "wrong" });
+    expect(of({}, "writes")).toMatchObject({ verdict: "good" });
+  });
+
+  it("defect 22: names streams that are at a limit somebody set, and not those that are meant to roll over", () => {
+    const streams = [
+      { name: "INBOX", info: info("INBOX", { bytes: 95, maxBytes: 100 }) },
+      { name: "CLAIMS", info: info("CLAIMS", { messages: 10, maxMessages: 10 }) },
+      { name: "STREAMS", rolls: true, info: info("STREAMS", { bytes: 100, maxBytes: 100 }) },
+    ];
+    expect(of({ streams }, "stream_limits")).toMatchObject({
+      verdict: "wrong",
+      found: "INBOX 95 % of its bytes, CLAIMS 100 % of its messages",
+    });
+    expect(of({}, "stream_limits")).toBeUndefined();
+  });
+});
+
+describe("copies", () => {
+  const of = (wanted: number, ...copies: number[]) =>
+    examine({
+      ...well,
+      replicas: { wanted },
+      streams: copies.map((replicas, n) => ({ name: `S${n}`, info: info(`S${n}`, { replicas }) })),
+    }).find(({ code }) => code === "replicas");
+
+  it("defect 12: more than NATS_REPLICAS says are not called good", () => {
+    expect(of(1, 3, 3)).toMatchObject({
+      verdict: "note",
+      found: expect.stringContaining("NATS_REPLICAS is 1"),
+    });
+    expect(of(1, 3, 1)).toMatchObject({ verdict: "wrong", found: "from 1 to 3: fewest of S1" });
+    expect(of(3, 3, 3)).toMatchObject({ verdict: "good" });
+  });
+});
+
+describe("what survives a power cut", () => {
+  const of = (wanted: number, replicas: number) =>
+    examine({
+      ...well,
+      sync: undefined,
+      replicas: { wanted },
+      streams: [{ name: "INBOX", info: info("INBOX", { replicas }) }],
+    }).find(({ code }) => code === "disk");
+
+  it("defect 24: needs `sync_interval: always`, however many copies there are", () => {
+    expect(of(1, 1)?.todo).toMatch(/sync_interval: always/);
+    expect(of(3, 3)?.todo).toMatch(/all of them at once.*sync_interval: always/);
+    expect(of(3, 3)?.todo).not.toMatch(/three replicas survive/);
+  });
+});
+
+it("defect 14: names servers of a cluster whose clocks are further apart than leases allow for", () => {
+  const of = (...aheads: number[]) =>
+    examine({
+      ...well,
+      serverClocks: aheads.map((aheadMs, n) => ({ server: `nats-${n}`, aheadMs, unsureMs: 2 })),
+    }).find(({ code }) => code === "server_clocks");
+  expect(of(0)).toBeUndefined();
+  expect(of(0, 20, -10)).toMatchObject({ verdict: "good" });
+  expect(of(0, 900, -600)).toMatchObject({
+    verdict: "wrong",
+    found: expect.stringMatching(/nats-1 is at least 1\.5 s ahead of nats-2/),
+    todo: expect.stringContaining("NTP"),
   });
 });

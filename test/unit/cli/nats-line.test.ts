@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { natsPub } from "../../../services/cli/connection/nats-line.ts";
 
-const nats = { url: "nats://ada:secret@h:4222", credsFile: "/my keys/a.creds" };
+const nats = { url: "nats://ada:secret@h:4222", waitMs: 0, credsFile: "/my keys/a.creds" };
 
 it("is a line a shell understands, without secrets", () => {
   const value = { text: 'it\'s $HOME `date` "quoted"\nnew line' };
@@ -17,7 +17,8 @@ it("is a line a shell understands, without secrets", () => {
 });
 
 it("has an empty body where there is no value, and none that is too long to read", () => {
-  const of = (value: unknown) => natsPub({ nats: { url: "nats://h:1" } }, { subject: "s.a", value });
+  const of = (value: unknown) =>
+    natsPub({ nats: { url: "nats://h:1", waitMs: 0 } }, { subject: "s.a", value });
   expect(of(undefined)).toBe("nats --server nats://h:1 pub s.a ''");
   expect(of("x".repeat(10_000))).toBe("nats --server nats://h:1 pub s.a '<the value, as JSON>'");
 });

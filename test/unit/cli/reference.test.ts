@@ -28,7 +28,15 @@ it("everything that cannot be undone wants a yes", () => {
     .filter(({ options }) => options.some(({ long }) => long === "--yes"))
     .map(({ path }) => path.join(" "));
   expect(asking.sort()).toEqual(
-    ["dead discard", "dead retry", "sessions drain", "sessions evict", "terminate", "workers drain"].sort(),
+    [
+      "dead discard",
+      "dead retry",
+      "schedule delete",
+      "sessions drain",
+      "sessions evict",
+      "terminate",
+      "workers drain",
+    ].sort(),
   );
 });
 

@@ -24,6 +24,7 @@ export class LeaseServer {
 
   bus(): Bus {
     return {
+      clustered: () => false,
       publish: (subject: string, body: Uint8Array, options: PublishOptions) =>
         this.#publish(subject, body, options),
       last: async (_stream: string, subject: string) => this.last(subject),

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Grace } from "../../../services/watcher/grace.ts";
+import { Bucket, defaultTopology, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
+import { MemoryBroker } from "../../support/memory-bus.ts";
 import { SimulatedClock } from "../../support/simulated-clock.ts";
 
 let clock: SimulatedClock;
@@ -46,5 +48,50 @@ describe("after an outage of the bus (S14)", () => {
     await clock.advance(60_000);
     grace.outageOver(100, "blip");
     expect(grace.leftMs()).toBe(0);
+  });
+});
+
+describe("a watcher that begins to act", () => {
+  const names = subjects();
+  let settings: Bucket;
+
+  beforeEach(async () => {
+    const bus = new MemoryBroker({ clock }).connect();
+    await clock.run(ensureTopology(bus, names, defaultTopology));
+    settings = new Bucket(bus, names.bucket("settings"));
+  });
+
+  const server = (id: string, name: string, clustered: boolean) => ({
+    serverId: () => id,
+    serverName: () => name,
+    clustered: () => clustered,
+  });
+  const fresh = (): Grace => new Grace({ clock, random: seededRandom(1), announce: () => undefined }, 15_000);
+  const actsOn = async (acting: Grace, on: ReturnType<typeof server>): Promise<number> => {
+    await clock.run(acting.compareServer(on, settings));
+    return acting.leftMs();
+  };
+
+  test("waits where its one server was restarted, and not where it is the same", async () => {
+    expect(await actsOn(fresh(), server("A1", "a", false))).toBe(0);
+    expect(await actsOn(fresh(), server("A1", "a", false))).toBe(0);
+    expect(await actsOn(fresh(), server("A2", "a2", false))).toBe(15_000);
+  });
+
+  test("defect 13: does not wait because it talks to another server of the cluster", async () => {
+    expect(await actsOn(fresh(), server("A1", "a", true))).toBe(0);
+    expect(await actsOn(fresh(), server("B1", "b", true))).toBe(0);
+    expect(await actsOn(fresh(), server("A1", "a", true))).toBe(0);
+    expect(await actsOn(fresh(), server("B2", "b", true)), "b itself was restarted").toBe(15_000);
+  });
+
+  test("defect 13: does not wait for an outage that was over when it connected, long before it acted", async () => {
+    await actsOn(fresh(), server("A1", "a", false));
+    const standby = fresh();
+    await clock.advance(10_000);
+    expect(await actsOn(standby, server("A2", "a2", false)), "counted from its connection").toBe(5_000);
+    const patient = fresh();
+    await clock.advance(60_000);
+    expect(await actsOn(patient, server("A3", "a3", false))).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { type InstanceView, mayAct, me, post } from "../api.ts";
+import { get, type InstanceView, mayAct, me, post } from "../api.ts";
 import { ask } from "../parts/dialog.tsx";
 
 const terminal = ["completed", "failed", "cancelled", "terminated"];
@@ -15,6 +15,9 @@ export function InstanceActions({ instance }: { instance: InstanceView }) {
       >
         Download history
       </a>
+      <button type="button" class="button" onClick={() => queryIt(instanceId)}>
+        Query…
+      </button>
       {mayAct() && !over && (
         <>
           <button type="button" class="button" onClick={() => signalIt(instanceId)}>
@@ -54,6 +57,36 @@ function signalIt(instanceId: string): void {
     done: "Signal sent",
     act: ({ event = "", payload = "" }) =>
       post(`/api/instances/${instanceId}/signal/${encodeURIComponent(event)}`, { payload: parsed(payload) }),
+  });
+}
+
+/** Changes nothing: whoever may look may ask. */
+function queryIt(instanceId: string): void {
+  ask({
+    title: "Ask a question",
+    text: "Its code answers from its present state, also after its end. Nothing is changed.",
+    button: "Ask",
+    fields: [
+      { name: "name", label: "Name", required: true },
+      { name: "input", label: "Input (JSON, optional)", multiline: true },
+    ],
+    commands: ({ name = "", input = "" }) => [
+      {
+        label: "CLI",
+        text: `holdfast query ${instanceId} ${name || "<name>"} ${input && quoted(input)}`.trim(),
+      },
+      {
+        label: "NATS",
+        text: `nats req ${subject(`query.${instanceId}.${name || "<name>"}`)} ${quoted(input)}`,
+      },
+    ],
+    show: (outcome) => JSON.stringify(outcome, null, 2),
+    act: async ({ name = "", input = "" }) => {
+      const { answer } = await get<{ answer?: unknown }>(
+        `/api/instances/${instanceId}/query/${encodeURIComponent(name)}${input.trim() === "" ? "" : `?input=${encodeURIComponent(input)}`}`,
+      );
+      return answer ?? null;
+    },
   });
 }
 

@@ -16,6 +16,8 @@ export interface Ask {
   act(values: Record<string, string>): Promise<unknown>;
   /** Said when it worked. */
   done?: string;
+  /** Shown when it worked; the dialog stays open. */
+  show?: (outcome: unknown) => string;
 }
 
 const asked = signal<Ask | undefined>(undefined);
@@ -31,6 +33,7 @@ export function DialogHost() {
 function Dialog({ ask: question }: { ask: Ask }) {
   const box = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState<unknown>();
+  const [shown, setShown] = useState<string>();
   const [busy, setBusy] = useState(false);
   const [values, setValues] = useState<Record<string, string>>(
     Object.fromEntries((question.fields ?? []).map((field) => [field.name, field.value ?? ""])),
@@ -44,7 +47,12 @@ function Dialog({ ask: question }: { ask: Ask }) {
     setBusy(true);
     setError(undefined);
     try {
-      await question.act(values);
+      const outcome = await question.act(values);
+      if (question.show) {
+        setShown(question.show(outcome));
+        setBusy(false);
+        return;
+      }
       if (question.done) toast(question.done);
       close();
     } catch (thrown) {
@@ -75,6 +83,7 @@ function Dialog({ ask: question }: { ask: Ask }) {
           </Field>
         ))}
         {error !== undefined && <Problem error={error} />}
+        {shown !== undefined && <pre role="status">{shown}</pre>}
         {question.commands?.(values).map((command) => (
           <Command key={command.label} label={command.label} text={command.text} />
         ))}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { firstBus } from "../../../services/first-bus.ts";
+import { waitForNats } from "../../../services/wait-for-nats.ts";
 import type { Bus } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Happening, systemRuntime } from "../../../shared/runtime/index.ts";
@@ -8,6 +8,10 @@ const fault = (kind: "config" | "transient", code: string) => new Fault(kind, { 
 const connected = { connected: () => true } as unknown as Bus;
 
 function trying(...failures: Fault[]) {
+  return tryingFor(Number.POSITIVE_INFINITY, ...failures);
+}
+
+function tryingFor(waitMs: number, ...failures: Fault[]) {
   const told: Happening[] = [];
   const stop = new AbortController();
   let tries = 0;
@@ -22,7 +26,7 @@ function trying(...failures: Fault[]) {
     stop,
     told,
     tries: () => tries,
-    result: firstBus(open, runtime, stop.signal),
+    result: waitForNats(open, { runtime, signal: stop.signal, waitMs }),
   };
 }
 
@@ -48,4 +52,11 @@ it("gives up when told to stop, at once", async () => {
   one.stop.abort();
   expect(await one.result).toBeUndefined();
   expect(performance.now() - began).toBeLessThan(400);
+});
+
+it("defect 20: gives up with what was wrong when it has waited as long as it may, having said how long that is", async () => {
+  const one = tryingFor(600, ...Array.from({ length: 100 }, () => fault("config", "nats_unreachable")));
+  await expect(one.result).rejects.toMatchObject({ code: "nats_unreachable" });
+  expect(one.tries()).toBe(2);
+  expect(one.told).toMatchObject([{ message: expect.stringContaining("at most 0.6 s (NATS_WAIT)") }]);
 });

@@ -1,0 +1,32 @@
+/** query */
+import type { Command } from "commander";
+import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
+import { natsRequest } from "../connection/nats-line.ts";
+import { duration } from "../terminal/options.ts";
+import { readInput } from "../terminal/read-input.ts";
+
+export const messageCommands = (cli: Cli): Command[] => [query(cli)];
+
+function query(cli: Cli): Command {
+  return clientCommand("query", "ask the code of an instance, running or over; changes nothing")
+    .argument("<id>", "instance id")
+    .argument("<name>", "name of the query")
+    .argument("[input]", "input as JSON, @file, or - for stdin")
+    .option("--timeout <duration>", "at most so long, like 30s", duration, 10_000)
+    .action(
+      async (
+        id: string,
+        name: string,
+        input: string | undefined,
+        options: ClientOptions & { timeout: number },
+      ) => {
+        const value = readInput(input, "the input");
+        await withClient(cli, options, async ({ client, config, names, out }) => {
+          out.detail(natsRequest(config, { subject: names.query(id, name), value }));
+          const answer = await client.query(id, name, value, { timeout: options.timeout });
+          out.data(answer, () => JSON.stringify(answer ?? null, null, 2));
+          return undefined;
+        });
+      },
+    );
+}

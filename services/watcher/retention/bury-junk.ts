@@ -1,0 +1,114 @@
+/**
+ * Messages that nobody will ever take, because no consumer reads where they lie: what is no schedule among the
+ * schedules, and what is no work, or work of an instance that is over, on queues and types that no worker serves.
+ * Junk is buried with its reason; what cannot be read but may be of a newer version stays.
+ */
+import { z } from "zod";
+import { ActivityTask, SessionClaim } from "../../../schemas/index.ts";
+import { bury, decode, parseJson, type StoredMessage } from "../../../shared/bus/index.ts";
+import type { Histories, WatcherDeps } from "../deps.ts";
+import { endedBefore } from "./ended.ts";
+import type { RetentionStep } from "./step.ts";
+
+interface Place {
+  readonly stream: string;
+  readonly filter: string;
+  /** Kind of dead letter. */
+  readonly what: string;
+}
+
+/** Of the schedules so many are looked at in a round, where the one before left off. */
+const mostSchedules = 1_000;
+/** Of work, the oldest: what is not old is on its way to a worker. */
+const mostWork = 200;
+const scheduleHeader = "Nats-Schedule";
+
+const Versioned = z.looseObject({ v: z.int() });
+/** Both kinds of work say whose they are. */
+const Work = z.union([ActivityTask, SessionClaim]);
+
+export class BuryJunk implements RetentionStep {
+  readonly name = "junk";
+  readonly #deps: WatcherDeps;
+  readonly #histories: Pick<Histories, "exists">;
+  readonly #schedules: readonly Place[];
+  readonly #queues: readonly Place[];
+  readonly #lookedThrough = new Map<string, number>();
+
+  constructor(deps: WatcherDeps, histories: Pick<Histories, "exists">) {
+    const { names } = deps;
+    this.#deps = deps;
+    this.#histories = histories;
+    this.#schedules = [
+      { stream: names.inboxStream, filter: names.allTimers, what: "timer" },
+      { stream: names.activitiesStream, filter: names.allRetries, what: "activity" },
+      { stream: names.sessionsStream, filter: names.allSessionRetries, what: "call" },
+    ];
+    this.#queues = [
+      { stream: names.activitiesStream, filter: names.allActivities, what: "activity" },
+      { stream: names.claimsStream, filter: names.allClaims, what: "claim" },
+    ];
+  }
+
+  async run(limit: number): Promise<number> {
+    let done = 0;
+    for (const place of this.#schedules) {
+      for (const message of await this.#newSchedules(place)) {
+        if (done >= limit || !this.#deps.acting()) return done;
+        if (message.headers[scheduleHeader] === undefined && (await this.#bury(place, message, notSchedule)))
+          done++;
+      }
+    }
+    for (const place of this.#queues) {
+      for (const message of await this.#oldWork(place)) {
+        if (done >= limit || !this.#deps.acting()) return done;
+        if (await this.#isGone(place, message)) done++;
+      }
+    }
+    return done;
+  }
+
+  /** Schedules do not turn into junk: each is looked at once. */
+  async #newSchedules({ stream, filter }: Place): Promise<StoredMessage[]> {
+    const from = (this.#lookedThrough.get(filter) ?? 0) + 1;
+    const found = (await this.#deps.bus.read(stream, filter, from, mostSchedules)) ?? [];
+    const last = found.at(-1);
+    if (last) this.#lookedThrough.set(filter, last.seq);
+    return found;
+  }
+
+  async #oldWork({ stream, filter }: Place): Promise<StoredMessage[]> {
+    const { bus, runtime, config } = this.#deps;
+    const since = runtime.clock.now() - Math.max(config.deadAfterMs, config.archiveAfterMs);
+    const oldest = (await bus.read(stream, filter, 1, mostWork)) ?? [];
+    return oldest.filter(({ at }) => at <= since);
+  }
+
+  async #isGone(place: Place, message: StoredMessage): Promise<boolean> {
+    const work = decode(Work, message.body);
+    if (work.kind === "invalid")
+      return mayBeNewer(message) ? false : this.#bury(place, message, `not work: ${work.message}`);
+    if (!(await this.#isOver(work.value.instanceId))) return false;
+    return this.#deps.bus.deleteMessage(place.stream, message.seq);
+  }
+
+  /** Without a summary that can be read, the history says whether there is such an instance. */
+  async #isOver(instanceId: string): Promise<boolean> {
+    const { registers, runtime, config } = this.#deps;
+    const summary = await registers.instances.get(instanceId, { leader: true });
+    if (summary) return endedBefore(summary.value, runtime.clock.now(), config.archiveAfterMs);
+    return !(await this.#histories.exists(instanceId));
+  }
+
+  async #bury({ stream, what }: Place, message: StoredMessage, why: string): Promise<boolean> {
+    const buried = await bury(this.#deps, message, { what, id: "unknown", code: "junk", message: why });
+    return buried && this.#deps.bus.deleteMessage(stream, message.seq);
+  }
+}
+
+const notSchedule = "it is no schedule, and nobody reads here: only the engine writes to this subject";
+
+function mayBeNewer({ body }: StoredMessage): boolean {
+  const parsed = parseJson(body);
+  return parsed.kind === "ok" && Versioned.safeParse(parsed.value).success;
+}

@@ -1,0 +1,2 @@
+export * from "../../../examples/basics/app.ts";
+export * from "../../../examples/cart/app.ts";
