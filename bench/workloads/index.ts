@@ -1,6 +1,7 @@
 import type { Workload } from "../workload.ts";
 import { claim } from "./claim.ts";
 import { growth } from "./growth.ts";
+import { hosts } from "./hosts.ts";
 import { local } from "./local.ts";
 import { loss } from "./loss.ts";
 import { memory } from "./memory.ts";
@@ -28,6 +29,7 @@ export const workloads: readonly Workload[] = [
   growth,
   memory,
   warm,
+  hosts,
   claim,
   w4,
   renewal,

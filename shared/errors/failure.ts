@@ -74,11 +74,19 @@ function jsonOrUndefined(value: unknown): unknown {
   }
 }
 
-/** Rebuilds the class users match on from the stable code; anything else becomes `fallback`. */
-export function fromFailure(
-  failure: Failure,
-  fallback: new (init: ConstructorParameters<typeof HoldfastError>[0]) => HoldfastError = HoldfastError,
-): HoldfastError {
+type Fallback = new (init: ConstructorParameters<typeof HoldfastError>[0]) => HoldfastError;
+
+/**
+ * Rebuilds the class users match on from the stable code; anything else becomes `fallback`. The stack is the one of where
+ * it was thrown, in whatever language, and not of here.
+ */
+export function fromFailure(failure: Failure, fallback: Fallback = HoldfastError): HoldfastError {
+  const error = rebuilt(failure, fallback);
+  if (failure.stack !== undefined) error.stack = failure.stack;
+  return error;
+}
+
+function rebuilt(failure: Failure, fallback: Fallback): HoldfastError {
   const init = {
     code: failure.code,
     message: failure.message,

@@ -1,6 +1,6 @@
 /** A publish whose answer did not come is repeated under the same message id: stored once, however often it is sent. */
 import type { Bus, Headers } from "../bus/bus.ts";
-import { HoldfastError } from "../errors/index.ts";
+import { HoldfastError, isFault } from "../errors/index.ts";
 
 export interface SurePublish {
   subject: string;
@@ -15,8 +15,14 @@ const attempts = 3;
 export async function publishSurely(bus: Bus, message: SurePublish): Promise<{ duplicate: boolean }> {
   const { subject, body, ...options } = message;
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const outcome = await bus.publish(subject, body, options);
-    if (outcome.kind === "stored") return { duplicate: outcome.duplicate };
+    try {
+      const outcome = await bus.publish(subject, body, options);
+      if (outcome.kind === "stored") return { duplicate: outcome.duplicate };
+    } catch (error) {
+      // A cluster elects new leaders within some seconds, longer than one try may take.
+      const electing = isFault(error, "transient") && error.code === "no_stream" && bus.clustered();
+      if (!electing || attempt === attempts) throw error;
+    }
   }
   throw new HoldfastError({
     code: "outcome_unknown",

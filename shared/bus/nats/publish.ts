@@ -1,4 +1,5 @@
 /** The hot path: one request, one promise, headers built by hand. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
 import type { PublishOptions, PublishOutcome } from "../bus.ts";
@@ -16,13 +17,16 @@ interface PubAck {
 const defaultTimeoutMs = 5_000;
 /** Where a leader may have died with the question: whoever asked looks, and asks its successor. */
 const clusterTimeoutMs = 2_000;
+const leaderlessMs = 200;
+/** No stream answers for the subject. */
+const nobody = Symbol("nobody");
 const unknown: PublishOutcome = { kind: "unknown" };
 const conflict: PublishOutcome = { kind: "conflict" };
 
 export class Publisher {
   readonly #link: Link;
   readonly #mux: Mux;
-  readonly #meaning: Meaning<PublishOutcome> = {
+  readonly #meaning: Meaning<PublishOutcome | typeof nobody> = {
     ofReply: outcomeOf,
     ofFailure: (why, subject) => this.#failed(why, subject),
   };
@@ -40,15 +44,19 @@ export class Publisher {
     const repeatable = options.msgId !== undefined && options.expectLastSeq === undefined;
     const timeoutMs =
       options.timeoutMs ?? (this.#link.clustered && !repeatable ? clusterTimeoutMs : defaultTimeoutMs);
-    let left = timeoutMs;
-    if (!this.#link.connected) {
-      const since = performance.now();
-      if (!(await this.#link.ready(timeoutMs))) return this.#failed("disconnected", subject);
-      left = Math.max(1, timeoutMs - (performance.now() - since));
+    const since = performance.now();
+    const left = (): number => Math.max(1, timeoutMs - (performance.now() - since));
+    for (;;) {
+      if (!this.#link.connected && !(await this.#link.ready(left())))
+        return this.#failed("disconnected", subject);
+      const outcome = await (repeatable
+        ? this.#mux.requestRepeatedly(subject, body, headers, left(), this.#meaning)
+        : this.#mux.request(subject, body, headers, left(), this.#meaning));
+      if (outcome !== nobody) return outcome;
+      // While a stream of a cluster elects its leader nobody takes anything for it, and nothing was stored.
+      if (!this.#link.clustered || left() <= leaderlessMs) throw noStream(`publish to ${subject}`);
+      await delay(leaderlessMs);
     }
-    return repeatable
-      ? this.#mux.requestRepeatedly(subject, body, headers, left, this.#meaning)
-      : this.#mux.request(subject, body, headers, left, this.#meaning);
   }
 
   #failed(why: Failed, subject: string): PublishOutcome {
@@ -57,11 +65,8 @@ export class Publisher {
   }
 }
 
-function outcomeOf(reply: Msg, subject: string): PublishOutcome {
-  if (reply.data.length === 0) {
-    if (statusOf(reply) === 503) throw noStream(`publish to ${subject}`);
-    return unknown;
-  }
+function outcomeOf(reply: Msg, subject: string): PublishOutcome | typeof nobody {
+  if (reply.data.length === 0) return statusOf(reply) === 503 ? nobody : unknown;
   const ack = parseAck(reply.data);
   if (ack.error === undefined) return { kind: "stored", seq: ack.seq, duplicate: ack.duplicate === true };
   if (isConflict(ack.error)) return conflict;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Failure } from "../../../schemas/index.ts";
-import { NonRetryableError, toFailure } from "../../../shared/errors/index.ts";
+import { activityErrorFrom, NonRetryableError, toFailure } from "../../../shared/errors/index.ts";
 
 const cyclic = Object.assign(new Error("round"), { details: {} as Record<string, unknown> });
 cyclic.details.self = cyclic;
@@ -65,4 +65,11 @@ it("keeps causes to a depth, and texts to a length", () => {
   let depth = 0;
   for (let at: Failure | undefined = failure; at; at = at.cause) depth++;
   expect(depth).toBeLessThan(10);
+});
+
+it("keeps the stack of where an error was thrown, whatever the language", () => {
+  const stack = 'Traceback (most recent call last):\n  File "model.py", line 3, in embed\nValueError: no';
+  const cause = { code: "KeyError", message: "k", retryable: true, stack: "Traceback of the cause" };
+  const error = activityErrorFrom({ code: "ValueError", message: "no", retryable: true, stack, cause });
+  expect(error).toMatchObject({ code: "ValueError", stack, cause: { stack: "Traceback of the cause" } });
 });

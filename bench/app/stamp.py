@@ -1,0 +1,13 @@
+"""A call that does nothing but say when it ran."""
+
+import time
+
+from holdfast_host import session
+
+
+@session.call
+def stamp(state, step):
+    return time.monotonic() * 1000
+
+
+session.run()
