@@ -70,6 +70,8 @@ const instanceEvents = [
       sessions: z.array(SessionState),
       /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
       spent: z.record(z.string(), z.int().positive()).optional(),
+      /** Of signals that were received: the latest of all executions. */
+      messageIds: z.array(z.string()).optional(),
       /** When the first execution began. */
       startedAt: z.number().optional(),
     }).optional(),
@@ -128,7 +130,8 @@ const otherEvents = [
   event("timer.created", { fireAt: z.number() }),
   event("timer.fired", { of }),
   event("timer.cancelled", { of }),
-  event("signal.received", { name: Name, payload: Payload }),
+  /** `messageId`: what its sender calls it; the same id to the same instance is one signal. */
+  event("signal.received", { name: Name, payload: Payload, messageId: z.string().optional() }),
   event("cancel.requested", { reason: z.string().optional() }),
   event("child.scheduled", {
     name: Name,

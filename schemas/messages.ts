@@ -24,6 +24,9 @@ export const ActivityTask = wireObject({
 export type ActivityTask = z.infer<typeof ActivityTask>;
 
 /** Worker → instance, verb `activity`. */
+/** On a signal: what its sender calls it. Sent again to the same instance it is the same signal; to another, another. */
+export const messageIdHeader = "Holdfast-Message-Id";
+
 export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),

@@ -95,6 +95,8 @@ export const WorkerInfo = wireObject({
     used: z.record(z.string(), z.number()),
   }),
   activities: z.array(wireObject({ queue: Name, name: Name })),
+  /** Gives a sign of life for its tasks in time for this wait. Absent: 10 s. @generation 2 */
+  ackWaitMs: z.int().positive().optional(),
   sessionTypes: z.array(Name),
   slots: wireObject({
     activities: wireObject({ used: z.int(), max: z.int() }),

@@ -11,6 +11,7 @@ import type { Lane } from "./lane/lane.ts";
 import type { LateSummaries } from "./publishing/late-summaries.ts";
 import type { ParkedList } from "./quarantine/parked-list.ts";
 import type { Runaways } from "./quarantine/runaways.ts";
+import type { ServerClock } from "./server-clock.ts";
 import type { TurnSlots } from "./turn-slots.ts";
 
 /** What the parts of an orchestrator share. */
@@ -18,7 +19,9 @@ export interface OrchestratorDeps {
   readonly id: string;
   readonly bus: Bus;
   readonly names: Subjects;
+  /** Its clock is the server's. */
   readonly runtime: Runtime;
+  readonly time: Pick<ServerClock, "saw">;
   readonly app: App;
   readonly history: HistoryStore;
   readonly payloads: Payloads;

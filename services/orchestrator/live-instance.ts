@@ -19,6 +19,7 @@ import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LocalWork } from "./local/local-work.ts";
+import { AsideMail } from "./quarantine/aside-mail.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
 import type { Question } from "./queries/queries.ts";
@@ -39,6 +40,8 @@ export interface LiveInstanceOptions {
 /** What fails so often in a row will fail the next time too: people are told, and it is tried more seldom (T9). */
 const hopeless = 4;
 const longestWaitMs = 5_000;
+/** Of what waits for an instance that is set aside, so much stays in the inbox and brings it to its next owner. */
+const keptInPlace = 8;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 
@@ -69,6 +72,11 @@ export class LiveInstance {
   #looked = false;
   /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
   #setAside = false;
+  /** Where in its place aside to read on, before the mailbox; absent where there is nothing to look for. */
+  #asideFrom: number | undefined;
+  #asideMail: AsideMail | undefined;
+  /** Looks that were asked for, kept unacknowledged while something is aside. */
+  #looks: Delivery[] | undefined;
   /**
    * The last commit whose effects are out, or were seen to by the rules for what another owner left; empty before the
    * first. A history that ends with another one is owed its last commit: whoever made it, this owner or one that woke
@@ -115,6 +123,7 @@ export class LiveInstance {
         return;
       }
       this.#held.add(seq);
+      if (this.#setAside && this.#held.size > keptInPlace && !isLook(mail)) return this.#moveAside(mail);
     }
     this.#mailbox.push(mail);
     this.#options.onMail(this);
@@ -167,19 +176,26 @@ export class LiveInstance {
     const { signal } = this.#options;
     let failures = 0;
     let passing: LastingFault | undefined;
-    while (this.#mailbox.length + this.#questions.length > 0 && !signal.aborted) {
+    while (
+      (this.#mailbox.length + this.#questions.length > 0 || this.#asideFrom !== undefined) &&
+      !signal.aborted
+    ) {
       const slot = turns.take(this);
       if (slot) await slot;
-      const batch = this.#mailbox;
-      this.#mailbox = [];
+      let batch: Mail[] = [];
       try {
-        if (!signal.aborted && batch.length > 0) await this.#turn(batch);
+        if (this.#asideFrom !== undefined) batch = await this.#fromAside(this.#asideFrom);
+        if (batch.length === 0) batch = this.#fromMailbox();
+        // Awaited in any case: whoever began this work notes it down when the first await is reached.
+        await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
         if (!signal.aborted) await this.#answerAll();
         turns.give(this);
         failures = 0;
         passing = undefined;
       } catch (error) {
         turns.give(this);
+        // What is out need not be sent again with every try: the server does not remember it for ever.
+        this.#settled = this.#loaded?.sentCommitId ?? this.#settled;
         // Not acknowledged: tried again here, from history, or by the next owner (T3).
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
@@ -209,6 +225,49 @@ export class LiveInstance {
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
+  }
+
+  /** Up to a look: what lies aside is older than what came after that was asked for (ASIDE-2). */
+  #fromMailbox(): Mail[] {
+    const mailbox = this.#mailbox;
+    const look = mailbox.findIndex(isLook);
+    const end = look < 0 ? mailbox.length : look + 1;
+    this.#mailbox = end === mailbox.length ? [] : mailbox.slice(end);
+    return this.#vouched(end === mailbox.length ? mailbox : mailbox.slice(0, end));
+  }
+
+  async #fromAside(from: number): Promise<Mail[]> {
+    const { mails, next } = await this.#aside().read(from);
+    this.#asideFrom = next > from ? next : undefined;
+    if (next > from) return mails;
+    for (const look of this.#looks ?? []) this.#acknowledge(look);
+    this.#looks = undefined;
+    return [];
+  }
+
+  #aside(): AsideMail {
+    this.#asideMail ??= new AsideMail(this.#deps, this.instanceId, this.#options.signal);
+    return this.#asideMail;
+  }
+
+  #moveAside(mail: Mail): void {
+    const { delivery } = mail;
+    if (!delivery) return;
+    const onMoved = () => this.#acknowledge(delivery);
+    this.#aside().move(delivery, onMoved, () => {
+      this.#mailbox.push(mail);
+      this.#running ??= this.#work();
+    });
+  }
+
+  /**
+   * Without an anchor nothing would come again of what a report by the lane leads to, if this process died on its way
+   * out: its worker puts it into the inbox instead (LANE-1, T3).
+   */
+  #vouched(mailbox: Mail[]): Mail[] {
+    if (this.#lane?.anchor || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;
+    for (const { elsewhere } of mailbox) elsewhere?.();
+    return mailbox.filter(({ elsewhere }) => !elsewhere);
   }
 
   /** Between two turns: what the code shows is in the history. */
@@ -242,7 +301,11 @@ export class LiveInstance {
       const starts = this.#mailbox.some(({ message }) => message.kind === "start");
       await showSetAside(this.#deps, this.instanceId, fault, starts);
       this.#setAside = true;
-      for (const { delivery } of this.#mailbox) delivery?.putAside();
+      this.#asideFrom = undefined;
+      const mailbox = this.#mailbox.filter(({ aside }) => !aside);
+      for (const { delivery } of mailbox) delivery?.putAside();
+      this.#mailbox = mailbox.filter((mail, index) => index < keptInPlace || !mail.delivery || isLook(mail));
+      for (const mail of mailbox) if (!this.#mailbox.includes(mail)) this.#moveAside(mail);
     } catch (error) {
       // Told again with the next failure.
       const message = `${this.instanceId} could not be shown as parked: ${String(error)}`;
@@ -265,7 +328,8 @@ export class LiveInstance {
     if (this.#setAside) {
       await this.#loaded.show();
       this.#setAside = false;
-    }
+      this.#asideFrom = 1;
+    } else if (batch.some(isLook)) this.#asideFrom = 1;
     const { state } = this.#loaded.instance;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
     else this.#deps.lateSummaries.withdraw(this);
@@ -299,9 +363,13 @@ export class LiveInstance {
   #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {
     const { kept, released } = this.#lane?.settle(state) ?? {};
     if (!kept) this.#lane = undefined;
-    for (const { delivery, done } of batch) {
+    for (const { message, delivery, done } of batch) {
       done?.();
-      if (delivery && delivery !== kept) this.#acknowledge(delivery);
+      if (!delivery || delivery === kept) continue;
+      // It brings the next owner to what lies aside, until that is looked at.
+      if (this.#asideFrom !== undefined && isLook({ message, delivery }))
+        this.#looks = [...(this.#looks ?? []), delivery];
+      else this.#acknowledge(delivery);
     }
     if (released) this.#acknowledge(released);
   }
@@ -324,6 +392,7 @@ export class LiveInstance {
           message: { kind: "activity", report },
           delivery: undefined,
           done: () => lane.recorded(workerId, laneRecordingKey(this.instanceId, report)),
+          elsewhere: () => undefined, // it waits to be told that it is recorded, and not for long
         }),
       onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
     });
@@ -357,3 +426,7 @@ export class LiveInstance {
     if (this.#options.alwaysReplay || waits) this.#loaded = undefined;
   }
 }
+
+/** Somebody asked for a look at an instance that was parked. */
+const isLook = ({ message, delivery }: Mail): boolean =>
+  delivery !== undefined && message.kind === "wake" && message.wake?.of === 0;

@@ -25,6 +25,7 @@ import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
 import { Queries } from "./queries/queries.ts";
 import { scheduleKeeper } from "./schedules/schedule-keeper.ts";
+import { ServerClock } from "./server-clock.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
@@ -44,6 +45,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** Of a partition, for tests. */
+  maxUnacknowledged?: number | undefined;
   /** What may be written now (E1). Absent: what is newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
@@ -53,9 +56,11 @@ export interface OrchestratorOptions {
 
 /** Per partition; with sixteen of them a process holds a few thousand messages at the most. */
 const maxMessages = 256;
+const maxUnacknowledged = 20_000;
 
 export class Orchestrator implements Service {
   readonly #options: OrchestratorOptions;
+  readonly #time: ServerClock;
   readonly #workers: LiveWorkers;
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
@@ -65,7 +70,9 @@ export class Orchestrator implements Service {
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
-    const { bus, names, runtime, id } = options;
+    const { bus, names, id } = options;
+    this.#time = new ServerClock({ bus, stream: names.inboxStream, runtime: options.runtime });
+    const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
     this.#leases = options.leases;
@@ -81,6 +88,7 @@ export class Orchestrator implements Service {
       bus,
       names,
       runtime,
+      time: this.#time,
       app,
       payloads,
       history: new HistoryStore({ ...options.history, bus, names, replicas: options.replicas, runtime }),
@@ -108,6 +116,7 @@ export class Orchestrator implements Service {
       cache: new InstanceCache(options.cacheSize),
       alwaysReplay: options.alwaysReplay ?? false,
       maxMessages,
+      maxUnacknowledged: options.maxUnacknowledged ?? maxUnacknowledged,
     });
     this.#queries = new Queries({
       bus,
@@ -150,6 +159,7 @@ export class Orchestrator implements Service {
 
   async start(): Promise<void> {
     installGuards();
+    await this.#time.start();
     await this.#workers.start();
     await this.#runaways.start();
     await this.#leases.start();
@@ -165,6 +175,7 @@ export class Orchestrator implements Service {
     await this.#leases.stop();
     await this.#workers.stop();
     await this.#runaways.stop();
+    await this.#time.stop();
   });
 
   get partitions(): number[] {

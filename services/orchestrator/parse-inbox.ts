@@ -1,4 +1,5 @@
 /** Parses what arrives in the inbox, once. What does not parse is not for any instance: it is buried by the caller. */
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import {
   ActivityReport,
@@ -6,8 +7,11 @@ import {
   ChildReport,
   ControlRequest,
   Follower,
+  messageIdHeader,
   Parent,
   type Payload,
+  poolInstance,
+  poolSignal,
   SessionReport,
   SessionState,
   Wake,
@@ -29,6 +33,8 @@ export const inboxHeaders = {
   parent: "Holdfast-Parent",
   follower: "Holdfast-Follower",
   grants: "Holdfast-Grants",
+  /** What its sender calls a signal, where that is not the server's message id. */
+  messageId: messageIdHeader,
   traceparent: "traceparent",
 } as const;
 
@@ -44,7 +50,7 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
   }
   const { instanceId, verb } = address;
-  const opened = parse(stored, verb);
+  const opened = parse(stored, instanceId, verb);
   return opened.kind === "ok"
     ? { kind: "message", instanceId, message: opened.value }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
@@ -52,12 +58,17 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 
-function parse({ body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessage> {
+function parse({ body, headers }: StoredMessage, instanceId: string, verb: Verb): Decoded<InboxMessage> {
   switch (verb.kind) {
     case "start":
       return parseStart(verb.name, body, headers);
     case "signal":
-      return mapped(userPayload(body, headers), (payload) => ({ kind: "signal", name: verb.name, payload }));
+      return mapped(userPayload(body, headers), (payload) => ({
+        kind: "signal",
+        name: verb.name,
+        payload,
+        messageId: isToKeeper(instanceId, verb.name) ? undefined : messageIdOf(headers),
+      }));
     case "cancel": {
       const parent = parentOf(headers);
       if (parent.kind === "invalid") return parent;
@@ -74,6 +85,19 @@ function parse({ body, headers }: StoredMessage, verb: Verb): Decoded<InboxMessa
     case "wake":
       return mapped(decode(Wake, body), (wake) => ({ kind: "wake", wake }));
   }
+}
+
+/** The keeper of a pool knows its users by name, and of those that left more than an instance would (POOL-1). */
+const isToKeeper = (instanceId: string, name: string): boolean =>
+  name === poolSignal && instanceId.startsWith(poolInstance(""));
+
+const longestMessageId = 64;
+
+/** Kept with the signal for ever: of a long one only what tells it from all others. */
+function messageIdOf(headers: StoredMessage["headers"]): string | undefined {
+  const id = headers[inboxHeaders.messageId] || headers["Nats-Msg-Id"];
+  if (!id || id.length <= longestMessageId) return id || undefined;
+  return createHash("sha256").update(id).digest("base64url");
 }
 
 function parseStart(

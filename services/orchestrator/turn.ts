@@ -20,13 +20,12 @@ import { adoptPayloads, carriesBlob } from "./adopt-payloads.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
-import { postponeWake } from "./ignored/postpone-wake.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import {
-  mayBeUnsent,
   nothing,
   type PredecessorCommit,
   predecessorCommit,
+  stillStands,
   tellsOfDeath,
 } from "./predecessor-commit.ts";
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
@@ -39,6 +38,10 @@ export interface Mail {
   delivery: Delivery | undefined;
   /** Called when its turn is over and all that follows from it is out. */
   done?: (() => void) | undefined;
+  /** It lay aside: nothing brings it to the next owner by itself, so it stands for no work on the lane. */
+  aside?: true | undefined;
+  /** It came by the lane: called instead where nothing would stand for what it leads to (LANE-1). */
+  elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
 }
@@ -63,6 +66,8 @@ export class LoadedInstance {
   #inherited: PredecessorCommit;
   /** Of the last commit, here or before us. */
   #lastCommitId: string;
+  /** The last commit whose effects are out, as far as this copy has seen to it. */
+  #sentCommitId: string | undefined;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
@@ -105,6 +110,11 @@ export class LoadedInstance {
     }
     const { position, commits = [] } = history ?? {};
     return new LoadedInstance(deps, { instance, position, target, commits });
+  }
+
+  /** Absent where this copy has sent nothing yet. */
+  get sentCommitId(): string | undefined {
+    return this.#sentCommitId;
   }
 
   /** The instance where its code can be asked between two turns. */
@@ -166,13 +176,17 @@ export class LoadedInstance {
     }
     const facts: Turn["events"] = [];
     const effects: Effect[] = [];
-    let again = owed || mayBeUnsent(this.#inherited, instance.lastEffects, clock.now());
+    let again = owed;
+    if (this.#inherited.unvouched) {
+      again ||= await stillStands(this.#deps, this.#inherited, instance);
+      this.#inherited = { ...this.#inherited, unvouched: false };
+    }
     const recalled: number[] = [];
     const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
-    for (const { message, delivery, recalled: of } of owned) {
+    for (const { message, delivery, aside, recalled: of } of owned) {
       if (of !== undefined) recalled.push(of);
       if (delivery && instance.state.applied.has(delivery.seq)) {
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
         announce({
           kind: "message.duplicate",
           instanceId: this.instanceId,
@@ -182,15 +196,14 @@ export class LoadedInstance {
         again ||= instance.isBehindLastCommit(delivery.seq);
         continue;
       }
-      // Before it means anything itself: a later deadline may have come due meanwhile.
-      if (delivery && message.kind === "wake" && message.wake)
-        again ||= tellsOfDeath(this.#inherited, instance, message.wake);
       const accepted = instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored")
-        again = (await this.#ignored(message, delivery, accepted, now, lane)) || again;
-      else if (delivery) {
+      if (accepted.kind === "ignored") {
+        again = (await this.#ignored(message, delivery, accepted, lane)) || again;
+        // A look at what was parked: it stands for what the code does if it goes on now.
+        if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
+      } else if (delivery) {
         instance.applied(delivery.seq);
-        lane.applied(delivery, message.kind === "start");
+        if (!aside) lane.applied(delivery, message.kind === "start");
       }
     }
     if (again) {
@@ -203,6 +216,7 @@ export class LoadedInstance {
         lane,
       );
       if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+      else this.#sentCommitId = this.#lastCommitId;
       this.#inherited = nothing;
     }
     if (facts.length > 0 || instance.hasUnseen) {
@@ -334,7 +348,9 @@ export class LoadedInstance {
       deferred: turn.deferred ? true : undefined,
       events: turn.events,
     };
-    this.#position ??= await history.place(this.instanceId, { shared: state.name === scheduleOrchestration });
+    // Schedules are many and have short histories: none needs a stream of its own.
+    const started = state.status !== "pending" && state.name !== scheduleOrchestration;
+    this.#position ??= await history.place(this.instanceId, { started });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
@@ -363,6 +379,7 @@ export class LoadedInstance {
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
+    this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) {
       runtime.announce({
@@ -414,7 +431,6 @@ export class LoadedInstance {
     message: InboxMessage,
     delivery: Delivery | undefined,
     accepted: Extract<Accepted, { kind: "ignored" }>,
-    now: number,
     lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
@@ -425,8 +441,6 @@ export class LoadedInstance {
     const { wake } = message;
     // A new deployment's look at what was parked: it may have been put right from outside.
     if (wake.of === 0) this.#toShow = true;
-    else if (await postponeWake(this.#deps, state, wake, delivery, { now, target: this.#target }))
-      return false;
     // It stood for a local activity that runs now, and goes on standing for it.
     if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);

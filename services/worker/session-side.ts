@@ -15,6 +15,7 @@ export function sessionSide(
     bucket: deps.names.bucket("leases"),
     runtime: deps.runtime,
     ttlMs: deps.config.sessions.leaseTtlMs,
+    prefix: deps.names.prefix,
   });
   const sessions = new SessionService({ ...deps, leases, ...(appPath === undefined ? {} : { appPath }) });
   return {

@@ -108,7 +108,7 @@ export class Worker implements Service {
   });
 
   #describe(): WorkerInfo {
-    const { identity, config, runtime } = this.#deps;
+    const { identity, config, runtime, generation } = this.#deps;
     const load = this.#sessions?.load() ?? noSessions;
     const { slots, served } = this.#activities;
     const { incarnation: _, ...who } = identity;
@@ -121,6 +121,7 @@ export class Worker implements Service {
       tags: [...config.tags],
       resources: { total: { ...config.resources }, used: load.resourcesUsed },
       activities: served.map(({ queue, name }) => ({ queue, name })),
+      ...(generation.allows(2) && { ackWaitMs: config.activities.ackWaitMs }),
       sessionTypes: this.#sessionTypes(),
       slots: {
         activities: { used: slots.used, max: slots.max },

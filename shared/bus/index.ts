@@ -11,6 +11,7 @@ export {
 } from "./micro-service.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";
 export { type PayloadLimits, Payloads } from "./payloads.ts";
+export { scheduledFor } from "./schedules.ts";
 export { type ClockSkew, readServerClocks, type ServerClockReading, skewOf } from "./server-clocks.ts";
 export * from "./subjects.ts";
 export * from "./topology.ts";

@@ -76,6 +76,14 @@ export function subjects(prefix = "") {
     delayedStart: (instanceId: string) => `${dot}timers.${id(instanceId)}.0.0`,
     allTimers: `${dot}timers.>`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
+    parseTimer(subject: string): { execution: number; of: number } | undefined {
+      const [kind, , execution, of, ...rest] = strip(subject, dot)?.split(".") ?? [];
+      const wake = { execution: Number(execution), of: Number(of) };
+      const isTimer = kind === "timers" && rest.length === 0 && wake.execution > 0 && wake.of > 0;
+      return isTimer ? wake : undefined;
+    },
+    /** Wakes of an instance that nobody has acknowledged, whatever its partition. */
+    wakesOf: (instanceId: string) => `${dot}inbox.*.${id(instanceId)}.wake`,
 
     /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
     published(subject: string): string {
@@ -185,6 +193,11 @@ export function subjects(prefix = "") {
     deadSubjects: [`${dot}dead.*.*`],
     dead: (what: string, about: string) =>
       `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
+
+    // what waits for instances that were set aside
+    asideStream: `${bar}ASIDE`,
+    asideSubjects: [`${dot}aside.*`],
+    aside: (instanceId: string) => `${dot}aside.${id(instanceId)}`,
 
     // audit
     auditStream: `${bar}AUDIT`,

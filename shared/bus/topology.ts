@@ -94,6 +94,13 @@ function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
       replicas,
     },
     {
+      name: names.asideStream,
+      subjects: names.asideSubjects,
+      retention: "limits",
+      dedupeWindowMs,
+      replicas,
+    },
+    {
       name: names.auditStream,
       subjects: names.auditSubjects,
       retention: "limits",

@@ -1,8 +1,11 @@
 /** How many histories have a stream of their own: sampled, because asking each time would cost a round trip a start. */
 import type { Bus } from "../bus/bus.ts";
-import type { Runtime } from "../runtime/index.ts";
+import { isFault } from "../errors/index.ts";
+import { type Runtime, sleep } from "../runtime/index.ts";
 
 const sampleEveryMs = 1_000;
+/** Then whoever waits for the first count fails, and tries again with its turn. */
+const patienceMs = 30_000;
 
 export interface OwnStreamLimitOptions {
   bus: Bus;
@@ -36,7 +39,8 @@ export class OwnStreamLimit {
     const { runtime, max } = this.#options;
     if (max === 0) return this.#tell(0, 0);
     if (this.#sample === undefined) await this.#renew();
-    else if (runtime.clock.monotonic() - this.#sample.at > sampleEveryMs) void this.#renewQuietly();
+    else if (!this.#sampling && runtime.clock.monotonic() - this.#sample.at > sampleEveryMs)
+      void this.#renew().catch(() => undefined); // people were told; the old count serves on
     const sample = this.#sample;
     if (sample === undefined) return this.#tell(max, max);
     if (sample.live >= sample.limit) return this.#tell(sample.live, sample.limit);
@@ -59,26 +63,27 @@ export class OwnStreamLimit {
     return false;
   }
 
+  /** One question for all who want to know, asked again for all of them: of a server that is slow each would tell people. */
   #renew(): Promise<void> {
-    this.#sampling ??= this.#ask().finally(() => {
+    this.#sampling ??= this.#askUntilAnswered().finally(() => {
       this.#sampling = undefined;
     });
     return this.#sampling;
   }
 
-  /** The old count serves on; the next start asks again. */
-  async #renewQuietly(): Promise<void> {
-    try {
-      await this.#renew();
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      this.#options.runtime.announce({
-        kind: "fault",
-        where: "history",
-        code: "stream_count",
-        message,
-        error,
-      });
+  async #askUntilAnswered(): Promise<void> {
+    const { clock, announce } = this.#options.runtime;
+    const until = clock.monotonic() + patienceMs;
+    for (;;) {
+      try {
+        return await this.#ask();
+      } catch (error) {
+        const message = `how many streams there are: ${error instanceof Error ? error.message : String(error)}`;
+        announce({ kind: "fault", where: "history", code: "stream_count", message, error });
+        if (!isFault(error, "transient") || error.code === "bus_closed" || clock.monotonic() >= until)
+          throw error;
+      }
+      await sleep(clock, sampleEveryMs);
     }
   }
 

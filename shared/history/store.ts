@@ -105,13 +105,13 @@ export class HistoryStore {
   }
 
   /**
-   * A place for an instance that has no history; `shared`: in no case one of its own. Throws transient `history_exists`
-   * where it has one after all.
+   * A place for an instance that has no history. Throws transient `history_exists` where it has one after all. What was
+   * only signalled, and may never be started, gets no stream of its own: nobody would ever take it away.
    */
-  async place(instanceId: string, { shared: small = false } = {}): Promise<Position> {
+  async place(instanceId: string, { started = true } = {}): Promise<Position> {
     const { layout } = this.#options;
     const shared = this.#shared(instanceId);
-    if (small || layout === "shared" || !(await this.#limit.take())) return start(shared);
+    if (layout === "shared" || !started || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
     try {
       this.#ownReplicas ??= this.#replicasOfOwn();

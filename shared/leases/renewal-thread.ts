@@ -3,8 +3,10 @@
  * delay. It renews only while the main loop proves that it turns; a holder that cannot act must not look alive.
  */
 import { parentPort, workerData } from "node:worker_threads";
+import type { LeaseValue } from "../../schemas/index.ts";
 import { connectBus } from "../bus/index.ts";
-import { type Happening, type Runtime, systemRandom } from "../runtime/index.ts";
+import { subjects } from "../bus/subjects.ts";
+import { type Happening, type Runtime, systemRandom, type Timer } from "../runtime/index.ts";
 import type { Lease } from "./lease.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { processClock } from "./process-clock.ts";
@@ -20,12 +22,16 @@ import {
 interface Held {
   lease: Lease;
   heldUntil: SharedInstant;
+  /** Whom to tell where the lease is a session's. */
+  session: LeaseValue["session"];
 }
 
 async function run(setup: ThreadSetup, say: (message: FromThread) => void): Promise<(m: ToThread) => void> {
   const announce = (happening: Happening) => say({ kind: "happened", happening: sendable(happening) });
   const runtime: Runtime = { clock: processClock, random: systemRandom, announce };
   const beat = new SharedInstant(setup.beat);
+  const silentMs = () => processClock.monotonic() - beat.get();
+  const isStalled = (lease: Lease) => silentMs() > (setup.stallLimitMs ?? lease.ttlMs);
   // The process has had a connection already: NATS was there and will be again, this one is waited for as that is.
   const bus = await connectBus({ ...setup.connection, waitForServer: true, announce });
   const byId = new Map<number, Held>();
@@ -36,7 +42,6 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     runtime,
     ttlMs: setup.ttlMs,
     ...(setup.giveUpAfterMs === undefined ? {} : { giveUpAfterMs: setup.giveUpAfterMs }),
-    mayRenew: (lease) => processClock.monotonic() - beat.get() <= (setup.stallLimitMs ?? lease.ttlMs),
     onHeldUntil: (lease, deadline) => byId.get(idOf.get(lease) ?? -1)?.heldUntil.set(deadline),
   });
   const forget = (lease: Lease): number | undefined => {
@@ -52,13 +57,47 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     if (id !== undefined) say({ kind: "lost", lease: id, why });
   });
 
+  /**
+   * Looked at often, so renewals need not ask: a lease renewed a moment before is given back all the same.
+   *
+   * A main loop that has stood still for too long cannot act, and nobody need wait until its leases run out as well: they
+   * are given back by this thread, which also tells the instances why, for whoever removed a lease tells.
+   */
+  const giveUpStalled = async (id: number, { lease, session }: Held): Promise<void> => {
+    const blockedMs = Math.round(silentMs());
+    forget(lease);
+    say({ kind: "lost", lease: id, why: "stalled" });
+    announce({ kind: "lease.lost", key: lease.key, epoch: lease.epoch, why: "stalled" });
+    const released = await keeper.release(lease);
+    if (released !== "released" || !session || setup.prefix === undefined) return;
+    const { instanceId, sessionId, attachment } = session;
+    const detail = `code that runs inline has blocked its worker's event loop for ${blockedMs} ms`;
+    const report = { kind: "lost", epoch: lease.epoch, reason: "hung", detail };
+    const body = new TextEncoder().encode(JSON.stringify({ v: 1, sessionId, attachment, report }));
+    const subject = subjects(setup.prefix).verb(instanceId, "session");
+    // Unanswered, it is found out by the watcher: no lease, and nobody told.
+    await bus.publish(subject, body, { msgId: `lost-${sessionId}-${attachment}` });
+  };
+  const lookEveryMs = Math.min(setup.ttlMs, setup.stallLimitMs ?? setup.ttlMs, 5000) / 10;
+  let looking: Timer | undefined;
+  const look = () => {
+    for (const [id, held] of [...byId]) {
+      if (!isStalled(held.lease)) continue;
+      giveUpStalled(id, held).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        announce({ kind: "fault", where: "leases", code: "stall_untold", message });
+      });
+    }
+    looking = processClock.after(lookEveryMs, look);
+  };
+
   const claim = async (message: Extract<ToThread, { kind: "claim" }>): Promise<Answer> => {
     const outcome = await keeper.claim(message.key, message.value, message.ttlMs);
     if (outcome.kind === "taken") return outcome;
     const { lease } = outcome;
     const heldUntil = new SharedInstant(message.heldUntil);
     heldUntil.set(keeper.deadlineOf(lease) ?? 0);
-    byId.set(message.id, { lease, heldUntil });
+    byId.set(message.id, { lease, heldUntil, session: message.value.session });
     idOf.set(lease, message.id);
     return { kind: "granted", epoch: lease.epoch, ttlMs: lease.ttlMs };
   };
@@ -75,6 +114,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     );
 
   await keeper.start();
+  look();
   return (message) => {
     switch (message.kind) {
       case "claim":
@@ -82,6 +122,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
       case "release":
         return void answer(message.id, release(message.lease));
       case "stop":
+        looking?.cancel();
         return void keeper
           .stop()
           .then(() => bus.close())

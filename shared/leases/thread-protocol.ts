@@ -15,6 +15,8 @@ export interface ThreadSetup {
   /** A holder silent for longer gives its leases up; absent: each lease's own TTL. */
   stallLimitMs: number | undefined;
   giveUpAfterMs: number | undefined;
+  /** Prefix of the subjects under which instances are told of a session whose holder stalled. Absent: nobody is told. */
+  prefix: string | undefined;
   /** When the main loop last turned. */
   beat: SharedArrayBuffer;
 }

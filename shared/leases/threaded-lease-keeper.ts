@@ -31,6 +31,8 @@ export interface ThreadedLeaseKeeperOptions {
   /** The main loop may stand still for so long. Default: the TTL of each lease. */
   stallLimitMs?: number;
   giveUpAfterMs?: number;
+  /** Where sessions are held: prefix of the subjects under which their instances are told that this process stalled. */
+  prefix?: string;
   /** Starts the thread: one that has other duties too, or, in tests, one that does not behave. */
   spawn?: (workerData: ThreadSetup) => Worker;
 }
@@ -135,9 +137,11 @@ export class ThreadedLeaseKeeper implements Leases {
   }
 
   #spawn(): Promise<void> {
-    const { connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs } = this.#options;
+    const { connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs, prefix } = this.#options;
     const beat = this.#beat.buffer;
-    const workerData: ThreadSetup = { connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs, beat };
+    const workerData: ThreadSetup = {
+      ...{ connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs, prefix, beat },
+    };
     const thread = this.#options.spawn?.(workerData) ?? startRenewalThread(workerData);
     this.#thread = thread;
     return new Promise((resolve, reject) => {
@@ -216,13 +220,25 @@ export class ThreadedLeaseKeeper implements Leases {
     });
   }
 
+  /** Of those at 0 the thread has said why already. */
+  #loseWhatIsOver(now: number): void {
+    for (const [id, lease] of [...this.#byId]) {
+      const heldUntil = this.#leases.get(lease)?.heldUntil.get() ?? 0;
+      if (heldUntil > 0 && heldUntil <= now) this.#lose(id, "expired");
+    }
+  }
+
   #refuseWaiting(why: string): void {
     for (const { reject } of this.#waiting.values()) reject(unavailable(why));
     this.#waiting.clear();
   }
 
   #proveLife(): void {
-    this.#beat.set(processClock.monotonic());
+    const now = processClock.monotonic();
+    const stoodStill = now - this.#beat.get() > 2 * this.#beatEveryMs;
+    this.#beat.set(now);
+    // After a pause what is over is known here before the thread can say it, and before much else gets its turn.
+    if (stoodStill) this.#loseWhatIsOver(now);
     this.#beating = processClock.after(this.#beatEveryMs, () => this.#proveLife());
   }
 }

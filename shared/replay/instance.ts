@@ -310,6 +310,7 @@ export class Instance {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),
         ...spentBefore(before),
+        ...receivedBefore(before),
         startedAt: before.startedAt,
       },
     };
@@ -373,6 +374,14 @@ function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: 
 
 /** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */
 const carriedIds = 1000;
+
+function receivedBefore({ messageIds }: InstanceState): { messageIds?: string[] } {
+  const ids = [...messageIds].map(([id]) => id);
+  return ids.length === 0 ? {} : { messageIds: ids.slice(-carriedMessageIds) };
+}
+
+/** Signals that are sent again after more than so many others, and an execution later, are received again. */
+const carriedMessageIds = 1000;
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;

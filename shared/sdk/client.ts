@@ -1,5 +1,11 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import type { BlobRef, Commit, FlowOptions, Payload } from "../../schemas/index.ts";
+import {
+  type BlobRef,
+  type Commit,
+  type FlowOptions,
+  messageIdHeader,
+  type Payload,
+} from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -37,6 +43,7 @@ import {
   type ViewOptions,
   wasStarted,
 } from "./instances.ts";
+import { requireMessageId, type SignalOptions } from "./message-id.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { ScheduleClient } from "./schedule-client.ts";
@@ -227,16 +234,23 @@ export class Client {
     });
   }
 
-  /** Also before the start: kept for it, in order. */
-  signal(instanceId: string, name: string, payload?: unknown): Promise<void> {
+  /**
+   * Also before the start: kept for it, in order. With a `messageId` of the caller's own it may be sent again, however
+   * much later: the instance receives it once.
+   */
+  signal(instanceId: string, name: string, payload?: unknown, options: SignalOptions = {}): Promise<void> {
     return userFacing(async () => {
       requireToken("instance id", instanceId);
       requireToken("signal name", name);
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
-      const msgId = `signal-${instanceId}-${token(this.#runtime.random)}`;
+      const { messageId } = options;
+      if (messageId !== undefined) requireMessageId(messageId);
+      // The server knows ids without regard to whom they are for: those of a caller are made the instance's own.
+      const msgId = `signal-${instanceId}-${messageId ?? token(this.#runtime.random)}`;
       const value = await this.#wrap(payload, instanceId);
-      await this.#send(this.#names.signal(instanceId, name), msgId, value);
+      const headers = messageId === undefined ? undefined : { [messageIdHeader]: messageId };
+      await this.#send(this.#names.signal(instanceId, name), msgId, value, { headers });
     });
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from "../runtime/index.ts";
 import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
+import type { SignalOptions } from "./message-id.ts";
 
 /** `client.query` without its first argument. */
 export interface QueryOf {
@@ -19,7 +20,7 @@ export interface InstanceHandle<O = unknown> {
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  signal(name: string, payload?: unknown): Promise<void>;
+  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<void>;
   /** As `client.query`. */
   query: QueryOf;
   cancel(reason?: string): Promise<void>;
@@ -47,7 +48,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (name, payload) => client.signal(instanceId, name, payload),
+  signal: (name, payload, options) => client.signal(instanceId, name, payload, options),
   query: queryOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),

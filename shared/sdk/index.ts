@@ -41,6 +41,7 @@ export type { InstanceHandle } from "./handle.ts";
 export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
+export type { SignalOptions } from "./message-id.ts";
 export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
 export type {
   BackfillOptions,

@@ -18,7 +18,7 @@ it.each(["threaded", "processed"])("%s: blocking for twice the TTL keeps the ses
 it("inline: blocking the worker's own loop for twice the TTL loses it", async () => {
   expect(await run("inline", "block", 4500)).toEqual({
     first: 1,
-    then: { code: "session_lost", reason: "expired" },
+    then: { code: "session_lost", reason: "hung" },
     last: "session_lost",
   });
   // The worker itself is well again.

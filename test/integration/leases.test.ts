@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { LeaseValue } from "../../schemas/index.ts";
+import { InstanceId, type LeaseValue, SessionId, SessionReport } from "../../schemas/index.ts";
 import {
   type Bus,
   bucketStream,
@@ -9,6 +9,7 @@ import {
   connectBus,
   defaultTopology,
   ensureTopology,
+  leaseKeys,
   type StoredMessage,
   subjects,
 } from "../../shared/bus/index.ts";
@@ -66,6 +67,7 @@ async function threaded(ttlMs: number, stallLimitMs?: number): Promise<ThreadedL
     bucket,
     runtime,
     ttlMs,
+    prefix: "",
     ...(stallLimitMs !== undefined && { stallLimitMs }),
   });
   made.push(keeper);
@@ -97,6 +99,7 @@ async function seen(part: string, meant: (message: StoredMessage) => boolean): P
   return message;
 }
 
+const released = (message: StoredMessage) => readLease(message).kind === "released";
 const expired = (message: StoredMessage) => readLease(message).kind === "expired";
 const block = (ms: number) => {
   const until = performance.now() + ms;
@@ -235,7 +238,37 @@ describe("on a thread of its own (S8)", () => {
     block(2500);
     expect(keeper.isHeld(lease)).toBe(false);
     expect(await loss).toMatchObject({ lease, why: "stalled" });
-    await seen("a", expired);
+    await seen("a", released);
+  });
+
+  test("defect 19: its sessions are given back after the TTL, and their instances told why", async () => {
+    const keeper = await threaded(2000);
+    const sessionId = SessionId.parse(`blocked-${round}`);
+    const session = { instanceId: InstanceId.parse(`i-${round}`), sessionId, attachment: 1 };
+    const sessionKey = leaseKeys.session(sessionId, 1);
+    const outcome = await keeper.claim(sessionKey, { ...value, session });
+    if (outcome.kind !== "granted") throw new Error("not granted");
+    // Renewed just before it blocks: left to run out, the lease would live for nearly two TTLs.
+    await new Promise<void>((resolve) => {
+      const subject = bucketSubject(bucket, sessionKey);
+      void bus.tail(bucketStream(bucket), subject, {
+        existing: false,
+        onMessage: ({ seq }) => seq > outcome.lease.epoch && resolve(),
+      });
+    });
+    const blockedAt = Date.now();
+    block(4500);
+    const last = await bus.last(bucketStream(bucket), bucketSubject(bucket, sessionKey), { leader: true });
+    expect(last && readLease(last).kind).toBe("released");
+    expect((last?.at ?? 0) - blockedAt, "TTL + 1 s").toBeLessThan(3000);
+    const told = await vi.waitFor(async () => {
+      const [stored] = (await bus.read(names.inboxStream, names.inboxOf(session.instanceId))) ?? [];
+      if (!stored) throw new Error("not told");
+      return SessionReport.parse(JSON.parse(new TextDecoder().decode(stored.body)));
+    });
+    const { epoch } = outcome.lease;
+    expect(told).toMatchObject({ sessionId, attachment: 1, report: { kind: "lost", epoch, reason: "hung" } });
+    expect(told.report).toMatchObject({ detail: expect.stringMatching(/blocked its worker's event loop/) });
   });
 
   test("evicted by an operator: the main thread is told", async () => {

@@ -97,7 +97,8 @@ const afterTimer = defineOrchestration("after-timer", {
 const calls = defineOrchestration("calls", {
   input: z.int(),
   run: async (ctx, n) => {
-    await using session = await ctx.openSession(counter, { onLost: "reclaim" });
+    // Longer than a delivery that was lost takes to come again: a bad day is no reason to give up.
+    await using session = await ctx.openSession(counter, { onLost: "reclaim", creationTimeout: "10m" });
     const results = [];
     for (let i = 0; i < n; i += 2) results.push(...(await Promise.all([session.add(i), session.add(i + 1)])));
     return results.length;

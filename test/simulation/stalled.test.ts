@@ -7,7 +7,7 @@ import { liveStalledDay } from "../support/stalled-day.ts";
 
 /** Each of these left an instance that nobody went on with. */
 const corpus = [7, 14, 16];
-const fresh = Number(process.env.STALLED_SEEDS ?? 3);
+const fresh = Number(process.env.STALLED_SEEDS ?? 1);
 const first = Number(process.env.STALLED_FIRST ?? Math.floor(Math.random() * 1_000_000));
 const seeds = process.env.STALLED_FIRST ? [] : corpus;
 

@@ -5,13 +5,8 @@
 import { expect, test } from "vitest";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { encode } from "../../shared/bus/index.ts";
-import {
-  collectApp,
-  defineActivity,
-  defineOrchestration,
-  defineSession,
-} from "../../shared/definitions/index.ts";
-import { type Member, World } from "../support/engine-world.ts";
+import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
+import { World } from "../support/engine-world.ts";
 import { checkHistory } from "../support/history-laws.ts";
 import { noFaults } from "../support/memory-bus.ts";
 
@@ -29,7 +24,6 @@ const scripted = defineActivity("scripted", {
     return "done";
   },
 });
-const kept = defineSession("kept", { init: () => ({}), calls: {} });
 const begun: string[] = [];
 const long = defineActivity("long", {
   run: async (ctx, who: string) => {
@@ -51,6 +45,13 @@ const app = collectApp({
       return ctx.run(scripted, null);
     },
   }),
+  "nap-then-two": defineOrchestration("nap-then-two", {
+    run: async (ctx) => {
+      const late = ctx.sleep("5m");
+      await ctx.sleep("5s");
+      await Promise.all([ctx.run(long, "a"), late]);
+    },
+  }),
   "nap-then-anew": defineOrchestration("nap-then-anew", {
     run: async (ctx, life: number) => {
       if (life > 1) return ctx.run(scripted, null);
@@ -58,20 +59,6 @@ const app = collectApp({
       return ctx.continueAsNew(life + 1);
     },
   }),
-  "nap-when-told": defineOrchestration("nap-when-told", {
-    run: async (ctx) => {
-      await ctx.waitForSignal("go");
-      await ctx.sleep(50);
-    },
-  }),
-  rolling: defineOrchestration("rolling", {
-    run: async (ctx, n: number) => {
-      await ctx.openSession(kept, { id: `s${n}`, executionTimeout: "60s" });
-      await ctx.sleep("40s");
-      return ctx.continueAsNew(n + 1);
-    },
-  }),
-  kept,
   long,
   pair: defineOrchestration("pair", {
     run: (ctx) =>
@@ -160,7 +147,7 @@ test("a deadline that comes back after another one wakes too", async () => {
 
 test("a clock behind the server's makes no timer early, and loses none", async () => {
   const world = await open();
-  const first = await world.orchestrator(undefined, { clockBehindMs: 2000 });
+  const first = await world.orchestrator(undefined, { clockAheadMs: -2000 });
   const startedAt = world.clock.now();
   const handle = await world.start("nap", null, "a");
   // The durable one has come by now, and was too early for this owner.
@@ -176,15 +163,17 @@ const before = ["a repeated start", "a signal"] as const;
 const dying = before.flatMap((what) =>
   (["nap-then-work", "nap-then-anew"] as const).flatMap((program) =>
     (["turn.after_append", "effects.half_published"] as const).flatMap((point) =>
-      [2, 3].map((count) => ({ what, program, point, count })),
+      [2, 3].flatMap((count) =>
+        [0, 300_000].map((deadForMs) => ({ what, program, point, count, deadForMs })),
+      ),
     ),
   ),
 );
 
 test.each(dying)(
-  "$what before the twin of a timer does not hide a death: $program, $point, $count",
+  "defect 5: $what before the twin of a timer does not hide a death $deadForMs ms ago: $program, $point, $count",
   async (day) => {
-    const { what, program, point, count } = day;
+    const { what, program, point, count, deadForMs } = day;
     const world = await open();
     await world.worker();
     const first = await world.orchestrator({ point, count });
@@ -193,7 +182,8 @@ test.each(dying)(
     if (what === "a signal") await world.signal("a", "hello", 1);
     else await world.run(world.outside.publish(world.names.start("a", program), encode(1), {}));
     first.kill();
-    await world.orchestrator();
+    await world.clock.advance(deadForMs);
+    await world.orchestrator(undefined, { clockAheadMs: 120_000 });
     expect(await world.run(handle.result(), 300_000)).toBe("done");
     expect(runs).toBe(1);
   },
@@ -207,45 +197,41 @@ test("a deadline that is early by the clock of its new owner is no sign of a dea
   await world.worker();
   await world.clock.advance(60_000);
   await world.run(first.stop());
-  await world.orchestrator(undefined, { clockBehindMs: 1000 });
+  await world.orchestrator(undefined, { clockAheadMs: -1000 });
   await world.clock.advance(620_000);
   expect(begun.sort()).toEqual(["a", "b"]);
 });
 
-/** How many wakes an orchestrator postpones from now on. */
-function postponed({ bus }: Member): () => number {
-  let count = 0;
-  const publish = bus.publish.bind(bus);
-  bus.publish = (subject, body, options) => {
-    if (options?.msgId?.startsWith("again-")) count++;
-    return publish(subject, body, options);
-  };
-  return () => count;
-}
-
-test("a wake is postponed once, also where the owner before had a clock ahead", async () => {
-  const world = await open();
-  const first = await world.orchestrator({ point: "turn.after_effects", count: 2 });
-  const handle = await world.start("nap-when-told", null, "a");
-  await world.clock.advance(1000);
-  await world.signal("a", "go", 1);
-  await world.clock.advance(20);
-  first.kill();
-  const count = postponed(await world.orchestrator(undefined, { clockBehindMs: 60_000 }));
-  await world.clock.advance(50_000);
-  expect(count()).toBeLessThanOrEqual(1);
-  await world.run(handle.result(), 60_000);
-});
-
-test("a wake of an execution that is over is not postponed for the sessions that came along", async () => {
+test("defect 5: nothing is sent again because another timer is due long after", async () => {
   const world = await open();
   await world.worker();
-  const orchestrator = await world.orchestrator();
-  await world.start("rolling", 1, "a");
-  await world.clock.advance(50_000);
-  const count = postponed(orchestrator);
-  const stray = encode({ v: 1, execution: 1, of: 9 });
-  await world.run(world.outside.publish(world.names.verb("a", "wake"), stray, {}));
-  await world.clock.advance(600_000);
-  expect(count()).toBe(0);
+  const first = await world.orchestrator();
+  await world.start("nap-then-two", null, "a");
+  await world.clock.advance(10_000);
+  expect(begun).toEqual(["a"]);
+  await world.run(first.stop());
+  await world.clock.advance(300_000);
+  await world.orchestrator();
+  await world.clock.advance(400_000);
+  expect(begun, "its second timer found the work of the first under way").toEqual(["a"]);
+});
+
+test("defect 5: a report by the lane is answered elsewhere where no anchor stands for what it leads to", async () => {
+  const world = await open("hangs");
+  const owner = await world.orchestrator();
+  const handle = await world.start("nap-then-work", null, "a");
+  await world.clock.advance(100);
+  const report = {
+    ...{ v: 1, execution: 1, of: 4, attempt: 1, workerId: "w" },
+    result: { kind: "completed", output: { json: "told" } },
+  };
+  await world.clock.advance(5_500); // by the queue, as there is no worker
+  const subject = world.names.laneOfOwner(owner.id, "a", "report");
+  const reply = await world.run(world.outside.request(subject, encode(report), { timeoutMs: 1_000 }));
+  expect(reply.kind === "reply" && JSON.parse(Buffer.from(reply.body).toString())).toEqual({
+    v: 1,
+    kind: "elsewhere",
+  });
+  await world.run(world.outside.publish(world.names.verb("a", "activity"), encode(report), {}));
+  expect(await world.run(handle.result())).toBe("told");
 });

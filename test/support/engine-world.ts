@@ -50,6 +50,8 @@ export interface WorldOptions {
   alwaysReplay?: boolean;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
+  /** Messages of a partition that the server lets be unacknowledged. */
+  maxUnacknowledged?: number;
   /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
   configuredReplicas?: number;
 }
@@ -60,6 +62,8 @@ export const sessionTtlMs = 3000;
 export class World {
   readonly clock = new SimulatedClock();
   readonly random: Random;
+  /** The server's. */
+  readonly serverClock: MemberClock;
   readonly broker: MemoryBroker;
   readonly names = subjects();
   readonly happenings: Happening[] = [];
@@ -72,7 +76,8 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.random = seededRandom(options.seed);
-    this.broker = new MemoryBroker({ clock: this.clock, seed: options.seed, faults: options.faults });
+    this.serverClock = new MemberClock(this.clock);
+    this.broker = new MemoryBroker({ clock: this.serverClock, seed: options.seed, faults: options.faults });
     this.runtime = {
       clock: this.clock,
       random: this.random,
@@ -105,17 +110,17 @@ export class World {
     return this.happenings.filter((happening) => happening.kind === kind).length;
   }
 
-  /** With `dieAt` it is killed the n-th time it reaches that point; `clockBehindMs`: its clock is wrong (F30). */
+  /** With `dieAt` it is killed the n-th time it reaches that point; `clockAheadMs`: its clock is wrong (F30). */
   async orchestrator(
     dieAt?: { point: FaultPoint; count: number },
     {
       app = this.#options.app,
-      clockBehindMs = 0,
+      clockAheadMs = 0,
       generation,
-    }: { app?: App; clockBehindMs?: number; generation?: Generation } = {},
+    }: { app?: App; clockAheadMs?: number; generation?: Generation } = {},
   ): Promise<Member> {
     const bus = this.#connect();
-    const clock = new MemberClock(this.clock, -clockBehindMs);
+    const clock = new MemberClock(this.clock, clockAheadMs);
     const runtime: Runtime = { ...this.runtime, clock };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;
@@ -142,6 +147,7 @@ export class World {
         ttlMs: 3000,
       }),
       cacheSize: 1000,
+      maxUnacknowledged: this.#options.maxUnacknowledged,
       alwaysReplay: this.#options.alwaysReplay ?? false,
       faultPoints,
       ...(generation ? { generation } : {}),

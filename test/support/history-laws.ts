@@ -12,7 +12,10 @@ const terminal = new Set([
 
 export function checkHistory(commits: readonly Commit[]): void {
   const executions = new Map<number, HistoryEvent[]>();
+  let latest = 0;
   for (const commit of commits) {
+    expect(commit.at, "time never runs backwards within a history (F30)").toBeGreaterThanOrEqual(latest);
+    latest = commit.at;
     const execution = Math.max(1, commit.execution);
     executions.set(execution, [...(executions.get(execution) ?? []), ...commit.events]);
   }

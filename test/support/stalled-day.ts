@@ -6,13 +6,14 @@ import { collectApp, defineActivity, defineOrchestration } from "../../shared/de
 import { seededRandom, sleep } from "../../shared/runtime/index.ts";
 import { World } from "./engine-world.ts";
 import { checkHistory } from "./history-laws.ts";
-import { noFaults } from "./memory-bus.ts";
+import { noFaults, someFaults } from "./memory-bus.ts";
 
 export interface StalledDay {
   seed: number;
   instances: number;
   alwaysReplay?: boolean;
-  cacheSize?: number;
+  /** Messages are lost, doubled and late as well, clocks are wrong, a worker dies, and the server is away for a while. */
+  rough?: boolean;
 }
 
 /** `held`: what it sends arrives late. `asleep`: the process stands still; what it had sent arrives, or is late too. */
@@ -78,12 +79,16 @@ export async function liveStalledDay(
   world = new World({
     ...day,
     app,
-    faults: { ...noFaults, latencyMs: [0, 4], scheduleDelayMs: [0, 250] },
+    faults: day.rough ? someFaults : { ...noFaults, latencyMs: [0, 4], scheduleDelayMs: [0, 250] },
     alwaysReplay: day.alwaysReplay ?? false,
   });
   await world.prepare();
-  const owners = [await world.orchestrator(), await world.orchestrator()];
-  await world.worker();
+  const clockAheadMs = day.rough ? 3_600_000 : 0;
+  const owners = [
+    await world.orchestrator(undefined, { clockAheadMs }),
+    await world.orchestrator(undefined, { clockAheadMs: -clockAheadMs }),
+  ];
+  const worker = await world.worker();
   await world.worker();
   const names = ["steps", "steps", "naps", "wide", "generations"];
   const victim = owners[Math.floor(random.next() * owners.length)] ?? owners[0];
@@ -102,6 +107,19 @@ export async function liveStalledDay(
     ids.push(id);
     await world.start(name, size, id);
     await world.clock.advance(random.next() * 10);
+  }
+  if (day.rough) {
+    await world.clock.advance(random.next() * 2_000);
+    worker.kill();
+    await world.worker();
+    await world.clock.advance(random.next() * 8_000);
+    world.broker.stop();
+    await world.clock.advance(random.next() * 20_000);
+    world.broker.start();
+    await world.clock.advance(60_000);
+    // Well again: from now on everything must come to its end.
+    world.broker.fate.faults = noFaults;
+    await world.clock.advance(120_000);
   }
   const stuck: string[] = [];
   await world.clock.advance(60_000);

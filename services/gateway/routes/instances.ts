@@ -227,12 +227,12 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       summary: "Send a signal. It is kept until the orchestration asks for it, also before its start.",
       role: "operator",
       params: z.object({ id: InstanceId, event: Name }),
-      body: z.strictObject({ payload: z.unknown() }),
+      body: z.strictObject({ payload: z.unknown(), messageId: z.string().optional() }),
       answer: Accepted,
       status: 202,
       audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),
       async act({ params, body }) {
-        await client.signal(params.id, params.event, body.payload);
+        await client.signal(params.id, params.event, body.payload, { messageId: body.messageId });
         return { ok: true as const, instanceId: params.id };
       },
     }),

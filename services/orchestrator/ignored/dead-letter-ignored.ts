@@ -11,7 +11,7 @@ export async function deadLetterIgnored(
   delivery: Delivery,
   why: string,
 ): Promise<void> {
-  if (message.kind === "signal") {
+  if (message.kind === "signal" && why === "ended") {
     const { name } = message;
     const reason = `instance ${id} has ended (${status})`;
     await buryOrThrow(deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });

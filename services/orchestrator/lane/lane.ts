@@ -208,6 +208,7 @@ export class Lane implements Service {
       message: { kind: "activity", report: report.value },
       delivery: undefined,
       done: () => reply?.(answers.recorded),
+      elsewhere: () => reply?.(answers.elsewhere),
     });
   }
 

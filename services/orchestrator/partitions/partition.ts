@@ -15,6 +15,7 @@ export interface PartitionOptions {
   cache: InstanceCache;
   alwaysReplay: boolean;
   maxMessages: number;
+  maxUnacknowledged: number;
   /** It could not be fed any more: held and not served would be worse than not held. */
   onBroken(partition: Partition, error: unknown): void;
 }
@@ -83,7 +84,7 @@ export class Partition {
           name,
           filter: names.inboxPartition(this.number),
           ackWaitMs,
-          maxAckPending: 20_000,
+          maxAckPending: this.#options.maxUnacknowledged,
           // Made anew whenever it is taken over, and what is unacknowledged is in the stream: nothing is worth a file.
           volatile: true,
         });
@@ -116,6 +117,7 @@ export class Partition {
   }
 
   #receive(delivery: Delivery): void {
+    this.#deps.time.saw(delivery.at);
     // A hint that saves a wasted turn; what protects is the fence of the append (T4).
     if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
   }

@@ -15,6 +15,8 @@ export interface PartitionsOptions {
   alwaysReplay: boolean;
   /** Messages handed out per partition and not yet settled: the back-pressure of the inbox. */
   maxMessages: number;
+  /** Messages of a partition the server lets be unacknowledged: beyond it nothing more is handed out. */
+  maxUnacknowledged: number;
 }
 
 const lookEveryMs = 5000;

@@ -52,8 +52,9 @@ export class RemoveInstances implements RetentionStep {
     const { bucket } = registers.instances;
     await blobs.read();
     const lastSeqOf = async (stream: string) => (await bus.streamInfo(stream))?.lastSeq ?? 0;
-    const [inboxSeq, streamsSeq, history] = await Promise.all([
+    const [inboxSeq, asideSeq, streamsSeq, history] = await Promise.all([
       lastSeqOf(names.inboxStream),
+      lastSeqOf(names.asideStream),
       lastSeqOf(names.streamsStream),
       this.#histories.look(instanceId),
     ]);
@@ -62,6 +63,7 @@ export class RemoveInstances implements RetentionStep {
     await blobs.delete(payloadsOf(instanceId));
     await bus.purge(names.inboxStream, names.timersOf(instanceId), inboxSeq);
     await bus.purge(names.inboxStream, names.inboxOf(instanceId), inboxSeq);
+    await bus.purge(names.asideStream, names.aside(instanceId), asideSeq);
     await bus.purge(names.streamsStream, names.streamsOf(instanceId), streamsSeq);
     await this.#histories.remove(history);
     // Deleted for those who watch, then gone for good: this bucket's tombstones would stay for ever.

@@ -1,12 +1,14 @@
 /** The flow of one activity's tasks from its shared consumer to this worker. */
 import type { Consumption, Delivery } from "../../../shared/bus/bus.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
+import { backoffMs, jittered, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import { ackWaitFor } from "./ack-wait.ts";
 import type { ServedActivity } from "./served.ts";
 
 /** Over all workers together; the server's default of 1000 would cap the whole fleet. */
 const maxAckPending = 100_000;
+const followEveryMs = 15_000;
 const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
 
 type State =
@@ -23,6 +25,8 @@ export class Feed {
   readonly #onMessage: (message: Delivery) => void;
   readonly #stopping = new AbortController();
   #state: State = { kind: "idle" };
+  #following: Timer | undefined;
+  #ensuredMs = 0;
   /** Counts the flows, so that the end of an old one is not taken for the end of this one. */
   #flows = 0;
 
@@ -43,7 +47,26 @@ export class Feed {
 
   async start(): Promise<void> {
     await this.#ensureConsumer();
+    this.#followAckWait();
     this.flow();
+  }
+
+  /** Workers come and go: a wait that had to be longer for one of them is lowered after it. */
+  #followAckWait(): void {
+    this.#following = this.#deps.runtime.clock.after(followEveryMs, () => {
+      const follow = this.#ackWaitMs() === this.#ensuredMs ? Promise.resolve() : this.#ensureConsumer();
+      void follow
+        .catch((error: unknown) => this.#announce(error))
+        .finally(() => {
+          if (this.#state.kind !== "stopped") this.#followAckWait();
+        });
+    });
+  }
+
+  #ackWaitMs(): number {
+    const { config, view, identity } = this.#deps;
+    const others = (view?.workers() ?? []).filter(({ workerId }) => workerId !== identity.workerId);
+    return ackWaitFor(this.activity, config.activities.ackWaitMs, others);
   }
 
   /** Lets tasks come as they are, up to as many as there are slots. */
@@ -79,6 +102,7 @@ export class Feed {
     const before = this.#state;
     this.#state = { kind: "stopped" };
     this.#stopping.abort();
+    this.#following?.cancel();
     if (before.kind === "flowing") await (await before.consumption)?.stop();
   }
 
@@ -116,16 +140,18 @@ export class Feed {
     if (isCurrent()) this.#state = { kind: "flowing", consumption: this.#consume(++this.#flows) };
   }
 
-  #ensureConsumer(): Promise<void> {
-    const { bus, names, config } = this.#deps;
+  async #ensureConsumer(): Promise<void> {
+    const { bus, names } = this.#deps;
     const { queue, name } = this.activity;
-    return bus.ensureConsumer({
+    const ackWaitMs = this.#ackWaitMs();
+    await bus.ensureConsumer({
       stream: names.activitiesStream,
       name: this.#consumer,
       filter: names.activity(queue, name),
-      ackWaitMs: config.activities.ackWaitMs,
+      ackWaitMs,
       maxAckPending,
     });
+    this.#ensuredMs = ackWaitMs;
   }
 
   #announce(error: unknown): void {

@@ -4,6 +4,15 @@ import type { Delivery } from "../../../shared/bus/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { deadLetter } from "./dead-letter.ts";
 import { publishReport } from "./report.ts";
+import { countReturns } from "./returns.ts";
+
+/** Handed out more often than it may be, not counting what leaving workers gave back. */
+export async function isPoisoned(deps: WorkerDeps, task: ActivityTask, delivery: Delivery): Promise<boolean> {
+  const { maxDeliveries } = deps.config.activities;
+  const { deliveries } = delivery;
+  if (deliveries <= maxDeliveries) return false;
+  return deliveries - (await countReturns(deps, task)) > maxDeliveries;
+}
 
 /** Settled only when the instance knows; otherwise it comes again. */
 export async function refusePoisoned(

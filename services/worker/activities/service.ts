@@ -22,9 +22,10 @@ import { decodeTask } from "./decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
 import { Feed } from "./feed.ts";
 import { attemptKey, type Held, runsBefore } from "./held-task.ts";
-import { refusePoisoned } from "./poison.ts";
+import { isPoisoned, refusePoisoned } from "./poison.ts";
 import { PullOneByOne } from "./pull-one-by-one.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
+import { giveBack } from "./returns.ts";
 import { runTask } from "./run-task.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
 import { TaskLane } from "./task-lane.ts";
@@ -82,6 +83,7 @@ export class ActivityService implements Service {
       limits: deps.config.activities,
       onSurplus: (feed) => this.#scarcity.rest(feed),
       onLeft: (held) => this.#held.delete(held.key),
+      giveBack: (held) => this.#giveBack(held),
     });
     this.#cancels = new CancelNotices(deps, (key) => this.#cancel(key));
     this.served = servedActivities(deps.app, deps.config);
@@ -109,7 +111,7 @@ export class ActivityService implements Service {
     this.#draining = true;
     this.#scarcity.stop();
     await Promise.all([this.#lane.close(), ...this.#feeds.map((feed) => feed.stop())]);
-    this.#line.handBackAll();
+    await this.#line.handBackAll();
     if (this.#running.size > 0) await this.#idleWithin(this.#deps.config.drainTimeoutMs);
     if (this.#running.size > 0) await this.#abandonAll();
     if (this.#lingering.size > 0) {
@@ -161,7 +163,21 @@ export class ActivityService implements Service {
     return true;
   }
 
-  #enter(task: ActivityTask, delivery: Delivery, feed: Feed, slot?: Slot): void {
+  /** Only the server's count says so at first: asked, and entered after all where leaving workers gave it back. */
+  async #refuseIfPoisoned(task: ActivityTask, delivery: Delivery, feed: Feed): Promise<void> {
+    try {
+      if (await isPoisoned(this.#deps, task, delivery))
+        return await refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
+      this.#enter(task, delivery, feed, undefined, true);
+    } catch (error) {
+      // Nothing is known: it comes again.
+      delivery.nak(faultPauseMs);
+      const message = error instanceof Error ? error.message : String(error);
+      this.#deps.runtime.announce({ kind: "fault", where: "worker.poison", code: "unknown", message, error });
+    }
+  }
+
+  #enter(task: ActivityTask, delivery: Delivery, feed: Feed, slot?: Slot, vouched = false): void {
     const { config } = this.#deps;
     const key = attemptKey(task);
     const known = this.#held.get(key);
@@ -179,12 +195,12 @@ export class ActivityService implements Service {
     if (task.attempt > 1) this.#endEarlier(task);
     const lane = delivery instanceof LaneDelivery ? delivery.path : undefined;
     const held: Held = { key, task, feed, delivery, lane };
-    if (delivery.deliveries > config.activities.maxDeliveries) {
+    if (!vouched && delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
-      void refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
+      void this.#refuseIfPoisoned(task, delivery, feed);
     } else if (this.#draining) {
       slot?.release();
-      delivery.nak();
+      void this.#giveBack(held);
     } else {
       this.#held.set(key, held);
       const taken = slot ?? this.slots.tryTake();
@@ -260,9 +276,16 @@ export class ActivityService implements Service {
         return;
       case "interrupted":
         if (isCancelled(outcome.reason)) held.delivery.ack();
-        else held.delivery.nak();
+        else await this.#giveBack(held);
         return;
     }
+  }
+
+  /** Not this task's fault: it must not count as poison. What came by the lane has no count. */
+  #giveBack({ task, delivery, lane }: Held): Promise<void> {
+    if (!lane) return giveBack(this.#deps, task, delivery);
+    delivery.nak();
+    return Promise.resolve();
   }
 
   async #tell(held: Held, report: Report): Promise<void> {

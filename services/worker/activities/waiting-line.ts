@@ -22,6 +22,8 @@ export interface WaitingLineInit {
   limits: Pick<WorkerConfig["activities"], "surplusWaitMs" | "maxDeliveries">;
   /** This feed brings more than can start. */
   onSurplus: (feed: Feed) => void;
+  /** This worker is leaving: given back without counting against the task. */
+  giveBack: (held: Held) => Promise<void>;
   /** No longer this worker's. */
   onLeft: (held: Held) => void;
 }
@@ -62,8 +64,8 @@ export class WaitingLine {
     }
   }
 
-  handBackAll(): void {
-    for (const waiting of this.#waiting) this.#handBack(waiting, "drain");
+  async handBackAll(): Promise<void> {
+    await Promise.all([...this.#waiting].map((waiting) => this.#handBack(waiting, "drain")));
   }
 
   #surplus(feed: Feed): void {
@@ -71,15 +73,16 @@ export class WaitingLine {
     for (const waiting of this.#waiting) {
       const { held } = waiting;
       if (held.feed === feed && held.delivery.deliveries <= this.#handBackUntilDelivery) {
-        this.#handBack(waiting, "surplus");
+        void this.#handBack(waiting, "surplus");
       }
     }
   }
 
-  #handBack(waiting: Waiting, why: "surplus" | "drain"): void {
+  async #handBack(waiting: Waiting, why: "surplus" | "drain"): Promise<void> {
     const { held } = waiting;
     this.#remove(waiting);
-    held.delivery.nak();
+    if (why === "surplus") held.delivery.nak();
+    else await this.#init.giveBack(held);
     const { instanceId, name, of } = held.task;
     this.#init.runtime.announce({ kind: "activity.handed_back", instanceId, name, of, why });
   }

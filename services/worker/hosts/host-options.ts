@@ -37,7 +37,7 @@ export function hostPolicy(definition: AnySession): HostPolicy {
   const { threads = 1 } = definition.options;
   const intervalMs = ms("pingInterval", host.pingInterval, 2000);
   return {
-    sessionsPerHost: ownProcess ? 1 : Math.max(1, host.sessionsPerHost ?? (threads > 1 ? 1 : 4)),
+    sessionsPerHost: ownProcess ? 1 : Math.max(1, host.sessionsPerHost ?? 1),
     maxAgeMs: host.maxAge === undefined ? undefined : ms("maxAge", host.maxAge, 0),
     maxCalls: host.maxCalls,
     maxRssBytes: host.maxRssMb === undefined ? undefined : host.maxRssMb * megabyte,

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
 import type { PublishOptions, PublishOutcome } from "../bus.ts";
+import { scheduleHeader, scheduleText } from "../schedules.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
 import type { Failed, Meaning, Mux } from "./mux.ts";
@@ -88,7 +89,7 @@ export function headersOf(options: PublishOptions): WireHeaders | undefined {
   if (expectLastSeq !== undefined) wire.add("Nats-Expected-Last-Subject-Sequence", String(expectLastSeq));
   if (ttlMs !== undefined) wire.add("Nats-TTL", ttlHeader(ttlMs));
   if (schedule) {
-    wire.add("Nats-Schedule", `@at ${new Date(schedule.at).toISOString()}`);
+    wire.add(scheduleHeader, scheduleText(schedule.at));
     wire.add("Nats-Schedule-Target", schedule.target);
   }
   return wire;

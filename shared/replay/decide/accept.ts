@@ -25,10 +25,18 @@ export function accept(
   placement: PlacementFacts,
 ): Accepted {
   if (message.kind === "start") return acceptStart(state, message);
+  // Sent again, perhaps long after the server has forgotten the first: once is enough, also where it is over.
+  if (message.kind === "signal" && message.messageId !== undefined && state.messageIds.has(message.messageId))
+    return ignored("repeated");
   if (isEnded(state)) return ignored("ended");
   switch (message.kind) {
     case "signal":
-      return facts({ kind: "signal.received", name: Name.parse(message.name), payload: message.payload });
+      return facts({
+        kind: "signal.received",
+        name: Name.parse(message.name),
+        payload: message.payload,
+        messageId: message.messageId,
+      });
     case "cancel":
       // A child whose id was taken is somebody else's.
       if (message.parent && !isSameParent(state.parent, message.parent)) return ignored("late");

@@ -1,10 +1,10 @@
 /** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
-import type { NewEvent, SessionState, Wake } from "../../../schemas/index.ts";
-import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
+import type { NewEvent, SessionState } from "../../../schemas/index.ts";
+import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { attemptEnded } from "./accept.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
-import { nextTaskDeadline, taskDeadlines } from "./task-deadlines.ts";
+import { taskDeadlines } from "./task-deadlines.ts";
 
 export function dueFacts(state: InstanceState, now: number, placement: PlacementFacts): NewEvent[] {
   const facts: NewEvent[] = [];
@@ -92,27 +92,9 @@ export function nextDeadline(state: InstanceState): number | undefined {
   return next === Infinity ? undefined : next;
 }
 
-/** What a schedule that fired was for, if that is still to come. */
-export function deadlineOf(state: Readonly<InstanceState>, { execution, of }: Wake): number | undefined {
-  let at = Infinity;
-  if (execution === state.execution) {
-    const task = state.tasks.get(of);
-    at = state.timers.get(of)?.fireAt ?? (task && wakeOf(task)) ?? Infinity;
-    for (const [sessionId, { creation, life }] of state.sessionSchedules) {
-      const session = state.sessions.get(sessionId);
-      if (session && of === creation) at = creationDeadline(state, session);
-      if (session && of === life) at = lifeDeadline(state, session);
-    }
-  } else {
-    // Only sessions come along from an execution before, with the schedules of their lives.
-    for (const session of state.sessions.values()) at = Math.min(at, lifeDeadline(state, session));
-  }
-  return at === Infinity ? undefined : at;
-}
-
-/** A local activity is woken for its next attempt, any other task for its next deadline. */
-const wakeOf = (task: OpenTask): number | undefined =>
-  task.target.kind === "local" ? task.readyAt : nextTaskDeadline(task);
+/** When the lives of its sessions end: alone among schedules, theirs come along from an execution to the next. */
+export const lifeDeadlines = (state: Readonly<InstanceState>): number[] =>
+  [...state.sessions.values()].map((session) => lifeDeadline(state, session)).filter(Number.isFinite);
 
 function creationDeadline(state: Readonly<InstanceState>, { owner, phase }: SessionState): number {
   if (owner !== state.instanceId || (phase.kind !== "opening" && phase.kind !== "claimed")) return Infinity;

@@ -21,7 +21,7 @@ export type InboxMessage =
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
     }
-  | { kind: "signal"; name: string; payload: Payload }
+  | { kind: "signal"; name: string; payload: Payload; messageId?: string | undefined }
   /** `parent`: meant for its child alone. */
   | { kind: "cancel"; reason?: string | undefined; parent?: Parent | undefined }
   | { kind: "terminate"; reason?: string | undefined }

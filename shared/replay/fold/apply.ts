@@ -59,6 +59,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       return [{ kind: "unschedule", of: event.of }];
 
     case "signal.received":
+      if (event.messageId !== undefined) state.messageIds.set(event.messageId, true);
       if (state.status === "absent") state.status = "pending";
       if (state.status !== "pending") return [];
       state.earlySignals.push({ name: event.name, payload: event.payload });
@@ -144,6 +145,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.traceparent = event.traceparent;
   state.startedAt = event.carried?.startedAt ?? at;
   state.spent = event.carried?.spent ?? {};
+  for (const id of event.carried?.messageIds ?? []) state.messageIds.set(id, true);
   state.next = undefined;
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });

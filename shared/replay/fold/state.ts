@@ -73,6 +73,8 @@ export interface InstanceState {
   rules: number;
   /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
   readonly applied: Set<number>;
+  /** What senders called the signals of this execution, and the latest of those before: each is received once. */
+  readonly messageIds: SparseMap<string, true>;
   readonly tasks: SparseMap<number, OpenTask>;
   readonly timers: SparseMap<number, { fireAt: number }>;
   readonly children: SparseMap<number, OpenChild>;
@@ -110,6 +112,7 @@ export function initialState(instanceId: string): InstanceState {
     endedAt: undefined,
     lastEventId: 0,
     applied: new Set(),
+    messageIds: new SparseMap(),
     tasks: new SparseMap(),
     timers: new SparseMap(),
     children: new SparseMap(),

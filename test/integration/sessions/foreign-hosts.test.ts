@@ -119,6 +119,45 @@ describe("a session in a Python host", () => {
     await rig.happening("batch.ran", (one) => one.type === "py" && one.size >= 3);
   });
 
+  it("runs as many calls at once as its type says", async () => {
+    await rig.worker(app, { appPath });
+    const id = fresh();
+    const on = await rig.open("py-parallel", id);
+    const asked = [await rig.call(on, id, { name: "meet" }), await rig.call(on, id, { name: "meet" })];
+    const onMain = await Promise.all(asked.map((of) => rig.output(of)));
+    expect([...onMain].sort()).toEqual([false, true]);
+  });
+
+  it("gets any text and number as it is", async () => {
+    await rig.worker(app, { appPath });
+    const id = fresh();
+    const on = await rig.open("py", id);
+    const value = {
+      text: "grüße 你好 🎈\u2028\n\u0000 \ud800",
+      n: [0, -1.5, 1e300, 9007199254740991],
+      no: null,
+    };
+    expect(await calling(on, id)("echo", value)).toEqual(value);
+    for (const plain of ["", 0, false, null, [], {}])
+      expect(await calling(on, id)("echo", plain)).toEqual(plain);
+  });
+
+  it("may leave by itself, in a call and in init", async () => {
+    await rig.worker(app, { appPath });
+    const [id, early] = [fresh(), fresh()];
+    const on = await rig.open("py", id);
+    await rig.call(on, id, { name: "leave", input: 4 });
+    expect(await rig.heard(id, "lost")).toMatchObject({
+      reason: "crashed",
+      detail: expect.stringContaining("ended with exit code 4"),
+    });
+    await rig.claim("py", early, { config: { exit: 5 } });
+    const said = await rig.until("the end of its init", () =>
+      rig.told.find(({ sessionId, report }) => sessionId === early && report.kind !== "claimed"),
+    );
+    expect(JSON.stringify(said)).toMatch(/ended with exit code 5.*no room on the device/);
+  });
+
   it("gets bytes as they are, both ways", async () => {
     await rig.worker(app, { appPath });
     const id = fresh();

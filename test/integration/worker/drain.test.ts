@@ -66,6 +66,41 @@ it("hands back at once what was pulled and had not started", async () => {
   await rig.untilQueueIsEmpty();
 });
 
+it("defect 10: what leaving workers give back is not poison, however often", async () => {
+  const env = { WORKER_DRAIN_TIMEOUT: "50ms", WORKER_MAX_DELIVERIES: "2" };
+  const stuck = gated("deployed");
+  await rig.publishTask({ instanceId: "i-deployed", name: "deployed" });
+  for (let deployment = 0; deployment < 5; deployment++) {
+    const { worker, happenings } = await rig.startWorker({ stuck: stuck.activity }, env);
+    await rig.facts.until("the start", () => happenings.find((h) => h.kind === "activity.started"));
+    await worker.stop();
+    stuck.open(); // nobody waits for that run any more
+  }
+  const last = await rig.startWorker({ stuck: stuck.activity }, env);
+  await rig.facts.until("the start", () => last.happenings.find((h) => h.kind === "activity.started"));
+  await rig.poll("the code to wait", async () => stuck.open().length > 0);
+  expect((await rig.report("i-deployed")).result).toMatchObject({ kind: "completed" });
+  await rig.untilQueueIsEmpty();
+});
+
+it("defect 11: a worker with a shorter ack wait does not take what another one runs", async () => {
+  const long = gated("rolling");
+  const quick = defineActivity("quick", {
+    run: () => new Promise<string>((resolve) => setTimeout(() => resolve("over"), 2500)),
+  });
+  const before = await rig.startWorker({ long: long.activity }, { WORKER_ACK_WAIT: "30s" });
+  await rig.publishTask({ instanceId: "i-rolling", name: "rolling" });
+  await rig.facts.until("the start", () => before.happenings.find((h) => h.kind === "activity.started"));
+  const after = await rig.startWorker({ long: gated("rolling").activity, quick }, { WORKER_ACK_WAIT: "1s" });
+  // Longer than the shorter wait: what would be taken has been taken.
+  await rig.publishTask({ instanceId: "i-quick", name: "quick" });
+  await rig.report("i-quick");
+  expect(after.happenings.filter((h) => h.kind === "activity.started" && h.name === "rolling")).toEqual([]);
+  long.open();
+  expect((await rig.report("i-rolling")).workerId).toBe(before.workerId);
+  await rig.untilQueueIsEmpty();
+});
+
 it("aborts what does not finish in time; another worker runs it again", async () => {
   const stuck = gated("stuck");
   const first = await rig.startWorker({ stuck: stuck.activity }, { WORKER_DRAIN_TIMEOUT: "50ms" });

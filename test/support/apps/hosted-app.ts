@@ -29,12 +29,18 @@ const calls = () => ({
   child: call(),
   give_up: call(),
   compute: call(),
+  meet: call(),
+  echo: call(),
   double: call({ input: z.number().or(z.literal("poison")), batch: { maxSize: 8, maxDelay: 50 } }),
   reverse: call({ input: BytesIn, output: BytesOut }),
   big: call(),
 });
 
-const python = (name: string, host: HostOptions = {}, more: { env?: Record<string, string> } = {}) =>
+const python = (
+  name: string,
+  host: HostOptions = {},
+  more: { env?: Record<string, string>; concurrency?: number } = {},
+) =>
   defineSession(name, {
     isolation: "process",
     command: ["python3", here("counter.py")],
@@ -46,6 +52,7 @@ const python = (name: string, host: HostOptions = {}, more: { env?: Record<strin
   });
 
 export const py = python("py");
+export const pyParallel = python("py-parallel", {}, { concurrency: 2 });
 export const pyHanging = python("py-hanging", quickPing);
 export const pyByCalls = python("py-by-calls", { maxCalls: 3 });
 export const pyByAge = python("py-by-age", { maxAge: 1_000 });

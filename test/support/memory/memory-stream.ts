@@ -6,6 +6,7 @@ import type {
   StoredMessage,
   StreamSpec,
 } from "../../../shared/bus/bus.ts";
+import { scheduleHeader, scheduleText } from "../../../shared/bus/schedules.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 import type { Fate } from "./faults.ts";
@@ -189,6 +190,8 @@ export class MemoryStream {
 
   /** What was kept in memory only is gone with the server that kept it. */
   forgetVolatile(): void {
+    // Message ids are found again with the messages that carry them: those of what was consumed are forgotten.
+    for (const [msgId, { seq }] of this.#seen) if (!this.#messages.has(seq)) this.#seen.delete(msgId);
     for (const consumer of [...this.consumers.values()]) if (consumer.spec.volatile) consumer.end();
   }
 
@@ -279,7 +282,7 @@ function wireHeaders(options: PublishOptions): Record<string, string> {
   }
   if (options.ttlMs !== undefined) headers["Nats-TTL"] = `${options.ttlMs / 1000}s`;
   if (options.schedule) {
-    headers["Nats-Schedule"] = `@at ${new Date(options.schedule.at).toISOString()}`;
+    headers[scheduleHeader] = scheduleText(options.schedule.at);
     headers["Nats-Schedule-Target"] = options.schedule.target;
   }
   return headers;

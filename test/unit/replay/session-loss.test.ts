@@ -319,6 +319,24 @@ scenario("drained without one is lost under fail", uses({}), async (bench) => {
   expect(bench.output).toMatchObject({ first: [{ reason: "drained" }, { reason: "drained" }] });
 });
 
+scenario(
+  "defect 21: a result that is recorded before the loss counts, though the state behind it is gone",
+  uses({ onLost: "reclaim" }),
+  async (bench) => {
+    const [a, b] = (await active(bench)) as [number, number];
+    // Told when the bus came back, under the epoch that the history still knows; then the loss.
+    const { verdicts } = await bench.turn(completed(a, "done", { epoch: 10 }), lost("s", held(1)));
+    expect(verdicts).toEqual(["facts", "facts"]);
+    // Told after the loss: nothing, and the call is made again.
+    expect((await bench.turn(completed(b, "late", { epoch: 10 }))).verdicts).toEqual(["fenced"]);
+    expect(calls(await bench.turn(activated("s", held(2))))).toMatchObject([{ task: { id: b } }]);
+    await bench.turn(completed(b, "again", { epoch: 20, attempt: 2 }));
+    await bench.turn(signal("more"));
+    await bench.turn(completed(bench.task("say"), 3, { epoch: 20 }));
+    expect(bench.output).toMatchObject({ first: ["done", "again"] });
+  },
+);
+
 scenario("an owner that kept its state attaches again under a new epoch (S14)", uses({}), async (bench) => {
   const [a, b] = (await active(bench)) as [number, number];
   const again = held(2, 25, "w1");

@@ -49,7 +49,7 @@ function partition(feeds: Feeds, isHeld = () => true): Partition {
   const leases = { isHeld } as Partial<Leases> as Leases;
   return new Partition(deps, {
     ...{ partition: 1, lease: { key: "partition.1", epoch: 1, ttlMs: 5000 }, leases },
-    ...{ cache: new InstanceCache(1), alwaysReplay: false, maxMessages: 1 },
+    ...{ cache: new InstanceCache(1), alwaysReplay: false, maxMessages: 1, maxUnacknowledged: 100 },
     onBroken: (_partition, error) => expect.unreachable(String(error)),
   });
 }

@@ -31,6 +31,8 @@ class Rig {
   readonly reported: { msgId: string | undefined; kind: string }[] = [];
   readonly fence = new AbortController();
   mayTell = true;
+  /** How often the right turned out to be over. */
+  fenced = 0;
   /** What the user's code does with a run; by default it answers. */
   code: (inputs: unknown[], signal: AbortSignal) => Promise<Item[]> = async (inputs) =>
     inputs.map((value) => ({ ok: true, value }));
@@ -75,6 +77,7 @@ class Rig {
       session: { id: "s", type: "model", epoch: 7, attachment: 1 } as SessionView,
       ...{ mayTell: () => this.mayTell, fenced: this.fence.signal },
       ...{ onQuiet: nothing, onBusy: nothing, onRan: nothing, onHung },
+      onFenced: () => void this.fenced++,
     });
   }
 
@@ -103,6 +106,16 @@ const forever = (_inputs: unknown[], signal: AbortSignal) =>
 let rig: Rig;
 beforeEach(() => {
   rig = new Rig();
+});
+
+it("defect 21: after a pause nothing is handed to user code before the fence is asked", async () => {
+  rig.mayTell = false;
+  expect(rig.lend(1)).toBe("taken");
+  await rig.pass();
+  expect(rig.ran).toEqual([]);
+  expect(rig.fenced).toBe(1);
+  rig.calls.end(new SessionLostError("paused"));
+  expect(rig.settled).toEqual(["i1/1 back"]);
 });
 
 describe("done", () => {
@@ -178,7 +191,10 @@ describe("given back", () => {
   });
 
   it("what was finished under a right that is over (S7)", async () => {
-    rig.mayTell = false;
+    rig.code = async (inputs) => {
+      rig.mayTell = false;
+      return inputs.map((value) => ({ ok: true, value }));
+    };
     rig.lend(1);
     await rig.pass();
     expect(rig.settled).toEqual(["i1/1 back"]);

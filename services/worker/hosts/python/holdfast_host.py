@@ -163,7 +163,7 @@ def _failure(error, depth=0):
         "code": str(error.code)[:128] if hosted and error.code else type(error).__name__,
         "message": text[:_MOST_TEXT],
         "retryable": bool(error.retryable) if hosted else True,
-        "stack": _clip("".join(traceback.format_exception(type(error), error, error.__traceback__))),
+        "stack": _clip("".join(traceback.format_exception(type(error), error, _own_part(error.__traceback__), chain=False))),
     }
     if hosted and error.details is not None:
         try:
@@ -176,6 +176,14 @@ def _failure(error, depth=0):
     if cause is not None and depth < _MOST_CAUSES:
         failure["cause"] = _failure(cause, depth + 1)
     return failure
+
+
+def _own_part(trace):
+    """Without the frames of this file at its beginning: they say nothing about what went wrong."""
+    own = trace
+    while own is not None and own.tb_frame.f_code.co_filename == __file__:
+        own = own.tb_next
+    return own or trace
 
 
 def _clip(text):

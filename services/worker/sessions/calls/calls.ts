@@ -24,6 +24,8 @@ export interface CallsInit extends CallRunnerInit {
   /** Nothing runs and nothing waits. */
   onQuiet: () => void;
   onBusy: () => void;
+  /** The right turned out to be over before the next call was begun. */
+  onFenced?: () => void;
   /** A run is over and the next has not begun. */
   onRan: () => void;
 }
@@ -56,6 +58,8 @@ export class Calls {
   #asked = 0;
   #holds = 0;
   #ended = false;
+  /** The right is over: nothing is begun any more, whoever ends it. */
+  #fenced = false;
   #lending = 0;
   #delay: Timer | undefined;
 
@@ -199,7 +203,12 @@ export class Calls {
   #pump(): void {
     this.#delay?.cancel();
     this.#delay = undefined;
-    while (!this.#ended && this.#holds === 0 && this.#runs + this.#asked < this.#concurrency) {
+    while (
+      !this.#ended &&
+      !this.#fenced &&
+      this.#holds === 0 &&
+      this.#runs + this.#asked < this.#concurrency
+    ) {
       const turn = this.#queue.look(this.#now());
       if (turn.kind === "wait") {
         this.#delay = this.#init.deps.runtime.clock.after(turn.ms, () => this.#pump());
@@ -214,6 +223,13 @@ export class Calls {
 
   #onSlot(slot: Slot): void {
     this.#asked--;
+    // S7: after a pause the right may be over though nobody has said so yet. Nothing is handed to user code then.
+    if (!this.#ended && !this.#init.mayTell()) {
+      this.#fenced = true;
+      slot.release();
+      this.#init.onFenced?.();
+      return;
+    }
     const turn = this.#ended || this.#holds > 0 ? undefined : this.#queue.take(this.#now());
     if (turn?.kind !== "run") {
       slot.release();

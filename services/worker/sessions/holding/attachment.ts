@@ -130,7 +130,7 @@ export class Attachment {
         void this.end({ kind: "given_up", reason: "drained", detail: work.reason });
         return true;
       case "event":
-        if (this.#phase.kind !== "ready") return false;
+        if (this.#phase.kind !== "ready" || !this.#mayTell()) return false;
         this.#events.deliver(this.#phase.housed.state, work);
         return true;
     }
@@ -216,6 +216,7 @@ export class Attachment {
 
   #ready(housed: Housed, initMs: number): void {
     if (this.#phase.kind !== "initialising") return;
+    if (!this.#mayTell()) return this.lost("expired");
     const { deps, timing, slots, reporter, pools } = this.#around;
     const { claim, definition } = this;
     const calls = new Calls({
@@ -230,6 +231,7 @@ export class Attachment {
       onQuiet: () => this.#armIdle(),
       onBusy: () => this.#disarmIdle(),
       onRan: () => this.#care.ran(),
+      onFenced: () => this.lost("expired"),
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
     const poolId = sharedPoolOf(claim);
@@ -257,7 +259,7 @@ export class Attachment {
     return {
       claim: this.claim,
       definition: this.definition,
-      ready: () => (this.#phase.kind === "ready" ? this.#phase : undefined),
+      ready: () => (this.#phase.kind === "ready" && this.#mayTell() ? this.#phase : undefined),
       moved: (housed) => {
         if (this.#phase.kind === "ready") this.#phase.housed = housed;
         this.#live(housed);

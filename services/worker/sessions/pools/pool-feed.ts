@@ -21,7 +21,8 @@ import { deadLetter } from "../../activities/dead-letter.ts";
 import { decodeTask } from "../../activities/decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../../activities/expired.ts";
 import { attemptKey } from "../../activities/held-task.ts";
-import { refusePoisoned } from "../../activities/poison.ts";
+import { isPoisoned, refusePoisoned } from "../../activities/poison.ts";
+import { giveBack } from "../../activities/returns.ts";
 import { batchRuleOf } from "../calls/call-limits.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { ServerTime } from "../claiming/server-time.ts";
@@ -151,9 +152,19 @@ export class PoolFeed {
     if (known)
       known.delivery = delivery; // no second run, and the newest delivery is the one to settle
     else if (cancels.covers(task)) delivery.ack();
-    else if (delivery.deliveries > deps.config.activities.maxDeliveries) {
-      void refusePoisoned(deps, task, delivery, this.#stopping.signal);
-    } else this.#take(task, delivery);
+    else if (delivery.deliveries > deps.config.activities.maxDeliveries)
+      void this.#refuseIfPoisoned(task, delivery);
+    else this.#take(task, delivery);
+  }
+
+  /** Members that left gave it back, which says nothing against it. */
+  async #refuseIfPoisoned(task: ActivityTask, delivery: Delivery): Promise<void> {
+    const { deps } = this.#init;
+    const { signal } = this.#stopping;
+    const poisoned = await isPoisoned(deps, task, delivery).catch(() => undefined);
+    if (poisoned) await refusePoisoned(deps, task, delivery, signal);
+    else if (poisoned === undefined || signal.aborted) delivery.nak();
+    else this.#take(task, delivery);
   }
 
   #take(task: ActivityTask, delivery: Delivery): void {
@@ -166,7 +177,7 @@ export class PoolFeed {
       if (how === "back") this.stop(); // MEMBER-4
       this.#held.delete(key);
       if (how === "done") held.delivery.ack();
-      else held.delivery.nak();
+      else void giveBack(this.#init.deps, task, held.delivery);
       this.#overIfEmpty();
     };
     switch (this.#init.calls.lend(task, { deliveries, settle })) {

@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 
 from holdfast_host import HostError, NonRetryable, session
@@ -23,6 +24,9 @@ class State:
 def init(config, ctx):
     if config and config.get("fail"):
         raise ValueError(config["fail"])
+    if config and config.get("exit"):
+        sys.stderr.write("no room on the device\n")
+        os._exit(config["exit"])
     ctx.report_model("tiny", load_ms=1)
     return State(ctx.session.id, config)
 
@@ -116,6 +120,23 @@ def child(state, _input):
 def give_up(state, reason, ctx):
     ctx.session.give_up(reason)
     return "asked"
+
+
+pair = threading.Barrier(2)
+
+
+@session.call
+def meet(state, _input):
+    """Ends when two of these run at once."""
+    pair.wait(10)
+    return threading.current_thread() is threading.main_thread()
+
+
+@session.call
+def echo(state, value):
+    print(value)
+    print(value.get("text") if isinstance(value, dict) else value)
+    return value
 
 
 @session.call

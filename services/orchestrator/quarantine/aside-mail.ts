@@ -1,0 +1,116 @@
+/**
+ * What waits for an instance that was set aside, in a place of its own. In the inbox it would count against what the
+ * consumer of its partition lets be unacknowledged, and enough of it would stop all others (T9).
+ *
+ * ASIDE-1 What is moved keeps its order, and its sequence in the inbox: known by that, it is applied once (T7).
+ * ASIDE-2 It comes back when a turn has succeeded, before anything newer; the message that asks for a look at the
+ *    instance stays in the inbox until nothing is aside any more, and brings the next owner to it.
+ */
+import { z } from "zod";
+import { type Delivery, decode, type Headers, type StoredMessage } from "../../../shared/bus/index.ts";
+import { Fault, isFault } from "../../../shared/errors/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
+import { parseInbox } from "../parse-inbox.ts";
+import { publishSurely } from "../publishing/publish.ts";
+import type { Mail } from "../turn.ts";
+
+type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
+
+const header = "Holdfast-Aside";
+/** As it was in the inbox. */
+const Was = z.object({
+  subject: z.string(),
+  seq: z.int(),
+  at: z.number(),
+  headers: z.record(z.string(), z.string()),
+});
+
+/** How many are looked at in one turn. */
+const page = 256;
+
+export class AsideMail {
+  readonly #deps: Deps;
+  readonly #instanceId: string;
+  readonly #signal: AbortSignal;
+  #moving: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Deps, instanceId: string, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#instanceId = instanceId;
+    this.#signal = signal;
+  }
+
+  /** One behind the other; `onMoved` when the inbox need not keep it, `onStuck` where it cannot be moved. */
+  move(delivery: Delivery, onMoved: () => void, onStuck: () => void): void {
+    this.#moving = this.#moving.then(() =>
+      this.#move(delivery).then((moved) => (moved ? onMoved() : onStuck())),
+    );
+  }
+
+  async #move({ subject, seq, at, headers, body }: Delivery): Promise<boolean> {
+    const { bus, names, runtime } = this.#deps;
+    const was: z.infer<typeof Was> = { subject, seq, at, headers: { ...headers } };
+    try {
+      const stored = await publishSurely(
+        { bus, runtime, signal: this.#signal },
+        names.aside(this.#instanceId),
+        body,
+        { msgId: `aside-${seq}`, headers: { [header]: JSON.stringify(was) } },
+      );
+      return stored !== undefined;
+    } catch (error) {
+      // Too large with what is noted down beside it, as a rule: it stays where it is.
+      if (!isFault(error)) throw error;
+      runtime.announce({
+        kind: "fault",
+        where: "set aside",
+        code: error.code,
+        message: error.message,
+        error,
+      });
+      return false;
+    }
+  }
+
+  /** What lies there from this position on, oldest first, and where the next page begins. */
+  async read(from: number): Promise<{ mails: Mail[]; next: number }> {
+    await this.#moving;
+    const { bus, names } = this.#deps;
+    const stored = (await bus.read(names.asideStream, names.aside(this.#instanceId), from, page)) ?? [];
+    return { mails: stored.flatMap((one) => this.#mail(one)), next: (stored.at(-1)?.seq ?? 0) + 1 };
+  }
+
+  #mail(stored: StoredMessage): Mail[] {
+    const was = decode(Was, Buffer.from(stored.headers[header] ?? ""));
+    if (was.kind === "invalid")
+      throw new Fault("contract", {
+        code: "aside_unreadable",
+        message: `message ${stored.seq} of ${stored.subject} cannot be brought back: ${was.message}`,
+      });
+    const opened = parseInbox(this.#deps.names, { ...was.value, body: stored.body });
+    const delivery = this.#delivery(was.value, stored);
+    if (opened.kind === "message") return [{ message: opened.message, delivery, aside: true }];
+    delivery.ack(); // it was read before it was moved: what no longer parses concerns nobody
+    return [];
+  }
+
+  #delivery(
+    was: { subject: string; seq: number; at: number; headers: Headers },
+    { seq, body }: StoredMessage,
+  ): Delivery {
+    const { bus, names } = this.#deps;
+    const remove = () => bus.deleteMessage(names.asideStream, seq);
+    return {
+      ...was,
+      body,
+      deliveries: 2,
+      order: 0,
+      // Left behind it is known by its sequence when it comes again.
+      ack: () => void remove().catch(() => undefined),
+      ackSync: remove,
+      nak: () => undefined,
+      working: () => undefined,
+      putAside: () => undefined,
+    };
+  }
+}
