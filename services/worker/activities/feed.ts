@@ -46,6 +46,12 @@ export class Feed {
     this.flow();
   }
 
+  /** Without letting anything come by itself: one at a time is asked for with `next`. */
+  async prepare(): Promise<void> {
+    await this.#ensureConsumer();
+    if (this.#state.kind === "idle") this.#state = { kind: "resting" };
+  }
+
   /** Lets tasks come as they are, up to as many as there are slots. */
   flow(): void {
     if (this.#state.kind === "stopped" || this.#state.kind === "flowing") return;
