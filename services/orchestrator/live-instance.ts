@@ -330,14 +330,16 @@ export class LiveInstance {
       this.#setAside = false;
       this.#asideFrom = 1;
     } else if (batch.some(isLook)) this.#asideFrom = 1;
-    const { state } = this.#loaded.instance;
+    const { state, parked } = this.#loaded.instance;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
     else this.#deps.lateSummaries.withdraw(this);
     this.#rest(this.#loaded);
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;
     this.#settle(batch, state);
-    if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
+    // Of code that must not be run, its local activities are not either (T9).
+    if (parked) this.#locals?.letGo();
+    else if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
   }
 
   #followLocals(state: Readonly<InstanceState>): void {

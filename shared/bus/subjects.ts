@@ -271,6 +271,7 @@ export type BucketName =
   | "sessions"
   | "services"
   | "heartbeats"
+  | "limits"
   | "settings";
 
 const strip = (subject: string, prefix: string): string | undefined =>
