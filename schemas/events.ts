@@ -53,7 +53,8 @@ const by = z.literal("engine").optional();
 
 /**
  * Rules by which orchestration code runs, recorded with its start.
- * 1: a loser of a race is given up with what it waits for, and signals are given out one at a time.
+ * 1: a loser of a race is given up with what it waits for, signals are given out one at a time, and options that do not
+ *    exist are refused.
  */
 export const currentRules = 1;
 

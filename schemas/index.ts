@@ -1,3 +1,4 @@
+export * from "./event-payloads.ts";
 export * from "./events.ts";
 export * from "./flow.ts";
 export * from "./generation.ts";

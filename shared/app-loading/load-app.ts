@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type App, collectApp } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
+import { breaksUsing } from "./mend-using.ts";
 import { registerOwnModules } from "./own-modules.ts";
 import { registerTypescript } from "./register-typescript.ts";
 
@@ -26,7 +27,20 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
       hint: "Export what defineOrchestration, defineActivity and defineSession return, by name or in an array.",
     });
   }
+  refuseMiscompiled(app, path);
   return app;
+}
+
+/** What comes by the loader was mended; CommonJS that a build made of it does not come by it. */
+export function refuseMiscompiled({ orchestrations, activities }: App, path: string): void {
+  for (const { name, run } of [...orchestrations.values(), ...activities.values()]) {
+    if (!breaksUsing(String(run))) continue;
+    throw new Fault("config", {
+      code: "app_miscompiled",
+      message: `cannot load the application ${path}: "${name}" was compiled by esbuild so that "using" in a loop throws errors of earlier rounds`,
+      hint: "Build ES modules, which are corrected when they are loaded, or give the TypeScript file itself.",
+    });
+  }
 }
 
 /** A module of the user's, with the same copy of this package as everything else. */
@@ -53,7 +67,7 @@ async function importModule(path: string, file: string): Promise<Record<string, 
     if (isFault(error)) throw error;
     throw new Fault("config", {
       code: "app_load_failed",
-      message: `cannot load the application ${path}: ${reasonOf(error)}`,
+      message: `cannot load the application ${path}: ${reasonOf(error)}${placeOf(error, file)}`,
       cause: error,
     });
   }
@@ -70,6 +84,16 @@ function reasonOf(error: unknown): string {
     : (lines[0] ?? "unknown");
 }
 
+/** Where it is in another file of the application and the reason does not say so. */
+function placeOf(error: unknown, entry: string): string {
+  if (!(error instanceof Error)) return "";
+  const [, place = ""] = /(?:file:\/\/)?(\/[^\s()]+\.[cm]?[jt]sx?:\d+)/.exec(error.stack ?? "") ?? [];
+  const file = place.replace(/:\d+$/, "");
+  const said =
+    place === "" || file === entry || file.includes("/node_modules/") || reasonOf(error).includes(file);
+  return said ? "" : ` (${place})`;
+}
+
 let prepared = { own: false, typescript: false };
 
 async function prepareLoader(file: string): Promise<void> {
@@ -83,6 +107,7 @@ async function prepareLoader(file: string): Promise<void> {
   if (!prepared.own) {
     const own = {
       holdfast: ownModule("../sdk/index"),
+      "holdfast/client": ownModule("../sdk/client-entry"),
       "holdfast/inference": ownModule("../inference/index"),
       "holdfast/schemas": ownModule("../../schemas/index"),
     };

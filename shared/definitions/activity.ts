@@ -1,6 +1,7 @@
 import { Fault } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
+import { activityOptionNames, refuseUnknownOptions, retryOptionNames } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
 export interface RetryOptions {
@@ -122,6 +123,14 @@ export function defineActivity<
     ): Promise<OS extends Schema ? SchemaIn<OS> : O> | (OS extends Schema ? SchemaIn<OS> : O);
   } & ActivityOptions,
 ): ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  refuseUnknownOptions(`activity "${name}"`, spec, {
+    ...activityOptionNames,
+    input: true,
+    output: true,
+    run: true,
+    rate: true,
+  });
+  refuseUnknownOptions(`retry of activity "${name}"`, spec.retry, retryOptionNames);
   const { input, output, run, rate, ...options } = spec;
   if (rate) checkRate(name, rate);
   return {

@@ -33,6 +33,8 @@ export function collectApp(exports: Record<string, unknown>, from = "the applica
         return add(orchestrations, "orchestrations", value as AnyOrchestration);
       case "activity":
         return add(activities, "activities", value as AnyActivity);
+      case "signal":
+        return;
       case "session":
         return add(sessions, "session types", value as AnySession);
       default:

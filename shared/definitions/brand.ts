@@ -4,7 +4,7 @@ import { Fault } from "../errors/index.ts";
 /** Registered symbol: two copies of this package recognise each other's definitions. */
 export const brand: unique symbol = Symbol.for("holdfast.definition") as never;
 
-export type DefinitionKind = "orchestration" | "activity" | "session" | "query" | "update";
+export type DefinitionKind = "orchestration" | "activity" | "session" | "query" | "update" | "signal";
 
 export const kindOf = (value: unknown): DefinitionKind | undefined =>
   typeof value === "object" && value !== null && brand in value

@@ -1,8 +1,11 @@
 export * from "./activity.ts";
 export { type App, collectApp } from "./app.ts";
+export type { ConfiguredArguments, InputArguments, InputOf, OutputOf } from "./arguments.ts";
 export { type DefinitionKind, kindOf } from "./brand.ts";
 export type { HostCommand, HostingOptions, HostOptions, Isolation } from "./hosting.ts";
 export * from "./message.ts";
+export * from "./option-names.ts";
 export * from "./orchestration.ts";
 export { type Schema, type SchemaIn, type SchemaOut, validate } from "./schema.ts";
 export * from "./session.ts";
+export * from "./signal.ts";

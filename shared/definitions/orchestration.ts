@@ -1,9 +1,13 @@
+import type { SessionState } from "../../schemas/index.ts";
 import type { Duration } from "../runtime/index.ts";
-import type { ActivityDefinition, ActivityOptions, LocalOptions, WorkLog } from "./activity.ts";
+import type { ActivityDefinition, ActivityOptions, AnyActivity, LocalOptions, WorkLog } from "./activity.ts";
+import type { ConfiguredArguments, InputArguments, InputOf, OutputOf } from "./arguments.ts";
 import { brand, requireName } from "./brand.ts";
 import type { QueryDefinition } from "./message.ts";
+import { refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
+import type { AnySignal, SignalOut } from "./signal.ts";
 
 export interface OpenSessionOptions<Config = unknown> {
   /** Unique over the installation; derived from the instance where absent. */
@@ -34,10 +38,13 @@ export interface OpenSessionOptions<Config = unknown> {
   lazy?: boolean;
 }
 
+/** Where a session stands; `pool` for the handle of a pool. */
+export type SessionStateName = SessionState["phase"]["kind"] | "pool";
+
 export interface SessionInfo {
   readonly id: string;
   readonly type: string;
-  readonly state: string;
+  readonly state: SessionStateName;
   readonly epoch: number | undefined;
   readonly attachment: number | undefined;
   readonly workerId: string | undefined;
@@ -51,7 +58,10 @@ export interface BareSessionHandle extends AsyncDisposable {
   readonly id: string;
   readonly info: SessionInfo;
   /** Runs an activity where the session lives. */
-  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
+  run<A extends AnyActivity>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+  ): Promise<OutputOf<A>>;
   close(): Promise<void>;
   /** Names the resource; `ctx.recreateSession(token)` opens a session on the same one. */
   token(): string;
@@ -59,7 +69,7 @@ export interface BareSessionHandle extends AsyncDisposable {
 
 export type SessionHandle<D extends AnySession> = BareSessionHandle & {
   readonly [K in keyof CallsOf<D>]: CallsOf<D>[K] extends Call<infer _S, infer I, infer O>
-    ? (input: I, options?: Omit<ActivityOptions, "queue">) => Promise<O>
+    ? (...rest: InputArguments<I, Omit<ActivityOptions, "queue">>) => Promise<O>
     : never;
 };
 
@@ -88,21 +98,27 @@ export interface CancellableScope<T> {
   cancel(reason?: string): void;
 }
 
-export interface OrchestrationContext {
+/** What orchestration code does durable work with. `Input` is what the next execution takes (`continueAsNew`). */
+export interface OrchestrationContext<Input = unknown> {
   readonly instanceId: string;
   readonly execution: number;
   readonly name: string;
   /** Runs an activity on any worker of its queue. */
-  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
-  run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
+  run<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+  ): Promise<OutputOf<A>>;
   /**
    * Runs an activity in the orchestrator's process, without a worker: for short steps. Its result is recorded with the
    * turn that follows, its failures are retried by its policy, and it may run again if the orchestrator dies meanwhile.
    */
-  local<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: LocalOptions): Promise<O>;
-  local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
+  local<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, LocalOptions>
+  ): Promise<OutputOf<A>>;
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
+  waitForSignal<S extends AnySignal>(signal: S): Promise<SignalOut<S>>;
   waitForSignal<T = unknown>(name: string): Promise<T>;
   /**
    * Answers a question about this instance from here on. The answer must not await, throw or change anything: whoever
@@ -111,15 +127,19 @@ export interface OrchestrationContext {
   onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
   onQuery(query: string, answer: (input: unknown) => unknown): void;
   /** Runs another orchestration and waits for its result. */
-  child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
-  child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;
+  child<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, ChildOptions>
+  ): Promise<OutputOf<C>>;
   /** Starts another orchestration on its own; returns its instance id. */
-  spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
-  spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
+  spawn<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, { id?: string }>
+  ): string;
   openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
   openSession<D extends AnySession>(
     type: D,
-    options?: OpenSessionOptions<ConfigOf<D>>,
+    ...rest: ConfiguredArguments<ConfigOf<D>, OpenSessionOptions<ConfigOf<D>>>
   ): Promise<SessionHandle<D>>;
   /** Opens a session on the resource the token names; fails with SessionResourceGone if it has left. */
   recreateSession<D extends AnySession>(
@@ -129,9 +149,12 @@ export interface OrchestrationContext {
   ): Promise<SessionHandle<D>>;
   /** Sessions the parent granted to this child. */
   grantedSession<D extends AnySession>(id: string, type?: D): SessionHandle<D>;
-  usePool<D extends AnySession>(type: D, options?: PoolOptions<ConfigOf<D>>): Promise<SessionHandle<D>>;
+  usePool<D extends AnySession>(
+    type: D,
+    ...rest: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
+  ): Promise<SessionHandle<D>>;
   /** Ends this execution and begins the next with a fresh history. Open sessions and unread signals come along. */
-  continueAsNew(input: unknown): never;
+  continueAsNew(...input: undefined extends Input ? [input?: Input] : [input: Input]): never;
   /** Time of this turn; the same on replay. */
   now(): number;
   random(): number;
@@ -144,9 +167,9 @@ export interface OrchestrationContext {
   /** Aborts when the instance is asked to cancel. */
   readonly signal: AbortSignal;
   /** Operations of the context given to `fn` can be cancelled together, without the rest. */
-  scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T>;
+  scope<T>(fn: (ctx: OrchestrationContext<Input>) => Promise<T>): CancellableScope<T>;
   /** Operations of the context given to `fn` are not cancelled with the instance; for clean-up. */
-  uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
+  uncancellable<T>(fn: (ctx: OrchestrationContext<Input>) => Promise<T>): Promise<T>;
   /** A loser of `Promise.race` or `Promise.any` is cancelled with what it waits for, unless it is shielded. */
   shield<T>(promise: Promise<T>): Promise<T>;
   readonly log: WorkLog;
@@ -157,7 +180,7 @@ export interface OrchestrationDefinition<I = unknown, O = unknown> {
   readonly name: string;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
-  run(ctx: OrchestrationContext, input: I): Promise<O>;
+  run(ctx: OrchestrationContext<I>, input: I): Promise<O>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
@@ -174,11 +197,12 @@ export function defineOrchestration<
     input?: IS;
     output?: OS;
     run(
-      ctx: OrchestrationContext,
+      ctx: OrchestrationContext<IS extends Schema ? SchemaIn<IS> : I>,
       input: IS extends Schema ? SchemaOut<IS> : I,
     ): Promise<OS extends Schema ? SchemaIn<OS> : O>;
   },
 ): OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
+  refuseUnknownOptions(`orchestration "${name}"`, spec, { input: true, output: true, run: true });
   return {
     [brand]: "orchestration",
     name: requireName("orchestration", name),

@@ -4,6 +4,12 @@ import { type Duration, parseDuration } from "../runtime/index.ts";
 import type { ActivityContext, SessionView, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
 import { checkHosting, type HostCommand, type HostingOptions } from "./hosting.ts";
+import {
+  callOptionNames,
+  hostOptionNames,
+  refuseUnknownOptions,
+  sessionOptionNames,
+} from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
 /** What `init`, `restore` and `shutdown` are told. */
@@ -77,7 +83,7 @@ export function call<
       ctx: CallContext,
     ): Promise<(Out<OS, O> | Error)[]> | (Out<OS, O> | Error)[];
   },
-): Call<State, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+): Call<State, NoInfer<IS extends Schema ? SchemaIn<IS> : I>, NoInfer<OS extends Schema ? SchemaOut<OS> : O>>;
 export function call<
   State,
   I = unknown,
@@ -89,7 +95,7 @@ export function call<
     batch?: undefined;
     run(state: State, input: In<IS, I>, ctx: CallContext): Promise<Out<OS, O>> | Out<OS, O>;
   },
-): Call<State, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+): Call<State, NoInfer<IS extends Schema ? SchemaIn<IS> : I>, NoInfer<OS extends Schema ? SchemaOut<OS> : O>>;
 /** A call whose code is in the program that `command` starts; with `batch`, that program gets batches. */
 export function call<
   I = unknown,
@@ -100,6 +106,8 @@ export function call<
   spec?: CallBase<IS, OS> & { batch?: BatchOptions; run?: undefined },
 ): Call<unknown, IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
 export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; run?: unknown } = {}): unknown {
+  refuseUnknownOptions("call", spec, callOptionNames);
+  refuseUnknownOptions("batch of a call", spec.batch, { maxSize: true, maxDelay: true });
   const { input, output, batch, timeout, heartbeatTimeout, run } = spec;
   return { kind: "call", input, output, batch, timeout, heartbeatTimeout, run };
 }
@@ -156,38 +164,43 @@ export type AnySession = SessionDefinition;
 export type ConfigOf<D> = D extends SessionDefinition<infer _S, infer C, infer _K> ? C : unknown;
 export type CallsOf<D> = D extends SessionDefinition<infer _S, infer _C, infer K> ? K : never;
 
-export function defineSession<
-  State,
-  Calls extends Record<string, AnyCall>,
-  C = undefined,
-  CS extends Schema | undefined = undefined,
->(
+/** Code of a session type: `init` makes the state, `calls` work on it. */
+interface SessionCode<State, Config, Calls extends Record<string, AnyCall>> extends SessionTypeOptions {
+  init(ctx: InitContext, config: Config): Promise<State> | State;
+  // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
+  calls: Calls & { [K in keyof Calls]: AnyCall<NoInfer<State>> };
+  /**
+   * Runs once, before `init`, on one thread of the host; every thread's `init` finds what it returned in `ctx.shared`.
+   * With the bytes of a checkpoint where there is one.
+   */
+  share?(ctx: InitContext, config: Config, bytes: Uint8Array | undefined): unknown;
+  checkpoint?(state: NoInfer<State>): Promise<Uint8Array> | Uint8Array;
+  // What `init` returns is the state; this has to be the same.
+  restore?(ctx: InitContext, config: Config, bytes: Uint8Array): Promise<NoInfer<State>> | NoInfer<State>;
+  snapshot?(state: NoInfer<State>): unknown;
+  shutdown?(state: NoInfer<State>, ctx: InitContext): Promise<void> | void;
+}
+
+/**
+ * A type of session: `init` makes a state that lives in a worker's memory, `calls` work on it.
+ *
+ * @example
+ * ```ts
+ * export const counter = defineSession("counter", {
+ *   config: z.object({ from: z.number() }),
+ *   init: async (_ctx, { from }) => ({ n: from }),
+ *   calls: { add: call({ input: z.number(), run: async (state, by) => (state.n += by) }) },
+ * });
+ * ```
+ */
+export function defineSession<State, Calls extends Record<string, AnyCall>, CS extends Schema>(
   name: string,
-  spec: SessionTypeOptions & {
-    config?: CS;
-    init(ctx: InitContext, config: CS extends Schema ? SchemaOut<CS> : C): Promise<State> | State;
-    // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
-    calls: Calls & { [K in keyof Calls]: AnyCall<NoInfer<State>> };
-    /**
-     * Runs once, before `init`, on one thread of the host; every thread's `init` finds what it returned in `ctx.shared`.
-     * With the bytes of a checkpoint where there is one.
-     */
-    share?(
-      ctx: InitContext,
-      config: CS extends Schema ? SchemaOut<CS> : C,
-      bytes: Uint8Array | undefined,
-    ): unknown;
-    checkpoint?(state: State): Promise<Uint8Array> | Uint8Array;
-    restore?(
-      ctx: InitContext,
-      config: CS extends Schema ? SchemaOut<CS> : C,
-      bytes: Uint8Array,
-      // What `init` returns is the state; this has to be the same.
-    ): Promise<NoInfer<State>> | NoInfer<State>;
-    snapshot?(state: State): unknown;
-    shutdown?(state: State, ctx: InitContext): Promise<void> | void;
-  },
-): SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+  spec: { config: CS } & SessionCode<State, SchemaOut<CS>, Calls>,
+): SessionDefinition<State, SchemaIn<CS>, Calls>;
+export function defineSession<State, Calls extends Record<string, AnyCall>, C = undefined>(
+  name: string,
+  spec: { config?: undefined } & SessionCode<State, C, Calls>,
+): SessionDefinition<State, C, Calls>;
 /** A type whose state and code live in a program of its own, in any language: see docs/host-protocol.md. */
 export function defineSession<
   Calls extends Record<string, AnyCall>,
@@ -219,6 +232,8 @@ export function defineSession(
 ): SessionDefinition {
   const { config, init, share, calls, checkpoint, restore, snapshot, shutdown, ...options } = spec;
   requireName("session", name);
+  refuseUnknownOptions(`session "${name}"`, spec, sessionOptionNames);
+  refuseUnknownOptions(`host of session "${name}"`, spec.host, hostOptionNames);
   const hosted = spec.command !== undefined;
   const names = Object.keys(calls);
   const hasCode = (callName: string) => calls[callName]?.run !== undefined;

@@ -20,5 +20,5 @@ export { lend, takeBack } from "./handles/lending.ts";
 export type { Asked } from "./handles/queries.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
-export { type PayloadAccess, payloadsOf } from "./run/payload-access.ts";
+export type { PayloadAccess } from "./run/payload-access.ts";
 export { watched, watchWindows } from "./run/turn-window.ts";

@@ -17,7 +17,15 @@ import {
   type Subjects,
   subjects,
 } from "../bus/index.ts";
-import { type OrchestrationDefinition, type QueryDefinition, validate } from "../definitions/index.ts";
+import {
+  type AnySignal,
+  type InputArguments,
+  type OrchestrationDefinition,
+  type QueryDefinition,
+  refuseUnknownOptions,
+  type SignalIn,
+  validate,
+} from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
@@ -52,6 +60,7 @@ import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 import { WorkerClient } from "./worker-client.ts";
 
+/** @internal What the services make a client of. */
 export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
@@ -74,19 +83,12 @@ export interface StartOptions {
   inputBlob?: BlobRef | undefined;
 }
 
-/** No input need be named where none is asked for. */
-type StartArguments<I> = undefined extends I
-  ? [input?: I, options?: StartOptions]
-  : [input: I, options?: StartOptions];
-
 export interface QueryOptions {
   /** Rejects with `query_timeout` after so long. Default 10 s. */
   timeout?: Duration | undefined;
 }
 
-export type QueryArguments<I> = undefined extends I
-  ? [input?: I, options?: QueryOptions]
-  : [input: I, options?: QueryOptions];
+export type QueryArguments<I> = InputArguments<I, QueryOptions>;
 
 export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
@@ -125,6 +127,7 @@ export class Client {
   /** Keepers of flow control that are started for sure. */
   readonly #keepers = new Set<string>();
 
+  /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
     this.#bus = bus;
     this.#names = names;
@@ -151,7 +154,7 @@ export class Client {
 
   start<I, O>(
     orchestration: OrchestrationDefinition<I, O>,
-    ...rest: StartArguments<I>
+    ...rest: InputArguments<I, StartOptions>
   ): Promise<InstanceHandle<O>>;
   start(orchestration: string, input?: unknown, options?: StartOptions): Promise<InstanceHandle>;
   start(
@@ -161,6 +164,12 @@ export class Client {
   ): Promise<InstanceHandle> {
     return userFacing(async () => {
       const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+      refuseUnknownOptions(`start of "${name}"`, options, {
+        id: true,
+        inputBlob: true,
+        delay: true,
+        flow: true,
+      });
       requireToken("orchestration name", name);
       const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
       requireToken("instance id", id);
@@ -238,10 +247,16 @@ export class Client {
    * Also before the start: kept for it, in order. With a `messageId` of the caller's own it may be sent again, however
    * much later: the instance receives it once.
    */
-  signal(instanceId: string, name: string, payload?: unknown, options: SignalOptions = {}): Promise<void> {
+  signal<S extends AnySignal | string>(
+    instanceId: string,
+    signal: S,
+    ...[payload, options = {}]: InputArguments<SignalIn<S>, SignalOptions>
+  ): Promise<void> {
     return userFacing(async () => {
       requireToken("instance id", instanceId);
-      requireToken("signal name", name);
+      const name = requireToken("signal name", typeof signal === "string" ? signal : signal.name);
+      if (typeof signal !== "string")
+        validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
       const summary = await this.#instances.summary(instanceId);
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const { messageId } = options;

@@ -1,4 +1,4 @@
-import type { QueryDefinition } from "../definitions/index.ts";
+import type { AnySignal, InputArguments, QueryDefinition, SignalIn } from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
 import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
@@ -20,7 +20,11 @@ export interface InstanceHandle<O = unknown> {
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  signal(name: string, payload?: unknown, options?: SignalOptions): Promise<void>;
+  /** Sends a signal: by its definition, or by a plain name. */
+  signal<S extends AnySignal | string>(
+    signal: S,
+    ...rest: InputArguments<SignalIn<S>, SignalOptions>
+  ): Promise<void>;
   /** As `client.query`. */
   query: QueryOf;
   cancel(reason?: string): Promise<void>;
@@ -48,7 +52,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
     return started.checked(await client.result(instanceId, { ...options, known: true, justStarted }));
   },
   status: () => client.status(instanceId),
-  signal: (name, payload, options) => client.signal(instanceId, name, payload, options),
+  signal: (signal, ...rest) => client.signal(instanceId, signal, ...rest),
   query: queryOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),

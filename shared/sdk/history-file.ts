@@ -1,8 +1,7 @@
 /** A history as a file: downloaded, sent around, looked at offline, replayed against code. */
 import { z } from "zod";
-import { Commit, type HistoryEvent, wireObject } from "../../schemas/index.ts";
+import { Commit, type HistoryEvent, payloadsOf, wireObject } from "../../schemas/index.ts";
 import type { Payloads } from "../bus/index.ts";
-import { payloadsOf } from "../replay/index.ts";
 
 export const HistoryFile = wireObject({
   format: z.literal("holdfast-history"),

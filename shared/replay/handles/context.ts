@@ -1,23 +1,32 @@
 /** What orchestration code holds: every method is a durable operation, or deterministic, or both. */
 import { EventId, InstanceId, Name, type NewEvent, type TaskTarget } from "../../../schemas/index.ts";
 import {
-  type ActivityDefinition,
   type ActivityOptions,
   type AnyActivity,
   type AnyOrchestration,
   type AnySession,
+  type AnySignal,
+  activityOptionNames,
   type BareSessionHandle,
   type CancellableScope,
   type ChildOptions,
+  type ConfigOf,
+  type ConfiguredArguments,
+  childOptionNames,
+  type InputArguments,
+  type InputOf,
   kindOf,
   type LocalOptions,
   type OpenSessionOptions,
   type OrchestrationContext,
-  type OrchestrationDefinition,
+  type OutputOf,
   type PoolOptions,
   type QueryDefinition,
+  refuseUnknownOptions,
+  retryOptionNames,
   type Schema,
   type SessionHandle,
+  type SignalOut,
   validate,
   type WorkLog,
 } from "../../definitions/index.ts";
@@ -74,18 +83,22 @@ export class Context implements OrchestrationContext {
     return this.scopeOf.signal;
   }
 
-  run<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: ActivityOptions): Promise<O>;
-  run(activity: string, input: unknown, options?: ActivityOptions): Promise<unknown>;
-  run(activity: AnyActivity | string, input: unknown, options: ActivityOptions = {}): Promise<unknown> {
+  run<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+  ): Promise<OutputOf<A>>;
+  run(activity: AnyActivity | string, input?: unknown, options: ActivityOptions = {}): Promise<unknown> {
     const definition = typeof activity === "string" ? undefined : activity;
     const merged = { ...definition?.options, ...options };
     const queue = requireId(Name, "queue", merged.queue ?? defaultQueue);
     return this.task(activity, input, merged, { kind: "queue", queue }, 3);
   }
 
-  local<I, O>(activity: ActivityDefinition<I, O>, input: I, options?: LocalOptions): Promise<O>;
-  local(activity: string, input: unknown, options?: LocalOptions): Promise<unknown>;
-  local(activity: AnyActivity | string, input: unknown, options: LocalOptions = {}): Promise<unknown> {
+  local<A extends AnyActivity | string>(
+    activity: A,
+    ...rest: InputArguments<InputOf<A>, LocalOptions>
+  ): Promise<OutputOf<A>>;
+  local(activity: AnyActivity | string, input?: unknown, options: LocalOptions = {}): Promise<unknown> {
     return runLocal(this, activity, input, options);
   }
 
@@ -100,6 +113,8 @@ export class Context implements OrchestrationContext {
     const name = typeof activity === "string" ? activity : activity.name;
     const definition = typeof activity === "string" ? undefined : activity;
     return this.operation((operation) => {
+      this.#refuseUnknown(`options of "${name}"`, options, activityOptionNames);
+      this.#refuseUnknown(`retry of "${name}"`, options.retry, retryOptionNames);
       validate(definition?.input, input, "invalid_input", `input of "${name}"`);
       const { payload, bytes } = snapshot(input, `input of "${name}"`);
       const event: NewEvent = {
@@ -138,11 +153,14 @@ export class Context implements OrchestrationContext {
     }) as Promise<void>;
   }
 
-  waitForSignal<T = unknown>(name: string): Promise<T> {
-    requireId(Name, "signal name", name);
+  waitForSignal<S extends AnySignal>(signal: S): Promise<SignalOut<S>>;
+  waitForSignal<T = unknown>(name: string): Promise<T>;
+  waitForSignal(signal: AnySignal | string): Promise<unknown> {
+    const name = requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name);
+    const schema = typeof signal === "string" ? undefined : signal.payload;
     this.runner.refuseLook(`signal "${name}"`);
-    const wait = new SignalWait(this.runner, this.scopeOf, name);
-    const promise = wait.begin() as Promise<T>;
+    const wait = new SignalWait(this.runner, this.scopeOf, name, schema);
+    const promise = wait.begin();
     promise.catch(handled);
     return staked(promise, wait);
   }
@@ -155,11 +173,13 @@ export class Context implements OrchestrationContext {
     this.runner.queries.register(query, (input) => answer(input as I));
   }
 
-  child<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: ChildOptions): Promise<O>;
-  child(orchestration: string, input: unknown, options?: ChildOptions): Promise<unknown>;
+  child<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, ChildOptions>
+  ): Promise<OutputOf<C>>;
   child(
     orchestration: AnyOrchestration | string,
-    input: unknown,
+    input?: unknown,
     options: ChildOptions = {},
   ): Promise<unknown> {
     const definition = typeof orchestration === "string" ? undefined : orchestration;
@@ -184,9 +204,11 @@ export class Context implements OrchestrationContext {
     });
   }
 
-  spawn<I, O>(orchestration: OrchestrationDefinition<I, O>, input: I, options?: { id?: string }): string;
-  spawn(orchestration: string, input: unknown, options?: { id?: string }): string;
-  spawn(orchestration: AnyOrchestration | string, input: unknown, options: { id?: string } = {}): string {
+  spawn<C extends AnyOrchestration | string>(
+    orchestration: C,
+    ...rest: InputArguments<InputOf<C>, { id?: string }>
+  ): string;
+  spawn(orchestration: AnyOrchestration | string, input?: unknown, options: { id?: string } = {}): string {
     const scope = this.scopeOf;
     if (scope.cancelled) throw new CancelledError(scope.reason);
     const childId = options.id ?? this.#childId();
@@ -208,6 +230,7 @@ export class Context implements OrchestrationContext {
     options: ChildOptions,
   ): number {
     const name = typeof orchestration === "string" ? orchestration : orchestration.name;
+    this.#refuseUnknown(`options of child "${name}"`, options, childOptionNames);
     if (typeof orchestration !== "string")
       validate(orchestration.input, input, "invalid_input", `input of "${name}"`);
     const { payload, bytes } = snapshot(input, `input of "${name}"`);
@@ -226,8 +249,16 @@ export class Context implements OrchestrationContext {
     );
   }
 
+  /** Histories from before rule 1 may have been written by code with options nobody looked at. */
+  #refuseUnknown(...args: Parameters<typeof refuseUnknownOptions>): void {
+    if (this.runner.followsPromises) refuseUnknownOptions(...args);
+  }
+
   openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
-  openSession<D extends AnySession>(type: D, options?: OpenSessionOptions): Promise<SessionHandle<D>>;
+  openSession<D extends AnySession>(
+    type: D,
+    ...rest: ConfiguredArguments<ConfigOf<D>, OpenSessionOptions<ConfigOf<D>>>
+  ): Promise<SessionHandle<D>>;
   openSession(
     typeOrOptions?: AnySession | OpenSessionOptions<undefined>,
     options: OpenSessionOptions = {},
@@ -252,11 +283,14 @@ export class Context implements OrchestrationContext {
     return grantedSession(this, id, type) as SessionHandle<D>;
   }
 
-  usePool<D extends AnySession>(type: D, options: PoolOptions = {}): Promise<SessionHandle<D>> {
+  usePool<D extends AnySession>(
+    type: D,
+    ...[options = {}]: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
+  ): Promise<SessionHandle<D>> {
     return usePool(this, type, options) as Promise<SessionHandle<D>>;
   }
 
-  continueAsNew(input: unknown): never {
+  continueAsNew(input?: unknown): never {
     throw new ContinueAsNew(snapshot(input, "input of the next execution"));
   }
 

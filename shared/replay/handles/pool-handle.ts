@@ -12,7 +12,7 @@ import type {
   BareSessionHandle,
   PoolOptions,
 } from "../../definitions/index.ts";
-import { validate } from "../../definitions/index.ts";
+import { poolOptionNames, refuseUnknownOptions, validate } from "../../definitions/index.ts";
 import { CancelledError, HoldfastError, SessionUnusable } from "../../errors/index.ts";
 import { parseDuration } from "../../runtime/index.ts";
 import { borrowMember } from "./borrowed-member.ts";
@@ -32,6 +32,7 @@ export function usePool(ctx: Context, type: AnySession, options: PoolOptions): P
   try {
     const { scopeOf: scope } = ctx;
     if (scope.cancelled) throw new CancelledError(scope.reason);
+    if (ctx.runner.followsPromises) refuseUnknownOptions(`usePool("${type.name}")`, options, poolOptionNames);
     const wanted = want(type, options);
     return options.sharing === "exclusive"
       ? borrowMember(ctx, type, wanted)

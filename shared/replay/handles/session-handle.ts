@@ -6,6 +6,8 @@ import {
   type AnySession,
   type BareSessionHandle,
   type OpenSessionOptions,
+  openSessionOptionNames,
+  refuseUnknownOptions,
   type SessionInfo,
   validate,
 } from "../../definitions/index.ts";
@@ -80,6 +82,7 @@ function issueOpened(
 ): void {
   validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
   if (!runner.recalls("session.opened")) refuseUnusedRebuild(own);
+  if (runner.followsPromises) refuseUnknownOptions(`openSession("${typeName}")`, own, openSessionOptionNames);
   const config = snapshot(own.config, `config of session "${typeName}"`);
   const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
   const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };
@@ -195,7 +198,7 @@ export function makeHandle(
   };
   const handle: BareSessionHandle = {
     id,
-    get info() {
+    get info(): SessionInfo {
       const info = infoOf(ctx, id, type);
       return loan?.over() ? { ...info, state: "closed" } : info;
     },

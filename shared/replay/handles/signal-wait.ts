@@ -2,6 +2,7 @@
  * Code waits for a signal: in the queue of its name, in a scope, and with a stake in whatever it is combined with. One
  * object for all three: instances wait for signals by the thousand and for long.
  */
+import { type Schema, validate } from "../../definitions/index.ts";
 import { CancelledError } from "../../errors/index.ts";
 import { byEngine, type Stake } from "../run/promise-graph.ts";
 import type { Runner } from "../run/runner.ts";
@@ -12,14 +13,16 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
   readonly #runner: Runner;
   readonly #scope: Scope;
   readonly #name: string;
+  readonly #schema: Schema | undefined;
   #settle: { resolve(value: unknown): void; reject(error: unknown): void } | undefined;
   /** What it got, and how many facts had been delivered by then. */
   #got: { signal: Signal; at: number } | undefined;
 
-  constructor(runner: Runner, scope: Scope, name: string) {
+  constructor(runner: Runner, scope: Scope, name: string, schema?: Schema) {
     this.#runner = runner;
     this.#scope = scope;
     this.#name = name;
+    this.#schema = schema;
   }
 
   begin(): Promise<unknown> {
@@ -34,7 +37,15 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
 
   take(signal: Signal): void {
     this.#got = { signal, at: this.#runner.delivered };
-    this.#end()?.resolve(signal.value);
+    const settle = this.#end();
+    if (!settle) return;
+    try {
+      settle.resolve(
+        validate(this.#schema, signal.value, "invalid_signal", `payload of signal "${this.#name}"`),
+      );
+    } catch (error) {
+      settle.reject(error);
+    }
   }
 
   cancel(): void {

@@ -1,5 +1,5 @@
 /** Where payloads that are too big for a commit live, as far as a turn needs to know. */
-import type { HistoryEvent, NewEvent, Payload } from "../../../schemas/index.ts";
+import { type HistoryEvent, type NewEvent, type Payload, payloadsOf } from "../../../schemas/index.ts";
 import type { Values } from "./runner.ts";
 import { jsonText } from "./to-payload.ts";
 
@@ -8,23 +8,6 @@ export interface PayloadAccess {
   /** Moves a value, given as JSON, out of the way and returns the reference to it. */
   store(json: string, owner: string): Promise<Payload>;
   fetch(payload: Payload): Promise<unknown>;
-}
-
-/** Payloads an event carries for the code to see. */
-export function payloadsOf(event: HistoryEvent): Payload[] {
-  switch (event.kind) {
-    case "instance.started":
-      return [event.input, ...(event.carried?.signals.map((signal) => signal.payload) ?? [])];
-    case "activity.completed":
-    case "child.completed":
-      return [event.output];
-    case "signal.received":
-      return [event.payload];
-    case "side_effect.recorded":
-      return [event.value];
-    default:
-      return [];
-  }
 }
 
 const inline: Values = (payload) => ("json" in payload ? payload.json : undefined);

@@ -20,6 +20,21 @@ const files: Record<string, string> = {
   "thrower.mjs": "throw new Error('no database\\nhere');",
   "missing.mjs": "import 'no-such-package';",
   "empty.mjs": "export const a = 1;",
+  "throws-inside.mjs": "import './thrower.mjs';",
+};
+const several: Record<string, string> = {
+  "app.ts": `export { greet } from "./greet.ts";\nexport { hello } from "./flows/hello.js";`,
+  "greet.ts": `import { defineActivity } from "holdfast";\nimport type { Greeting } from "./types";
+    export const greet = defineActivity("greet", { run: async (_ctx, name: string): Promise<Greeting> => ({ name }) });`,
+  "types.ts": "export interface Greeting { name: string }",
+  "flows/hello.ts": `import { defineOrchestration } from "holdfast";\nimport { greet } from "../greet";
+    export const hello = defineOrchestration("hello", { run: (ctx, name: string) => ctx.run(greet, name) });`,
+};
+const packages: Record<string, string | undefined> = {
+  "no package.json": undefined,
+  "an empty package.json": "{}",
+  "what npm init writes": JSON.stringify({ name: "x", version: "1.0.0", main: "index.js", type: "commonjs" }),
+  "type module": JSON.stringify({ type: "module" }),
 };
 const asked = [
   "app.mjs",
@@ -30,6 +45,8 @@ const asked = [
   "thrower.mjs",
   "missing.mjs",
   "empty.mjs",
+  "throws-inside.mjs",
+  ...Object.keys(packages),
 ];
 
 describe("loadApp", () => {
@@ -41,6 +58,11 @@ describe("loadApp", () => {
     dir = await mkdtemp(join(tmpdir(), "holdfast-app-"));
     await mkdir(join(dir, "folder"));
     for (const [name, text] of Object.entries(files)) await writeFile(join(dir, name), text);
+    for (const [folder, manifest] of Object.entries(packages)) {
+      await mkdir(join(dir, folder, "flows"), { recursive: true });
+      if (manifest !== undefined) await writeFile(join(dir, folder, "package.json"), manifest);
+      for (const [name, text] of Object.entries(several)) await writeFile(join(dir, folder, name), text);
+    }
     const child = resolve(import.meta.dirname, "../../support/load-app-child.ts");
     const args = ["--import", "tsx", child, ...asked.map((name) => join(dir, name))];
     const { stdout } = await promisify(execFile)(process.execPath, args);
@@ -53,11 +75,16 @@ describe("loadApp", () => {
     expect(outcomes.get(name)).toEqual({ orchestrations: ["hello"], activities: ["greet"] });
   });
 
+  it.each(Object.keys(packages))("defect 32: loads several files of TypeScript with %s", (folder) => {
+    expect(outcomes.get(folder)).toEqual({ orchestrations: ["hello"], activities: ["greet"] });
+  });
+
   it.each([
     ["nothing.ts", /^cannot load the application .*nothing.ts: there is no such file$/],
     ["broken.ts", /^cannot load the application .*broken.ts: .*broken.ts:1:16: ERROR: Unexpected "="$/],
     ["thrower.mjs", /thrower.mjs: no database$/],
     ["missing.mjs", /missing.mjs: Cannot find package 'no-such-package' imported from .*missing.mjs$/],
+    ["throws-inside.mjs", /throws-inside.mjs: no database \(.*\/thrower.mjs:1\)$/],
     ["empty.mjs", /empty.mjs exports no orchestrations, activities or session types$/],
   ])("says in one line what is wrong with %s", (name, message) => {
     expect(outcomes.get(name)).toEqual({

@@ -97,7 +97,7 @@ scenario(
 );
 
 const relays = defineOrchestration("relays", {
-  async run(ctx, { again }: { again: boolean }): Promise<unknown> {
+  async run(ctx, { again }: { again: boolean; big?: unknown }): Promise<unknown> {
     await ctx.waitForSignal("go");
     if (again) return ctx.continueAsNew({ again: false, big });
     return await ctx.waitForSignal("data");

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { describeApi, publicApi } from "../support/public-api.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+test("the public API is what docs/api.md says; after a change meant so: npm run build && npm run api", () => {
+  expect(describeApi(publicApi())).toBe(readFileSync(join(root, "docs/api.md"), "utf8"));
+});
+
+test("nothing internal is part of it", () => {
+  const names = (publicApi().get("holdfast") ?? []).map(({ name }) => name);
+  for (const internal of ["ClientOptions", "validate", "kindOf", "DefinitionKind", "refuseUnknownOptions"])
+    expect(names).not.toContain(internal);
+});
+
+test("holdfast/client imports nothing that only services need", () => {
+  const seen = new Set<string>();
+  const visit = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"([^"]+)"/g))
+      if (path.startsWith(".")) visit(join(dirname(file), path));
+      else expect(path, file).not.toMatch(/^(?:tsx|esbuild|hono|@hono|pino|prom-client|commander)/);
+  };
+  visit(join(root, "dist/shared/sdk/client-entry.js"));
+  const rooms = [...seen].map((file) => file.slice(join(root, "dist/").length));
+  expect(
+    rooms.filter((file) => /^(?:services|shared\/(?:replay|app-loading|inference|embedded))/.test(file)),
+  ).toEqual([]);
+});

@@ -1,0 +1,105 @@
+/** Defect 31: `using` in a loop means what the language says, whoever compiled it. */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { transform } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { refuseMiscompiled } from "../../../shared/app-loading/load-app.ts";
+import { breaksUsing, mendUsing } from "../../../shared/app-loading/mend-using.ts";
+import { collectApp, defineActivity } from "../../../shared/definitions/index.ts";
+
+const source = `
+export async function retried(): Promise<unknown> {
+  const log: string[] = [];
+  let opened = 0;
+  const open = async () => {
+    const n = ++opened;
+    return { n, async [Symbol.asyncDispose]() { log.push("closed " + n); } };
+  };
+  for (;;) {
+    try {
+      await using session = await open();
+      if (session.n < 3) throw new Error("lost " + session.n);
+      return [session.n, log];
+    } catch (error) {
+      log.push(String(error));
+      if (opened > 5) return ["ran finished work again", log];
+    }
+  }
+}
+export function plain(): unknown {
+  const log: string[] = [];
+  for (const n of [1, 2, 3]) {
+    try {
+      using one = { [Symbol.dispose]() { log.push("closed " + n); } };
+      using two = { [Symbol.dispose]() { if (n === 1) throw new Error("close " + n); } };
+      if (n === 2) continue;
+      log.push("used " + n + typeof one + typeof two);
+    } catch (error) {
+      log.push(String(error));
+    }
+  }
+  return log;
+}
+`;
+const right = {
+  retried: [3, ["closed 1", "Error: lost 1", "closed 2", "Error: lost 2", "closed 3"]],
+  plain: [
+    ...["used 1objectobject", "closed 1", "Error: close 1"],
+    ...["closed 2", "used 3objectobject", "closed 3"],
+  ],
+};
+
+describe("defect 31", () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "holdfast-using-"));
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  const run = async (file: string): Promise<unknown> => {
+    const child = resolve(import.meta.dirname, "../../support/call-module-child.ts");
+    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", child, file]);
+    return JSON.parse(stdout);
+  };
+
+  it("TypeScript is loaded as written", async () => {
+    const file = join(dir, "written.ts");
+    await writeFile(file, source);
+    expect(await run(file)).toEqual(right);
+  });
+
+  it.each([
+    ["readable", {}],
+    ["without blanks", { minifyWhitespace: true }],
+    ["minified", { minify: true }],
+  ])("a build of esbuild's, %s, is mended when it is loaded", async (how, options) => {
+    const { code } = await transform(source, { loader: "ts", format: "esm", target: "node20", ...options });
+    expect(mendUsing(code)).not.toBe(code);
+    if (how !== "minified") expect(mendUsing(code)).toHaveLength(code.length);
+    const file = join(dir, `built-${how.replaceAll(" ", "-")}.mjs`);
+    await writeFile(file, code);
+    expect(await run(file)).toEqual(right);
+  });
+
+  it("refuses what it cannot mend: functions that did not come by the loader", async () => {
+    const { code } = await transform("for (;;) { using s = f(); }", { loader: "ts", target: "node20" });
+    const broken = { ...defineActivity("broken", { run: async () => 0 }), run: new Function(code) };
+    expect(() => refuseMiscompiled(collectApp({ broken }), "app.cjs")).toThrow(
+      /app.cjs: "broken" was compiled/,
+    );
+  });
+
+  it("tells what is broken from what is not", async () => {
+    const compile = async (body: string) =>
+      (await transform(`async () => { ${body} }`, { loader: "ts", target: "node20" })).code;
+    expect(breaksUsing(await compile("for (;;) { try { await using s = f(); } catch {} }"))).toBe(true);
+    expect(breaksUsing(await compile("while (a) { if (b) { using s = f(); } }"))).toBe(true);
+    expect(breaksUsing(await compile("do { using s = f(); } while (a)"))).toBe(true);
+    expect(breaksUsing(await compile("for (;;) { g(); } using s = f();"))).toBe(false);
+    expect(breaksUsing(await compile("for (;;) { g(() => { using s = f(); }); }"))).toBe(false);
+    expect(breaksUsing(mendUsing(await compile("for (;;) { using s = f(); }")))).toBe(false);
+  });
+});
