@@ -236,6 +236,8 @@ export const Commit = wireObject({
   lane: z.array(EventId).optional(),
   /** Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). */
   deferred: z.literal(true).optional(),
+  /** Among the events is a kind of this generation: an older version leaves the instance to a newer one. @generation 2 */
+  needs: z.int().positive().optional(),
   events: z.array(HistoryEvent).min(1),
 });
 export type Commit = z.infer<typeof Commit>;

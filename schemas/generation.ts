@@ -15,3 +15,16 @@ export const firstGeneration = 1;
  */
 export const generationHeader = "Holdfast-Generation";
 export const versionHeader = "Holdfast-Version";
+
+/** On a message of a kind that came with a later generation than the first: who is older leaves it to a newer one. */
+export const needsHeader = "Holdfast-Needs";
+
+/** Why something is left to a newer process. */
+export const needsNewerVersion = "needs_newer_version";
+
+/** Undefined: we know it. Otherwise what people are told. */
+export function whyNewer(needs: unknown): string | undefined {
+  const generation = Number(needs);
+  if (!Number.isSafeInteger(generation) || generation <= newestGeneration) return undefined;
+  return `needs a version that knows generation ${generation} or later; this one knows ${newestGeneration}`;
+}

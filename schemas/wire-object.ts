@@ -6,3 +6,9 @@ import { z } from "zod";
  */
 export const wireObject = <S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strip> =>
   z.looseObject(shape);
+
+/** The fields of an entry that its schema does not name: whoever writes it anew takes them along. */
+export function unknownFields(schema: z.ZodObject, value: object | undefined): Record<string, unknown> {
+  if (!value) return {};
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !(name in schema.shape)));
+}

@@ -9,7 +9,7 @@ import {
   subjects,
 } from "../shared/bus/index.ts";
 import { Fault } from "../shared/errors/index.ts";
-import { Fleet, fleetHeaders } from "../shared/fleet/index.ts";
+import { Fleet, fleetHeaders, fleetView } from "../shared/fleet/index.ts";
 import { type Runtime, type Service, systemRandom, systemRuntime, token } from "../shared/runtime/index.ts";
 import { Telemetry } from "../shared/telemetry/index.ts";
 import { type Describe, ServiceBeacon } from "./beacon.ts";
@@ -115,6 +115,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     let service: RunnableService | undefined;
     try {
       await fleet.start();
+      telemetry.versionMore = () => ({ generation: fleetView(fleet.members()) });
       service = await build({
         id,
         bus,

@@ -4,6 +4,7 @@ import { Pulse } from "../../schemas/index.ts";
 import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
 import type { TopologyOptions } from "../../shared/bus/topology.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
+import { type Fleet, fleetView } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { Client } from "../../shared/sdk/index.ts";
@@ -34,6 +35,8 @@ export interface GatewayOptions {
   topology: TopologyOptions;
   config: GatewayConfig;
   version: string;
+  /** Who is alive, and what each can read. */
+  fleet: Pick<Fleet, "members">;
   /** Where the built dashboard lies. */
   dashboardDir: string;
   /** Where this process's own metrics are; the installation's are added. */
@@ -139,6 +142,7 @@ export class Gateway implements Service {
         return registry.metrics();
       },
       ready: () => this.#ready(),
+      generation: () => fleetView(this.#options.fleet.members()),
     });
   }
 
@@ -173,6 +177,7 @@ export class Gateway implements Service {
       latency: this.#latencies.view(),
       starts: this.#latencies.starts(),
       partitions: topology.partitions,
+      fleet: fleetView(this.#options.fleet.members()),
     });
   }
 

@@ -74,6 +74,7 @@ function gatewayOf(deps: ServiceDeps<typeof gatewaySettings>, { door, config: ow
     },
     config: own,
     version: packageVersion(),
+    fleet: deps.fleet,
     registry: telemetry.registry,
     dashboardDir: dashboardDir(),
   });

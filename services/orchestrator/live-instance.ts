@@ -4,7 +4,7 @@
  * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
  * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
-import { laneRecordingKey, scheduleOrchestration } from "../../schemas/index.ts";
+import { laneRecordingKey, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import {
@@ -213,7 +213,9 @@ export class LiveInstance {
         const passes = fault.kind === "transient";
         if (!this.#setAside && !signal.aborted) {
           if (passes) passing ??= new LastingFault(this.#deps, this.instanceId);
-          const sick = passes ? await passing?.lasts() : failures >= hopeless;
+          const sick = passes
+            ? await passing?.lasts()
+            : fault.code === needsNewerVersion || failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
         if (this.#setAside) for (const { answer } of this.#questions.splice(0)) answer(setAsideAnswer(fault));
@@ -314,6 +316,8 @@ export class LiveInstance {
   }
 
   async #turn(batch: readonly Mail[]): Promise<void> {
+    const newer = batch.find((mail) => mail.newer !== undefined)?.newer;
+    if (newer !== undefined) throw new Fault("bug", { code: needsNewerVersion, message: newer });
     for (;;) {
       const { signal } = this.#options;
       const loaded = this.#loaded ?? (await this.#load(batch));

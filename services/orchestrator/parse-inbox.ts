@@ -8,6 +8,7 @@ import {
   ControlRequest,
   Follower,
   messageIdHeader,
+  needsHeader,
   Parent,
   type Payload,
   poolInstance,
@@ -15,6 +16,7 @@ import {
   SessionReport,
   SessionState,
   Wake,
+  whyNewer,
 } from "../../schemas/index.ts";
 import {
   type Decoded,
@@ -42,17 +44,25 @@ const Grants = z.array(SessionState);
 
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
-  | { kind: "refused"; instanceId: string; code: string; message: string };
+  | { kind: "refused"; instanceId: string; code: string; message: string }
+  /** For a newer process (E1). `marked`: its sender says so; otherwise that message alone waits for one. */
+  | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
 export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+  const newer = whyNewer(stored.headers[needsHeader]);
+  const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
+  // Before anything else: it may be a verb we do not know.
+  if (newer !== undefined && whose !== undefined)
+    return { kind: "held", instanceId: whose, marked: true, message: newer };
   const address = names.parseInbox(stored.subject);
   if (!address) {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
   }
   const { instanceId, verb } = address;
   const opened = parse(stored, instanceId, verb);
-  return opened.kind === "ok"
-    ? { kind: "message", instanceId, message: opened.value }
+  if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
+  return opened.newer
+    ? { kind: "held", instanceId, marked: false, message: `${verb.kind}: ${opened.message}` }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
 }
 

@@ -4,7 +4,12 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
+import {
+  type Commit,
+  type HistoryEvent,
+  type InstanceId,
+  scheduleOrchestration,
+} from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
@@ -44,6 +49,8 @@ export interface Mail {
   elsewhere?: (() => void) | undefined;
   /** A task that was out on the lane and is nobody's any more. */
   recalled?: number | undefined;
+  /** Why it takes a newer process to read it: the instance waits for one (E1). */
+  newer?: string | undefined;
 }
 
 interface Loaded {
@@ -346,6 +353,7 @@ export class LoadedInstance {
       anchor,
       lane: laned.length > 0 ? laned : undefined,
       deferred: turn.deferred ? true : undefined,
+      needs: turn.events.some(isOfSecondGeneration) ? 2 : undefined,
       events: turn.events,
     };
     // Schedules are many and have short histories: none needs a stream of its own.
@@ -422,6 +430,7 @@ export class LoadedInstance {
     this.#target.summaries.parked = instance.parked;
     // What was only asked for, and never started, is no instance.
     if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
+    await this.#target.register.repair(instance.state);
     // Last: what cannot be shown is still to be found in the list of the parked.
     await this.#deps.parked.set(this.instanceId, instance.parked);
   }
@@ -446,3 +455,7 @@ export class LoadedInstance {
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }
+
+/** Kinds that came with generation 2: whoever is older must not guess what they mean (E1). */
+const isOfSecondGeneration = (event: HistoryEvent): boolean =>
+  event.kind === "end.requested" || (event.kind === "activity.scheduled" && event.target.kind === "local");

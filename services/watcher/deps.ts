@@ -7,6 +7,7 @@ import type { Runtime } from "../../shared/runtime/index.ts";
 import type { WatcherConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
 import type { Grace } from "./grace.ts";
+import { unreadableRecord, unreadableSummary } from "./unreadable.ts";
 
 /** What retention asks of the histories; `HistoryStore` is it. */
 export interface Histories {
@@ -39,11 +40,18 @@ export interface WatcherDeps {
   readonly acting: () => boolean;
 }
 
-export function openRegisters(bus: Bus, names: Subjects, { announce }: Runtime): Registers {
+export function openRegisters(bus: Bus, names: Subjects, runtime: Runtime): Registers {
+  const { announce } = runtime;
+  const deps = { bus, names, runtime };
   const bucket = (name: Parameters<Subjects["bucket"]>[0]) => new Bucket(bus, names.bucket(name));
+  const instances = new TypedBucket(bucket("instances"), InstanceSummary, announce, (entry) =>
+    unreadableSummary(deps, entry),
+  );
   return {
-    sessions: new TypedBucket(bucket("sessions"), SessionRecord, announce),
-    instances: new TypedBucket(bucket("instances"), InstanceSummary, announce),
+    instances,
+    sessions: new TypedBucket(bucket("sessions"), SessionRecord, announce, (entry) =>
+      unreadableRecord(deps, instances, entry),
+    ),
     workers: new TypedBucket(bucket("workers"), WorkerInfo, announce),
     settings: bucket("settings"),
     leases: new LeaseStore(bus, names.bucket("leases")),

@@ -109,8 +109,11 @@ export class Expiries implements Service {
     const address = leaseKeys.parseSession(message.subject.slice(this.#keyStart));
     if (address === undefined) return this.#bury(message, "invalid_lease_key", "not the key of a session");
     const { sessionId, attachment } = address;
-    const record = (await registers.sessions.get(sessionId, { leader: true }))?.value;
-    if (record === undefined) return this.#unregistered(message, sessionId);
+    const looked = await registers.sessions.look(sessionId, { leader: true });
+    // E2: its instance was asked to write it anew.
+    if (looked.kind === "unreadable") return message.nak(tryAgainMs);
+    if (looked.kind === "none") return this.#unregistered(message, sessionId);
+    const record = looked.entry.value;
     const verdict = judgeLoss(record, attachment);
     if (verdict.kind === "skip") {
       if (verdict.why === "superseded") counters.superseded++;

@@ -24,7 +24,7 @@ export interface WorkerDeps {
   /** User values to the wire and back; big ones by way of the blob store. */
   readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "wrapText" | "wrapTextSync" | "unwrap">;
   /** What may be written now (E1). */
-  readonly generation: Pick<Generation, "allows">;
+  readonly generation: Pick<Generation, "allows" | "isLater">;
   /** What this worker says of itself beside its entry. */
   readonly fleetHeaders: Record<string, string>;
   /** Switched on by tests only. */

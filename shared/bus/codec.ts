@@ -1,8 +1,12 @@
 /** Between values and bytes. What comes off the wire is measured before it is parsed (F32). */
 import type { z } from "zod";
 import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
+import { unknownKinds } from "./unknown-kind.ts";
 
-export type Decoded<T> = { kind: "ok"; value: T } | { kind: "invalid"; message: string };
+export type Decoded<T> =
+  | { kind: "ok"; value: T }
+  /** `newer`: well made, but with kinds that only a newer version knows (E1). */
+  | { kind: "invalid"; message: string; newer?: true };
 
 export interface DecodeLimits {
   maxBytes?: number;
@@ -32,9 +36,11 @@ export function decode<S extends z.ZodType>(
   const parsed = parseJson(bytes, limits);
   if (parsed.kind === "invalid") return parsed;
   const checked = schema.safeParse(parsed.value);
-  return checked.success
-    ? { kind: "ok", value: checked.data }
-    : { kind: "invalid", message: describe(checked.error) };
+  if (checked.success) return { kind: "ok", value: checked.data };
+  const unknown = unknownKinds(checked.error, parsed.value);
+  return unknown === undefined
+    ? { kind: "invalid", message: describe(checked.error) }
+    : { kind: "invalid", message: `made by a newer version: ${unknown}`, newer: true };
 }
 
 /** JSON of unknown origin as a value that is safe to look at: bounded in size and depth, without prototype tricks. */

@@ -107,6 +107,12 @@ export function subjects(prefix = "") {
     },
 
     /** What is wrong with a subject of the inbox that `parseInbox` does not know, by its rules. */
+    /** Whose it is, whatever the verb. */
+    inboxInstance(subject: string): string | undefined {
+      const [, , instanceId = ""] = strip(subject, dot)?.split(".") ?? [];
+      return tokenPattern.test(instanceId) ? instanceId : undefined;
+    },
+
     whyNotInbox(subject: string): { code: string; message: string } {
       const [, , instanceId = "", verb = "", ...argument] = strip(subject, dot)?.split(".") ?? [];
       if (!tokenPattern.test(instanceId))

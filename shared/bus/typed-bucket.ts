@@ -8,13 +8,28 @@ import { decode, encode } from "./codec.ts";
 export type TypedEntry<T> = Omit<Entry, "value"> & { value: T };
 export type TypedEvent<T> = ({ kind: "put" } & TypedEntry<T>) | Exclude<BucketEvent, { kind: "put" }>;
 
+/** What is under a key: also that something is there which this version cannot read. */
+export type Looked<T> =
+  | { kind: "none" }
+  | { kind: "entry"; entry: TypedEntry<T> }
+  | { kind: "unreadable"; entry: Entry };
+
 export class TypedBucket<T> {
   readonly bucket: Bucket;
   readonly #schema: z.ZodType<T>;
   readonly #announce: Announce;
   readonly #reported = new Map<string, number>();
 
-  constructor(bucket: Bucket, schema: z.ZodType<T>, announce: Announce) {
+  readonly #onUnreadable: ((entry: Entry) => void) | undefined;
+
+  /** `onUnreadable` hears of each entry that does not fit, every time it is met. */
+  constructor(
+    bucket: Bucket,
+    schema: z.ZodType<T>,
+    announce: Announce,
+    onUnreadable?: (entry: Entry) => void,
+  ) {
+    this.#onUnreadable = onUnreadable;
     this.bucket = bucket;
     this.#schema = schema;
     this.#announce = announce;
@@ -23,6 +38,13 @@ export class TypedBucket<T> {
   async get(key: string, options?: { leader?: boolean }): Promise<TypedEntry<T> | undefined> {
     const entry = await this.bucket.get(key, options);
     return entry && this.#parse(entry);
+  }
+
+  async look(key: string, options?: { leader?: boolean }): Promise<Looked<T>> {
+    const entry = await this.bucket.get(key, options);
+    if (!entry) return { kind: "none" };
+    const typed = this.#parse(entry);
+    return typed ? { kind: "entry", entry: typed } : { kind: "unreadable", entry };
   }
 
   put(key: string, value: T, options?: WriteOptions): Promise<WriteOutcome> {
@@ -78,6 +100,7 @@ export class TypedBucket<T> {
         message: `${key} at revision ${revision} is skipped: ${decoded.message}`,
       });
     }
+    this.#onUnreadable?.(entry);
     return undefined;
   }
 }

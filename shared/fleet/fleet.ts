@@ -6,8 +6,17 @@
  *    waits where the last one that held it back was not seen to leave: a process that was paused comes back and reads
  *    on. A fleet in which nobody holds it back writes the newest from the beginning.
  */
-import { newestGeneration, versionHeader } from "../../schemas/index.ts";
-import { Bucket, type BucketEvent, type Bus, type Stoppable, type Subjects } from "../bus/index.ts";
+import { z } from "zod";
+import { newestGeneration, versionHeader, wireObject } from "../../schemas/index.ts";
+import {
+  Bucket,
+  type BucketEvent,
+  type Bus,
+  decode,
+  type Entry,
+  type Stoppable,
+  type Subjects,
+} from "../bus/index.ts";
 import { once, type Runtime, type Service } from "../runtime/index.ts";
 import { type FleetMember, type Generation, generationOf } from "./generation.ts";
 
@@ -55,6 +64,10 @@ export class Fleet implements Service, Generation {
     return generation <= this.written;
   }
 
+  isLater(kind: FleetMember["kind"]): boolean {
+    return this.members().some((one) => one.kind === kind && one.generation > newestGeneration);
+  }
+
   heldBackBy(): readonly FleetMember[] {
     return this.members().filter(({ generation }) => generation < newestGeneration);
   }
@@ -68,7 +81,7 @@ export class Fleet implements Service, Generation {
   /** Resolves when everybody registered so far is known. */
   async start(): Promise<void> {
     await this.#follow("services", serviceOf);
-    await this.#follow("workers", (key, headers) => member("worker", key, headers));
+    await this.#follow("workers", (entry) => member("worker", entry.key, entry));
     this.#tellOfChange();
   }
 
@@ -96,7 +109,7 @@ export class Fleet implements Service, Generation {
     this.#silent.delete(key);
     this.#counted = undefined;
     if (event.kind === "put") {
-      const now = memberOf(event.key, event.headers);
+      const now = memberOf(event);
       this.#members.set(key, now);
       if (now.generation === before?.generation) return;
     } else {
@@ -121,16 +134,25 @@ export class Fleet implements Service, Generation {
   }
 }
 
-type MemberOf = (key: string, headers: Readonly<Record<string, string>>) => FleetMember;
+type MemberOf = (entry: Entry) => FleetMember;
 
-const member = (
-  kind: FleetMember["kind"],
-  id: string,
-  headers: Readonly<Record<string, string>>,
-): FleetMember => ({ kind, id, version: headers[versionHeader], generation: generationOf(headers) });
+const member = (kind: FleetMember["kind"], id: string, { headers, value }: Entry): FleetMember => ({
+  kind,
+  id,
+  version: headers[versionHeader] ?? versionIn(value),
+  generation: generationOf(headers),
+});
+
+/** Services of 0.1.0 say it in their entry only. */
+function versionIn(value: Uint8Array): string | undefined {
+  const decoded = decode(Versioned, value);
+  return decoded.kind === "ok" ? decoded.value.version : undefined;
+}
+
+const Versioned = wireObject({ version: z.string() });
 
 /** The key is `<service>.<id>`. */
-function serviceOf(key: string, headers: Readonly<Record<string, string>>): FleetMember {
-  const [service = "", ...rest] = key.split(".");
-  return member(kinds.find((kind) => kind === service) ?? "other", rest.join(".") || service, headers);
+function serviceOf(entry: Entry): FleetMember {
+  const [service = "", ...rest] = entry.key.split(".");
+  return member(kinds.find((kind) => kind === service) ?? "other", rest.join(".") || service, entry);
 }

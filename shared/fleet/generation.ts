@@ -10,6 +10,8 @@ export interface Generation {
   /** The newest that everybody alive can read. */
   readonly written: number;
   allows(generation: number): boolean;
+  /** Somebody of that kind is alive who can read more than this process. */
+  isLater(kind: FleetMember["kind"]): boolean;
   /** Who cannot read the newest: empty where it is written. */
   heldBackBy(): readonly FleetMember[];
 }
@@ -27,6 +29,7 @@ export interface FleetMember {
 export const fixedGeneration = (written: number): Generation => ({
   written,
   allows: (generation) => generation <= written,
+  isLater: () => false,
   heldBackBy: () => [],
 });
 

@@ -1,2 +1,3 @@
 export * from "./fleet.ts";
 export * from "./generation.ts";
+export * from "./view.ts";

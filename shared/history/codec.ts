@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { BlobRef, Commit } from "../../schemas/index.ts";
+import { BlobRef, Commit, needsNewerVersion, whyNewer } from "../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../bus/bus.ts";
 import { utf8 } from "../bus/codec.ts";
+import { unknownKinds } from "../bus/unknown-kind.ts";
 import { Fault } from "../errors/index.ts";
 import { headers } from "./headers.ts";
 
@@ -29,8 +30,14 @@ export function encodeCommit(commit: Commit, maxPayloadBytes: number): EncodedCo
 export async function decodeCommit(bus: Bus, instanceId: string, message: StoredMessage): Promise<Commit> {
   const ref = message.headers[headers.blob];
   const body = ref === undefined ? message.body : await fetchOverflow(bus, instanceId, message, ref);
-  const parsed = Commit.safeParse(parseJson(body));
+  const value = parseJson(body);
+  const parsed = Commit.safeParse(value);
+  const newer = whyNewer(parsed.success ? parsed.data.needs : needsOf(value));
+  if (newer !== undefined) throw madeByNewer(instanceId, message, newer);
   if (!parsed.success) {
+    const unknown = unknownKinds(parsed.error, value);
+    if (unknown !== undefined)
+      throw madeByNewer(instanceId, message, `needs a version that knows ${unknown}`);
     const issue = parsed.error.issues[0];
     throw unreadable(instanceId, message, `${issue?.path.join(".") || "(commit)"}: ${issue?.message}`);
   }
@@ -65,7 +72,18 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
+const needsOf = (value: unknown): unknown =>
+  typeof value === "object" && value !== null && "needs" in value ? value.needs : undefined;
+
 const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+/** E1: nothing is wrong with it. Somebody newer goes on with the instance. */
+const madeByNewer = (instanceId: string, message: StoredMessage, why: string): Fault =>
+  new Fault("bug", {
+    code: needsNewerVersion,
+    message: `history of ${instanceId}, message ${message.seq}: ${why}`,
+    details: { instanceId, subject: message.subject, seq: message.seq },
+  });
 
 const unreadable = (instanceId: string, message: StoredMessage, why: string): Fault =>
   new Fault("bug", {

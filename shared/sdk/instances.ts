@@ -7,7 +7,7 @@ import {
   terminalStatuses,
 } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../bus/index.ts";
-import { HoldfastError, isFault } from "../errors/index.ts";
+import { Fault, HoldfastError, isFault } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
 import { Newest } from "./newest.ts";
 
@@ -42,6 +42,13 @@ export const wasStarted = (summary: InstanceSummary): boolean =>
 
 export const isTerminal = (status: InstanceStatus): boolean => terminalStatuses.includes(status);
 
+const unreadable = (instanceId: string): Fault =>
+  new Fault("transient", {
+    code: "entry_unreadable",
+    message: `what is written of instance ${instanceId} cannot be read`,
+    hint: "A newer version wrote it: use a client of that version. Otherwise it is written anew from the history within minutes.",
+  });
+
 export class Instances {
   readonly #bus: Bus;
   readonly #names: Subjects;
@@ -56,8 +63,11 @@ export class Instances {
     this.#bucket = new TypedBucket<InstanceSummary>(bucket, InstanceSummary, runtime.announce);
   }
 
+  /** Whoever waits goes on waiting where it cannot be read: the watcher has it written anew (E2). */
   async summary(instanceId: string): Promise<InstanceSummary | undefined> {
-    return (await this.#bucket.get(instanceId))?.value;
+    const looked = await this.#bucket.look(instanceId);
+    if (looked.kind === "unreadable") throw unreadable(instanceId);
+    return looked.kind === "entry" ? looked.entry.value : undefined;
   }
 
   /**

@@ -4,8 +4,12 @@ import {
   InstanceId,
   type SessionPhase,
   type SessionRecord,
+  SessionRecord as SessionRecordSchema,
   type SessionState,
+  unknownFields,
+  wireObject,
 } from "../../schemas/index.ts";
+import { decode } from "../bus/index.ts";
 
 type Owner = SessionRecord["owners"][number];
 
@@ -25,6 +29,7 @@ export function recordOf(
   const lost = lossOf(state, previous, now);
   const deadlineAt = phase.kind === "opening" || phase.kind === "claimed" ? phase.deadlineAt : undefined;
   return {
+    ...unknownFields(SessionRecordSchema, previous),
     v: 1,
     sessionId: state.sessionId,
     instanceId: InstanceId.parse(state.owner),
@@ -46,6 +51,14 @@ export function recordOf(
     ...(options.leaseTtlMs !== undefined && { leaseTtlMs: options.leaseTtlMs }),
     owners: ownersAfter(previous?.owners ?? [], state, now),
   };
+}
+
+const Owned = wireObject({ instanceId: InstanceId });
+
+/** The instance in an entry that cannot be read as a whole, as far as it can be told. */
+export function ownerIn(entry: Uint8Array): InstanceId | undefined {
+  const decoded = decode(Owned, entry);
+  return decoded.kind === "ok" ? decoded.value.instanceId : undefined;
 }
 
 export const holderOf = (phase: SessionPhase): Attachment | undefined =>

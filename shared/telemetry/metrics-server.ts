@@ -10,6 +10,8 @@ export interface MetricsServerOptions {
   version: string;
   text(): Promise<string>;
   ready(): boolean;
+  /** What else `/version` says. */
+  more?(): Record<string, unknown>;
 }
 
 export class MetricsServer implements Service {
@@ -72,7 +74,7 @@ export class MetricsServer implements Service {
       case "/readyz":
         return this.#options.ready() ? json(200, { ok: true }) : json(503, { ok: false });
       case "/version":
-        return json(200, { name: "holdfast", version: this.#options.version });
+        return json(200, { name: "holdfast", version: this.#options.version, ...this.#options.more?.() });
       default:
         return json(404, { ok: false });
     }

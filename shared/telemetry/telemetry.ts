@@ -30,6 +30,8 @@ export class Telemetry {
   #exporting: Exporting | undefined;
   /** Whether the service does its work: started, and not told to stop. What `/readyz` says. */
   serving = false;
+  /** What `/version` says beside the version. */
+  versionMore: () => Record<string, unknown> = () => ({});
 
   constructor(options: TelemetryOptions) {
     this.#options = options;
@@ -71,6 +73,7 @@ export class Telemetry {
       version,
       text: () => this.text(),
       ready: () => this.serving && bus.connected(),
+      more: () => this.versionMore(),
     });
     await this.#server.start();
   }

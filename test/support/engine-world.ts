@@ -48,6 +48,8 @@ export interface WorldOptions {
   faults: BusFaults;
   layout?: "per-instance" | "shared";
   alwaysReplay?: boolean;
+  /** What everybody writes (E1). Default: what is newest. */
+  generation?: Generation;
   /** Copies of each stream; those that are asked may lag where the faults say so. */
   replicas?: number;
   /** Messages of a partition that the server lets be unacknowledged. */
@@ -85,6 +87,11 @@ export class World {
     };
     this.outside = this.#connect();
     this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
+  }
+
+  get #generation(): { generation?: Generation } {
+    const { generation } = this.#options;
+    return generation ? { generation } : {};
   }
 
   get #replicas(): number {
@@ -149,6 +156,7 @@ export class World {
       cacheSize: 1000,
       maxUnacknowledged: this.#options.maxUnacknowledged,
       alwaysReplay: this.#options.alwaysReplay ?? false,
+      ...this.#generation,
       faultPoints,
       ...(generation ? { generation } : {}),
     });
@@ -157,7 +165,10 @@ export class World {
   }
 
   /** As with an orchestrator; `onDeath` hears of it. */
-  async worker(dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void }): Promise<Member> {
+  async worker(
+    dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
+    { app = this.#options.app }: { app?: App } = {},
+  ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;
     const die = () => {
@@ -174,10 +185,11 @@ export class World {
       bus,
       names,
       runtime,
-      app: this.#options.app,
+      app,
       identity,
       config,
       payloads: new Payloads(bus.blobs),
+      ...this.#generation,
       faultPoints: { reach: (point: WorkerFaultPoint) => point === dieAt?.point && --left === 0 && die() },
     };
     const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
@@ -200,6 +212,7 @@ export class World {
       runtime,
       config: { ...defaultWatcherConfig, graceMs: sessionTtlMs },
       histories: this.#histories(bus),
+      ...this.#generation,
     });
     await this.run(watcher.start());
     return member(id, bus, clock, () => watcher.stop());

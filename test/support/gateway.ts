@@ -70,6 +70,7 @@ export async function startGateway(
     topology,
     config: full,
     version: "0.0.0-test",
+    fleet: { members: () => [] },
     registry: telemetry.registry,
     dashboardDir: join(packageDir(), "dist", "dashboard"),
   });

@@ -85,8 +85,12 @@ export class Stack implements AsyncDisposable {
   }
 
   /** Starts one more and waits until it is ready. */
-  async run(service: ServiceName, env: Record<string, string> = {}): Promise<ServiceProcess> {
-    const child = fork(bin, [service, "--app", env.HOLDFAST_APP ?? this.#options.app], {
+  async run(
+    service: ServiceName,
+    env: Record<string, string> = {},
+    ofBuild: string = bin,
+  ): Promise<ServiceProcess> {
+    const child = fork(ofBuild, [service, "--app", env.HOLDFAST_APP ?? this.#options.app], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       execArgv: [],
       env: {

@@ -1,5 +1,6 @@
 /** The engine: who is alive, who waits for whom, what was set aside. Pure. */
 import type { ServiceInfo } from "../../../schemas/index.ts";
+import { heldBackText, versionsText } from "../../../shared/fleet/index.ts";
 import { type NoPlace, placeWithinQuotas } from "../../../shared/sessions/index.ts";
 import { count, span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
@@ -139,17 +140,31 @@ function clocks({ services, workers }: Seen): Finding[] {
   ];
 }
 
-function versions({ services }: Seen): Finding[] {
-  const found = [...new Set(services.map(({ value }) => value.version))].sort();
-  if (found.length < 2) return [];
+function versions({ fleet }: Seen): Finding[] {
+  const { versions, written, newest, heldBackBy } = fleet;
+  const several = Object.keys(versions).length > 1;
   return [
     {
       code: "versions",
       what: "versions",
-      verdict: "note",
-      found: `services of ${found.join(" and ")} run together`,
-      todo: "finish the upgrade",
+      verdict: several ? "note" : "good",
+      found: versionsText(fleet) || "none alive",
+      ...(several && { todo: "finish the upgrade" }),
     },
+    heldBackBy.length === 0
+      ? {
+          code: "generation",
+          what: "generation",
+          verdict: "good",
+          found: `${written} is written: everybody alive can read it`,
+        }
+      : {
+          code: "generation",
+          what: "generation",
+          verdict: "note",
+          found: `${written} is written instead of ${newest}, held back by ${heldBackText(fleet)}`,
+          todo: "finish the upgrade, and take HOLDFAST_GENERATION away where it is set",
+        },
   ];
 }
 

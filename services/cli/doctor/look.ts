@@ -16,8 +16,9 @@ import {
   topology,
 } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
+import { Fleet, fleetView } from "../../../shared/fleet/index.ts";
 import { LeaseStore } from "../../../shared/leases/index.ts";
-import { silent } from "../../../shared/runtime/index.ts";
+import { silent, systemClock } from "../../../shared/runtime/index.ts";
 import type { EngineConfig } from "../../config.ts";
 import type { Seen, SeenQueue, SeenServer, WaitingActivity, WriteTrial, Written } from "./seen.ts";
 
@@ -111,6 +112,10 @@ async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> 
   const infoOf = (name: string): StreamInfo | undefined =>
     server.streams.find((stream) => stream.name === name)?.info;
   const count = Number(infoOf(names.inboxStream)?.metadata.partitions ?? config.partitions);
+  const fleet = new Fleet({ bus, names, runtime: { clock: systemClock, announce: silent } });
+  await fleet.start();
+  const members = fleet.members();
+  await fleet.stop();
   const [own, held, watcherLease, queues, waitingActivities, dead, parked, services, workers, sessions] =
     await Promise.all([
       bus.streamNames(names.ownHistories),
@@ -141,6 +146,7 @@ async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> 
     parked,
     services,
     workers,
+    fleet: fleetView(members),
     openSessions: sessions.map(({ value }) => value).filter(({ phase }) => phase === "opening"),
   };
 }

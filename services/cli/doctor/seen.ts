@@ -1,6 +1,7 @@
 /** What can be seen of an installation from outside, before anything is made of it. */
 import type { ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 import type { AccountInfo, ConsumerInfo, ServerClockReading, StreamInfo } from "../../../shared/bus/index.ts";
+import type { FleetView } from "../../../shared/fleet/index.ts";
 
 /** A value somebody wrote, and the server's time of that write. */
 export interface Written<T> {
@@ -60,6 +61,7 @@ export interface Seen extends SeenServer {
   parked: readonly { instanceId: string; code: string; message: string }[];
   services: readonly Written<ServiceInfo>[];
   workers: readonly Written<WorkerInfo>[];
+  fleet: FleetView;
   openSessions: readonly SessionRecord[];
 }
 

@@ -1,7 +1,9 @@
 /** The HTTP side in one function: guards, health, metrics, routes, live events, dashboard. */
+
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { routePath } from "hono/route";
+import type { FleetView } from "../../../shared/fleet/index.ts";
 import type { HttpMetrics } from "../gauges.ts";
 import type { Broadcast } from "../live/broadcast.ts";
 import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
@@ -23,6 +25,7 @@ export interface AppOptions {
   /** Prometheus text. */
   metrics(): Promise<string>;
   ready(): Readiness;
+  generation(): FleetView;
 }
 
 /** For the guard of `/api/events` and `/metrics`, which are not JSON and so not in the list. */
@@ -49,7 +52,7 @@ export function gatewayApp(options: AppOptions): Hono {
     options.http.observe(route, c.req.method, c.res.status, (runtime.clock.monotonic() - began) / 1000);
   });
 
-  addProbes(app, { version: parts.version, ready: options.ready });
+  addProbes(app, { version: parts.version, ready: options.ready, generation: options.generation });
 
   app.use(hostGuard(config.allowedHosts));
   app.get("/metrics", async (c) => {

@@ -1,5 +1,6 @@
 /** What is answered to anybody and at any time: whether the process lives, whether it serves, which version it is. */
 import type { Hono } from "hono";
+import type { FleetView } from "../../../shared/fleet/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import { securityHeaders } from "./guards.ts";
 import { isUnexpected, toProblem } from "./problem.ts";
@@ -9,14 +10,30 @@ export interface Readiness {
   why?: string;
 }
 
+export interface ProbeOptions {
+  version: string;
+  ready(): Readiness;
+  /** Absent: not known yet. */
+  generation?(): FleetView;
+}
+
 /** Probes come by address from the machine itself: no token, no host check, and never a secret in the answer. */
-export function addProbes(app: Hono, options: { version: string; ready(): Readiness }): void {
+export function addProbes(app: Hono, options: ProbeOptions): void {
   app.get("/livez", (c) => c.json({ ok: true }));
   app.get("/readyz", (c) => {
     const { ready, why } = options.ready();
     return c.json({ ok: ready, ...(why === undefined ? {} : { why }) }, ready ? 200 : 503);
   });
-  app.get("/version", (c) => c.json({ name: "holdfast", version: options.version }));
+  app.get("/version", (c) => {
+    const { written, newest, heldBackBy } = options.generation?.() ?? {};
+    // How many, to anybody; who, only in the overview, which asks for a token.
+    const generation = { written, newest, heldBackBy: heldBackBy?.length };
+    return c.json({
+      name: "holdfast",
+      version: options.version,
+      ...(written !== undefined && { generation }),
+    });
+  });
 }
 
 /** Everything thrown is answered as a problem, and the headers of a browser's safety are on every answer. */

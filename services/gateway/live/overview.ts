@@ -1,6 +1,7 @@
 /** The first page in one value. Pure: views and time in, numbers and sentences out. */
 import { z } from "zod";
 import { InstanceStatus } from "../../../schemas/index.ts";
+import { FleetView } from "../../../shared/fleet/index.ts";
 import type { LatencyView } from "./latency.ts";
 import { Quantiles, Starts } from "./latency.ts";
 import type { LiveView } from "./live-view.ts";
@@ -47,6 +48,7 @@ export const Overview = z.strictObject({
     activities: z.strictObject({ used: z.int(), max: z.int() }),
     sessions: z.strictObject({ used: z.int(), max: z.int() }),
   }),
+  fleet: FleetView,
   services: z.strictObject({ orchestrators: z.int(), watchers: z.int(), gateways: z.int() }),
   streams: z.strictObject({
     /** Of the whole account where it may be asked for, else of the streams we know by name. */
@@ -69,6 +71,7 @@ export interface OverviewInput {
   latency: LatencyView;
   starts: Starts[];
   partitions: number;
+  fleet: FleetView;
 }
 
 export function overview(input: OverviewInput): Overview {
@@ -107,6 +110,7 @@ export function overview(input: OverviewInput): Overview {
       activities: slots("activities"),
       sessions: slots("sessions"),
     },
+    fleet: input.fleet,
     services: {
       orchestrators: service("orchestrator"),
       watchers: service("watcher"),
@@ -134,6 +138,7 @@ export function overview(input: OverviewInput): Overview {
       workers,
       services: live.services(),
       streams,
+      fleet: input.fleet,
       partitions: { wanted: input.partitions, held: live.partitionsHeld() },
       lostPerMinute: live.rates.lastMinute("lost", now),
       failedPerMinute: live.rates.lastMinute("failed", now),

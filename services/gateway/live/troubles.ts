@@ -1,6 +1,7 @@
 /** What is wrong, in sentences an operator can act on. Silence means nothing is. Pure. */
 import { z } from "zod";
 import type { InstanceStatus, ServiceInfo, WorkerInfo } from "../../../schemas/index.ts";
+import { type FleetView, heldBackText, versionsText } from "../../../shared/fleet/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { StreamsView } from "./stream-watch.ts";
 import { whyWaiting } from "./why-waiting.ts";
@@ -24,6 +25,7 @@ export interface TroubleInput {
   workers: readonly WorkerInfo[];
   services: readonly ServiceInfo[];
   streams: StreamsView | undefined;
+  fleet: FleetView;
   partitions: { wanted: number; held: number };
   lostPerMinute: number;
   failedPerMinute: number;
@@ -45,7 +47,20 @@ const checks: readonly ((input: TroubleInput) => readonly Trouble[])[] = [
   deadLetters,
   longQueues,
   strugglingWorkers,
+  heldBack,
 ];
+
+function heldBack({ fleet }: TroubleInput): Trouble[] {
+  if (fleet.heldBackBy.length === 0) return [];
+  return [
+    {
+      level: "warning",
+      code: "generation_held_back",
+      message: `Generation ${fleet.written} is written instead of ${fleet.newest}, held back by ${heldBackText(fleet)}. Versions: ${versionsText(fleet)}.`,
+      hint: "Finish the upgrade, and take HOLDFAST_GENERATION away where it is set.",
+    },
+  ];
+}
 
 /** Errors first. While the bus is away nothing else is known well enough to be said. */
 export function findTroubles(input: TroubleInput): Trouble[] {

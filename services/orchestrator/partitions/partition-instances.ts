@@ -1,9 +1,10 @@
 /** The instances of one partition that are in memory, bounded by a cache shared over all partitions (T8). */
+import { needsNewerVersion } from "../../../schemas/index.ts";
 import { bury, type Delivery } from "../../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
-import { parseInbox } from "../parse-inbox.ts";
+import { type Opened, parseInbox } from "../parse-inbox.ts";
 import type { Question } from "../queries/queries.ts";
 
 /** Idle instances in order of use, oldest first. */
@@ -46,6 +47,8 @@ export class PartitionInstances {
   readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
   readonly #closed = new AbortController();
+  /** Sequences of what only a newer process can read. */
+  readonly #forNewer = new Set<number>();
   /** Burials under way. */
   readonly #burials = new Set<Promise<void>>();
 
@@ -77,9 +80,30 @@ export class PartitionInstances {
       this.#instance(opened.instanceId).put({ message: opened.message, delivery });
       return;
     }
+    if (opened.kind === "held") return this.#hold(delivery, opened);
     const { instanceId: id, code, message } = opened;
     const burial = this.#bury(delivery, { id, code, message }).finally(() => this.#burials.delete(burial));
     this.#burials.add(burial);
+  }
+
+  /**
+   * E1: never acknowledged here. Whoever has the partition next gets it anew, and the first that knows it goes on. Where
+   * its sender said what it needs, the instance is shown as parked with that reason.
+   */
+  #hold(delivery: Delivery, { instanceId, marked, message }: Extract<Opened, { kind: "held" }>): void {
+    if (marked) {
+      this.#instance(instanceId).put({
+        message: { kind: "wake", wake: undefined },
+        delivery,
+        newer: message,
+      });
+      return;
+    }
+    delivery.putAside();
+    if (this.#forNewer.has(delivery.seq)) return;
+    this.#forNewer.add(delivery.seq);
+    const why = `${delivery.subject} is held for a newer process: ${message}`;
+    this.#deps.runtime.announce({ kind: "fault", where: "inbox", code: needsNewerVersion, message: why });
   }
 
   /** Also of instances that are not in memory: they are loaded for it. */

@@ -235,7 +235,8 @@ function publisher(
       case "lend": {
         const { session } = effect;
         const { sessionId, attachments, lending } = session;
-        const report = { kind: "lent", session };
+        const lent = deps.generation.allows(2) ? session : stateOfFirstGeneration(session);
+        const report = { kind: "lent", session: lent };
         return publishSurely(
           outbox,
           names.verb(lending.to.instanceId, "session"),

@@ -4,12 +4,15 @@ import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/inde
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { place } from "../../../shared/sessions/placement.ts";
-import { recordOf } from "../../../shared/sessions/records.ts";
+import { ownerIn, recordOf } from "../../../shared/sessions/records.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
 interface Known {
-  record: SessionRecord;
+  /** Undefined: there is one that nobody can read. It is written over with what the history says (E2). */
+  record: SessionRecord | undefined;
+  /** As far as it could be told. */
+  owner: string | undefined;
   revision: number;
 }
 
@@ -38,6 +41,17 @@ export class SessionRegister {
     return refused;
   }
 
+  /** Somebody asked for a look: entries that nobody can read are written anew from the history (E2). */
+  async repair(state: Readonly<InstanceState>): Promise<void> {
+    for (const session of state.sessions.values()) {
+      if (session.owner !== state.instanceId) continue;
+      const looked = await this.#deps.registers.sessions.look(session.sessionId, { leader: true });
+      if (looked.kind !== "unreadable") continue;
+      this.#known.delete(session.sessionId);
+      await this.#write(session);
+    }
+  }
+
   async #write(session: SessionState): Promise<"registered" | "refused"> {
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
@@ -45,17 +59,19 @@ export class SessionRegister {
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
-      const theirs = known && known.record.instanceId !== session.owner ? known.record : undefined;
-      if (theirs) {
-        const verdict = await this.#judge(session, theirs);
+      const theirs = known?.owner === session.owner ? undefined : known?.owner;
+      if (known && theirs !== undefined) {
+        const verdict = known.record
+          ? await this.#judge(session, known.record)
+          : await this.#refuse(session, idTaken(session, theirs));
         if (verdict !== "ours") return verdict;
       }
-      const record = recordOf(session, theirs ? undefined : known?.record, clock.now());
+      const record = recordOf(session, theirs === undefined ? known?.record : undefined, clock.now());
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
-        this.#known.set(sessionId, { record, revision: outcome.revision });
+        this.#known.set(sessionId, { record, owner: record.instanceId, revision: outcome.revision });
         const spent = known ? 0 : await this.#spentBefore(session);
         if (spent > 0) return this.#goBeyond(session, spent);
         return this.#refuseGoneResource(session);
@@ -73,7 +89,7 @@ export class SessionRegister {
     // Nothing is asked for: what the register says of the other one stays.
     if (session.phase.kind !== "opening") return "registered";
     if (!isOver(theirs) || !this.#deps.generation.allows(2))
-      return this.#refuse(session, idTaken(session, theirs));
+      return this.#refuse(session, idTaken(session, theirs.instanceId, theirs.phase));
     // The one behind its last attachment may still be taken by its holder, coming back after an outage (S14).
     const upTo = theirs.attachment + 1;
     return session.attachments > upTo ? "ours" : this.#goBeyond(session, upTo);
@@ -112,8 +128,13 @@ export class SessionRegister {
   }
 
   async #look(sessionId: string): Promise<Known | undefined> {
-    const entry = await this.#deps.registers.sessions.get(sessionId, { leader: true });
-    return entry && { record: entry.value, revision: entry.revision };
+    const looked = await this.#deps.registers.sessions.look(sessionId, { leader: true });
+    if (looked.kind === "none") return undefined;
+    const { revision } = looked.entry;
+    if (looked.kind === "unreadable")
+      return { record: undefined, owner: ownerIn(looked.entry.value), revision };
+    const record = looked.entry.value;
+    return { record, owner: record.instanceId, revision };
   }
 
   /** A token names one resource: if it has left, waiting for it is useless. */
@@ -148,11 +169,11 @@ export class SessionRegister {
 const isNew = (session: SessionState): boolean =>
   session.attachments <= 1 && session.phase.kind === "opening";
 
-const idTaken = (session: SessionState, record: SessionRecord): Failure => ({
+const idTaken = (session: SessionState, owner: string, phase = "unreadable"): Failure => ({
   code: "session_id_taken",
-  message: `session id ${session.sessionId} belongs to instance ${record.instanceId} (${record.phase}) until that is closed`,
+  message: `session id ${session.sessionId} belongs to instance ${owner} (${phase}) until that is closed`,
   retryable: false,
-  details: { sessionId: session.sessionId, owner: record.instanceId },
+  details: { sessionId: session.sessionId, owner },
 });
 
 const isOver = ({ phase }: SessionRecord): boolean =>

@@ -1,13 +1,15 @@
 /** The read model of one instance. Written behind the commit, never behind a newer summary. */
-import type {
-  InstanceId,
-  InstanceStatus,
-  InstanceSummary,
-  Name,
-  Payload,
-  SessionId,
+import {
+  type InstanceId,
+  type InstanceStatus,
+  type InstanceSummary,
+  InstanceSummary as InstanceSummarySchema,
+  type Name,
+  type Payload,
+  type SessionId,
+  unknownFields,
 } from "../../../schemas/index.ts";
-import { encode, Payloads } from "../../../shared/bus/index.ts";
+import { encode, Payloads, parseJson } from "../../../shared/bus/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
 import { type InstanceState, isEnded } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
@@ -23,6 +25,8 @@ export class Summaries {
   /** Revision of our last write; undefined before the first. */
   #revision: number | undefined;
   #parked: Fault | undefined;
+  /** What a newer version wrote beside what we know (E1). */
+  #kept: Record<string, unknown> = {};
   /** The first one is still to be written; `overdue`: with the end of the next turn. */
   #owed: "later" | "overdue" | undefined;
 
@@ -90,7 +94,8 @@ export class Summaries {
     for (let attempt = 0; attempt < 5; attempt++) {
       const revision = this.#revision ?? (await this.#look(summary));
       if (revision === "newer") return;
-      const outcome = await this.#deps.registers.instances.bucket.update(key, body, revision);
+      const whole = Object.keys(this.#kept).length === 0 ? body : this.#withKept(body);
+      const outcome = await this.#deps.registers.instances.bucket.update(key, whole, revision);
       if (outcome.kind === "written") {
         this.#revision = outcome.revision;
         return;
@@ -98,6 +103,13 @@ export class Summaries {
       this.#revision = undefined;
     }
     throw new Error("could not be written");
+  }
+
+  #withKept(body: Uint8Array): Uint8Array {
+    const parsed = parseJson(body);
+    if (parsed.kind === "invalid" || typeof parsed.value !== "object") return body;
+    const whole = encode({ ...this.#kept, ...parsed.value });
+    return whole.length > this.#deps.bus.maxPayloadBytes - headroomBytes ? body : whole;
   }
 
   /** Each value fitted into the message that brought it; together they may not, nor with what is said beside them. */
@@ -115,13 +127,17 @@ export class Summaries {
 
   /** A stale owner that wakes up late must not cover what happened since. */
   async #look(summary: InstanceSummary): Promise<number | "newer"> {
-    const there = await this.#deps.registers.instances.get(summary.instanceId, { leader: true });
-    if (!there) return 0;
-    const { value } = there;
+    const looked = await this.#deps.registers.instances.look(summary.instanceId, { leader: true });
+    if (looked.kind === "none") return 0;
+    // E2: the history is right, whatever is written there.
+    if (looked.kind === "unreadable") return looked.entry.revision;
+    const { value, revision } = looked.entry;
     const newer =
       value.execution > summary.execution ||
       (value.execution === summary.execution && value.events > summary.events);
-    return newer ? "newer" : there.revision;
+    if (newer) return "newer";
+    this.#kept = unknownFields(InstanceSummarySchema, value);
+    return revision;
   }
 
   #summaryOf(state: Readonly<InstanceState>): InstanceSummary {

@@ -16,17 +16,20 @@ export async function showSetAside(
   starts: boolean,
 ): Promise<void> {
   const { registers, parked, runtime } = deps;
-  const there = await registers.instances.get(instanceId, { leader: true });
+  const looked = await registers.instances.look(instanceId, { leader: true });
+  const there = looked.kind === "entry" ? looked.entry : undefined;
+  const revision = looked.kind === "none" ? 0 : looked.entry.revision;
   // An end that was told stays told: who asks for the result has no use for the reason why nothing more is heard. And
   // what nobody started is no instance.
-  if (there ? !terminalStatuses.includes(there.value.status) : starts) {
+  const isOne = starts || looked.kind === "unreadable";
+  if (there ? !terminalStatuses.includes(there.value.status) : isOne) {
     const summary = InstanceSummary.parse({
       ...(there?.value ?? { v: 1, instanceId: InstanceId.parse(instanceId), execution: 0, events: 0 }),
       status: "parked",
       updatedAt: runtime.clock.now(),
       error: { code: fault.code, message: fault.message, retryable: true },
     });
-    const outcome = await registers.instances.update(instanceId, summary, there?.revision ?? 0);
+    const outcome = await registers.instances.update(instanceId, summary, revision);
     if (outcome.kind !== "written") throw new Error("its summary was changed meanwhile");
   }
   await parked.set(instanceId, fault);

@@ -3,6 +3,7 @@ import { ArchiveHistories } from "./archive-histories.ts";
 import { BuryJunk } from "./bury-junk.ts";
 import { ForgetSessions } from "./forget-sessions.ts";
 import { ForgetWorkers } from "./forget-workers.ts";
+import { ReadBack } from "./read-back.ts";
 import { RemoveInstances } from "./remove-instances.ts";
 import type { RetentionStep } from "./step.ts";
 
@@ -18,6 +19,7 @@ export class Sweep {
       new ForgetSessions(deps),
       new ForgetWorkers(deps),
       new RemoveInstances(deps, histories),
+      new ReadBack(deps),
       new BuryJunk(deps, histories),
     ];
   }

@@ -29,7 +29,7 @@ const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
 
 export async function publishReport(
   deps: TaskDeps,
-  task: ActivityTask,
+  task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt">,
   result: Report,
   { epoch, lane, signal }: ReportOptions = {},
 ): Promise<Reported> {

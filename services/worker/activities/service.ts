@@ -32,6 +32,7 @@ import { runTask } from "./run-task.ts";
 import { type ServedActivity, servedActivities } from "./served.ts";
 import { TaskLane } from "./task-lane.ts";
 import type { TaskOutcome } from "./task-outcome.ts";
+import { refuseUnreadable } from "./unreadable.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 interface Running {
@@ -143,7 +144,8 @@ export class ActivityService implements Service {
     const decoded = decodeTask(delivery, feed.activity);
     if (decoded.kind === "invalid") {
       slot?.release();
-      void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
+      if (!refuseUnreadable(this.#deps, delivery, decoded))
+        void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
       return;
     }
     const { task } = decoded;

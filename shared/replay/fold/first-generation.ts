@@ -10,23 +10,33 @@ export function eventOfFirstGeneration(event: NewEvent): NewEvent {
       const { interruption: _, ...rest } = event;
       return rest;
     }
+    case "signal.received": {
+      const { messageId: _, ...rest } = event;
+      return rest;
+    }
     case "session.opened":
       return { ...event, options: optionsOfFirstGeneration(event.options) };
     case "pool.lent":
       return { ...event, member: stateOfFirstGeneration(event.member) };
     case "instance.started": {
-      const { carried, granted } = event;
+      const { carried, granted, rules: _rules, ...rest } = event;
       return {
-        ...event,
+        ...rest,
         ...(granted && { granted: granted.map(stateOfFirstGeneration) }),
         ...(carried && {
-          carried: { ...carried, sessions: carried.sessions.map(stateOfFirstGeneration) },
+          carried: carriedOfFirstGeneration(carried),
         }),
       };
     }
     default:
       return event;
   }
+}
+
+type Carried = NonNullable<NewEvent<"instance.started">["carried"]>;
+
+function carriedOfFirstGeneration({ messageIds: _, ...rest }: Carried): Carried {
+  return { ...rest, sessions: rest.sessions.map(stateOfFirstGeneration) };
 }
 
 export function stateOfFirstGeneration(state: SessionState): SessionState {

@@ -52,7 +52,7 @@ export function describeCommand(command: Command): string {
     case "instance.completed":
       return "completion";
     case "instance.failed":
-      return "failure";
+      return `failure (${command.error.code}: ${command.error.message.slice(0, 300)})`;
     case "instance.cancelled":
       return "cancellation";
     case "instance.continued":

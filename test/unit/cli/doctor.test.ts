@@ -87,6 +87,7 @@ const well: Seen = {
   parked: [],
   services: [service("orchestrator"), service("watcher", { acting: true })],
   workers: [worker()],
+  fleet: { newest: 2, written: 2, versions: { "0.2.0": 3 }, heldBackBy: [] },
   openSessions: [],
 };
 
@@ -206,13 +207,21 @@ describe("the doctor", () => {
     ["shared histories", { layout: "shared", ownHistories: 5000 }, "histories", "good"],
     [
       "two versions",
-      {
-        services: [
-          service("orchestrator", { version: "1" }),
-          service("watcher", { version: "2", acting: true }),
-        ],
-      },
+      { fleet: { newest: 2, written: 2, versions: { "1": 1, "2": 1 }, heldBackBy: [] } },
       "versions",
+      "note",
+    ],
+    [
+      "a generation held back",
+      {
+        fleet: {
+          newest: 2,
+          written: 1,
+          versions: { "0.1.0": 1 },
+          heldBackBy: [{ kind: "worker", id: "w", version: "0.1.0", generation: 1 }],
+        },
+      },
+      "generation",
       "note",
     ],
     [

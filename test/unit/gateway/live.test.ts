@@ -90,6 +90,7 @@ describe("troubles", () => {
     workers: [],
     services: [{ service: "orchestrator" }, { service: "watcher", acting: true }] as never,
     streams: undefined,
+    fleet: { newest: 2, written: 2, versions: {}, heldBackBy: [] },
     partitions: { wanted: 16, held: 16 },
     lostPerMinute: 0,
     failedPerMinute: 0,

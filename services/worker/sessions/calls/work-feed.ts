@@ -17,6 +17,7 @@ import {
 } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
+import { refuseUnreadableCall } from "../../activities/unreadable.ts";
 import { LanePath } from "../../lane/index.ts";
 import { RecentKeys } from "../../recent-keys.ts";
 import { deadLetter } from "../dead-letter.ts";
@@ -24,6 +25,8 @@ import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 
 /** Acknowledged on arrival, so whatever is not for so long got lost on its way. */
 const ackWaitMs = 5_000;
+/** What only a newer worker can read is offered again so seldom. */
+const newerAgainMs = 10_000;
 const atATime = 500;
 /** Messages delivered again are recognised by their sequence; events have no other name. */
 const remembered = 4096;
@@ -135,6 +138,9 @@ export class WorkFeed implements Service {
     const sessionId = sessionOf(delivery.subject);
     const decoded = decode(SessionWork, delivery.body);
     if (decoded.kind === "invalid") {
+      if (refuseUnreadableCall(this.#deps, delivery, decoded.message)) return;
+      // E1: for whoever has this session next, if anybody; it is not ours to judge.
+      if (decoded.newer) return delivery.nak(newerAgainMs);
       const reason = { code: "invalid_work", message: decoded.message };
       void deadLetter(this.#deps, delivery, "session", reason);
       return;

@@ -115,7 +115,8 @@ export class Claims implements Service {
   async #settle(delivery: Delivery): Promise<void> {
     this.#time.saw(delivery.at);
     const decoded = decode(SessionClaim, delivery.body);
-    if (decoded.kind === "invalid") return this.#unreadable(delivery, decoded.message);
+    if (decoded.kind === "invalid")
+      return this.#unreadable(delivery, decoded.message, decoded.newer ?? false);
     const claim = decoded.value;
     try {
       const verdict = await this.#judge(claim, delivery.deliveries);
@@ -222,8 +223,9 @@ export class Claims implements Service {
     }
   }
 
-  async #unreadable(delivery: Delivery, message: string): Promise<void> {
-    if (delivery.deliveries < triesToParse) return delivery.nak(this.#restMs(delivery.deliveries));
+  async #unreadable(delivery: Delivery, message: string, newer: boolean): Promise<void> {
+    // E1: somebody newer takes it, or its deadline tells its instance that nobody did.
+    if (newer || delivery.deliveries < triesToParse) return delivery.nak(this.#restMs(delivery.deliveries));
     const { deps } = this.#init;
     await deadLetter(deps, delivery, "claim", { code: "invalid_claim", message });
   }

@@ -23,6 +23,7 @@ import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../../activ
 import { attemptKey } from "../../activities/held-task.ts";
 import { isPoisoned, refusePoisoned } from "../../activities/poison.ts";
 import { giveBack } from "../../activities/returns.ts";
+import { refuseUnreadable } from "../../activities/unreadable.ts";
 import { batchRuleOf } from "../calls/call-limits.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { ServerTime } from "../claiming/server-time.ts";
@@ -128,7 +129,10 @@ export class PoolFeed {
     if (this.#stopping.signal.aborted) return delivery.nak();
     const name = delivery.subject.split(".").at(-1) ?? "";
     const decoded = decodeTask(delivery, { name });
-    if (decoded.kind === "invalid") return void deadLetter(deps, delivery, poolId, decoded);
+    if (decoded.kind === "invalid") {
+      if (!refuseUnreadable(deps, delivery, decoded)) void deadLetter(deps, delivery, poolId, decoded);
+      return;
+    }
     // A consumer nobody pulled from is removed, and with it the count that tells what was begun.
     const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
     if (looksExpired(deps, arrival)) void this.#sortUnlessExpired(arrival);

@@ -156,7 +156,8 @@ function Latency({ view }: { view: Overview }) {
 }
 
 function Capacity({ view }: { view: Overview }) {
-  const { sessions, workers, services } = view;
+  const { sessions, workers, services, fleet } = view;
+  const versions = Object.entries(fleet.versions).map(([version, n]) => `${version} (${n})`);
   return (
     <Card title="Sessions and workers">
       <div class="figures">
@@ -186,6 +187,18 @@ function Capacity({ view }: { view: Overview }) {
                 plural(services.watchers, "watcher"),
                 plural(services.gateways, "gateway"),
               ].join(", ")}
+            </td>
+          </tr>
+          <tr>
+            <th scope="row">Versions</th>
+            <td class="right">{versions.join(", ")}</td>
+          </tr>
+          <tr>
+            <th scope="row">Generation written</th>
+            <td class="right">
+              {fleet.heldBackBy.length === 0
+                ? fleet.written
+                : `${fleet.written} of ${fleet.newest}, held back by ${fleet.heldBackBy.map(({ kind, id }) => `${kind} ${id}`).join(", ")}`}
             </td>
           </tr>
         </tbody>
