@@ -1,5 +1,6 @@
 /** Every example in one application: what `npm start` serves. */
 
+export * from "./account/app.ts";
 export * from "./agent/app.ts";
 export * from "./basics/app.ts";
 export * from "./cart/app.ts";
@@ -10,3 +11,4 @@ export * from "./first/app.ts";
 export * from "./flow-control/app.ts";
 export * from "./model-pool/app.ts";
 export * from "./schedule/app.ts";
+export * from "./trip/app.ts";

@@ -5,12 +5,18 @@ import type { Payload } from "./payload.ts";
 export function payloadsOf(event: HistoryEvent): Payload[] {
   switch (event.kind) {
     case "instance.started":
-      return [event.input, ...(event.carried?.signals.map((signal) => signal.payload) ?? [])];
+      return [
+        event.input,
+        ...(event.carried?.state ? [event.carried.state] : []),
+        ...(event.carried?.signals.map((signal) => signal.payload) ?? []),
+      ];
     case "activity.completed":
     case "child.completed":
       return [event.output];
     case "signal.received":
       return [event.payload];
+    case "update.accepted":
+      return [event.input];
     case "side_effect.recorded":
       return [event.value];
     default:

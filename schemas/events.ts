@@ -71,6 +71,10 @@ const instanceEvents = [
       sessions: z.array(SessionState),
       /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
       spent: z.record(z.string(), z.int().positive()).optional(),
+      /** Of `ctx.state`. @generation 2 */
+      state: Payload.optional(),
+      /** Updates of earlier executions, latest last: each is applied once. @generation 2 */
+      updates: z.array(Name).optional(),
       /** Of signals that were received: the latest of all executions. */
       messageIds: z.array(z.string()).optional(),
       /** When the first execution began. */
@@ -84,7 +88,7 @@ const instanceEvents = [
     rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
-  event("instance.failed", { error: Failure }),
+  event("instance.failed", { error: Failure, by }),
   event("instance.cancelled", { reason: z.string().optional() }),
   event("instance.terminated", { reason: z.string().optional() }),
   event("instance.continued", {
@@ -92,6 +96,9 @@ const instanceEvents = [
     input: Payload,
     /** What nobody took, for the next execution. */
     signals: z.array(wireObject({ name: Name, payload: Payload })).optional(),
+    /** `ctx.state` for the next execution. @generation 2 */
+    state: Payload.optional(),
+    by,
   }),
 ] as const;
 
@@ -133,6 +140,11 @@ const otherEvents = [
   event("timer.cancelled", { of }),
   /** `messageId`: what its sender calls it; the same id to the same instance is one signal. */
   event("signal.received", { name: Name, payload: Payload, messageId: z.string().optional() }),
+  /** Q2: the code takes it; its handler runs from here on. @generation 2 */
+  event("update.accepted", { updateId: Name, name: Name, input: Payload }),
+  /** What the handler of the update accepted as `of` answers. @generation 2 */
+  event("update.completed", { of, answer: Payload }),
+  event("update.failed", { of, error: Failure }),
   event("cancel.requested", { reason: z.string().optional() }),
   event("child.scheduled", {
     name: Name,

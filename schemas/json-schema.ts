@@ -22,6 +22,7 @@ import {
   SessionReport,
   SessionWork,
   StreamChunk,
+  UpdateAnswer,
   Wake,
   WorkerControl,
 } from "./messages.ts";
@@ -64,6 +65,7 @@ const documents = {
   "session-report": SessionReport,
   "session-work": SessionWork,
   "stream-chunk": StreamChunk,
+  "update-answer": UpdateAnswer,
   wake: Wake,
   "worker-control": WorkerControl,
   "worker-info": WorkerInfo,

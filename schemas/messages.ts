@@ -298,6 +298,20 @@ export const QuotaSeat = wireObject({
 });
 export type QuotaSeat = z.infer<typeof QuotaSeat>;
 
+/** How an update stands, on `answers.<instanceId>.<updateId>`. A plain message: whoever missed it sends the update again. */
+export const UpdateAnswer = z.object({
+  v: SchemaVersion,
+  updateId: Name,
+  /** `refused`: nothing of it was recorded. `failed`: its handler threw, or was cut off. */
+  status: z.enum(["accepted", "completed", "failed", "refused"]),
+  answer: Payload.optional(),
+  error: Failure.optional(),
+});
+export type UpdateAnswer = z.infer<typeof UpdateAnswer>;
+
+/** The caller's id of an update: applied once, however often it is sent. */
+export const updateIdHeader = "Holdfast-Update-Id";
+
 /** Everything refused, on `dead.<what>.<id>`. */
 export const DeadLetter = wireObject({
   v: SchemaVersion,

@@ -47,6 +47,7 @@ const troubling = new Set<Happening["kind"]>([
   "session.init_failed",
   "session.lost",
   "lease.lost",
+  "history.long",
   "history.shared",
   "host.refused",
 ]);

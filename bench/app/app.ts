@@ -1,5 +1,6 @@
 /** The application the benchmark runs: the basics example, and what only a benchmark needs. */
 export * from "../../examples/basics/app.ts";
+export * from "./asked.ts";
 export * from "./held.ts";
 export * from "./hosted.ts";
 export * from "./stamped.ts";

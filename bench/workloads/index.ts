@@ -5,6 +5,7 @@ import { hosts } from "./hosts.ts";
 import { local } from "./local.ts";
 import { loss } from "./loss.ts";
 import { memory } from "./memory.ts";
+import { messages } from "./messages.ts";
 import { renewal } from "./renewal.ts";
 import { schedules } from "./schedules.ts";
 import { w1 } from "./w1-sequence.ts";
@@ -25,6 +26,7 @@ export const workloads: readonly Workload[] = [
   local,
   w2,
   w5,
+  messages,
   w7,
   w3,
   growth,

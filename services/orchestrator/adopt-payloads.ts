@@ -28,6 +28,7 @@ function carriedBy(message: InboxMessage): Payload | undefined {
     case "start":
       return message.input;
     case "signal":
+    case "update":
       return message.payload;
     case "activity":
     case "child": {
@@ -47,6 +48,7 @@ function withPayload(message: InboxMessage, payload: Payload): InboxMessage {
     case "start":
       return { ...message, input: payload };
     case "signal":
+    case "update":
       return { ...message, payload };
     case "activity":
       return { ...message, report: { ...message.report, result: { kind: "completed", output: payload } } };

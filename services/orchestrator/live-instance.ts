@@ -5,7 +5,7 @@
  * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
 import { laneRecordingKey, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
-import type { Delivery } from "../../shared/bus/index.ts";
+import { type Delivery, encode } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import {
   type Asked,
@@ -24,6 +24,7 @@ import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
 import type { Question } from "./queries/queries.ts";
 import { LoadedInstance, type Mail } from "./turn.ts";
+import { refusedAnswer } from "./updates/update-answer.ts";
 
 export interface LiveInstanceOptions {
   /** Aborts when the partition is no longer ours. */
@@ -45,7 +46,7 @@ const keptInPlace = 8;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 
-const setAsideAnswer = ({ code, message }: Fault): Asked => ({
+const setAsideAnswer = ({ code, message }: Fault): Extract<Asked, { kind: "refused" }> => ({
   kind: "refused",
   code: "instance_parked",
   message: `its turns fail: ${message}`,
@@ -218,7 +219,7 @@ export class LiveInstance {
             : fault.code === needsNewerVersion || failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
-        if (this.#setAside) for (const { answer } of this.#questions.splice(0)) answer(setAsideAnswer(fault));
+        if (this.#setAside) await this.#refuseAll(fault);
         // What passes may be over at any time.
         const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
@@ -296,6 +297,22 @@ export class LiveInstance {
     // Built again from history when it is next needed; the timer stays.
     if (asked.kind === "refused" && asked.spoiled) this.#loaded = undefined;
     answer(asked);
+  }
+
+  /** Whoever waits for an answer is told that none will come; nothing of it is kept. */
+  async #refuseAll(fault: Fault): Promise<void> {
+    const refused = setAsideAnswer(fault);
+    for (const { answer } of this.#questions.splice(0)) answer(refused);
+    const { bus, names } = this.#deps;
+    const updates = this.#mailbox.filter(({ message }) => message.kind === "update");
+    this.#mailbox = this.#mailbox.filter((mail) => !updates.includes(mail));
+    for (const { message, delivery } of updates) {
+      if (message.kind !== "update" || !delivery) continue;
+      this.#held.delete(delivery.seq);
+      if (!(await delivery.ackSync())) continue;
+      const { updateId } = message;
+      bus.send(names.answer(this.instanceId, updateId), encode(refusedAnswer(updateId, refused)));
+    }
   }
 
   async #giveUp(fault: Fault): Promise<void> {

@@ -60,6 +60,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,
         lane: own.HOLDFAST_ORCHESTRATOR_LANE,
+        historyLimit: own.HOLDFAST_ORCHESTRATOR_HISTORY_LIMIT,
         watchdog: { build, mark },
         faultPoints: faultsFrom(own.HOLDFAST_ORCHESTRATOR_FAULT),
       });

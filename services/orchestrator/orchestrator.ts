@@ -45,6 +45,8 @@ export interface OrchestratorOptions {
   /** Work may go straight to live workers. Default: yes. */
   lane?: boolean;
   inlineBytes?: number;
+  /** Events of one execution; it fails when it has so many. */
+  historyLimit?: number;
   /** Of a partition, for tests. */
   maxUnacknowledged?: number | undefined;
   /** What may be written now (E1). Absent: what is newest. */
@@ -144,6 +146,7 @@ export class Orchestrator implements Service {
         store: (json, owner) => payloads.wrapText(json, owner),
         fetch: (payload) => payloads.unwrap(payload),
       },
+      historyLimit: this.#options.historyLimit,
       placement: {
         whyUnclaimed: (session) => {
           const placed = placeWithinQuotas(this.#workers.workers(), claimFacts(session));

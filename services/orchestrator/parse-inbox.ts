@@ -8,6 +8,7 @@ import {
   ControlRequest,
   Follower,
   messageIdHeader,
+  Name,
   needsHeader,
   Parent,
   type Payload,
@@ -15,6 +16,8 @@ import {
   poolSignal,
   SessionReport,
   SessionState,
+  tokenRule,
+  updateIdHeader,
   Wake,
   whyNewer,
 } from "../../schemas/index.ts";
@@ -68,7 +71,7 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 
-function parse({ body, headers }: StoredMessage, instanceId: string, verb: Verb): Decoded<InboxMessage> {
+function parse({ seq, body, headers }: StoredMessage, instanceId: string, verb: Verb): Decoded<InboxMessage> {
   switch (verb.kind) {
     case "start":
       return parseStart(verb.name, body, headers);
@@ -79,6 +82,18 @@ function parse({ body, headers }: StoredMessage, instanceId: string, verb: Verb)
         payload,
         messageId: isToKeeper(instanceId, verb.name) ? undefined : messageIdOf(headers),
       }));
+    case "update": {
+      // Without an id of the caller's it is applied as often as it is sent.
+      const updateId = headers[updateIdHeader] ?? `m-${seq}`;
+      if (!Name.safeParse(updateId).success)
+        return { kind: "invalid", message: `header ${updateIdHeader} must be ${tokenRule}` };
+      return mapped(userPayload(body, headers), (payload) => ({
+        kind: "update",
+        name: verb.name,
+        updateId,
+        payload,
+      }));
+    }
     case "cancel": {
       const parent = parentOf(headers);
       if (parent.kind === "invalid") return parent;

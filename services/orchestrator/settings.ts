@@ -1,5 +1,6 @@
 /** The variables an orchestrator understands beside those of every service. */
 import { z } from "zod";
+import { hardLimitEvents } from "../../shared/replay/index.ts";
 import { setting } from "../setting.ts";
 
 export const orchestratorSettings = {
@@ -21,6 +22,12 @@ export const orchestratorSettings = {
     .wholeNumber(100, 600_000)
     .default(10_000)
     .describe("A turn that runs longer is stopped with its process, and its instance is set aside."),
+  HOLDFAST_ORCHESTRATOR_HISTORY_LIMIT: setting
+    .wholeNumber(100, 10_000_000)
+    .default(hardLimitEvents)
+    .describe(
+      "Events of one execution of an instance; it fails with `history_too_long` when it has so many.",
+    ),
   HOLDFAST_ORCHESTRATOR_FAULT: z
     .string()
     .optional()

@@ -4,13 +4,8 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import {
-  type Commit,
-  type HistoryEvent,
-  type InstanceId,
-  scheduleOrchestration,
-} from "../../schemas/index.ts";
-import type { Delivery } from "../../shared/bus/index.ts";
+import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
+import { type Delivery, encode } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -18,6 +13,8 @@ import {
   type InboxMessage,
   Instance,
   isEnded,
+  isOfSecondGeneration,
+  softLimitEvents,
   type Turn,
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
@@ -36,6 +33,7 @@ import {
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
+import { knownAnswer, refusedAnswer } from "./updates/update-answer.ts";
 
 export interface Mail {
   message: InboxMessage;
@@ -62,7 +60,8 @@ interface Loaded {
 }
 
 export class LoadedInstance {
-  readonly instance: Instance;
+  /** Built again where the code spoilt it. */
+  instance: Instance;
   readonly #deps: OrchestratorDeps;
   #target: EffectTarget;
   #position: Position | undefined;
@@ -171,28 +170,27 @@ export class LoadedInstance {
    */
   async take(batch: readonly Mail[], lane: LaneWork, owed: boolean): Promise<"done" | "fenced"> {
     const { clock, announce } = this.#deps.runtime;
-    const { instance } = this;
     const startedAt = clock.monotonic();
     lane.begin();
     // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
     const now = Math.max(clock.now(), this.#lastAt);
-    if (instance.state.next) {
+    if (this.instance.state.next) {
       // An owner died between two executions: the next one begins before anything else happens to the instance.
-      await this.#publish(instance.lastEffects, lane);
+      await this.#publish(this.instance.lastEffects, lane);
       if ((await this.#commitTurn([], [], now, startedAt, lane)) === "fenced") return "fenced";
     }
-    const facts: Turn["events"] = [];
-    const effects: Effect[] = [];
+    let facts: Turn["events"] = [];
+    let effects: Effect[] = [];
     let again = owed;
     if (this.#inherited.unvouched) {
-      again ||= await stillStands(this.#deps, this.#inherited, instance);
+      again ||= await stillStands(this.#deps, this.#inherited, this.instance);
       this.#inherited = { ...this.#inherited, unvouched: false };
     }
     const recalled: number[] = [];
     const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
     for (const { message, delivery, aside, recalled: of } of owned) {
       if (of !== undefined) recalled.push(of);
-      if (delivery && instance.state.applied.has(delivery.seq)) {
+      if (delivery && this.instance.state.applied.has(delivery.seq)) {
         if (!aside) lane.applied(delivery, message.kind === "start");
         announce({
           kind: "message.duplicate",
@@ -200,33 +198,34 @@ export class LoadedInstance {
           verb: message.kind,
           seq: delivery.seq,
         });
-        again ||= instance.isBehindLastCommit(delivery.seq);
+        again ||= this.instance.isBehindLastCommit(delivery.seq);
         continue;
       }
-      const accepted = instance.take(message, now, facts, effects);
+      if (message.kind === "update") {
+        const unseen = this.instance.hasUnseen && !this.instance.parked;
+        if (this.instance.mustSeeFirst(message) && (facts.length > 0 || unseen)) {
+          // What came before it is part of what the code decides by (T7).
+          if (again) await this.#publishAgain(lane);
+          again = false;
+          if ((await this.#commitTurn(facts, effects, now, startedAt, lane)) === "fenced") return "fenced";
+          facts = [];
+          effects = [];
+        }
+        if (!(await this.#consider(message, facts, delivery))) continue;
+      }
+      const accepted = this.instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored") {
         again = (await this.#ignored(message, delivery, accepted, lane)) || again;
         // A look at what was parked: it stands for what the code does if it goes on now.
-        if (delivery && message.kind === "wake" && instance.hasUnseen) instance.applied(delivery.seq);
+        if (delivery && message.kind === "wake" && this.instance.hasUnseen)
+          this.instance.applied(delivery.seq);
       } else if (delivery) {
-        instance.applied(delivery.seq);
+        this.instance.applied(delivery.seq);
         if (!aside) lane.applied(delivery, message.kind === "start");
       }
     }
-    if (again) {
-      await this.#lookAfterLane(lane);
-      // The commit before may not have got all its effects out (T3). Its summary is written behind the commit of this
-      // turn: the facts of this batch are in the state already, and in no history (T2).
-      const before = instance.lastEffects;
-      await this.#publish(
-        before.filter(({ kind }) => kind !== "summary"),
-        lane,
-      );
-      if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
-      else this.#sentCommitId = this.#lastCommitId;
-      this.#inherited = nothing;
-    }
-    if (facts.length > 0 || instance.hasUnseen) {
+    if (again) await this.#publishAgain(lane);
+    if (facts.length > 0 || this.instance.hasUnseen) {
       const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
       if (verdict === "fenced") return verdict;
     }
@@ -235,15 +234,61 @@ export class LoadedInstance {
       lane.resent(recalled);
     }
     // Whoever recorded that the code goes on again may have died before it said so.
-    if (instance.takeResumed()) await this.#tellParkedOrNot();
+    if (this.instance.takeResumed()) await this.#tellParkedOrNot();
     if (this.#toShow) {
       this.#toShow = false;
       await this.show();
     }
     if (this.owesSummary) {
-      await this.#target.summaries.settle(instance.state, lane.keeps(instance.state) !== undefined);
+      await this.#target.summaries.settle(this.instance.state, lane.keeps(this.instance.state) !== undefined);
     }
     return "done";
+  }
+
+  /**
+   * The commit before may not have got all its effects out (T3). Its summary is written behind the commit of this turn:
+   * the facts of this batch are in the state already, and in no history (T2).
+   */
+  async #publishAgain(lane: LaneWork): Promise<void> {
+    await this.#lookAfterLane(lane);
+    const before = this.instance.lastEffects;
+    await this.#publish(
+      before.filter(({ kind }) => kind !== "summary"),
+      lane,
+    );
+    if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+    else this.#sentCommitId = this.#lastCommitId;
+    this.#inherited = nothing;
+  }
+
+  /** True where the update is to be accepted; otherwise whoever sent it is told why not, and nothing is recorded (Q2). */
+  async #consider(
+    update: Extract<InboxMessage, { kind: "update" }>,
+    facts: Turn["events"],
+    delivery: Delivery | undefined,
+  ): Promise<boolean> {
+    const considered = await this.instance.consider(update);
+    if (considered.kind === "acceptable") return true;
+    // Sent twice, and not recorded yet: it is answered behind the commit (T2).
+    if (considered.kind === "known" && facts.some(({ id }) => id === considered.record.of)) return false;
+    const answer =
+      considered.kind === "known"
+        ? await knownAnswer(this.#deps, this.instanceId, update.updateId, considered.record)
+        : refusedAnswer(update.updateId, considered);
+    const { bus, names } = this.#deps;
+    // Refused only once it cannot come again: an owner after us might take it.
+    const isSettled = considered.kind === "known" || !delivery || (await delivery.ackSync());
+    if (isSettled) bus.send(names.answer(this.instanceId, update.updateId), encode(answer));
+    if (considered.kind === "refused" && considered.spoiled) this.instance = await this.#fresh();
+    return false;
+  }
+
+  /** As the history has it: nothing of this turn is recorded yet. */
+  async #fresh(): Promise<Instance> {
+    const { history, host, runaways } = this.#deps;
+    const instance = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
+    await instance.load((await history.load(this.instanceId))?.commits ?? []);
+    return instance;
   }
 
   /** Before anything is decided: what cannot be copied now is tried again with the whole turn. */
@@ -353,7 +398,7 @@ export class LoadedInstance {
       anchor,
       lane: laned.length > 0 ? laned : undefined,
       deferred: turn.deferred ? true : undefined,
-      needs: turn.events.some(isOfSecondGeneration) ? 2 : undefined,
+      ...(turn.events.some(isOfSecondGeneration) && { needs: 2 }),
       events: turn.events,
     };
     // Schedules are many and have short histories: none needs a stream of its own.
@@ -384,6 +429,16 @@ export class LoadedInstance {
     const { name = "", status, execution } = state;
     if (turn.events.some((event) => event.kind === "instance.started")) {
       runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
+    }
+    const before = state.lastEventId - turn.events.length;
+    if (before < softLimitEvents && state.lastEventId >= softLimitEvents) {
+      const limit = softLimitEvents;
+      runtime.announce({
+        kind: "history.long",
+        instanceId: this.instanceId,
+        events: state.lastEventId,
+        limit,
+      });
     }
     if (changed) await this.#tellParkedOrNot();
     await this.#publish(turn.effects, lane);
@@ -455,7 +510,3 @@ export class LoadedInstance {
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }
-
-/** Kinds that came with generation 2: whoever is older must not guess what they mean (E1). */
-const isOfSecondGeneration = (event: HistoryEvent): boolean =>
-  event.kind === "end.requested" || (event.kind === "activity.scheduled" && event.target.kind === "local");

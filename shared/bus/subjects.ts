@@ -23,6 +23,7 @@ function notAllowed(what: string, value: unknown): string {
 export type InboxVerb =
   | { kind: "start"; name: string }
   | { kind: "signal"; name: string }
+  | { kind: "update"; name: string }
   | { kind: "cancel" }
   | { kind: "terminate" }
   | { kind: "activity" }
@@ -67,6 +68,8 @@ export function subjects(prefix = "") {
       orchestration(instanceId, `start.${name(orchestrationName)}`),
     signal: (instanceId: string, signalName: string) =>
       orchestration(instanceId, `signal.${name(signalName)}`),
+    update: (instanceId: string, updateName: string) =>
+      orchestration(instanceId, `update.${name(updateName)}`),
     verb: (instanceId: string, verb: "cancel" | "terminate" | "activity" | "child" | "session" | "wake") =>
       orchestration(instanceId, verb),
     /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
@@ -97,7 +100,7 @@ export function subjects(prefix = "") {
       if (tokens?.[0] !== "inbox") return undefined;
       const [, , instanceId, verb, argument, ...rest] = tokens;
       if (!instanceId || !tokenPattern.test(instanceId) || !verb || rest.length > 0) return undefined;
-      if (verb === "start" || verb === "signal") {
+      if (verb === "start" || verb === "signal" || verb === "update") {
         return argument && tokenPattern.test(argument)
           ? { instanceId, verb: { kind: verb, name: argument } }
           : undefined;
@@ -117,12 +120,12 @@ export function subjects(prefix = "") {
       const [, , instanceId = "", verb = "", ...argument] = strip(subject, dot)?.split(".") ?? [];
       if (!tokenPattern.test(instanceId))
         return { code: "invalid_id", message: notAllowed("instance id", instanceId) };
-      if (verb === "start" || verb === "signal") {
-        const what = verb === "start" ? "orchestration name" : "signal name";
+      if (verb === "start" || verb === "signal" || verb === "update") {
+        const what = verb === "start" ? "orchestration name" : `${verb} name`;
         return { code: "invalid_id", message: notAllowed(what, argument.join(".")) };
       }
       const asked = [verb, ...argument].join(".").slice(0, 140);
-      const known = "start.<name>, signal.<name>, cancel, terminate";
+      const known = "start.<name>, signal.<name>, update.<name>, cancel, terminate";
       return {
         code: "unknown_subject",
         message: `nothing is called ${JSON.stringify(asked)} behind orchestrations.<id>; there are: ${known}`,
@@ -256,6 +259,11 @@ export function subjects(prefix = "") {
     /** A question about an instance; answered by its owner. */
     query: (instanceId: string, queryName: string) => `${dot}query.${id(instanceId)}.${name(queryName)}`,
     queries: `${dot}query.*.*`,
+    /** How an update stands, to whoever waits for it. */
+    answer: (instanceId: string, updateId: string) =>
+      `${dot}answers.${id(instanceId)}.${requireToken("update id", updateId)}`,
+    updates: `${dot}update.*.*`,
+    parseUpdate: (subject: string): string[] => strip(subject, dot)?.split(".").slice(1) ?? [],
     parseQuery(subject: string): { instanceId: string; name: string } | undefined {
       const [verb, instanceId = "", queryName = "", ...rest] = strip(subject, dot)?.split(".") ?? [];
       if (verb !== "query" || rest.length > 0) return undefined;

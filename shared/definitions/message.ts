@@ -1,6 +1,16 @@
 /** Questions and requests an orchestration answers: named once, typed for its code and for its callers. */
 import { brand, requireName } from "./brand.ts";
+import { type OptionNames, refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
+
+/** Signals of one name, in order of arrival: `for await (const payload of ctx.signals("paid"))`. */
+export interface SignalStream<T> extends AsyncIterable<T> {
+  /** Those that are there and nobody has taken, at once: before `continueAsNew`, which carries the others over. */
+  drain(): T[];
+}
+
+/** A request that changes an instance and is answered: `ctx.onUpdate` handles it, `client.update` sends it. */
+export type UpdateDefinition<I = unknown, O = unknown> = MessageDefinition<"update", I, O>;
 
 interface MessageDefinition<K extends "query" | "update", I, O> {
   readonly [brand]: K;
@@ -14,9 +24,8 @@ interface MessageDefinition<K extends "query" | "update", I, O> {
 /** A question about an instance: `ctx.onQuery` answers it, `client.query` asks it. */
 export type QueryDefinition<I = unknown, O = unknown> = MessageDefinition<"query", I, O>;
 
-type Typed<S, Otherwise> = S extends Schema ? S : Otherwise;
-export type InputOf<S, I> = Typed<S, undefined> extends Schema ? SchemaIn<S> : I;
-export type OutputOf<S, O> = Typed<S, undefined> extends Schema ? SchemaOut<S> : O;
+type Input<S, I> = S extends Schema ? SchemaIn<S> : I;
+type Output<S, O> = S extends Schema ? SchemaOut<S> : O;
 
 interface MessageSpec<IS, OS> {
   /** Checks what the caller sends. */
@@ -25,12 +34,26 @@ interface MessageSpec<IS, OS> {
   output?: OS;
 }
 
+const specNames: OptionNames<MessageSpec<unknown, unknown>> = { input: true, output: true };
+
 /** Names a question. The name is a token of a subject. */
 export function defineQuery<
   I = undefined,
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
->(name: string, spec: MessageSpec<IS, OS> = {}): QueryDefinition<InputOf<IS, I>, OutputOf<OS, O>> {
+>(name: string, spec: MessageSpec<IS, OS> = {}): QueryDefinition<Input<IS, I>, Output<OS, O>> {
+  refuseUnknownOptions(`query "${name}"`, spec, specNames);
   return { [brand]: "query", name: requireName("query", name), input: spec.input, output: spec.output };
+}
+
+/** Names a request. The name is a token of a subject. */
+export function defineUpdate<
+  I = undefined,
+  O = unknown,
+  IS extends Schema | undefined = undefined,
+  OS extends Schema | undefined = undefined,
+>(name: string, spec: MessageSpec<IS, OS> = {}): UpdateDefinition<Input<IS, I>, Output<OS, O>> {
+  refuseUnknownOptions(`update "${name}"`, spec, specNames);
+  return { [brand]: "update", name: requireName("update", name), input: spec.input, output: spec.output };
 }

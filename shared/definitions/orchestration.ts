@@ -1,9 +1,10 @@
 import type { SessionState } from "../../schemas/index.ts";
+import { Fault } from "../errors/index.ts";
 import type { Duration } from "../runtime/index.ts";
 import type { ActivityDefinition, ActivityOptions, AnyActivity, LocalOptions, WorkLog } from "./activity.ts";
 import type { ConfiguredArguments, InputArguments, InputOf, OutputOf } from "./arguments.ts";
 import { brand, requireName } from "./brand.ts";
-import type { QueryDefinition } from "./message.ts";
+import type { QueryDefinition, SignalStream, UpdateDefinition } from "./message.ts";
 import { refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 import type { AnySession, Call, CallsOf, ConfigOf, SessionDefinition } from "./session.ts";
@@ -98,8 +99,26 @@ export interface CancellableScope<T> {
   cancel(reason?: string): void;
 }
 
-/** What orchestration code does durable work with. `Input` is what the next execution takes (`continueAsNew`). */
-export interface OrchestrationContext<Input = unknown> {
+export interface TimeoutOption {
+  /** Rejects with a TimeoutError (code `timeout`) after so long. */
+  timeout?: Duration | undefined;
+}
+
+export interface Saga {
+  /** Runs if a later step fails. Given before what it undoes, it also runs where that fails halfway. */
+  compensate(undo: (ctx: OrchestrationContext) => unknown): void;
+  /** Runs a step; once it is done, `undo` is what compensates it. */
+  step<T>(
+    run: (ctx: OrchestrationContext) => Promise<T>,
+    undo: (ctx: OrchestrationContext, done: T) => unknown,
+  ): Promise<T>;
+}
+
+/**
+ * What orchestration code does durable work with. `Input` is what the next execution takes (`continueAsNew`), `State`
+ * what `ctx.state` holds.
+ */
+export interface OrchestrationContext<Input = unknown, State = Record<string, unknown>> {
   readonly instanceId: string;
   readonly execution: number;
   readonly name: string;
@@ -118,14 +137,49 @@ export interface OrchestrationContext<Input = unknown> {
   ): Promise<OutputOf<A>>;
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
-  waitForSignal<S extends AnySignal>(signal: S): Promise<SignalOut<S>>;
-  waitForSignal<T = unknown>(name: string): Promise<T>;
+  waitForSignal<G extends AnySignal>(signal: G, options?: TimeoutOption): Promise<SignalOut<G>>;
+  waitForSignal<T = unknown>(name: string, options?: TimeoutOption): Promise<T>;
+  /** Every signal of that name, one after the other. Ends with the loop. */
+  signals<G extends AnySignal>(signal: G): SignalStream<SignalOut<G>>;
+  signals<T = unknown>(name: string): SignalStream<T>;
+  /**
+   * Waits until `holds` is true: looked at once, and again after everything that happens to the instance. It may look at
+   * variables of the code and at `ctx.state`, and must not await or change anything.
+   */
+  until(holds: () => unknown, options?: TimeoutOption): Promise<void>;
+  /** Rejects with a TimeoutError after so long, and cancels what `fn` does with the context given to it. */
+  timeout<T>(duration: Duration, fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T>;
+  /** Undoes in reverse what was done, where a later step fails; then the error goes on. Survives crashes between them. */
+  saga<T>(steps: (saga: Saga) => Promise<T>): Promise<T>;
+  /** Values that outlive continue-as-new: JSON, typed by the definition's `state`, seen by its `queries`. */
+  readonly state: State;
+  /** Events of this execution so far. */
+  readonly historyLength: number;
+  /** True from 10 000 events on: continue as new at the next good moment. */
+  readonly suggestContinueAsNew: boolean;
   /**
    * Answers a question about this instance from here on. The answer must not await, throw or change anything: whoever
    * asks gets an error then, and the instance goes on as if nobody had asked. Register before the first `await`.
    */
   onQuery<I, O>(query: QueryDefinition<I, O>, answer: (input: I) => O): void;
   onQuery(query: string, answer: (input: unknown) => unknown): void;
+  /**
+   * Handles a request that changes this instance and is answered with what `handle` returns. `validate` looks at the
+   * present state and throws where the request is to be refused: nothing is recorded of it then. Handlers run beside the
+   * rest of the code, in the order their requests came. Register before the first `await`.
+   */
+  onUpdate<I, O>(
+    update: UpdateDefinition<I, O>,
+    handle: (input: I) => O | Promise<O>,
+    options?: { validate?: (input: I) => void },
+  ): void;
+  onUpdate(
+    update: string,
+    handle: (input: unknown) => unknown,
+    options?: { validate?: (input: unknown) => void },
+  ): void;
+  /** Updates whose handler has not ended: what ends or continues as new before them answers them with an error. */
+  readonly pendingUpdates: number;
   /** Runs another orchestration and waits for its result. */
   child<C extends AnyOrchestration | string>(
     orchestration: C,
@@ -180,8 +234,16 @@ export interface OrchestrationDefinition<I = unknown, O = unknown> {
   readonly name: string;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
+  /** What `ctx.state` is when an instance begins. */
+  readonly state?: Record<string, unknown> | undefined;
+  /** Answered from `ctx.state` alone. */
+  readonly queries?: Readonly<Record<string, StateQuery>> | undefined;
+  /** Continues as new by itself after so many events. */
+  readonly autoContinue?: number | undefined;
   run(ctx: OrchestrationContext<I>, input: I): Promise<O>;
 }
+
+type StateQuery = (state: never, input: never) => unknown;
 
 // biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
 export type AnyOrchestration = OrchestrationDefinition<any, any>;
@@ -191,25 +253,55 @@ export function defineOrchestration<
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
+  S extends Record<string, unknown> = Record<string, unknown>,
 >(
   name: string,
   spec: {
     input?: IS;
     output?: OS;
+    /** `ctx.state` at the beginning; JSON. */
+    state?: S;
+    /** Questions answered from `ctx.state`, without a word in the code. */
+    queries?: Record<string, (state: Readonly<S>, input: unknown) => unknown>;
+    /**
+     * Continues as new by itself after so many events, whenever the code waits for nothing but signals, updates and
+     * conditions: with the same input, `ctx.state` and the unread signals. For code that can begin anew from these.
+     */
+    autoContinue?: number;
     run(
-      ctx: OrchestrationContext<IS extends Schema ? SchemaIn<IS> : I>,
+      ctx: OrchestrationContext<IS extends Schema ? SchemaIn<IS> : I, S>,
       input: IS extends Schema ? SchemaOut<IS> : I,
     ): Promise<OS extends Schema ? SchemaIn<OS> : O>;
   },
 ): OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O> {
-  refuseUnknownOptions(`orchestration "${name}"`, spec, { input: true, output: true, run: true });
+  refuseUnknownOptions(`orchestration "${name}"`, spec, orchestrationOptionNames);
   return {
     [brand]: "orchestration",
     name: requireName("orchestration", name),
     input: spec.input,
     output: spec.output,
+    state: spec.state,
+    queries: spec.queries,
+    autoContinue: requireAutoContinue(name, spec.autoContinue),
     run: spec.run as OrchestrationDefinition["run"],
   } as OrchestrationDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}
+
+const orchestrationOptionNames = {
+  input: true,
+  output: true,
+  state: true,
+  queries: true,
+  autoContinue: true,
+  run: true,
+} as const;
+
+function requireAutoContinue(name: string, events: number | undefined): number | undefined {
+  if (events === undefined || (Number.isInteger(events) && events > 0)) return events;
+  throw new Fault("config", {
+    code: "invalid_option",
+    message: `autoContinue of orchestration "${name}" is ${String(events)}: it must be a whole number of events above 0`,
+  });
 }
 
 export type { SessionDefinition };

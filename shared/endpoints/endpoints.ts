@@ -2,7 +2,7 @@
  * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`, `schedule.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
-import { BlobRef, type Failure, type FlowOptions } from "../../schemas/index.ts";
+import { BlobRef, type Failure, type FlowOptions, updateIdHeader } from "../../schemas/index.ts";
 import {
   type Bus,
   type CoreMessage,
@@ -52,7 +52,7 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
     {
       name: "holdfast",
       version: options.version,
-      description: "Durable orchestrations: start, status, result",
+      description: "Durable orchestrations: start, status, result, update",
       endpoints: [
         endpoint(
           "start",
@@ -72,6 +72,16 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
           'schedule.<schedule id>, body: {"do":"create","spec":{…}}, or update, pause, resume, trigger, backfill, delete; empty: how it stands',
           (id, message) => answerSchedule(client, id, message),
         ),
+        {
+          name: "update",
+          subject: names.updates,
+          metadata: {
+            description:
+              "update.<instance id>.<update>, body: input as JSON; headers Holdfast-Update-Id: applied once, Holdfast-Wait, Holdfast-Wait-For: accepted or completed",
+          },
+          handler: (message: CoreMessage) =>
+            reply(bus, update(client, names.parseUpdate(message.subject), message)),
+        },
       ],
     },
     runtime,
@@ -115,6 +125,35 @@ function flowOf(message: CoreMessage): FlowOptions | undefined {
   const flow = parseJson(new TextEncoder().encode(text));
   if (flow.kind === "ok") return parseFlow(flow.value);
   throw new HoldfastError({ code: "invalid_header", message: `header Holdfast-Flow: ${flow.message}` });
+}
+
+async function update(
+  client: Client,
+  [instanceId = "", name = ""]: readonly string[],
+  message: CoreMessage,
+): Promise<object> {
+  const input =
+    message.body.length === 0 ? { kind: "ok" as const, value: undefined } : parseJson(message.body);
+  if (input.kind === "invalid")
+    throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
+  const wait = header(message, "Holdfast-Wait");
+  const timeout = Math.min(
+    wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait"),
+    maxWaitMs,
+  );
+  const options = { id: header(message, updateIdHeader), timeout };
+  const waitFor = header(message, "Holdfast-Wait-For") ?? "completed";
+  if (waitFor !== "accepted" && waitFor !== "completed")
+    throw new HoldfastError({
+      code: "invalid_header",
+      message: `header Holdfast-Wait-For: ${JSON.stringify(waitFor)} is neither accepted nor completed`,
+    });
+  if (waitFor === "completed") {
+    const answer = await client.update(instanceId, name, input.value, options);
+    return { status: "completed", answer };
+  }
+  const { updateId } = await client.startUpdate(instanceId, name, input.value, options);
+  return { status: "accepted", updateId };
 }
 
 function blobOf(message: CoreMessage): BlobRef | undefined {

@@ -3,7 +3,7 @@ export { lifeDeadlines, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
 export { apply } from "./fold/apply.ts";
 export type { Effect } from "./fold/effects.ts";
-export { stateOfFirstGeneration } from "./fold/first-generation.ts";
+export { isOfSecondGeneration, stateOfFirstGeneration } from "./fold/first-generation.ts";
 export { suspect } from "./fold/session-effects.ts";
 export {
   type InstanceState,
@@ -13,11 +13,14 @@ export {
   isSameParent,
   type OpenChild,
   type OpenTask,
+  type UpdateRecord,
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
 export { requestEnd, spawnFollowed } from "./handles/following.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export type { Asked } from "./handles/queries.ts";
+export type { Considered } from "./handles/updates.ts";
+export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export type { PayloadAccess } from "./run/payload-access.ts";

@@ -27,11 +27,21 @@ import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { rebuildTask } from "./decide/rebuild.ts";
+import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import { type InstanceState, initialState, isCommand, isEnded, sessionTasks } from "./fold/state.ts";
+import {
+  type InstanceState,
+  initialState,
+  isCommand,
+  isEnded,
+  sessionTasks,
+  type UpdateRecord,
+} from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
+import type { Considered } from "./handles/updates.ts";
+import { engineEnding } from "./run/engine-ending.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
 
@@ -39,6 +49,8 @@ export interface InstanceHost extends Journal {
   readonly app: App;
   readonly payloads: PayloadAccess;
   readonly placement: PlacementFacts;
+  /** Events of one execution; it fails when it has so many. */
+  readonly historyLimit?: number | undefined;
   /** Which fields everybody alive can read (E1). Absent: all. */
   readonly generation?: { allows(generation: number): boolean };
 }
@@ -198,6 +210,19 @@ export class Instance {
     }
     // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
+    await this.#boundHistory(now, turn);
+  }
+
+  /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
+  async #boundHistory(now: number, turn: Turn): Promise<void> {
+    const { payloads, historyLimit } = this.#host;
+    const ending = this.#runner && engineEnding(this.#runner, this.#state, historyLimit);
+    if (!ending) return;
+    const { event, payloadBytes } = ending;
+    const isLarge = payloadBytes > payloads.inlineBytes;
+    const small = isLarge ? await offload(event, payloads, this.#state.instanceId) : event;
+    const closed = endings.has(small.kind) ? closings(this.#state) : [];
+    this.#record([...closed, small], now, turn.events, turn.effects);
   }
 
   /** Sessions the code opened or called in this turn and nobody was asked to hold yet. */
@@ -284,11 +309,40 @@ export class Instance {
     return runner.queries.ask(instanceId, runner.now, name, input);
   }
 
+  /** True where what comes before the update in the inbox must be seen by the code first (T7). */
+  mustSeeFirst(update: UpdateMessage): boolean {
+    return this.hasUnseen || !this.#runner || this.#runner.updates.dependsOnState(update.name);
+  }
+
+  /** Whether the code takes an update, before anything is recorded of it (Q2). */
+  async consider(update: UpdateMessage): Promise<Considered | { kind: "known"; record: UpdateRecord }> {
+    const state = this.#state;
+    const { instanceId, status } = state;
+    const record = state.updates.get(update.updateId);
+    if (record) return { kind: "known", record };
+    if (status === "absent" || status === "pending") return noInstance(instanceId);
+    if (isEnded(state)) return endedInstance(instanceId, status);
+    if (this.#parked) return parkedInstance(instanceId, this.#parked);
+    const runner = this.#runner;
+    if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
+    const older = runner.needs(2, "updates");
+    if (older) return refusedBecause(older.code, older.message);
+    const { payload, name } = update;
+    try {
+      const input = "json" in payload ? payload.json : await this.#host.payloads.fetch(payload);
+      return runner.updates.consider(instanceId, runner.now, name, input);
+    } catch (error) {
+      // Its input is gone or damaged: its sender's trouble, not the instance's.
+      if (!isFault(error, "contract")) throw error;
+      return refusedBecause(error.code, `input of update "${name}": ${error.message}`);
+    }
+  }
+
   /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
     if (!before.next) throw new Error("continueAsNew without instance.continued");
-    const { name, input, signals } = before.next;
+    const { name, input, signals, state: entity } = before.next;
     const sessions = [...before.sessions.values()].filter(
       ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
     );
@@ -310,6 +364,8 @@ export class Instance {
         signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
         sessions: sessions.map(withoutTask),
         ...spentBefore(before),
+        ...updatesBefore(before),
+        ...(entity && { state: entity }),
         ...receivedBefore(before),
         startedAt: before.startedAt,
       },
@@ -343,20 +399,7 @@ export class Instance {
   }
 }
 
-const noInstance = (instanceId: string): Asked => ({
-  kind: "refused",
-  code: "instance_not_found",
-  message: `there is no instance ${instanceId}`,
-  spoiled: false,
-});
-
-const parkedInstance = (instanceId: string, { code, message }: Fault): Asked => ({
-  kind: "refused",
-  code: "instance_parked",
-  message: `the code of instance ${instanceId} cannot be run: ${message}`,
-  details: { code },
-  spoiled: false,
-});
+type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
 
 /** Messages whose redelivery means that a commit's effects may not be out. */
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
@@ -370,6 +413,12 @@ function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: 
   );
   const all = [...Object.entries(spent), ...used.map((one) => [one.sessionId, one.attachments] as const)];
   return all.length === 0 ? {} : { spent: Object.fromEntries(all.slice(-carriedIds)) };
+}
+
+function updatesBefore({ updates }: InstanceState): { updates?: Name[] } {
+  return updates.size === 0
+    ? {}
+    : { updates: [...updates.keys()].slice(-carriedIds).map((id) => Name.parse(id)) };
 }
 
 /** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */

@@ -50,6 +50,7 @@ export type Happening =
   /** A task on the lane of the owner before is with a live worker, and stays there. */
   | { kind: "lane.adopted"; instanceId: string; of: number; workerId: string }
   | { kind: "signal.unheard"; instanceId: string; name: string; why: string }
+  | { kind: "history.long"; instanceId: string; events: number; limit: number }
   | { kind: "history.shared"; live: number; limit: number }
   | { kind: "history.archived"; instanceId: string }
   | {

@@ -24,6 +24,7 @@ import {
   type QueryDefinition,
   refuseUnknownOptions,
   type SignalIn,
+  type UpdateDefinition,
   validate,
 } from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
@@ -55,6 +56,7 @@ import { requireMessageId, type SignalOptions } from "./message-id.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { ScheduleClient } from "./schedule-client.ts";
+import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notFound, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
@@ -89,6 +91,23 @@ export interface QueryOptions {
 }
 
 export type QueryArguments<I> = InputArguments<I, QueryOptions>;
+
+export interface UpdateOptions {
+  /** Chosen by you: the same id again changes nothing and gives the same answer. Made for you where absent. */
+  id?: string | undefined;
+  /** Rejects with `update_timeout` after so long; it may be applied all the same. Default 30 s. */
+  timeout?: Duration | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export type UpdateArguments<I> = InputArguments<I, UpdateOptions>;
+
+/** An update that was accepted. */
+export interface UpdateHandle<O = unknown> {
+  readonly updateId: string;
+  /** The answer of its handler; its error, thrown, where it failed. */
+  result(options?: Omit<UpdateOptions, "id">): Promise<O>;
+}
 
 export interface ResultOptions {
   /** Rejects with `result_timeout` after so long; the instance goes on. */
@@ -289,6 +308,76 @@ export class Client {
         timeoutMs: parseDuration(timeout, "timeout"),
       });
       return validate(definition?.output, answer, "invalid_output", `answer of query "${name}"`);
+    });
+  }
+
+  /**
+   * Changes an instance and waits for the answer of its handler. Under an id of your own it is applied once, however often
+   * it is sent; what its code refuses leaves no trace.
+   */
+  update<I, O>(instanceId: string, update: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
+  update(instanceId: string, update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
+  async update(
+    instanceId: string,
+    update: UpdateDefinition | string,
+    input?: unknown,
+    options: UpdateOptions = {},
+  ): Promise<unknown> {
+    return (await this.#update(instanceId, update, input, options, "completed")).answer;
+  }
+
+  /** As `update`, but waits only until it is accepted; `result` of the handle waits for its answer. */
+  startUpdate<I, O>(
+    instanceId: string,
+    update: UpdateDefinition<I, O>,
+    ...rest: UpdateArguments<I>
+  ): Promise<UpdateHandle<O>>;
+  startUpdate(
+    instanceId: string,
+    update: string,
+    input?: unknown,
+    options?: UpdateOptions,
+  ): Promise<UpdateHandle>;
+  async startUpdate(
+    instanceId: string,
+    update: UpdateDefinition | string,
+    input?: unknown,
+    options: UpdateOptions = {},
+  ): Promise<UpdateHandle> {
+    const { updateId, answer, over } = await this.#update(instanceId, update, input, options, "accepted");
+    const again = { ...options, id: updateId };
+    const ask = async (more: Omit<UpdateOptions, "id">) =>
+      (await this.#update(instanceId, update, input, { ...again, ...more }, "completed")).answer;
+    return { updateId, result: async (more = {}) => (over ? answer : ask(more)) };
+  }
+
+  #update(
+    instanceId: string,
+    update: UpdateDefinition | string,
+    input: unknown,
+    { id, timeout = "30s", signal }: UpdateOptions,
+    waitFor: "accepted" | "completed",
+  ): Promise<{ updateId: string; answer: unknown; over: boolean }> {
+    return userFacing(async () => {
+      const definition = typeof update === "string" ? undefined : update;
+      const name = requireToken("update name", typeof update === "string" ? update : update.name);
+      requireToken("instance id", instanceId);
+      const updateId = requireToken("update id", id ?? token(this.#runtime.random));
+      const timeoutMs = parseDuration(timeout, "timeout");
+      validate(definition?.input, input, "invalid_input", `input of update "${name}"`);
+      const payload = await this.#wrap(input, instanceId);
+      const request = { instanceId, name, updateId, payload, waitFor, timeoutMs, signal };
+      const answered = await sendUpdate(this.#waitDeps(), request);
+      const stored = requireAnswer(answered);
+      const value = stored && (await this.#payloads.unwrap(stored));
+      const over = answered.status === "completed";
+      return {
+        updateId,
+        over,
+        answer: over
+          ? validate(definition?.output, value, "invalid_output", `answer of update "${name}"`)
+          : undefined,
+      };
     });
   }
 

@@ -1,6 +1,19 @@
-import type { AnySignal, InputArguments, QueryDefinition, SignalIn } from "../definitions/index.ts";
+import type {
+  AnySignal,
+  InputArguments,
+  QueryDefinition,
+  SignalIn,
+  UpdateDefinition,
+} from "../definitions/index.ts";
 import type { Clock } from "../runtime/index.ts";
-import type { Client, QueryArguments, QueryOptions, ResultOptions } from "./client.ts";
+import type {
+  Client,
+  QueryArguments,
+  QueryOptions,
+  ResultOptions,
+  UpdateArguments,
+  UpdateOptions,
+} from "./client.ts";
 import type { HistoryEntry } from "./history-file.ts";
 import type { InstanceView } from "./instances.ts";
 import type { SignalOptions } from "./message-id.ts";
@@ -9,6 +22,12 @@ import type { SignalOptions } from "./message-id.ts";
 export interface QueryOf {
   <I, O>(query: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
   (query: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
+}
+
+/** `client.update` without its first argument. */
+export interface UpdateOf {
+  <I, O>(update: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
+  (update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
 }
 
 /** One instance, as seen by whoever started it or knows its id. */
@@ -25,6 +44,8 @@ export interface InstanceHandle<O = unknown> {
     signal: S,
     ...rest: InputArguments<SignalIn<S>, SignalOptions>
   ): Promise<void>;
+  /** As `client.update`. */
+  update: UpdateOf;
   /** As `client.query`. */
   query: QueryOf;
   cancel(reason?: string): Promise<void>;
@@ -54,6 +75,7 @@ export const handleOf = <O>(client: Client, instanceId: string, started?: Starte
   status: () => client.status(instanceId),
   signal: (signal, ...rest) => client.signal(instanceId, signal, ...rest),
   query: queryOf(client, instanceId),
+  update: updateOf(client, instanceId),
   cancel: (reason) => client.cancel(instanceId, reason),
   terminate: (reason) => client.terminate(instanceId, reason),
   history: () => client.history(instanceId),
@@ -68,4 +90,19 @@ function queryOf(client: Client, instanceId: string): QueryOf {
       : client.query(instanceId, asked, input, options);
   }
   return query;
+}
+
+function updateOf(client: Client, instanceId: string): UpdateOf {
+  function update<I, O>(asked: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
+  function update(asked: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
+  function update(
+    asked: UpdateDefinition | string,
+    input?: unknown,
+    options?: UpdateOptions,
+  ): Promise<unknown> {
+    return typeof asked === "string"
+      ? client.update(instanceId, asked, input, options)
+      : client.update(instanceId, asked, input, options);
+  }
+  return update;
 }

@@ -59,6 +59,7 @@ export {
   defineQuery,
   defineSession,
   defineSignal,
+  defineUpdate,
 } from "../definitions/index.ts";
 export {
   ActivityError,
@@ -83,6 +84,8 @@ export {
   type QueryOptions,
   type ResultOptions,
   type StartOptions,
+  type UpdateHandle,
+  type UpdateOptions,
 } from "./client.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
 export type { DemoStage, RunDemo } from "./demo-stage.ts";

@@ -61,6 +61,7 @@ function recordersOf(metrics: Instruments): Recorders {
     "lane.recalled": ({ why }) => metrics.laneRecalled.inc({ why }),
     "lane.adopted": null,
     "signal.unheard": null,
+    "history.long": null,
     "history.shared": null,
     "history.archived": null,
     "orchestration.log": null,

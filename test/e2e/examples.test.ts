@@ -5,8 +5,11 @@ import { type AddressInfo, createConnection } from "node:net";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { account, move } from "../../examples/account/app.ts";
+import { add, cart, contents } from "../../examples/cart/app.ts";
 import { LittleServer } from "../../examples/connection-pool/little-server.ts";
 import { loadMails } from "../../examples/mails/mails.ts";
+import { trip } from "../../examples/trip/app.ts";
 import type { HistoryEntry, StreamItem } from "../../shared/sdk/index.ts";
 import { Stack, until } from "../support/stack.ts";
 
@@ -79,6 +82,64 @@ it("the first orchestration of the README is this one, and does what it says", a
   const handle = await stack.client.start("measure", { words: ["hold", "fast"] });
   expect(await handle.result({ timeout: "30s" })).toBe(8);
 });
+
+describe("messages", () => {
+  it("fills a cart by updates, each applied once, and looks at it by queries", async () => {
+    const { client } = stack;
+    const handle = await client.start(cart, undefined, { id: "e2e-cart" });
+    expect(await handle.query(contents)).toEqual([]);
+    for (let i = 0; i < 2; i++)
+      expect(await handle.update(add, { name: "pen", price: 2 }, { id: "a1" })).toBe(1);
+    await expect(handle.update(add, { name: "pen", price: 2 })).rejects.toMatchObject({
+      code: "update_refused",
+    });
+    expect(await handle.query(contents, { above: 1 })).toEqual([{ name: "pen", price: 2 }]);
+    await handle.signal("checkout");
+    expect(await handle.result({ timeout: "30s" })).toBe(2);
+    expect(await handle.query(contents)).toHaveLength(1);
+  });
+
+  it("answers updates and queries while orchestrators are killed", async () => {
+    const { client } = stack;
+    const handle = await client.start(account, undefined, { id: "e2e-account" });
+    const moves = Array.from({ length: 40 }, (_, n) =>
+      handle.update(move, 1, { id: `m${n}`, timeout: "50s" }),
+    );
+    const [orchestrator] = stack.of("orchestrator");
+    orchestrator?.kill("SIGKILL");
+    await orchestrator?.exited;
+    await stack.run("orchestrator");
+    await Promise.all(moves);
+    expect(await handle.query("statement", undefined, { timeout: "30s" })).toEqual({
+      balance: 40,
+      moves: 40,
+    });
+    await handle.signal("close");
+    expect(await handle.result({ timeout: "30s" })).toBe(40);
+  });
+
+  it("undoes what was booked where the rest is not to be had, or not paid in time", async () => {
+    const { client } = stack;
+    const input = { what: ["hotel", "flight"], payWithinMs: 300 };
+    const failing = [
+      await client.start(trip, { ...input, what: ["hotel", "flight", "nothing"] }),
+      await client.start(trip, input),
+    ];
+    for (const [i, code] of ["sold_out", "timeout"].entries()) {
+      const { instanceId, result: end } = failing[i] ?? raise();
+      await expect(end({ timeout: "30s" })).rejects.toMatchObject({ code });
+      const scheduled = await kinds(instanceId, "activity.scheduled");
+      expect(scheduled.filter((event) => "name" in event && event.name === "cancel-booking")).toHaveLength(2);
+    }
+    const paid = await client.start(trip, { ...input, payWithinMs: 60_000 });
+    await paid.signal("paid", 2);
+    expect(await paid.result({ timeout: "30s" })).toHaveLength(2);
+  });
+});
+
+const raise = (): never => {
+  throw new Error("nothing there");
+};
 
 describe("classify", () => {
   const mails = loadMails().slice(0, 60);

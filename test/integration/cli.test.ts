@@ -122,8 +122,12 @@ describe("holdfast dev and the verbs", () => {
 
   it("asks the code of an instance", async () => {
     await cli("start", "cart", "--id", "c1");
-    await cli("signal", "c1", "add", '{"name":"pen","price":2}');
-    await until(async () => (await json("query", "c1", "contents")).length === 1, "it has the pen");
+    const pen = '{"name":"pen","price":2}';
+    expect(await json("update", "c1", "add", pen, "--id", "u1")).toEqual({ updateId: "u1", answer: 1 });
+    expect(await cli("update", "c1", "add", pen, "--id", "u1")).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(await cli("update", "c1", "add", pen)).toMatchObject({ code: 1 });
+    expect(await cli("update", "c1", "add", '{"name":1}')).toMatchObject({ code: 2 });
+    expect(await json("query", "c1", "contents")).toHaveLength(1);
     expect(await cli("query", "c1", "contents", '{"above":5}')).toMatchObject({ code: 0, stdout: "[]\n" });
     const unknown = await cli("query", "c1", "nope");
     expect(unknown).toMatchObject({ code: 3, stderr: expect.stringContaining("there is: contents") });
@@ -165,7 +169,7 @@ describe("holdfast dev and the verbs", () => {
     expect(bad).toMatchObject({ code: 1, stdout: "" });
     expect(bad.stderr).toMatch(/name: .*\(invalid_input\)/);
     const unknown = await cli("start", "nope", "--wait", "--timeout", "20s");
-    expect(unknown.stderr).toMatch(/hello, sleepy, steps.*\(unknown_orchestration\)/);
+    expect(unknown.stderr).toMatch(/hello, .*sleepy, steps.*\(unknown_orchestration\)/);
     for (const verb of ["get", "result", "history", "cancel", "terminate"]) {
       const more = verb === "terminate" ? ["--yes"] : [];
       expect(await cli(verb, "ghost", ...more)).toMatchObject({ code: 3, stdout: "" });

@@ -117,6 +117,43 @@ describe("orchestrations over HTTP", () => {
     expect(await waiting).toMatchObject({ ended: true, instance: { output: 42 } });
   });
 
+  it("asks and updates, and tells what comes back", async () => {
+    const answer = (body: object) => Buffer.from(JSON.stringify(body));
+    const asked = await gateway.bus.subscribe(names.query("talks", "how"), {}, ({ body, reply }) =>
+      reply?.(
+        body.length > 0
+          ? answer({ ok: true, answer: JSON.parse(Buffer.from(body).toString()) })
+          : answer({ ok: false, error: { code: "unknown_query", message: "there are: none" } }),
+      ),
+    );
+    const input = encodeURIComponent('{"deep":[1]}');
+    const told = await gateway.get(`/api/instances/talks/query/how?input=${input}`);
+    expect([told.status, await json(told)]).toEqual([200, { ok: true, answer: { deep: [1] } }]);
+    expect((await gateway.get("/api/instances/talks/query/how")).status).toBe(404);
+    expect((await gateway.get("/api/instances/talks/query/how?input={nope")).status).toBe(400);
+    await asked.stop();
+    const updated = await gateway.bus.subscribe("orchestrations.talks.update.add", {}, ({ headers }) => {
+      const updateId = headers["Holdfast-Update-Id"] ?? "";
+      const stands = updateId === "bad" ? "refused" : "completed";
+      const error = { code: "update_refused", message: "no", retryable: false };
+      const said = {
+        v: 1,
+        updateId,
+        status: stands,
+        ...(stands === "refused" ? { error } : { answer: { json: 7 } }),
+      };
+      gateway.bus.send(names.answer("talks", updateId), answer(said));
+    });
+    const done = await gateway.post("/api/instances/talks/update/add", { input: 1, id: "good" });
+    expect([done.status, await json(done)]).toEqual([
+      200,
+      { ok: true, updateId: "good", status: "completed", answer: 7 },
+    ]);
+    const refused = await gateway.post("/api/instances/talks/update/add", { input: 1, id: "bad" });
+    expect([refused.status, await json(refused)]).toMatchObject([409, { error: { code: "update_refused" } }]);
+    await updated.stop();
+  });
+
   it("signals, cancels and terminates", async () => {
     await put.instance({ instanceId: "steered" });
     expect((await gateway.post("/api/instances/steered/signal/go", { payload: { n: 1 } })).status).toBe(202);

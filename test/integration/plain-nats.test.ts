@@ -49,12 +49,36 @@ describe("plain NATS", () => {
   it("asks the code of an instance, running and over", async () => {
     await accepted("orchestrations.p-cart.start.cart");
     expect(await ask("query.p-cart.contents")).toEqual({ ok: true, answer: [] });
-    await accepted("orchestrations.p-cart.signal.add", '{"name":"pen","price":2}');
-    await until(async () => (await ask("query.p-cart.contents")).answer?.toString() !== "", "it has the pen");
+    const once = { "Holdfast-Update-Id": "add-1" };
+    for (let i = 0; i < 2; i++)
+      expect(await ask("update.p-cart.add", '{"name":"pen","price":2}', once)).toEqual({
+        ok: true,
+        status: "completed",
+        answer: 1,
+      });
+    const refused = { ok: false, error: { code: "update_refused", message: "pen is in the cart already" } };
+    expect(await ask("update.p-cart.add", '{"name":"pen","price":2}')).toMatchObject(refused);
+    const answers = nc.subscribe("answers.p-cart.add-2", { max: 2 });
+    await accepted("orchestrations.p-cart.update.add", '{"name":"ink","price":1}', {
+      "Holdfast-Update-Id": "add-2",
+    });
+    const statuses = [];
+    for await (const message of answers) statuses.push(message.json<{ status: string }>().status);
+    expect(statuses).toEqual(["accepted", "completed"]);
+    expect(await ask("update.p-cart.nope")).toMatchObject({ error: { code: "unknown_update" } });
+    expect(await ask("update.p-ghost.add", '{"name":"x","price":1}')).toMatchObject({
+      error: { code: "instance_not_found" },
+    });
     expect(await ask("query.p-cart.contents", '{"above":5}')).toEqual({ ok: true, answer: [] });
     await accepted("orchestrations.p-cart.signal.checkout");
-    expect(await ask("result.p-cart")).toMatchObject({ output: 2 });
-    expect(await ask("query.p-cart.contents")).toEqual({ ok: true, answer: [{ name: "pen", price: 2 }] });
+    expect(await ask("result.p-cart")).toMatchObject({ output: 3 });
+    expect(await ask("query.p-cart.contents", '{"above":1}')).toEqual({
+      ok: true,
+      answer: [{ name: "pen", price: 2 }],
+    });
+    expect(await ask("update.p-cart.add", '{"name":"x","price":1}')).toMatchObject({
+      error: { code: "instance_ended" },
+    });
     expect(await ask("query.p-cart.nope")).toMatchObject({
       ok: false,
       error: { code: "unknown_query", message: expect.stringMatching(/there is: contents$/) },

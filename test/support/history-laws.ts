@@ -65,6 +65,8 @@ const answers: Partial<Record<HistoryEvent["kind"], string>> = {
   "child.failed": "child.scheduled",
   "child.cancelled": "child.scheduled",
   "pool.lent": "pool.joined",
+  "update.completed": "update.accepted",
+  "update.failed": "update.accepted",
 };
 
 /** Every answer names an earlier question of its kind, and no question is answered twice. */

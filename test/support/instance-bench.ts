@@ -44,6 +44,7 @@ export interface BenchOptions {
   generation?: number;
   /** Long histories: the laws are not looked at after every commit. */
   unchecked?: boolean;
+  historyLimit?: number;
 }
 
 type Definitions = Record<string, unknown>;
@@ -164,20 +165,33 @@ export class Bench {
   async turn(...messages: InboxMessage[]): Promise<BenchTurn> {
     this.now += 10;
     if (this.mode === "replay") await this.#replayed();
-    const facts: HistoryEvent[] = [];
-    const effects: Effect[] = [];
-    const accepted = messages.map((message) => {
-      const verdict = this.instance.take(message, this.now, facts, effects);
+    let facts: HistoryEvent[] = [];
+    let effects: Effect[] = [];
+    const result: BenchTurn = { events: [], effects: [], accepted: [], verdicts: [] };
+    for (const message of messages) {
       const seq = ++this.#seq;
+      if (message.kind === "update") {
+        if (this.instance.mustSeeFirst(message) && facts.length > 0) {
+          await this.#finishAll(facts, effects, result);
+          [facts, effects] = [[], []];
+        }
+        const considered = await this.instance.consider(message);
+        if (considered.kind !== "acceptable") {
+          result.verdicts.push(considered.kind === "known" ? considered.record.kind : considered.code);
+          if (considered.kind === "refused" && considered.spoiled) await this.reload();
+          continue;
+        }
+      }
+      const verdict = this.instance.take(message, this.now, facts, effects);
       if (verdict.kind === "facts") this.instance.applied(seq);
-      return verdict;
-    });
-    const result: BenchTurn = {
-      events: [],
-      effects: [],
-      accepted,
-      verdicts: accepted.map((verdict) => (verdict.kind === "facts" ? "facts" : verdict.why)),
-    };
+      result.accepted.push(verdict);
+      result.verdicts.push(verdict.kind === "facts" ? "facts" : verdict.why);
+    }
+    await this.#finishAll(facts, effects, result);
+    return result;
+  }
+
+  async #finishAll(facts: HistoryEvent[], effects: Effect[], result: BenchTurn): Promise<void> {
     // As the orchestrator does: what means nothing takes no turn.
     if (facts.length > 0 || this.instance.hasUnseen) await this.#finish(facts, effects, result);
     while (this.state.next) {
@@ -186,7 +200,6 @@ export class Bench {
       this.instance.continueAsNew(this.now, next.facts, next.effects);
       await this.#finish(next.facts, next.effects, result);
     }
-    return result;
   }
 
   async #finish(facts: HistoryEvent[], effects: Effect[], result: BenchTurn): Promise<void> {
@@ -235,6 +248,7 @@ export class Bench {
         store: async (json, owner) => this.#store(json, owner),
         fetch: async (payload) => ("blob" in payload ? this.#fetch(payload.blob.key) : payload.json),
       },
+      historyLimit: this.#options.historyLimit,
       placement: { whyUnclaimed: () => whyUnclaimed },
       log: (_instanceId, level, message) => {
         // A sink may do what code may not, and sees the real time.

@@ -28,6 +28,13 @@ export const signal = (name: string, payload?: unknown): InboxMessage => ({
   payload: json(payload),
 });
 
+export const update = (name: string, payload?: unknown, updateId = name): InboxMessage => ({
+  kind: "update",
+  name,
+  updateId,
+  payload: json(payload),
+});
+
 export const cancel = (reason?: string): InboxMessage => ({ kind: "cancel", reason });
 export const terminate = (reason?: string): InboxMessage => ({ kind: "terminate", reason });
 export const wake = (): InboxMessage => ({ kind: "wake", wake: undefined });

@@ -167,6 +167,10 @@ export const shapes: Readonly<Record<string, Shape>> = {
   result: { json: Instance, note: "Whatever the end was; also when it was not in time." },
   stream: { line: StreamItem },
   signal: { json: Done },
+  update: {
+    json: z.strictObject({ updateId: z.string(), answer: z.unknown() }),
+    note: "With `--no-wait` only the id.",
+  },
   query: { json: z.unknown(), note: "What the code answers." },
   cancel: { json: Done },
   terminate: { json: Done },

@@ -18,7 +18,7 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
   failed:
     "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, or you said no",
   usage: "wrong arguments, settings or input, or a confirmation nobody could give",
-  notFound: "there is no such instance, query, session, worker, dead letter or context",
+  notFound: "there is no such instance, query, update, session, worker, dead letter or context",
   timeout: "not in time",
   connection: "no usable NATS server",
   interrupted: "interrupted",
@@ -33,6 +33,8 @@ const byCode: Readonly<Record<string, ExitCode>> = {
   result_timeout: exitCodes.timeout,
   query_timeout: exitCodes.timeout,
   unknown_query: exitCodes.notFound,
+  update_timeout: exitCodes.timeout,
+  unknown_update: exitCodes.notFound,
   invalid_id: exitCodes.usage,
   invalid_input: exitCodes.usage,
   invalid_duration: exitCodes.usage,

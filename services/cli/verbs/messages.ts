@@ -1,11 +1,11 @@
-/** query */
+/** query, update */
 import type { Command } from "commander";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { natsRequest } from "../connection/nats-line.ts";
 import { duration } from "../terminal/options.ts";
 import { readInput } from "../terminal/read-input.ts";
 
-export const messageCommands = (cli: Cli): Command[] => [query(cli)];
+export const messageCommands = (cli: Cli): Command[] => [query(cli), update(cli)];
 
 function query(cli: Cli): Command {
   return clientCommand("query", "ask the code of an instance, running or over; changes nothing")
@@ -29,4 +29,41 @@ function query(cli: Cli): Command {
         });
       },
     );
+}
+
+interface UpdateOptions extends ClientOptions {
+  id?: string;
+  wait: boolean;
+  timeout: number;
+}
+
+function update(cli: Cli): Command {
+  return clientCommand("update", "change an instance and print the answer of its code")
+    .argument("<id>", "instance id")
+    .argument("<name>", "name of the update")
+    .argument("[input]", "input as JSON, @file, or - for stdin")
+    .option("--id <id>", "id of the update; the same id again changes nothing and prints the same answer")
+    .option("--no-wait", "only until it is accepted")
+    .option("--timeout <duration>", "at most so long, like 30s", duration, 30_000)
+    .action(async (id: string, name: string, input: string | undefined, options: UpdateOptions) => {
+      const value = readInput(input, "the input");
+      await withClient(cli, options, async ({ client, config, names, out }) => {
+        out.detail(
+          natsRequest(config, {
+            subject: `${names.prefix ? `${names.prefix}.` : ""}update.${id}.${name}`,
+            value,
+          }),
+        );
+        const { timeout } = options;
+        const started = await client.startUpdate(id, name, value, { id: options.id, timeout });
+        const { updateId } = started;
+        if (!options.wait) {
+          out.data({ updateId }, () => updateId);
+          return undefined;
+        }
+        const answer = await started.result({ timeout });
+        out.data({ updateId, answer }, () => JSON.stringify(answer ?? null, null, 2));
+        return undefined;
+      });
+    });
 }

@@ -9,7 +9,7 @@ export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";
 export interface Item {
   /** Event id that began it. */
   readonly id: number;
-  readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "pool";
+  readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "update" | "pool";
   label: string;
   mark: Mark;
   note: string;
@@ -95,6 +95,9 @@ class Fold {
       case "signal.received":
         this.#add(entry, { kind: "signal", label: entry.name, mark: "done", to: entry.at });
         return;
+      case "update.accepted":
+        this.#add(entry, { kind: "update", label: entry.name, mark: "open" });
+        return;
       case "timer.created":
         this.#add(entry, { kind: "timer", label: "timer", mark: "waiting", dueAt: entry.fireAt });
         return;
@@ -120,10 +123,12 @@ class Fold {
           item.note = `attempt ${entry.attempt} failed: ${reason(entry.error)}`;
         });
       case "activity.completed":
+      case "update.completed":
       case "child.completed":
       case "timer.fired":
         return this.#end(entry.of, entry.at, "done", "");
       case "activity.failed":
+      case "update.failed":
       case "child.failed":
         return this.#end(entry.of, entry.at, "failed", reason(entry.error));
       case "activity.cancelled":

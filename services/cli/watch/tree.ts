@@ -99,6 +99,7 @@ const plurals: Readonly<Record<Item["kind"], string>> = {
   child: "children",
   session: "sessions",
   signal: "signals",
+  update: "updates",
   pool: "pools",
 };
 

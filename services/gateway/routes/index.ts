@@ -41,7 +41,7 @@ import {
   instanceRoutes,
   StreamPage,
 } from "./instances.ts";
-import { messageRoutes, QueryAnswer } from "./messages.ts";
+import { messageRoutes, QueryAnswer, UpdateResult } from "./messages.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
@@ -117,6 +117,7 @@ const named: Record<string, z.ZodType> = {
   Streams: StreamsView,
   TaskTarget,
   Trouble,
+  UpdateResult,
   WaitingKeys,
   Whoami,
   Worker: WorkerRow,

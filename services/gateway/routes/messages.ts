@@ -1,4 +1,4 @@
-/** Questions to running and finished orchestrations. */
+/** Questions to running and finished orchestrations, and requests that change a running one and are answered. */
 import { z } from "zod";
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import { Problem } from "../http/problem.ts";
@@ -7,6 +7,13 @@ import type { GatewayParts } from "./context.ts";
 
 const tag = "orchestrations";
 export const QueryAnswer = z.strictObject({ ok: z.literal(true), answer: z.unknown() });
+
+export const UpdateResult = z.strictObject({
+  ok: z.literal(true),
+  updateId: z.string(),
+  status: z.enum(["accepted", "completed"]),
+  answer: z.unknown().optional(),
+});
 
 export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
   return [
@@ -28,6 +35,34 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
         const timeout = query.wait * 1000;
         const answer = await client.query(params.id, params.name, input, { timeout });
         return { ok: true as const, answer };
+      },
+    }),
+    route({
+      id: "updateInstance",
+      method: "post",
+      path: "/api/instances/:id/update/:name",
+      tag,
+      summary: "Change the orchestration and wait for its answer. The same id again changes nothing.",
+      role: "operator",
+      params: z.object({ id: InstanceId, name: Name }),
+      body: z.strictObject({
+        input: z.unknown(),
+        id: Name.optional(),
+        waitFor: z.enum(["accepted", "completed"]).default("completed"),
+        wait: z.number().min(0.1).max(60).default(30),
+      }),
+      answer: UpdateResult,
+      audit: ({ params, body }) => ({
+        target: params.id,
+        with: { update: params.name, ...(body.id === undefined ? {} : { id: body.id }) },
+      }),
+      async act({ params, body, signal }) {
+        const options = { id: body.id, timeout: body.wait * 1000, signal };
+        const started = await client.startUpdate(params.id, params.name, body.input, options);
+        const { updateId } = started;
+        if (body.waitFor === "accepted") return { ok: true as const, updateId, status: "accepted" as const };
+        const answer = await started.result({ timeout: options.timeout, signal });
+        return { ok: true as const, updateId, status: "completed" as const, answer };
       },
     }),
   ];

@@ -31,6 +31,7 @@ import type { SparseMap } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
+import { updateAnswer } from "../updates/update-answer.ts";
 import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
@@ -195,6 +196,11 @@ function publisher(
           ? removeStored(deps, lane, names.inboxStream, names.timer(instanceId, execution, effect.of))
           : bus.deleteMessage(names.inboxStream, seq);
       }
+      case "answer-update":
+        return bus.send(
+          names.answer(instanceId, effect.updateId),
+          encode(updateAnswer(effect.updateId, effect.record)),
+        );
       case "register-session":
         return; // done before everything else
       case "claim": {

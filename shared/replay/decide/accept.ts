@@ -37,6 +37,16 @@ export function accept(
         payload: message.payload,
         messageId: message.messageId,
       });
+    case "update":
+      // Considered by the code before it comes here (Instance.consider).
+      return state.updates.has(message.updateId)
+        ? ignored("repeated")
+        : facts({
+            kind: "update.accepted",
+            updateId: Name.parse(message.updateId),
+            name: Name.parse(message.name),
+            input: message.payload,
+          });
     case "cancel":
       // A child whose id was taken is somebody else's.
       if (message.parent && !isSameParent(state.parent, message.parent)) return ignored("late");

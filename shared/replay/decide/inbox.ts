@@ -22,6 +22,8 @@ export type InboxMessage =
       traceparent?: string | undefined;
     }
   | { kind: "signal"; name: string; payload: Payload; messageId?: string | undefined }
+  /** `updateId` is the caller's. */
+  | { kind: "update"; name: string; updateId: string; payload: Payload }
   /** `parent`: meant for its child alone. */
   | { kind: "cancel"; reason?: string | undefined; parent?: Parent | undefined }
   | { kind: "terminate"; reason?: string | undefined }

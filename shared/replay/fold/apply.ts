@@ -12,6 +12,7 @@ import {
   taskEnded,
   started as taskStarted,
 } from "./apply-task.ts";
+import { applyUpdate, cutUpdates } from "./apply-update.ts";
 import type { Effect } from "./effects.ts";
 import { holderOf, isOwned } from "./session-effects.ts";
 import type { InstanceState } from "./state.ts";
@@ -34,7 +35,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       state.error = terminatedFailure(event.reason);
       return ended(state, "terminated", at, { kind: "failed", error: state.error });
     case "instance.continued":
-      state.next = { name: event.name, input: event.input, signals: event.signals ?? [] };
+      state.next = { name: event.name, input: event.input, signals: event.signals ?? [], state: event.state };
       return letGo(state, { keepSessions: true });
 
     case "activity.scheduled":
@@ -64,6 +65,10 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       if (state.status !== "pending") return [];
       state.earlySignals.push({ name: event.name, payload: event.payload });
       return [{ kind: "summary" }];
+    case "update.accepted":
+    case "update.completed":
+    case "update.failed":
+      return applyUpdate(state, event);
     case "cancel.requested":
       state.cancelRequested = true;
       state.cancelReason = event.reason;
@@ -147,6 +152,8 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.spent = event.carried?.spent ?? {};
   for (const id of event.carried?.messageIds ?? []) state.messageIds.set(id, true);
   state.next = undefined;
+  for (const updateId of event.carried?.updates ?? [])
+    state.updates.set(updateId, { kind: "earlier", of: 0 });
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });
   }
@@ -156,6 +163,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
 /** The instance is over, or begins anew: nothing that was open is waited for any longer. */
 function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
   const effects = [...state.pools.keys()].flatMap((id) => leavePool(state, id));
+  effects.push(...cutUpdates(state, keepSessions ? "continued" : "ended"));
   for (const task of state.tasks.values())
     effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...forget(task));
   for (const of of state.timers.keys()) effects.push({ kind: "unschedule", of });

@@ -9,7 +9,7 @@ import type {
   PoolSpec,
   SessionState,
 } from "../../../schemas/index.ts";
-import type { OpenTask } from "./state.ts";
+import type { OpenTask, UpdateRecord } from "./state.ts";
 
 export type Effect =
   /** Hand the current attempt to a queue, at once or at `readyAt`. */
@@ -65,4 +65,6 @@ export type Effect =
   | { kind: "join-pool"; poolId: string; pool: PoolSpec; id: number }
   /** `id`: of the joining. */
   | { kind: "leave-pool"; poolId: string; id: number }
+  /** Whoever waits for an update learns how it stands. */
+  | { kind: "answer-update"; updateId: string; record: UpdateRecord }
   | { kind: "summary" };

@@ -57,6 +57,12 @@ export interface PoolUse {
   member: string | undefined;
 }
 
+/** Of the present execution, or `earlier`: its answer is in the history of another one. */
+export type UpdateRecord =
+  | { kind: "pending" | "earlier"; of: number }
+  | { kind: "completed"; of: number; answer: Payload }
+  | { kind: "failed"; of: number; error: Failure };
+
 export interface InstanceState {
   readonly instanceId: string;
   execution: number;
@@ -87,6 +93,10 @@ export interface InstanceState {
   readonly rebuilt: SparseMap<string, number>;
   /** Signals that came before the start. */
   earlySignals: { name: string; payload: Payload }[];
+  /** By the caller's id (Q2). */
+  readonly updates: SparseMap<string, UpdateRecord>;
+  /** Those whose handler has not ended, by the event that accepted each. */
+  readonly pendingUpdates: SparseMap<number, string>;
   /** Attachments used up by sessions of earlier executions that are over, by id. */
   spent: Record<string, number>;
   cancelRequested: boolean;
@@ -95,7 +105,14 @@ export interface InstanceState {
   output: Payload | undefined;
   error: Failure | undefined;
   /** Set by `instance.continued`: the next execution is to be started. */
-  next: { name: string; input: Payload; signals: { name: string; payload: Payload }[] } | undefined;
+  next:
+    | {
+        name: string;
+        input: Payload;
+        signals: { name: string; payload: Payload }[];
+        state: Payload | undefined;
+      }
+    | undefined;
 }
 
 export function initialState(instanceId: string): InstanceState {
@@ -121,6 +138,8 @@ export function initialState(instanceId: string): InstanceState {
     sessionSchedules: new SparseMap(),
     rebuilt: new SparseMap(),
     earlySignals: [],
+    updates: new SparseMap(),
+    pendingUpdates: new SparseMap(),
     rules: 0,
     spent: {},
     cancelRequested: false,
@@ -143,6 +162,8 @@ export function isCommand(event: HistoryEvent): boolean {
   switch (event.kind) {
     case "activity.scheduled":
     case "session.closed":
+    case "instance.failed":
+    case "instance.continued":
       return event.by !== "engine";
     case "activity.cancelled":
     case "timer.created":
@@ -152,6 +173,8 @@ export function isCommand(event: HistoryEvent): boolean {
     case "end.requested":
     case "side_effect.recorded":
     case "patch.marked":
+    case "update.completed":
+    case "update.failed":
     case "status.set":
     case "pool.joined":
     case "pool.left":
@@ -159,9 +182,7 @@ export function isCommand(event: HistoryEvent): boolean {
     case "session.lent":
     case "session.returned":
     case "instance.completed":
-    case "instance.failed":
     case "instance.cancelled":
-    case "instance.continued":
       return true;
     default:
       return false;

@@ -24,28 +24,36 @@ import {
   type QueryDefinition,
   refuseUnknownOptions,
   retryOptionNames,
+  type Saga,
   type Schema,
   type SessionHandle,
   type SignalOut,
+  type SignalStream,
+  type TimeoutOption,
+  type UpdateDefinition,
   validate,
   type WorkLog,
 } from "../../definitions/index.ts";
 import { CancelledError, HoldfastError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
+import { softLimitEvents } from "../history-limits.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
 import { byEngine, keep } from "../run/promise-graph.ts";
 import type { Operation, Runner } from "../run/runner.ts";
 import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
+import { Condition } from "./conditions.ts";
 import { deriveId } from "./derive-id.ts";
 import { runLocal } from "./local-activity.ts";
 import { usePool } from "./pool-handle.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
+import { runSaga } from "./saga.ts";
 import { Scope, type ScopeMember } from "./scope.ts";
 import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
 import { SignalWait } from "./signal-wait.ts";
+import { timeoutScope } from "./timeout-scope.ts";
 
 export class Context implements OrchestrationContext {
   readonly runner: Runner;
@@ -153,12 +161,15 @@ export class Context implements OrchestrationContext {
     }) as Promise<void>;
   }
 
-  waitForSignal<S extends AnySignal>(signal: S): Promise<SignalOut<S>>;
-  waitForSignal<T = unknown>(name: string): Promise<T>;
-  waitForSignal(signal: AnySignal | string): Promise<unknown> {
-    const name = requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name);
-    const schema = typeof signal === "string" ? undefined : signal.payload;
+  waitForSignal<G extends AnySignal>(signal: G, options?: TimeoutOption): Promise<SignalOut<G>>;
+  waitForSignal<T = unknown>(name: string, options?: TimeoutOption): Promise<T>;
+  waitForSignal(signal: AnySignal | string, { timeout }: TimeoutOption = {}): Promise<unknown> {
+    const { name, schema } = signalOf(signal);
     this.runner.refuseLook(`signal "${name}"`);
+    if (timeout !== undefined)
+      return timeoutScope(this, timeout, `signal "${name}"`, (inner) =>
+        typeof signal === "string" ? inner.waitForSignal(signal) : inner.waitForSignal(signal),
+      );
     const wait = new SignalWait(this.runner, this.scopeOf, name, schema);
     const promise = wait.begin();
     promise.catch(handled);
@@ -171,6 +182,81 @@ export class Context implements OrchestrationContext {
     const name = requireId(Name, "query name", typeof query === "string" ? query : query.name);
     this.runner.refuseLook(`onQuery("${name}")`);
     this.runner.queries.register(query, (input) => answer(input as I));
+  }
+
+  onUpdate<I, O>(
+    update: UpdateDefinition<I, O>,
+    handle: (input: I) => O | Promise<O>,
+    options?: { validate?: (input: I) => void },
+  ): void;
+  onUpdate(
+    update: string,
+    handle: (input: unknown) => unknown,
+    options?: { validate?: (input: unknown) => void },
+  ): void;
+  onUpdate<I>(
+    update: UpdateDefinition<I> | string,
+    handle: (input: I) => unknown,
+    { validate: check }: { validate?: (input: I) => void } = {},
+  ): void {
+    const name = requireId(Name, "update name", typeof update === "string" ? update : update.name);
+    this.runner.refuseLook(`onUpdate("${name}")`);
+    const checked = check && ((input: unknown) => check(input as I));
+    this.runner.updates.register(update, (input) => handle(input as I), checked);
+  }
+
+  get pendingUpdates(): number {
+    return this.runner.updates.pending;
+  }
+
+  signals<G extends AnySignal>(signal: G): SignalStream<SignalOut<G>>;
+  signals<T = unknown>(name: string): SignalStream<T>;
+  signals(signal: AnySignal | string): SignalStream<unknown> {
+    const { name, schema } = signalOf(signal);
+    const wait = () => (typeof signal === "string" ? this.waitForSignal(signal) : this.waitForSignal(signal));
+    const next = async () => ({ done: false as const, value: await wait() });
+    const end = async () => ({ done: true as const, value: undefined });
+    return {
+      [Symbol.asyncIterator]: () => ({ next, return: end }),
+      drain: () => {
+        this.runner.refuseLook(`signals "${name}"`);
+        const taken = this.runner.signals.takeAll(name);
+        return taken.map(({ value }) =>
+          validate(schema, value, "invalid_signal", `payload of signal "${name}"`),
+        );
+      },
+    };
+  }
+
+  until(holds: () => unknown, { timeout }: TimeoutOption = {}): Promise<void> {
+    this.runner.refuseLook("ctx.until");
+    const condition = new Condition(this.runner, this.scopeOf, holds);
+    const promise = condition.begin();
+    promise.catch(handled);
+    // What is so already costs no timer.
+    if (timeout === undefined || condition.look()) return staked(promise, condition);
+    condition.cancel();
+    return timeoutScope(this, timeout, "the condition of ctx.until", (inner) => inner.until(holds));
+  }
+
+  timeout<T>(duration: Duration, fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
+    return timeoutScope(this, duration, "the work of ctx.timeout", fn);
+  }
+
+  saga<T>(steps: (saga: Saga) => Promise<T>): Promise<T> {
+    return runSaga(this, steps);
+  }
+
+  get state(): Record<string, unknown> {
+    return this.runner.entity.view;
+  }
+
+  get historyLength(): number {
+    return this.runner.state.lastEventId;
+  }
+
+  get suggestContinueAsNew(): boolean {
+    return this.historyLength >= softLimitEvents;
   }
 
   child<C extends AnyOrchestration | string>(
@@ -291,7 +377,7 @@ export class Context implements OrchestrationContext {
   }
 
   continueAsNew(input?: unknown): never {
-    throw new ContinueAsNew(snapshot(input, "input of the next execution"));
+    throw new ContinueAsNew(snapshot(input, "input of the next execution"), this.runner.stateSnapshot());
   }
 
   now(): number {
@@ -372,6 +458,11 @@ export class Context implements OrchestrationContext {
     return cancellable(promise, () => member.cancel());
   }
 }
+
+const signalOf = (signal: AnySignal | string): { name: string; schema: Schema | undefined } => ({
+  name: requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name),
+  schema: typeof signal === "string" ? undefined : signal.payload,
+});
 
 /** A durable promise nobody looks at any more must not end the process. */
 export const handled = () => undefined;

@@ -67,6 +67,11 @@ export class Signals {
     return true;
   }
 
+  /** All that nobody took, at once. */
+  takeAll(name: string): Signal[] {
+    return this.#unread.get(name)?.splice(0) ?? [];
+  }
+
   leave(name: string, waiter: Waiter): void {
     const waiters = this.#waiters.get(name);
     const at = waiters?.findIndex((queued) => queued.waiter === waiter) ?? -1;

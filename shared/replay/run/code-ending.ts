@@ -1,5 +1,5 @@
 /** What the end of the code means for its instance. */
-import { Name, type Payload } from "../../../schemas/index.ts";
+import { Name, type NewEvent, type Payload } from "../../../schemas/index.ts";
 import { validate } from "../../definitions/index.ts";
 import { Fault, isCancelled, toFailure } from "../../errors/index.ts";
 import type { IssuedCommand, Runner } from "./runner.ts";
@@ -7,11 +7,19 @@ import { toPayload } from "./to-payload.ts";
 
 export type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
 
+interface Snapshot {
+  payload: Payload;
+  bytes: number;
+}
+
 /** Thrown by `ctx.continueAsNew`. */
 export class ContinueAsNew {
-  readonly input: { payload: Payload; bytes: number };
-  constructor(input: { payload: Payload; bytes: number }) {
+  readonly input: Snapshot;
+  /** Of `ctx.state`, where there is any. */
+  readonly state: Snapshot | undefined;
+  constructor(input: Snapshot, state: Snapshot | undefined) {
     this.input = input;
+    this.state = state;
   }
 }
 
@@ -20,17 +28,25 @@ export function endingCommand(runner: Runner, ending: Ending): IssuedCommand | F
   return ending.kind === "threw" ? afterError(runner, ending.error) : afterValue(runner, ending.value);
 }
 
-function afterError(
-  { definition, signals, state, rootScope }: Runner,
-  error: unknown,
-): IssuedCommand | Fault {
+/** The next execution has the unread signals, and `ctx.state`. */
+export function continued(
+  { definition, signals }: Runner,
+  input: Snapshot,
+  state: Snapshot | undefined,
+): IssuedCommand & { event: NewEvent<"instance.continued"> } {
+  const unread = signals.unread().map((signal) => ({ ...signal, name: Name.parse(signal.name) }));
+  const name = Name.parse(definition.name);
+  const carried = state && { state: state.payload };
+  return {
+    event: { kind: "instance.continued", name, input: input.payload, signals: unread, ...carried },
+    payloadBytes: Math.max(input.bytes, state?.bytes ?? 0),
+  };
+}
+
+function afterError(runner: Runner, error: unknown): IssuedCommand | Fault {
+  const { state, rootScope } = runner;
   if (error instanceof Fault && error.kind === "nondeterminism") return error;
-  if (error instanceof ContinueAsNew) {
-    const { payload: input, bytes: payloadBytes } = error.input;
-    const unread = signals.unread().map((signal) => ({ ...signal, name: Name.parse(signal.name) }));
-    const name = Name.parse(definition.name);
-    return { event: { kind: "instance.continued", name, input, signals: unread }, payloadBytes };
-  }
+  if (error instanceof ContinueAsNew) return continued(runner, error.input, error.state);
   if (isCancelled(error) && state.cancelRequested) {
     return { event: { kind: "instance.cancelled", reason: rootScope.reason }, payloadBytes: 0 };
   }

@@ -39,6 +39,9 @@ export function describeCommand(command: Command): string {
       return `patch "${command.patch}"`;
     case "status.set":
       return "a status";
+    case "update.completed":
+    case "update.failed":
+      return `the answer to the update of event ${command.of}`;
     case "pool.joined":
     case "pool.left":
       return `${command.kind} "${command.poolId}"`;

@@ -34,12 +34,17 @@ export async function offload(event: NewEvent, access: PayloadAccess, owner: str
   switch (event.kind) {
     case "activity.scheduled":
     case "child.scheduled":
-    case "instance.continued":
       return { ...event, input: await away(event.input) };
+    case "instance.continued": {
+      const { input, state } = event;
+      return { ...event, input: await away(input), ...(state && { state: await away(state) }) };
+    }
     case "instance.completed":
       return { ...event, output: await away(event.output) };
     case "side_effect.recorded":
       return { ...event, value: await away(event.value) };
+    case "update.completed":
+      return { ...event, answer: await away(event.answer) };
     case "status.set":
       return { ...event, status: await away(event.status) };
     case "session.opened": {

@@ -21,14 +21,18 @@ import {
 import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
 import { sessionLostFailure } from "../decide/failures.ts";
 import type { InstanceState } from "../fold/state.ts";
-import { Context } from "../handles/context.ts";
+import { Conditions } from "../handles/conditions.ts";
+import { Context, snapshot } from "../handles/context.ts";
+import { EntityState } from "../handles/entity-state.ts";
 import { OpenSessions } from "../handles/open-sessions.ts";
 import { Queries } from "../handles/queries.ts";
 import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
+import { Updates } from "../handles/updates.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
 import { commandsDiffer, describeCommand } from "./commands.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
+import type { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
 
 /** A durable operation the code waits for. */
@@ -73,6 +77,9 @@ export class Runner implements Occupant {
   readonly pools = new SparseMap<string, number>();
   readonly signals: Signals;
   readonly queries = new Queries();
+  readonly updates = new Updates();
+  readonly conditions = new Conditions();
+  #entity: EntityState | undefined;
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
@@ -246,7 +253,29 @@ export class Runner implements Occupant {
 
   /** Signals that have come are given out one at a time: what lost by one is not waiting for the next. */
   resolveNext(): boolean {
-    return !this.#fault && !this.#ending && this.signals.giveNext();
+    if (this.#fault || this.#ending) return false;
+    return this.signals.giveNext() || this.conditions.resolveNext();
+  }
+
+  /** Of `ctx.state`; made when it is first looked at. */
+  get entity(): EntityState {
+    this.#entity ??= new EntityState(this.definition.state ?? {});
+    return this.#entity;
+  }
+
+  /** Undefined where there is nothing to carry. */
+  stateSnapshot(): ReturnType<typeof toPayload> | undefined {
+    if (this.entity.isEmpty) return undefined;
+    const older = this.needs(2, "ctx.state over continue-as-new");
+    if (older) throw older;
+    return snapshot(this.entity.values, "state");
+  }
+
+  /** Nothing is under way but waiting for signals, updates and conditions: the code may begin anew from its state. */
+  get isAtRest(): boolean {
+    if (!this.#begun || this.#over || this.#fault || this.#ending) return false;
+    const idle = this.operations.size === 0 && !this.sessions.awaited() && this.pools.size === 0;
+    return idle && this.updates.pending === 0;
   }
 
   value(payload: Payload): unknown {
@@ -275,6 +304,8 @@ export class Runner implements Occupant {
     this.delivered++;
     switch (fact.kind) {
       case "instance.started":
+        if (fact.carried?.state) this.#entity = new EntityState(asState(this.value(fact.carried.state)));
+        this.#registerQueries();
         for (const { name, payload } of fact.carried?.signals ?? [])
           this.signals.arrive(name, { payload, value: this.value(payload) });
         return this.#begin(this.value(fact.input));
@@ -294,6 +325,8 @@ export class Runner implements Occupant {
         // What came before the start is carried by the start.
         if (this.#begun) this.#signalled(fact.name, fact.payload);
         return;
+      case "update.accepted":
+        return this.updates.begin(this, fact.id, fact.name, this.value(fact.input));
       case "cancel.requested":
         return this.rootScope.cancel(fact.reason);
       case "session.activated":
@@ -308,6 +341,13 @@ export class Runner implements Occupant {
         );
       default:
         return;
+    }
+  }
+
+  /** Those of the definition see the state alone. */
+  #registerQueries(): void {
+    for (const [name, answer] of Object.entries(this.definition.queries ?? {})) {
+      this.queries.register(name, (input) => answer(this.entity.view as never, input as never));
     }
   }
 
@@ -380,8 +420,12 @@ export class Runner implements Occupant {
 
   #waitsForNothing(): boolean {
     if (!this.#begun || this.#over) return false;
-    return this.operations.size === 0 && !this.sessions.awaited() && !this.signals.awaited();
+    if (this.operations.size > 0 || this.conditions.awaited) return false;
+    return !this.sessions.awaited() && !this.signals.awaited();
   }
 }
+
+const asState = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null ? { ...value } : {};
 
 const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);

@@ -28,6 +28,7 @@ export function describe(event: HistoryEvent): string {
       return `#${event.of}${event.workerId ? ` by ${event.workerId}` : ""} ${inline(event.output)}`;
     case "activity.failed":
     case "child.failed":
+    case "update.failed":
       return `#${event.of} ${event.error.code}: ${event.error.message}`;
     case "activity.cancelled":
       return `#${event.of} ${event.reason ?? ""}`;
@@ -41,6 +42,10 @@ export function describe(event: HistoryEvent): string {
       return `${event.name} ${inline(event.payload)}`;
     case "end.requested":
       return `${event.verb} ${event.to}`;
+    case "update.accepted":
+      return `${event.name} ${event.updateId} ${inline(event.input)}`;
+    case "update.completed":
+      return `#${event.of} ${inline(event.answer)}`;
     case "child.scheduled":
       return `${event.name} as ${event.childId} (${event.mode})`;
     case "child.completed":

@@ -170,6 +170,12 @@ function foldEvent(
     case "signal.received":
       model.signals.push({ id: event.id, at, name: event.name });
       return;
+    case "update.accepted":
+      model.signals.push({ id: event.id, at, name: `update ${event.name}` });
+      return;
+    case "update.completed":
+    case "update.failed":
+      return;
     case "cancel.requested":
       model.signals.push({ id: event.id, at, name: "cancel" });
       return;

@@ -23,6 +23,9 @@ export function InstanceActions({ instance }: { instance: InstanceView }) {
           <button type="button" class="button" onClick={() => signalIt(instanceId)}>
             Signal…
           </button>
+          <button type="button" class="button" onClick={() => updateIt(instanceId)}>
+            Update…
+          </button>
           <button type="button" class="button" onClick={() => end(instanceId, "cancel")}>
             Cancel…
           </button>
@@ -87,6 +90,28 @@ function queryIt(instanceId: string): void {
       );
       return answer ?? null;
     },
+  });
+}
+
+function updateIt(instanceId: string): void {
+  ask({
+    title: "Send an update",
+    text: "Its code takes or refuses it, and answers when its handler is done.",
+    button: "Send",
+    fields: [
+      { name: "name", label: "Name", required: true },
+      { name: "input", label: "Input (JSON)", multiline: true, value: "{}" },
+    ],
+    commands: ({ name = "", input = "" }) => [
+      { label: "CLI", text: `holdfast update ${instanceId} ${name || "<name>"} ${quoted(input)}` },
+      {
+        label: "NATS",
+        text: `nats req ${subject(`update.${instanceId}.${name || "<name>"}`)} ${quoted(input)}`,
+      },
+    ],
+    show: (outcome) => JSON.stringify(outcome, null, 2),
+    act: ({ name = "", input = "" }) =>
+      post(`/api/instances/${instanceId}/update/${encodeURIComponent(name)}`, { input: parsed(input) }),
   });
 }
 

@@ -1,0 +1,16 @@
+/** Why an instance cannot be asked or updated, before its code has a say. */
+import type { Fault } from "../../errors/index.ts";
+
+export const refusedBecause = (code: string, message: string, details?: unknown) => ({
+  kind: "refused" as const,
+  code,
+  message,
+  details,
+  spoiled: false,
+});
+export const noInstance = (instanceId: string) =>
+  refusedBecause("instance_not_found", `there is no instance ${instanceId}`);
+export const endedInstance = (instanceId: string, status: string) =>
+  refusedBecause("instance_ended", `instance ${instanceId} has ended (${status})`, { status });
+export const parkedInstance = (instanceId: string, { code, message }: Fault) =>
+  refusedBecause("instance_parked", `the code of instance ${instanceId} cannot be run: ${message}`, { code });

@@ -1,0 +1,48 @@
+/** Updates: accepted, answered, or cut off with the execution their handler ran in (Q2). */
+import type { EventOf, Failure } from "../../../schemas/index.ts";
+import type { Effect } from "./effects.ts";
+import type { InstanceState, UpdateRecord } from "./state.ts";
+
+export function applyUpdate(
+  state: InstanceState,
+  event: EventOf<"update.accepted" | "update.completed" | "update.failed">,
+): Effect[] {
+  if (event.kind === "update.accepted") {
+    state.pendingUpdates.set(event.id, event.updateId);
+    return stands(state, event.updateId, { kind: "pending", of: event.id });
+  }
+  const { of } = event;
+  const updateId = state.pendingUpdates.get(of);
+  state.pendingUpdates.delete(of);
+  if (updateId === undefined) return [];
+  return stands(
+    state,
+    updateId,
+    event.kind === "update.completed"
+      ? { kind: "completed", of, answer: event.answer }
+      : { kind: "failed", of, error: event.error },
+  );
+}
+
+/** The execution is over before their handlers were: whoever waits is told. */
+export function cutUpdates(state: InstanceState, why: "ended" | "continued"): Effect[] {
+  const cut = [...state.pendingUpdates].flatMap(([of, updateId]) =>
+    stands(state, updateId, { kind: "failed", of, error: cutOff(state, why) }),
+  );
+  state.pendingUpdates.clear();
+  return cut;
+}
+
+function stands(state: InstanceState, updateId: string, record: UpdateRecord): Effect[] {
+  state.updates.set(updateId, record);
+  return [{ kind: "answer-update", updateId, record }];
+}
+
+const cutOff = ({ instanceId }: InstanceState, why: "ended" | "continued"): Failure => ({
+  code: why === "ended" ? "instance_ended" : "update_interrupted",
+  message:
+    why === "ended"
+      ? `instance ${instanceId} ended before the handler of the update did`
+      : `instance ${instanceId} continued as new before the handler of the update ended: it ran in part`,
+  retryable: false,
+});

@@ -1,0 +1,75 @@
+/**
+ * `ctx.state`: values of an instance that outlive its executions. Inside an execution they are what the code made of
+ * them, as replay makes it again; continue-as-new takes them along. Whoever only looks sees them and cannot change them.
+ */
+import { HoldfastError } from "../../errors/index.ts";
+import { writeJson } from "../../runtime/index.ts";
+import { occupant } from "../run/turn-window.ts";
+
+export type StateValues = Record<string, unknown>;
+
+export class EntityState {
+  #values: StateValues;
+  readonly #view: StateValues;
+
+  constructor(initial: StateValues) {
+    this.#values = structuredClone(initial);
+    this.#view = new Proxy(this.#values, {
+      get: (values, key) => shown(Reflect.get(values, key)),
+      set: (values, key, value) => {
+        refuseLook(key);
+        requireJson(key, value);
+        return Reflect.set(values, key, value);
+      },
+      deleteProperty: (values, key) => {
+        refuseLook(key);
+        return Reflect.deleteProperty(values, key);
+      },
+    });
+  }
+
+  get view(): StateValues {
+    return this.#view;
+  }
+
+  get isEmpty(): boolean {
+    return Object.keys(this.#values).length === 0;
+  }
+
+  /** The values themselves, for a snapshot. */
+  get values(): Readonly<StateValues> {
+    return this.#values;
+  }
+}
+
+/** Deeper values are the code's own, except for whoever only looks. */
+const shown = (value: unknown): unknown => (occupant()?.looksOnly ? readOnly(value) : value);
+
+function readOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return new Proxy(value, {
+    get: (target, key) => readOnly(Reflect.get(target, key)),
+    set: (_target, key) => refuseLook(key),
+    deleteProperty: (_target, key) => refuseLook(key),
+  });
+}
+
+function refuseLook(key: string | symbol): boolean {
+  const who = occupant();
+  if (who?.looksOnly) who.refuse(`a change of state.${String(key)}`);
+  return false;
+}
+
+function requireJson(key: string | symbol, value: unknown): void {
+  if (value === undefined) return;
+  try {
+    writeJson(value);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError({
+      code: "not_serialisable",
+      message: `state.${String(key)}: ${why}`,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,50 @@
+/** Work that must be done in time: a timer and a scope, of which the first to be over ends the other. */
+import type { OrchestrationContext } from "../../definitions/index.ts";
+import { TimeoutError } from "../../errors/index.ts";
+import { type Duration, parseDuration } from "../../runtime/index.ts";
+import { Context, handled } from "./context.ts";
+import { cancellable } from "./promise-combinators.ts";
+import { Scope } from "./scope.ts";
+
+export function timeoutScope<T>(
+  context: Context,
+  duration: Duration,
+  what: string,
+  work: (inner: OrchestrationContext) => Promise<T>,
+): Promise<T> {
+  const ms = parseDuration(duration, "timeout");
+  const { runner, scopeOf } = context;
+  const scope = new Scope(scopeOf, false);
+  const timing = new Scope(scopeOf, false);
+  const timer = new Context(runner, timing).sleep(ms);
+  const result = new Promise<T>((resolve, reject) => {
+    const begin = async () => work(new Context(runner, scope));
+    begin().then(
+      (value) => {
+        timing.cancel();
+        resolve(value);
+      },
+      (error) => {
+        timing.cancel();
+        reject(error);
+      },
+    );
+    timer.then(() => {
+      // Rejected first: what the work makes of its cancellation is nobody's result.
+      reject(tooLate(what, ms));
+      scope.cancel(`${what} was not done within ${ms} ms`);
+    }, handled);
+  });
+  result.catch(handled);
+  return cancellable(result, () => {
+    scope.cancel();
+    timing.cancel();
+  });
+}
+
+const tooLate = (what: string, ms: number): TimeoutError =>
+  new TimeoutError({
+    code: "timeout",
+    message: `${what} was not done within ${ms} ms`,
+    details: { timeout: "scope", ms },
+  });

@@ -1,0 +1,154 @@
+/** `ctx.state` over executions, histories that stay short by themselves, and limits. */
+import { describe, expect, test } from "vitest";
+import { defineOrchestration } from "../../../shared/definitions/index.ts";
+import { Bench, scenario } from "../../support/instance-bench.ts";
+import { signal, start, update } from "../../support/instance-messages.ts";
+
+const account = defineOrchestration("account", {
+  state: { balance: 0, moves: [] as number[] },
+  queries: {
+    balance: ({ balance }) => balance,
+    moves: ({ moves }, input) => moves.slice(0, Number(input)),
+    breaks: (state) => (state as { moves: number[] }).moves.push(1),
+  },
+  autoContinue: 12,
+  run: async (ctx, bonus: number) => {
+    ctx.onUpdate("move", (n) => {
+      ctx.state.balance += Number(n) + bonus;
+      ctx.state.moves = [...ctx.state.moves, Number(n)];
+      return ctx.state.balance;
+    });
+    await ctx.until(() => ctx.state.balance < 0);
+    return { balance: ctx.state.balance, moves: ctx.state.moves.length, execution: ctx.execution };
+  },
+});
+
+scenario("state lives on, and the history stays short by itself", { account }, async (bench) => {
+  await bench.turn(start("account", 1));
+  for (let n = 0; n < 30; n++) await bench.turn(update("move", n, `u${n}`));
+  expect(bench.state.execution).toBeGreaterThan(4);
+  expect(bench.state.lastEventId).toBeLessThan(16);
+  expect(await bench.query("balance")).toBe(465);
+  expect(await bench.query("moves", 3)).toEqual([0, 1, 2]);
+  expect((await bench.turn(update("move", 5, "u29"))).verdicts, "known over executions").toEqual(["earlier"]);
+  await bench.turn(update("move", -1000, "last"));
+  expect(bench.output).toMatchObject({ balance: -534, moves: 31 });
+  expect(await bench.query("balance"), "after the end").toBe(-534);
+});
+
+scenario("a query cannot change it", { account }, async (bench) => {
+  await bench.turn(start("account", 0));
+  await expect(bench.query("breaks")).rejects.toMatchObject({ code: "query_changes_state" });
+  expect(await bench.query("moves", 9)).toEqual([]);
+});
+
+scenario(
+  "what is under way, and unread, is not cut off",
+  {
+    busy: defineOrchestration("busy", {
+      autoContinue: 3,
+      run: async (ctx) => {
+        if (ctx.execution > 1) return await ctx.waitForSignal("kept");
+        ctx.onUpdate("wait", () => ctx.waitForSignal("done"));
+        await ctx.waitForSignal("never");
+      },
+    }),
+  },
+  async (bench) => {
+    await bench.turn(start("busy"), update("wait"));
+    await bench.turn(signal("kept", "yes"), signal("other"));
+    expect(bench.state.execution, "a handler is under way").toBe(1);
+    await bench.turn(signal("done"));
+    expect(bench.output).toBe("yes");
+  },
+);
+
+describe("bad input", () => {
+  test.each([0, -1, 1.5, Number.NaN])("autoContinue of %s is refused where it is given", (autoContinue) => {
+    expect(() => defineOrchestration("x", { autoContinue, run: async () => null })).toThrow(/autoContinue/);
+  });
+
+  test("a state that is no JSON names its path", async () => {
+    const bad = defineOrchestration("bad", {
+      run: async (ctx) => {
+        ctx.state.fine = { deep: [1] };
+        ctx.state.wrong = { deep: [() => 1] };
+      },
+    });
+    const bench = new Bench({ bad });
+    await bench.turn(start("bad"));
+    expect(bench.state.error).toMatchObject({
+      code: "not_serialisable",
+      message: expect.stringMatching(/state\.wrong: .*deep/),
+    });
+  });
+
+  test("and so does one that became none before continue-as-new", async () => {
+    const bad = defineOrchestration("bad", {
+      run: async (ctx) => {
+        const list: unknown[] = [];
+        ctx.state.list = list;
+        list.push(() => 1);
+        ctx.continueAsNew(null);
+      },
+    });
+    const bench = new Bench({ bad });
+    await bench.turn(start("bad"));
+    expect(bench.state.error).toMatchObject({
+      code: "not_serialisable",
+      message: expect.stringContaining("state"),
+    });
+  });
+});
+
+test("a state that became no JSON ends what continues by itself, and nothing else", async () => {
+  const spoilt = defineOrchestration("spoilt", {
+    autoContinue: 3,
+    run: async (ctx) => {
+      const list: unknown[] = [];
+      ctx.state.list = list;
+      for await (const _ of ctx.signals("n")) list.push(() => 1);
+    },
+  });
+  const bench = new Bench({ spoilt });
+  await bench.turn(start("spoilt"), signal("n"));
+  expect(bench.state.status).toBe("running");
+  await bench.turn(signal("n"));
+  expect(bench.state).toMatchObject({ status: "failed", error: { code: "not_serialisable" } });
+});
+
+const endless = defineOrchestration("endless", {
+  run: async (ctx) => {
+    let count = 0;
+    ctx.onQuery("how", () => ({ count, long: ctx.suggestContinueAsNew, events: ctx.historyLength }));
+    for await (const _ of ctx.signals("n")) count++;
+  },
+});
+const burst = async (bench: Bench, signals: number) => {
+  const some = Array.from({ length: 1000 }, () => signal("n"));
+  for (let sent = 0; sent < signals; sent += some.length) await bench.turn(...some);
+};
+
+test("a history of 50 000 events still replays, and says that it is long", async () => {
+  const bench = new Bench({ endless }, "live", { unchecked: true });
+  await bench.turn(start("endless"));
+  await burst(bench, 9_000);
+  expect(await bench.query("how")).toMatchObject({ long: false });
+  await burst(bench, 41_000);
+  await bench.reload();
+  expect(bench.fault).toBeUndefined();
+  expect(await bench.query("how")).toEqual({ count: 50_000, long: true, events: 50_001 });
+});
+
+test("a history past the hard limit ends its instance with a clear error", async () => {
+  const bench = new Bench({ endless }, "live", { unchecked: true, historyLimit: 2_500 });
+  await bench.turn(start("endless"));
+  await burst(bench, 3_000);
+  expect(bench.state.status).toBe("failed");
+  expect(bench.state.error).toMatchObject({
+    code: "history_too_long",
+    message: expect.stringContaining("continue as new"),
+    details: { limit: 2_500 },
+  });
+  expect(await bench.query("how"), "its code is not blamed for it").toMatchObject({ count: 3_000 });
+});
