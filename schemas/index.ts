@@ -1,4 +1,4 @@
-export * from "./event-payloads.ts";
+export * from "./event-kinds.ts";
 export * from "./events.ts";
 export * from "./flow.ts";
 export * from "./generation.ts";

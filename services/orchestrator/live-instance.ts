@@ -19,11 +19,12 @@ import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LocalWork } from "./local/local-work.ts";
+import type { Mail } from "./mail.ts";
 import { AsideMail } from "./quarantine/aside-mail.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
 import type { Question } from "./queries/queries.ts";
-import { LoadedInstance, type Mail } from "./turn.ts";
+import { LoadedInstance } from "./turn.ts";
 import { refusedAnswer } from "./updates/update-answer.ts";
 
 export interface LiveInstanceOptions {

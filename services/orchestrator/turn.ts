@@ -23,6 +23,7 @@ import type { OrchestratorDeps } from "./deps.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
+import type { Mail } from "./mail.ts";
 import {
   nothing,
   type PredecessorCommit,
@@ -34,22 +35,6 @@ import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
 import { knownAnswer, refusedAnswer } from "./updates/update-answer.ts";
-
-export interface Mail {
-  message: InboxMessage;
-  /** Absent for what this process tells itself, as a local timer does, and for what came by the lane. */
-  delivery: Delivery | undefined;
-  /** Called when its turn is over and all that follows from it is out. */
-  done?: (() => void) | undefined;
-  /** It lay aside: nothing brings it to the next owner by itself, so it stands for no work on the lane. */
-  aside?: true | undefined;
-  /** It came by the lane: called instead where nothing would stand for what it leads to (LANE-1). */
-  elsewhere?: (() => void) | undefined;
-  /** A task that was out on the lane and is nobody's any more. */
-  recalled?: number | undefined;
-  /** Why it takes a newer process to read it: the instance waits for one (E1). */
-  newer?: string | undefined;
-}
 
 interface Loaded {
   instance: Instance;

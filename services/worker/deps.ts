@@ -7,7 +7,6 @@ import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerFaultPoints } from "./fault-points.ts";
 import type { WorkerIdentity } from "./identity.ts";
-import type { Recordings } from "./lane/index.ts";
 
 /** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
 export interface WorkersView {
@@ -31,7 +30,7 @@ export interface WorkerDeps {
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;
   /** Absent: results of what came by the lane are told one by one. */
-  readonly recordings?: Pick<Recordings, "wait">;
+  readonly recordings?: { wait(key: string): Promise<boolean> };
   /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
   readonly loadChanged: () => void;
   /** The same for calls on sessions, of which there are many: not so soon. */

@@ -8,7 +8,6 @@ export { suspect } from "./fold/session-effects.ts";
 export {
   type InstanceState,
   initialState,
-  isCommand,
   isEnded,
   isSameParent,
   type OpenChild,

@@ -14,6 +14,7 @@ import type {
 import {
   currentRules,
   flowOrchestration,
+  isCommand,
   leftOutOrchestration,
   lenderOrchestration,
   Name,
@@ -31,14 +32,7 @@ import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./dec
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import {
-  type InstanceState,
-  initialState,
-  isCommand,
-  isEnded,
-  sessionTasks,
-  type UpdateRecord,
-} from "./fold/state.ts";
+import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
 import type { Considered } from "./handles/updates.ts";
 import { engineEnding } from "./run/engine-ending.ts";

@@ -100,3 +100,46 @@ test("the library reads no environment and starts nothing at import", () => {
     .filter((file) => /process\.env|process\.exit/.test(readFileSync(join(root, file), "utf8")));
   expect(wrong).toEqual([]);
 });
+
+/** Every file of the product, with the files it loads. */
+function graph(): Map<string, string[]> {
+  const files = ["schemas", "shared", "services"].flatMap(allSources);
+  return new Map(
+    files.map((file) => [
+      file,
+      // Types are gone when the code runs, and what is loaded later, when it is needed, closes no circle either.
+      [
+        ...readFileSync(join(root, file), "utf8").matchAll(
+          /^(?:import|export)\s+(?!type\b)(?:[^"';]*?\sfrom\s+)?"(\.[^"]+)"/gm,
+        ),
+      ]
+        .map((match) => match[1] ?? "")
+        .map((name) => relative(root, resolve(root, dirname(file), name))),
+    ]),
+  );
+}
+
+/** Handles make each other (a session of a pool, a pool of a context). This list may only get shorter. */
+const knownCycles = "shared/replay/handles/";
+
+test("no file imports itself by way of others", () => {
+  const imports = graph();
+  const cycles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) cycles.push(path.slice(at).toSorted());
+    if (at >= 0 || done.has(file)) return;
+    for (const next of imports.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+  const unknown = cycles.filter((cycle) => !cycle.some((file) => file.startsWith(knownCycles)));
+  expect(unknown.map((cycle) => cycle.join(" → "))).toEqual([]);
+});
+
+function allSources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}

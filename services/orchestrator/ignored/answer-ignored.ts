@@ -8,12 +8,12 @@ import {
   isEnded,
   isSameParent,
 } from "../../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishSurely } from "../publishing/publish.ts";
 import { tellFollower } from "../publishing/tell-follower.ts";
 
 export async function answerIgnored(
-  { bus, names, runtime }: OrchestratorDeps,
+  { bus, names, runtime }: EngineDeps,
   outbox: Outbox,
   state: Readonly<InstanceState>,
   message: InboxMessage,

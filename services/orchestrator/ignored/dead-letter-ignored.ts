@@ -2,10 +2,10 @@
 import { type Burial, bury, type Delivery } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 
 export async function deadLetterIgnored(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   { instanceId: id, status }: Readonly<InstanceState>,
   message: InboxMessage,
   delivery: Delivery,
@@ -24,7 +24,7 @@ export async function deadLetterIgnored(
 }
 
 /** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
-async function buryOrThrow(deps: OrchestratorDeps, delivery: Delivery, burial: Burial): Promise<void> {
+async function buryOrThrow(deps: EngineDeps, delivery: Delivery, burial: Burial): Promise<void> {
   if (await bury(deps, delivery, burial)) return;
   throw new Fault("transient", {
     code: "burial_failed",

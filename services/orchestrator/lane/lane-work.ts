@@ -1,21 +1,10 @@
 /** What one instance has out on the lane, and the inbox message that stands for it (LANE-1). */
-import { type EventId, InstanceId, type LaneQuestion, poolQueue } from "../../../schemas/index.ts";
+import { type EventId, InstanceId, poolQueue } from "../../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Lane, Taken } from "./lane.ts";
-
-export type RecallWhy = "returned" | "missing" | "silent";
-
-/** A task in a worker's hands. */
-export interface OutTask {
-  readonly name: LaneQuestion["tasks"][number];
-  readonly subject: string;
-  readonly workerId: string;
-  /** A call: it lives and dies with its session's lease, so nobody has to look after it. */
-  readonly leased: boolean;
-  recall(why: RecallWhy): void;
-}
+import type { OutTask, RecallWhy } from "./out-task.ts";
 
 interface Out {
   readonly execution: number;

@@ -28,8 +28,8 @@ import {
 } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
-import type { Mail } from "../turn.ts";
-import type { LaneWork, OutTask, RecallWhy } from "./lane-work.ts";
+import type { Mail } from "../mail.ts";
+import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
 
 export interface LaneOptions {
   id: string;
@@ -74,7 +74,7 @@ export class Lane implements Service {
   readonly #headers: Readonly<Record<string, string>>;
   /** Subjects that are left alone until then, monotonic; and how often in a row nobody answered there. */
   readonly #closed = new Map<string, { until: number; timeouts: number }>();
-  readonly #works = new Set<LaneWork>();
+  readonly #works = new Set<OutTasks>();
   /** Worker → since when it has not answered. */
   readonly #silent = new Map<string, number>();
   /** By worker, not yet said. */
@@ -175,11 +175,11 @@ export class Lane implements Service {
     this.#recorded.clear();
   }
 
-  watch(work: LaneWork): void {
+  watch(work: OutTasks): void {
     this.#works.add(work);
   }
 
-  unwatch(work: LaneWork): void {
+  unwatch(work: OutTasks): void {
     this.#works.delete(work);
   }
 
@@ -191,20 +191,20 @@ export class Lane implements Service {
 
   #receive({ subject, body, reply }: CoreMessage): void {
     const address = this.#options.names.parseLaneOfOwner(subject);
-    const desk = address && this.#find(address.instanceId);
-    if (!desk) {
+    const partition = address && this.#find(address.instanceId);
+    if (!partition) {
       reply?.(answers.elsewhere);
       return;
     }
     if (address.verb === "returned") {
       const returned = decode(LaneReturn, body);
-      if (returned.kind === "ok") desk.recall(returned.value);
+      if (returned.kind === "ok") partition.recall(returned.value);
       return;
     }
     const report = decode(ActivityReport, body);
     // By the inbox it will be buried with its reason.
     if (report.kind === "invalid") return reply?.(answers.elsewhere);
-    desk.put({
+    partition.put({
       message: { kind: "activity", report: report.value },
       delivery: undefined,
       done: () => reply?.(answers.recorded),

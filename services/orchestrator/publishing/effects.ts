@@ -28,7 +28,7 @@ import {
   stateOfFirstGeneration,
 } from "../../../shared/replay/index.ts";
 import type { SparseMap } from "../../../shared/runtime/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
@@ -51,7 +51,7 @@ const queued = new WeakMap<OpenTask, number>();
 
 /** Resolves when everything is stored, or the outbox was told to stop. */
 export async function publishEffects(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   effects: readonly Effect[],
   target: EffectTarget,
@@ -114,7 +114,7 @@ function roundOf(kind: Effect["kind"]): number {
 }
 
 function publisher(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   target: EffectTarget,
   lane: LaneWork,
@@ -331,7 +331,7 @@ function publisher(
 }
 
 async function publishTask(
-  { names, runtime }: OrchestratorDeps,
+  { names, runtime }: EngineDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -360,7 +360,7 @@ async function publishTask(
  * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
  */
 async function withdrawRetry(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   lane: LaneWork,
   { instanceId, execution }: Readonly<InstanceState>,
   { id, attempt, target }: OpenTask,
@@ -381,7 +381,7 @@ async function withdrawRetry(
 
 /** A session id may be another instance's by now: its claim is not ours to withdraw. */
 async function withdrawClaim(
-  deps: OrchestratorDeps,
+  deps: EngineDeps,
   lane: LaneWork,
   instanceId: string,
   { type, sessionId }: { type: string; sessionId: string },
@@ -398,7 +398,7 @@ async function withdrawClaim(
  * nothing that was stored for the same subject since.
  */
 async function removeStored(
-  { bus }: OrchestratorDeps,
+  { bus }: EngineDeps,
   lane: LaneWork,
   stream: string,
   subject: string,

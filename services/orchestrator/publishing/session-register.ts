@@ -5,7 +5,7 @@ import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { place } from "../../../shared/sessions/placement.ts";
 import { ownerIn, recordOf } from "../../../shared/sessions/records.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
 interface Known {
@@ -17,11 +17,11 @@ interface Known {
 }
 
 export class SessionRegister {
-  readonly #deps: OrchestratorDeps;
+  readonly #deps: EngineDeps;
   readonly #outbox: Outbox;
   readonly #known = new SparseMap<string, Known>();
 
-  constructor(deps: OrchestratorDeps, outbox: Outbox) {
+  constructor(deps: EngineDeps, outbox: Outbox) {
     this.#deps = deps;
     this.#outbox = outbox;
   }

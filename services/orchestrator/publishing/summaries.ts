@@ -12,7 +12,7 @@ import {
 import { encode, Payloads, parseJson } from "../../../shared/bus/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
 import { type InstanceState, isEnded } from "../../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 
 const maxNoticeBytes = 32 * 1024;
 /** For subject and headers, inside the server's limit. */
@@ -21,7 +21,7 @@ const headroomBytes = 8 * 1024;
 const keptBytes = 1024;
 
 export class Summaries {
-  readonly #deps: OrchestratorDeps;
+  readonly #deps: EngineDeps;
   /** Revision of our last write; undefined before the first. */
   #revision: number | undefined;
   #parked: Fault | undefined;
@@ -34,7 +34,7 @@ export class Summaries {
    * `before`: what is known of the instance. None: it has no summary yet, and the first write needs no look. Anchored:
    * its owner may have died before it wrote the first (late-summaries.ts).
    */
-  constructor(deps: OrchestratorDeps, before: "none" | "some" | "anchored") {
+  constructor(deps: EngineDeps, before: "none" | "some" | "anchored") {
     this.#deps = deps;
     this.#revision = before === "none" ? 0 : undefined;
     this.#owed = before === "anchored" ? "overdue" : undefined;

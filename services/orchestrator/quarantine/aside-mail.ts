@@ -10,9 +10,9 @@ import { z } from "zod";
 import { type Delivery, decode, type Headers, type StoredMessage } from "../../../shared/bus/index.ts";
 import { Fault, isFault } from "../../../shared/errors/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
+import type { Mail } from "../mail.ts";
 import { parseInbox } from "../parse-inbox.ts";
 import { publishSurely } from "../publishing/publish.ts";
-import type { Mail } from "../turn.ts";
 
 type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
 

@@ -6,19 +6,19 @@
  * So time alone does not tell. The bus must have answered before the turn was tried and again after it failed; with one
  * of the two, everybody whose turn failed while the bus came back would be taken for sick.
  */
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 
 /** A stream that gets another leader is back sooner. */
 const lastsAfterMs = 10_000;
 
 export class LastingFault {
-  readonly #deps: Pick<OrchestratorDeps, "registers" | "runtime">;
+  readonly #deps: Pick<EngineDeps, "registers" | "runtime">;
   readonly #instanceId: string;
   readonly #since: number;
   #busAnswered = false;
 
   /** Made with the first failure. */
-  constructor(deps: Pick<OrchestratorDeps, "registers" | "runtime">, instanceId: string) {
+  constructor(deps: Pick<EngineDeps, "registers" | "runtime">, instanceId: string) {
     this.#deps = deps;
     this.#instanceId = instanceId;
     this.#since = deps.runtime.clock.monotonic();

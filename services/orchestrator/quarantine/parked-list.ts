@@ -1,10 +1,10 @@
 /** A short list of instances whose code could not go on: whoever takes over partitions looks at them first (T6). */
 import { Bucket, encode } from "../../../shared/bus/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { publishSurely } from "../publishing/publish.ts";
 
-type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
+type Deps = Pick<EngineDeps, "bus" | "names" | "runtime">;
 
 export class ParkedList {
   readonly #deps: Deps;

@@ -11,7 +11,7 @@ import { Fault } from "../../../shared/errors/index.ts";
 import { watchWindows } from "../../../shared/replay/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
 import type { ConnectionSettings } from "../../run-service.ts";
-import type { OrchestratorDeps } from "../deps.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { runawayKey } from "./runaway-note.ts";
 import { TurnMark } from "./turn-mark.ts";
 
@@ -42,7 +42,7 @@ export class Runaways implements Service {
   readonly #known = new Map<string, number>();
   #watch: Stoppable | undefined;
 
-  constructor(deps: Pick<OrchestratorDeps, "bus" | "names">, options: RunawaysOptions) {
+  constructor(deps: Pick<EngineDeps, "bus" | "names">, options: RunawaysOptions) {
     this.#options = options;
     this.#bucket = new Bucket(deps.bus, deps.names.bucket("settings"));
   }

@@ -15,7 +15,7 @@ import { WarmKeys } from "./claiming/warm-keys.ts";
 import type { Attachment, AttachmentInit } from "./holding/attachment.ts";
 import { Checkpoints } from "./holding/checkpoints.ts";
 import { HeldSessions } from "./holding/held-sessions.ts";
-import type { Housed } from "./holding/make-state.ts";
+import type { Housed } from "./holding/housed.ts";
 import { Reattach } from "./holding/reattach.ts";
 import { SessionReporter } from "./holding/session-reporter.ts";
 import { PoolFeeds } from "./pools/pool-feeds.ts";

@@ -11,6 +11,7 @@ import type {
 import { rebuildsOn } from "../fold/apply-session.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
+import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
 import { failed, fates, isPlanned } from "./interruptions.ts";
 import { rebuildTask } from "./rebuild.ts";
@@ -168,11 +169,6 @@ export function lossFacts(
   const loss = { on, reason, error, running };
   return [event, ...fates(state, session, loss, now), request(session, now, restore)];
 }
-
-export const holder = (session: SessionState): Attachment | undefined =>
-  session.phase.kind === "active" || session.phase.kind === "rebuilding" || session.phase.kind === "claimed"
-    ? session.phase.on
-    : undefined;
 
 export function request(session: SessionState, now: number, restore: boolean, deadlineAt?: number): NewEvent {
   return {

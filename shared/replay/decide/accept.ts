@@ -2,19 +2,12 @@
  * What a message means to an instance in its present state. Decides with data only: retries, timeouts, fences and
  * session policies are settled here, before anything is written.
  */
-import {
-  type ActivityReport,
-  type ChildReport,
-  currentRules,
-  type Failure,
-  Name,
-  type NewEvent,
-  type RetryPolicy,
-} from "../../../schemas/index.ts";
-import { backoffMs } from "../../runtime/index.ts";
-import { type InstanceState, isEnded, isSameParent, type OpenTask } from "../fold/state.ts";
-import { acceptSession, closings, holder, type PlacementFacts } from "./accept-session.ts";
+import { type ActivityReport, type ChildReport, currentRules, Name } from "../../../schemas/index.ts";
+import { type InstanceState, isEnded, isSameParent } from "../fold/state.ts";
+import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
+import { attemptEnded } from "./attempt-ended.ts";
 import { dueFacts } from "./deadlines.ts";
+import { holder } from "./holder.ts";
 import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
 import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
 
@@ -130,33 +123,6 @@ function acceptActivity(state: InstanceState, report: ActivityReport, now: numbe
 /** Epochs are positions in one stream: no two sessions share one. */
 const isCurrent = (state: InstanceState, epoch: number): boolean =>
   [...state.sessions.values()].some((session) => holder(session)?.epoch === epoch);
-
-/** One attempt failed: try again, or give the failure to the code. */
-export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
-  // Attempts a lost session cut short have a limit of their own.
-  const attempts = task.attempt - task.interruptions;
-  if (!mayRetry(task.retry, attempts, error)) return [{ kind: "activity.failed", of: task.id, error }];
-  const delay = backoffMs(
-    { initialMs: task.retry.initialDelayMs, maxMs: task.retry.maxDelayMs, factor: task.retry.factor },
-    attempts,
-  );
-  const retryAt = now + delay;
-  const { scheduleToCloseMs } = task.timeouts;
-  if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
-    return [{ kind: "activity.failed", of: task.id, error }];
-  }
-  // I1: said only where an older history would mean something else by it.
-  const looksLost = task.target.kind === "session" && error.code === "session_lost";
-  return [
-    {
-      ...{ kind: "activity.attempt_failed", of: task.id, attempt: task.attempt, error, retryAt },
-      ...(looksLost && { interruption: "none" }),
-    },
-  ];
-}
-
-const mayRetry = (retry: RetryPolicy, attempt: number, error: Failure): boolean =>
-  error.retryable && attempt < retry.maxAttempts && !retry.nonRetryable.includes(error.code);
 
 function acceptChild(state: InstanceState, report: ChildReport): Accepted {
   const child = report.execution === state.execution ? state.children.get(report.of) : undefined;

@@ -1,8 +1,8 @@
 /** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
 import type { NewEvent, SessionState } from "../../../schemas/index.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
-import { attemptEnded } from "./accept.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
+import { attemptEnded } from "./attempt-ended.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
 import { taskDeadlines } from "./task-deadlines.ts";
 

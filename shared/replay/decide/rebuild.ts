@@ -4,8 +4,8 @@
  */
 import { type Failure, type NewEvent, RetryPolicy, type SessionState } from "../../../schemas/index.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
-import { holder } from "./accept-session.ts";
 import { sessionLostFailure } from "./failures.ts";
+import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
 import { failed, interrupted } from "./interruptions.ts";
 

@@ -9,7 +9,6 @@ import type {
   ActivityTimeouts,
   Failure,
   Follower,
-  HistoryEvent,
   InstanceStatus,
   Parent,
   Payload,
@@ -156,38 +155,6 @@ export const isEnded = (state: InstanceState): boolean =>
   state.status === "failed" ||
   state.status === "cancelled" ||
   state.status === "terminated";
-
-/** Events the code is expected to issue again on replay. */
-export function isCommand(event: HistoryEvent): boolean {
-  switch (event.kind) {
-    case "activity.scheduled":
-    case "session.closed":
-    case "instance.failed":
-    case "instance.continued":
-      return event.by !== "engine";
-    case "activity.cancelled":
-    case "timer.created":
-    case "timer.cancelled":
-    case "child.scheduled":
-    case "child.cancelled":
-    case "end.requested":
-    case "side_effect.recorded":
-    case "patch.marked":
-    case "update.completed":
-    case "update.failed":
-    case "status.set":
-    case "pool.joined":
-    case "pool.left":
-    case "session.opened":
-    case "session.lent":
-    case "session.returned":
-    case "instance.completed":
-    case "instance.cancelled":
-      return true;
-    default:
-      return false;
-  }
-}
 
 export function sessionTasks(state: InstanceState, sessionId: string): OpenTask[] {
   const tasks: OpenTask[] = [];

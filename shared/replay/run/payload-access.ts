@@ -1,5 +1,11 @@
 /** Where payloads that are too big for a commit live, as far as a turn needs to know. */
-import { type HistoryEvent, type NewEvent, type Payload, payloadsOf } from "../../../schemas/index.ts";
+import {
+  type HistoryEvent,
+  moveAway,
+  type NewEvent,
+  type Payload,
+  payloadsOf,
+} from "../../../schemas/index.ts";
 import type { Values } from "./runner.ts";
 import { jsonText } from "./to-payload.ts";
 
@@ -25,40 +31,10 @@ export function valuesOf(events: readonly HistoryEvent[], access: PayloadAccess)
   })();
 }
 
-/** Replaces the payload of a command by a reference. */
-export async function offload(event: NewEvent, access: PayloadAccess, owner: string): Promise<NewEvent> {
-  const away = async (payload: Payload) =>
+/** Replaces the payloads of a command by references. */
+export const offload = (event: NewEvent, access: PayloadAccess, owner: string): Promise<NewEvent> =>
+  moveAway(event, async (payload) =>
     "blob" in payload || payload.json === undefined
       ? payload
-      : await access.store(jsonText(payload.json), owner);
-  switch (event.kind) {
-    case "activity.scheduled":
-    case "child.scheduled":
-      return { ...event, input: await away(event.input) };
-    case "instance.continued": {
-      const { input, state } = event;
-      return { ...event, input: await away(input), ...(state && { state: await away(state) }) };
-    }
-    case "instance.completed":
-      return { ...event, output: await away(event.output) };
-    case "side_effect.recorded":
-      return { ...event, value: await away(event.value) };
-    case "update.completed":
-      return { ...event, answer: await away(event.answer) };
-    case "status.set":
-      return { ...event, status: await away(event.status) };
-    case "session.opened": {
-      const { config, options } = event;
-      const { rebuild } = options;
-      return {
-        ...event,
-        config: config && (await away(config)),
-        options: rebuild
-          ? { ...options, rebuild: { ...rebuild, input: await away(rebuild.input) } }
-          : options,
-      };
-    }
-    default:
-      return event;
-  }
-}
+      : await access.store(jsonText(payload.json), owner),
+  );

@@ -1,7 +1,7 @@
 /** How code can break the rules of replay, each with what to do about it (T6). */
 import type { HistoryEvent, NewEvent } from "../../../schemas/index.ts";
+import { describeCommand } from "../../../schemas/index.ts";
 import { Fault, HoldfastError } from "../../errors/index.ts";
-import { describeCommand } from "./commands.ts";
 
 const awaitHint = "Await only what ctx returns; put I/O and timers into activities.";
 

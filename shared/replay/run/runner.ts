@@ -7,6 +7,7 @@
  * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
  */
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
+import { commandsDiffer, describeCommand } from "../../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
 import { validate } from "../../definitions/index.ts";
 import {
@@ -30,7 +31,6 @@ import { Scope } from "../handles/scope.ts";
 import { Signals } from "../handles/signals.ts";
 import { Updates } from "../handles/updates.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
-import { commandsDiffer, describeCommand } from "./commands.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import type { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";

@@ -28,7 +28,8 @@ import type { Ending } from "./attachment-ending.ts";
 import { CheckpointSaver } from "./checkpoint-saver.ts";
 import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
-import { type Housed, makeState, type StateRequest } from "./make-state.ts";
+import type { Housed } from "./housed.ts";
+import { makeState, type StateRequest } from "./make-state.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
 
 export interface AttachmentInit {

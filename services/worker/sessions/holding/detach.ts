@@ -14,7 +14,7 @@ import type { Seats } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
 import { abortReason, describeEnding, type Ending, isPlanned } from "./attachment-ending.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import type { Housed } from "./make-state.ts";
+import type { Housed } from "./housed.ts";
 import { shutDownSession, shutDownUnmade } from "./shut-down-session.ts";
 
 /** What there is to end. */

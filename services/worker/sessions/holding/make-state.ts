@@ -2,23 +2,10 @@
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
-import {
-  type HostPlace,
-  HostSession,
-  type RunHooks,
-  type SessionFacts,
-  type SessionHooks,
-} from "../../hosts/index.ts";
+import { HostSession, type RunHooks, type SessionFacts, type SessionHooks } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
+import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
-
-/** A state and where it lives. */
-export interface Housed {
-  readonly state: HostSession;
-  readonly place: HostPlace;
-  readonly warm: boolean;
-  readonly restored: boolean;
-}
 
 export interface StateRequest {
   readonly claim: SessionClaim;

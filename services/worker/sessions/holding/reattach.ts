@@ -13,7 +13,7 @@ import { sleep } from "../../../../shared/runtime/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
-import type { Housed } from "./make-state.ts";
+import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 const retryMs = 200;

@@ -3,7 +3,7 @@ import { within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import type { Housed } from "./make-state.ts";
+import type { Housed } from "./housed.ts";
 
 interface Wait {
   hooks: RunHooks;

@@ -6,7 +6,8 @@ import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import { type Housed, moveState, type StateRequest } from "./make-state.ts";
+import type { Housed } from "./housed.ts";
+import { moveState, type StateRequest } from "./make-state.ts";
 import { shutDown } from "./shut-down-session.ts";
 import { Snapshots } from "./snapshots.ts";
 

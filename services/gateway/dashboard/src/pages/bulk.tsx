@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { get, post } from "../api.ts";
 import { plural } from "../format.ts";
 import { ask } from "../parts/dialog.tsx";
-import type { List } from "./orchestrations.tsx";
+import type { InstanceList } from "./instance-list.ts";
 
 const atOnce = 6;
 
@@ -119,7 +119,7 @@ async function run(
 async function* everyMatching(search: string): AsyncIterable<string> {
   let cursor = "";
   do {
-    const page: List = await get<List>(
+    const page: InstanceList = await get<InstanceList>(
       `/api/instances?${search}&limit=200${cursor ? `&cursor=${cursor}` : ""}`,
     );
     for (const row of page.rows) yield row.instanceId;

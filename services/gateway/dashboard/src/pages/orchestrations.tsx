@@ -9,19 +9,15 @@ import { BulkBar } from "./bulk.tsx";
 import { type Column, ColumnPicker, chosenColumns } from "./columns.tsx";
 import { Filters, filterOf, fitsFilter, searchOf } from "./filters.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-
-export interface List {
-  rows: InstanceRow[];
-  cursor?: string;
-  matching: number;
-}
+import type { InstanceList } from "./instance-list.ts";
 
 export function OrchestrationsPage() {
   const filter = filterOf(query.value);
   const search = searchOf(filter);
   const cursor = query.value.get("cursor") ?? "";
   const { data, error, reload, set } = useLoad(
-    (signal) => get<List>(`/api/instances?${search}&limit=50${cursor ? `&cursor=${cursor}` : ""}`, signal),
+    (signal) =>
+      get<InstanceList>(`/api/instances?${search}&limit=50${cursor ? `&cursor=${cursor}` : ""}`, signal),
     [search, cursor],
   );
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -143,7 +139,7 @@ function RowOf(props: {
   );
 }
 
-function Pager({ list, cursor }: { list: List; cursor: string }) {
+function Pager({ list, cursor }: { list: InstanceList; cursor: string }) {
   return (
     <nav class="pager" aria-label="Pages of the list">
       <span class="muted">{plural(list.matching, "orchestration")}</span>
@@ -163,11 +159,11 @@ function Pager({ list, cursor }: { list: List; cursor: string }) {
 
 /** New ones on top of the first page, known ones in place, and out with what no longer fits. */
 export function merge(
-  list: List,
+  list: InstanceList,
   changed: InstanceRow[],
   fits: (row: InstanceRow) => boolean,
   first: boolean,
-): List {
+): InstanceList {
   const byId = new Map(list.rows.map((row) => [row.instanceId, row]));
   let { matching } = list;
   for (const row of changed) {
