@@ -1,6 +1,6 @@
 /**
  * The seam to NATS. Everything the engine does on the wire goes through this interface; `nats-bus.ts` is the real one,
- * `test/support/memory-bus.ts` its seeded twin, and both pass `test/conformance/bus.ts`.
+ * `shared/testing/memory/index.ts` its seeded twin, and both pass `test/conformance/bus.ts`.
  *
  * BUS-1 A publish that was not answered is `unknown`, never failed: it may have been stored.
  * BUS-2 Streams are the only storage; buckets are streams read by their last message per subject.

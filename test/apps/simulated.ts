@@ -1,7 +1,7 @@
 /** Programs of every kind, for whole-engine simulations. Results depend on the input alone, so each can be checked. */
 import { call, defineActivity, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
-import type { World } from "../support/engine-world.ts";
+import type { World } from "../../shared/testing/world/world.ts";
 
 export const expected: Record<string, (n: number) => unknown> = {
   sequence: (n) => n,

@@ -1,6 +1,6 @@
 import { sleep } from "../../shared/runtime/index.ts";
-import { MemoryBroker } from "../support/memory-bus.ts";
-import { freeRunning, SimulatedClock } from "../support/simulated-clock.ts";
+import { freeRunning, SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../shared/testing/memory/index.ts";
 import { busConformance } from "./bus.ts";
 
 busConformance("the twin", async () => {

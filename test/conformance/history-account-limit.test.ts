@@ -4,7 +4,7 @@ import { Commit } from "../../schemas/index.ts";
 import { type Bus, connectBus, ensureTopology, subjects, topology } from "../../shared/bus/index.ts";
 import { HistoryStore, type Position } from "../../shared/history/index.ts";
 import { type Happening, silent, systemRuntime } from "../../shared/runtime/index.ts";
-import { MemoryBroker } from "../support/memory-bus.ts";
+import { MemoryBroker } from "../../shared/testing/memory/index.ts";
 import { startNats } from "../support/nats-server.ts";
 import { bytes, limits } from "./rig.ts";
 

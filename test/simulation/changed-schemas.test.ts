@@ -8,8 +8,8 @@ import {
   defineOrchestration,
   defineSession,
 } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const quick = defineActivity("quick", { run: () => "done" });
 

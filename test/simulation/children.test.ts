@@ -1,8 +1,8 @@
 /** Children let go in the turn that asked for them, and children whose id is taken. */
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("never") });
 const fickle = defineOrchestration("fickle", {

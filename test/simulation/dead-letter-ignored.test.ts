@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { DeadLetter } from "../../schemas/index.ts";
 import type { PublishOutcome } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
-import { type Member, World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { type Member, World } from "../../shared/testing/world/world.ts";
 
 const app = collectApp({ quick: defineOrchestration("quick", { run: async () => "done" }) });
 

@@ -17,10 +17,10 @@ import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { encode } from "../../shared/bus/index.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { type Member, World } from "../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
-import { type Member, World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
 
 const size = 4;
 

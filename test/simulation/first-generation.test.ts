@@ -7,9 +7,9 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { collectApp } from "../../shared/definitions/index.ts";
 import { fixedGeneration } from "../../shared/fleet/index.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
 import { tapWorld } from "../support/tapped-bus.ts";
 import { answeredAs, wiredAs } from "../support/wire-schemas.ts";
 

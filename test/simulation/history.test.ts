@@ -15,8 +15,8 @@ import {
   sleep,
   token,
 } from "../../shared/runtime/index.ts";
-import { MemoryBroker } from "../support/memory-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../shared/testing/memory/index.ts";
 
 const names = subjects();
 const instanceId = "contested";

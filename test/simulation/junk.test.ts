@@ -8,8 +8,8 @@ import { Grace } from "../../services/watcher/grace.ts";
 import { BuryJunk } from "../../services/watcher/retention/bury-junk.ts";
 import { Bucket, decode, defaultTopology, encode, ensureTopology, subjects } from "../../shared/bus/index.ts";
 import { type Runtime, seededRandom, silent } from "../../shared/runtime/index.ts";
-import { MemoryBroker } from "../support/memory-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../shared/testing/memory/index.ts";
 
 const names = subjects();
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -13,9 +13,9 @@ import {
   defineSession,
 } from "../../shared/definitions/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { type BusFaults, noFaults, someFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { type BusFaults, noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 let runs: string[] = [];
 let order: number[] = [];

@@ -4,8 +4,8 @@ import { z } from "zod";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { bucketStream } from "../../shared/bus/index.ts";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 

@@ -7,11 +7,11 @@ import { expect, test } from "vitest";
 import type { z } from "zod";
 import { collectApp } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
 import { asLaterVersion, strangeFields } from "../support/later-version.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
 import { type Tap, tapWorld } from "../support/tapped-bus.ts";
 import { answeredAs, wiredAs, wiredHeaders } from "../support/wire-schemas.ts";
 

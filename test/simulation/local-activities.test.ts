@@ -8,9 +8,9 @@ import { collectApp, defineActivity, defineOrchestration } from "../../shared/de
 import { NonRetryableError } from "../../shared/errors/index.ts";
 import { fixedGeneration } from "../../shared/fleet/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const lateSchedules = { ...noFaults, latencyMs: [1, 1], scheduleDelayMs: [125, 125] } as const;
 

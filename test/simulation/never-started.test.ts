@@ -1,9 +1,9 @@
 /** Ids that are signalled and never started. */
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const app = collectApp({
   hears: defineOrchestration("hears", {

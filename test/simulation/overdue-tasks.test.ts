@@ -9,8 +9,8 @@ import {
   defineSession,
 } from "../../shared/definitions/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
-import { World } from "../support/engine-world.ts";
-import { type BusFaults, noFaults } from "../support/memory-bus.ts";
+import { type BusFaults, noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const minute = 60_000;
 let world: World;

@@ -1,8 +1,8 @@
 /** Large values lie in the object store under their owner's id and go with it: whoever accepts one owns a copy. */
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const large = "x".repeat(400_000);
 

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { call, collectApp, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
-import { sessionTtlMs, World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { sessionTtlMs, World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 let runs = 0;

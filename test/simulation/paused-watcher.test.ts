@@ -21,10 +21,10 @@ import {
 } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { type Runtime, seededRandom, silent } from "../../shared/runtime/index.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../shared/testing/memory/index.ts";
 import { blobKeys } from "../support/blob-keys.ts";
-import { MemoryBroker } from "../support/memory-bus.ts";
 import { pausedBefore } from "../support/paused-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
 
 const names = subjects();
 const shards = 2;

@@ -6,8 +6,8 @@ import {
   defineOrchestration,
   defineQuery,
 } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const quick = defineActivity("quick", { run: () => null });
 const done = defineQuery<undefined, number>("done");

@@ -15,8 +15,14 @@ import {
 } from "../../shared/bus/index.ts";
 import { type Lease, LeaseKeeper, LeaseStore } from "../../shared/leases/index.ts";
 import { type Random, seededRandom, silent } from "../../shared/runtime/index.ts";
-import { type BusFaults, MemoryBroker, type MemoryBus, noFaults, someFaults } from "../support/memory-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import {
+  type BusFaults,
+  MemoryBroker,
+  type MemoryBus,
+  noFaults,
+  someFaults,
+} from "../../shared/testing/memory/index.ts";
 
 const ttlMs = 2000;
 const max = 3;

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { Bucket } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const collects = defineOrchestration("collects", {
   run: async (ctx) => {

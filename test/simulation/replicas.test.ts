@@ -4,8 +4,8 @@
  */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { type BusFaults, noFaults } from "../support/memory-bus.ts";
+import { type BusFaults, noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 const brief = defineActivity("brief", {

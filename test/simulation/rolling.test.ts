@@ -1,8 +1,8 @@
 /** T6 while deployments overlap: who is parked by the broken one is looked at again by whoever takes its partitions over. */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const quick = defineActivity("quick", { run: () => "done" });
 const deployment = ({ broken }: { broken: boolean }) =>

@@ -4,9 +4,9 @@ import { encode } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
 import { sharedPlace } from "../../shared/history/locate.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const app = collectApp({
   waits: defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("go") }),

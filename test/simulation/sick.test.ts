@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { Bucket } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
 import { sharedPlace } from "../../shared/history/locate.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const app = collectApp({
   waits: defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("go") }),

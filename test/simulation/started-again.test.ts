@@ -1,9 +1,9 @@
 /** Who starts what has ended long ago is told of the end at once, not with the next look. In virtual time. */
 import { expect, test } from "vitest";
 import { collectApp } from "../../shared/definitions/index.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 import { simulatedApp } from "../apps/simulated.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
 
 const minute = 60_000;
 

@@ -5,9 +5,9 @@
 import { expect, test } from "vitest";
 import type { PublishOutcome } from "../../shared/bus/index.ts";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 const brief = defineActivity("brief", {

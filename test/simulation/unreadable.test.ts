@@ -13,8 +13,8 @@ import {
   defineSession,
 } from "../../shared/definitions/index.ts";
 import { sharedPlace } from "../../shared/history/locate.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const counter = defineSession("counter", {
   init: () => ({ n: 0 }),

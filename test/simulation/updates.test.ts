@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const quick = defineActivity("quick", { run: () => 1 });
 const app = collectApp({

@@ -12,8 +12,8 @@ import {
 } from "../../shared/bus/index.ts";
 import { LeaseKeeper, LeaseStore } from "../../shared/leases/index.ts";
 import { seededRandom, silent } from "../../shared/runtime/index.ts";
-import { MemoryBroker, type MemoryBus, someFaults } from "../support/memory-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, type MemoryBus, someFaults } from "../../shared/testing/memory/index.ts";
 
 const ttlMs = 5000;
 const names = subjects();

@@ -8,8 +8,8 @@ import {
   defineSession,
 } from "../../shared/definitions/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
-import { type Member, World } from "../support/engine-world.ts";
-import { type BusFaults, noFaults } from "../support/memory-bus.ts";
+import { type BusFaults, noFaults } from "../../shared/testing/memory/index.ts";
+import { type Member, World } from "../../shared/testing/world/world.ts";
 
 const minute = 60_000;
 const retry = { initialDelay: "5m", maxDelay: "5m", maxAttempts: 3 } as const;

@@ -15,8 +15,8 @@ import {
 } from "../../shared/bus/index.ts";
 import { collectApp, defineActivity } from "../../shared/definitions/index.ts";
 import { type Happening, seededRandom, sleep } from "../../shared/runtime/index.ts";
-import { MemoryBroker, someFaults } from "../support/memory-bus.ts";
-import { SimulatedClock } from "../support/simulated-clock.ts";
+import { SimulatedClock } from "../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, someFaults } from "../../shared/testing/memory/index.ts";
 
 const names = subjects();
 const slots = 3;

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { type WorkerFaultPoint, workerFaultPoints } from "../../services/worker/fault-points.ts";
 import { collectApp } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
 
 const size = 4;
 const programs = ["sequence", "fan-out", "counted", "twins", "generations"];

@@ -22,7 +22,7 @@ import {
   type InstanceState,
   installGuards,
 } from "../../shared/replay/index.ts";
-import { checkHistory } from "./history-laws.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 
 installGuards();
 

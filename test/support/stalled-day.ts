@@ -4,9 +4,9 @@
  */
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
 import { seededRandom, sleep } from "../../shared/runtime/index.ts";
-import { World } from "./engine-world.ts";
-import { checkHistory } from "./history-laws.ts";
-import { noFaults, someFaults } from "./memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 export interface StalledDay {
   seed: number;

@@ -4,7 +4,7 @@ import { type Commit, DeadLetter, type HistoryEvent } from "../../schemas/index.
 import { decode } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { silent, systemRuntime } from "../../shared/runtime/index.ts";
-import { checkHistory } from "./history-laws.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { type Stack, until } from "./stack.ts";
 
 export class Streams {

@@ -1,7 +1,7 @@
 /** Looks at, and may change, everything the members of a simulated world say to one another. */
 import type { Headers, PublishOptions } from "../../shared/bus/bus.ts";
-import type { World } from "./engine-world.ts";
-import type { MemoryBus } from "./memory-bus.ts";
+import type { MemoryBus } from "../../shared/testing/memory/index.ts";
+import type { World } from "../../shared/testing/world/world.ts";
 
 export interface Said {
   subject: string;

@@ -10,9 +10,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { collectApp } from "../../../shared/definitions/index.ts";
+import { noFaults } from "../../../shared/testing/memory/index.ts";
+import { World } from "../../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../../apps/simulated.ts";
-import { World } from "../../support/engine-world.ts";
-import { noFaults } from "../../support/memory-bus.ts";
 import { samplesOf } from "../../support/samples.ts";
 import { tapWorld } from "../../support/tapped-bus.ts";
 import { answeredAs, everyWired, wiredAs, wiredHeaders } from "../../support/wire-schemas.ts";

@@ -1,8 +1,8 @@
 /** Outcomes nobody was told (BUS-1, BUCKET-2), on the twin. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
-import { MemoryBroker, type MemoryBus, noFaults } from "../../support/memory-bus.ts";
-import { freeRunning, SimulatedClock } from "../../support/simulated-clock.ts";
+import { freeRunning, SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, type MemoryBus, noFaults } from "../../../shared/testing/memory/index.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 

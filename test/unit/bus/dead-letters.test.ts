@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { DeadLetter } from "../../../schemas/index.ts";
 import { bury, decode, defaultTopology, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { type Happening, systemClock } from "../../../shared/runtime/index.ts";
-import { MemoryBroker, noFaults } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, noFaults } from "../../../shared/testing/memory/index.ts";
 
 const names = subjects();
 const burial = { what: "inbox", id: "i1", code: "invalid_message", message: "events.0: wrong" };

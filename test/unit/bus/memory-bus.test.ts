@@ -1,7 +1,7 @@
 /** The twin itself: its faults strike, its runs repeat, its dead stay dead. */
 import { describe, expect, it } from "vitest";
-import { MemoryBroker, noFaults, someFaults } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, noFaults, someFaults } from "../../../shared/testing/memory/index.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const queue = { name: "Q", subjects: ["q.>"], retention: "workqueue" as const, dedupeWindowMs: 600_000 };

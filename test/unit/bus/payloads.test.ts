@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Payload } from "../../../schemas/index.ts";
 import { type BlobStore, decode, encode, Payloads, parseJson } from "../../../shared/bus/index.ts";
-import { MemoryBroker } from "../../support/memory-bus.ts";
+import { MemoryBroker } from "../../../shared/testing/memory/index.ts";
 
 const blobs = (): BlobStore => new MemoryBroker().connect().blobs;
 const failure = (code: string) => expect.objectContaining({ name: "HoldfastError", code });

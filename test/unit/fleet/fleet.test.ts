@@ -4,8 +4,8 @@ import { newestGeneration } from "../../../schemas/index.ts";
 import { Bucket, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { Fleet, fleetHeaders } from "../../../shared/fleet/index.ts";
 import type { Happening } from "../../../shared/runtime/index.ts";
-import { MemoryBroker, type MemoryBus } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, type MemoryBus } from "../../../shared/testing/memory/index.ts";
 
 const names = subjects();
 const body = new TextEncoder().encode('{"from":"another version"}');

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { Fault } from "../../../shared/errors/index.ts";
 import { OwnStreamLimit } from "../../../shared/history/own-stream-limit.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
-import { MemoryBroker } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../../shared/testing/memory/index.ts";
 
 function setUp() {
   const clock = new SimulatedClock();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Bus } from "../../../shared/bus/index.ts";
 import { subjects } from "../../../shared/bus/index.ts";
 import { OwnStreams } from "../../../shared/history/own-streams.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 /** Answers when told to, with what is there at that time. */
 class Server {

@@ -4,7 +4,7 @@ import type { Bus, StreamInfo } from "../../../shared/bus/index.ts";
 import { readServerClocks, skewOf } from "../../../shared/bus/server-clocks.ts";
 import { LeaseKeeper } from "../../../shared/leases/index.ts";
 import { seededRandom, silent } from "../../../shared/runtime/index.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 import { LeaseServer } from "./lease-server.ts";
 
 /** Streams led by turns by servers whose clocks are ahead by so much; one that is away does not answer. */

@@ -3,7 +3,7 @@ import { type Bus, encode, Payloads, type StoredMessage, subjects } from "../../
 import { silent, systemClock, systemRandom } from "../../../shared/runtime/index.ts";
 import { Instances, type ListOptions } from "../../../shared/sdk/instances.ts";
 import { Newest } from "../../../shared/sdk/newest.ts";
-import { MemoryBroker } from "../../support/memory-bus.ts";
+import { MemoryBroker } from "../../../shared/testing/memory/index.ts";
 
 it("keeps the newest of many, and never many more than asked for", () => {
   const newest = new Newest<number>(10, (a, b) => b - a);

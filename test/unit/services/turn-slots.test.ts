@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TurnSlots } from "../../../services/orchestrator/turn-slots.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 function crew(slots: TurnSlots) {
   const began: string[] = [];

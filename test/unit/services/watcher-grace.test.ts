@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { Grace } from "../../../services/watcher/grace.ts";
 import { Bucket, defaultTopology, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
-import { MemoryBroker } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker } from "../../../shared/testing/memory/index.ts";
 
 let clock: SimulatedClock;
 let happenings: Happening[];

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { callUserCode } from "../../../services/worker/activities/index.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 const never = () => new Promise(() => undefined);
 

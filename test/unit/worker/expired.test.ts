@@ -5,7 +5,7 @@ import type { TaskDeps } from "../../../services/worker/activities/run-task.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 const storedAt = 1_000_000;
 

@@ -14,7 +14,7 @@ import { Payloads, type PublishOptions, type PublishOutcome, subjects } from "..
 import { call, defineSession, type SessionView } from "../../../shared/definitions/index.ts";
 import { SessionLostError } from "../../../shared/errors/index.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 const model = defineSession("model", {
   init: () => ({}),

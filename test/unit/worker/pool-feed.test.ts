@@ -13,8 +13,8 @@ import { workerSettings } from "../../../services/worker/settings.ts";
 import { defaultTopology, encode, ensureTopology, Payloads, subjects } from "../../../shared/bus/index.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
-import { MemoryBroker, noFaults } from "../../support/memory-bus.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
+import { MemoryBroker, noFaults } from "../../../shared/testing/memory/index.ts";
 
 const single = defineSession("single", { init: () => ({}), calls: { ask: call({ run: () => 0 }) } });
 const batching = defineSession("batching", {

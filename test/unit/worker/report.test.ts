@@ -7,7 +7,7 @@ import { createIdentity } from "../../../services/worker/identity.ts";
 import { Payloads, type PublishOptions, type PublishOutcome, subjects } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
-import { SimulatedClock } from "../../support/simulated-clock.ts";
+import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
 interface Published {
   subject: string;

@@ -1,12 +1,6 @@
 /** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
-import type { StreamSpec } from "../../../shared/bus/bus.ts";
-import {
-  type Clock,
-  type Random,
-  seededRandom,
-  systemClock,
-  type Timer,
-} from "../../../shared/runtime/index.ts";
+import type { StreamSpec } from "../../bus/bus.ts";
+import { type Clock, type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
 import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";

@@ -1,5 +1,5 @@
 /** The bus as one client of the broker sees it. It can be cut off and killed. */
-import { ObjectBlobs } from "../../../shared/bus/blobs.ts";
+import { ObjectBlobs } from "../../bus/blobs.ts";
 import type {
   AccountInfo,
   BlobStore,
@@ -18,10 +18,10 @@ import type {
   StoredMessage,
   StreamInfo,
   StreamSpec,
-} from "../../../shared/bus/bus.ts";
-import { headersOf } from "../../../shared/bus/nats/publish.ts";
-import { Fault } from "../../../shared/errors/index.ts";
-import { type Announce, silent, sleep } from "../../../shared/runtime/index.ts";
+} from "../../bus/bus.ts";
+import { headersOf } from "../../bus/nats/publish.ts";
+import { Fault } from "../../errors/index.ts";
+import { type Announce, silent, sleep } from "../../runtime/index.ts";
 import { ClientState, type Direction, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";

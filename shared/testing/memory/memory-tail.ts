@@ -1,6 +1,6 @@
 /** A live view of one client: pauses while it is away and goes on where it was. */
-import type { Stoppable, StoredMessage } from "../../../shared/bus/bus.ts";
-import type { Clock } from "../../../shared/runtime/index.ts";
+import type { Stoppable, StoredMessage } from "../../bus/bus.ts";
+import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryStream } from "./memory-stream.ts";

@@ -1,6 +1,6 @@
 /** Plain publish, subscribe and request: at most once, nobody keeps anything. */
-import type { CoreMessage, Headers, Reply } from "../../../shared/bus/bus.ts";
-import type { Clock } from "../../../shared/runtime/index.ts";
+import type { CoreMessage, Headers, Reply } from "../../bus/bus.ts";
+import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
 import { matches } from "./subject-match.ts";

@@ -1,5 +1,5 @@
 /** Subject transforms of streams: `{{wildcard(i)}}`, `{{partition(n,i,…)}}` and a trailing `>`. */
-import { hash32 } from "../../../shared/runtime/index.ts";
+import { hash32 } from "../../runtime/index.ts";
 import { matches } from "./subject-match.ts";
 
 export function transformed(transform: { from: string; to: string } | undefined, subject: string): string {

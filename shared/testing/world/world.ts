@@ -4,27 +4,27 @@
  * never answered.
  */
 import { z } from "zod";
-import type { Commit } from "../../schemas/index.ts";
-import { type FaultPoint, type FaultPoints, noFaults } from "../../services/orchestrator/fault-points.ts";
-import { Orchestrator } from "../../services/orchestrator/orchestrator.ts";
-import { defaultWatcherConfig } from "../../services/watcher/config.ts";
-import { Watcher } from "../../services/watcher/watcher.ts";
-import { workerConfig } from "../../services/worker/config.ts";
-import type { WorkerFaultPoint } from "../../services/worker/fault-points.ts";
-import { createIdentity } from "../../services/worker/identity.ts";
-import { SessionService } from "../../services/worker/sessions/index.ts";
-import { workerSettings } from "../../services/worker/settings.ts";
-import { Worker } from "../../services/worker/worker.ts";
-import { encode, ensureTopology, Payloads, subjects } from "../../shared/bus/index.ts";
-import type { App } from "../../shared/definitions/index.ts";
-import type { Generation } from "../../shared/fleet/index.ts";
-import { HistoryStore } from "../../shared/history/index.ts";
-import { LeaseKeeper } from "../../shared/leases/index.ts";
-import { type Happening, type Random, type Runtime, seededRandom } from "../../shared/runtime/index.ts";
-import { Client, HoldfastError, type InstanceHandle } from "../../shared/sdk/index.ts";
-import { MemberClock } from "./member-clock.ts";
-import { type BusFaults, MemoryBroker, type MemoryBus } from "./memory-bus.ts";
-import { SimulatedClock } from "./simulated-clock.ts";
+import type { Commit } from "../../../schemas/index.ts";
+import { type FaultPoint, type FaultPoints, noFaults } from "../../../services/orchestrator/fault-points.ts";
+import { Orchestrator } from "../../../services/orchestrator/orchestrator.ts";
+import { defaultWatcherConfig } from "../../../services/watcher/config.ts";
+import { Watcher } from "../../../services/watcher/watcher.ts";
+import { workerConfig } from "../../../services/worker/config.ts";
+import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts";
+import { createIdentity } from "../../../services/worker/identity.ts";
+import { SessionService } from "../../../services/worker/sessions/index.ts";
+import { workerSettings } from "../../../services/worker/settings.ts";
+import { Worker } from "../../../services/worker/worker.ts";
+import { encode, ensureTopology, Payloads, subjects } from "../../bus/index.ts";
+import type { App } from "../../definitions/index.ts";
+import type { Generation } from "../../fleet/index.ts";
+import { HistoryStore } from "../../history/index.ts";
+import { LeaseKeeper } from "../../leases/index.ts";
+import { type Happening, type Random, type Runtime, seededRandom } from "../../runtime/index.ts";
+import { Client, HoldfastError, type InstanceHandle } from "../../sdk/index.ts";
+import { MemberClock } from "../clock/member-clock.ts";
+import { SimulatedClock } from "../clock/simulated-clock.ts";
+import { type BusFaults, MemoryBroker, type MemoryBus } from "../memory/index.ts";
 
 export interface Member {
   readonly id: string;

@@ -5,10 +5,10 @@ import type {
   PublishOutcome,
   StoredMessage,
   StreamSpec,
-} from "../../../shared/bus/bus.ts";
-import { scheduleHeader, scheduleText } from "../../../shared/bus/schedules.ts";
-import { Fault } from "../../../shared/errors/index.ts";
-import type { Clock, Timer } from "../../../shared/runtime/index.ts";
+} from "../../bus/bus.ts";
+import { scheduleHeader, scheduleText } from "../../bus/schedules.ts";
+import { Fault } from "../../errors/index.ts";
+import type { Clock, Timer } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryConsumer } from "./memory-consumer.ts";
 import { matches } from "./subject-match.ts";

@@ -1,6 +1,6 @@
 /** What holds in every history, whatever the scenario (faults.md I2, I3, I4). */
-import { expect } from "vitest";
-import type { Commit, HistoryEvent } from "../../schemas/index.ts";
+import assert from "node:assert/strict";
+import type { Commit, HistoryEvent } from "../../../schemas/index.ts";
 
 const terminal = new Set([
   "instance.completed",
@@ -14,23 +14,25 @@ export function checkHistory(commits: readonly Commit[]): void {
   const executions = new Map<number, HistoryEvent[]>();
   let latest = 0;
   for (const commit of commits) {
-    expect(commit.at, "time never runs backwards within a history (F30)").toBeGreaterThanOrEqual(latest);
+    assert(commit.at >= latest, "time never runs backwards within a history (F30)");
     latest = commit.at;
     const execution = Math.max(1, commit.execution);
     executions.set(execution, [...(executions.get(execution) ?? []), ...commit.events]);
   }
   for (const events of executions.values()) checkExecution(events);
-  expect([...executions.keys()], "executions").toEqual([...executions.keys()].sort((a, b) => a - b));
+  const order = [...executions.keys()];
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+    "executions come in order",
+  );
 }
 
 function checkExecution(events: readonly HistoryEvent[]): void {
   const kinds = events.map((event) => event.kind);
-  expect(
-    events.map((event) => event.id),
-    "gap-free ids",
-  ).toEqual(events.map((_, index) => index + 1));
+  for (const [index, { id }] of events.entries()) assert.equal(id, index + 1, "ids have no gap");
   const end = kinds.findIndex((kind) => terminal.has(kind));
-  expect(kinds.slice(end < 0 ? kinds.length : end + 1), "after the terminal event").toEqual([]);
+  assert.deepEqual(kinds.slice(end < 0 ? kinds.length : end + 1), [], "nothing comes after the end");
   checkAnswers(events);
   checkEpochs(events);
   checkLendings(events);
@@ -45,11 +47,11 @@ function checkLendings(events: readonly HistoryEvent[]): void {
   let latest = 0;
   for (const event of events) {
     if (event.kind === "session.returned") {
-      expect(lent.delete(event.sessionId), `${event.sessionId} was lent`).toBe(true);
+      assert(lent.delete(event.sessionId), `${event.sessionId} was lent`);
     } else if (event.kind === "session.lent") {
-      expect(lent.has(event.sessionId), `${event.sessionId} is free`).toBe(false);
+      assert(!lent.has(event.sessionId), `${event.sessionId} is free`);
       lent.add(event.sessionId);
-      expect(event.lending.number, "lendings are numbered").toBeGreaterThan(latest);
+      assert(event.lending.number > latest, "lendings are numbered");
       latest = event.lending.number;
     }
   }
@@ -75,9 +77,9 @@ function checkAnswers(events: readonly HistoryEvent[]): void {
   for (const event of events) {
     const question = answers[event.kind];
     if (!question || !("of" in event) || event.of === undefined) continue;
-    expect(events[event.of - 1]?.kind, `${event.kind} of ${event.of}`).toBe(question);
-    expect(event.of, "asked before").toBeLessThan(event.id);
-    expect(answered.has(event.of), `second answer to ${event.of}`).toBe(false);
+    assert.equal(events[event.of - 1]?.kind, question, `${event.kind} of ${event.of}`);
+    assert(event.of < event.id, `${event.of} was asked before it was answered`);
+    assert(!answered.has(event.of), `second answer to ${event.of}`);
     answered.add(event.of);
   }
 }
@@ -94,13 +96,13 @@ function checkEpochs(events: readonly HistoryEvent[]): void {
     switch (event.kind) {
       case "session.requested": {
         const key = `${event.sessionId}.${event.attachment}`;
-        expect(requested.has(key), `lease key ${key} is used once`).toBe(false);
+        assert(!requested.has(key), `lease key ${key} is used once`);
         requested.add(key);
         break;
       }
       case "session.activated": {
         const { sessionId, on } = event;
-        expect(on.epoch, "epochs grow").toBeGreaterThan(highest.get(sessionId) ?? 0);
+        assert(on.epoch > (highest.get(sessionId) ?? 0), `epochs of ${sessionId} grow`);
         highest.set(sessionId, on.epoch);
         current.set(sessionId, on.epoch);
         break;
@@ -120,8 +122,8 @@ function checkEpochs(events: readonly HistoryEvent[]): void {
         const task = events[event.of - 1];
         if (task?.kind !== "activity.scheduled" || task.target.kind !== "session") break;
         const epoch = current.get(task.target.sessionId);
-        expect(epoch, `somebody held the session when event ${event.id} happened`).toBeDefined();
-        expect(event.epoch, `event ${event.id} is the holder's`).toBe(epoch);
+        assert(epoch !== undefined, `somebody held the session when event ${event.id} happened`);
+        assert.equal(event.epoch, epoch, `event ${event.id} is the holder's`);
         break;
       }
     }

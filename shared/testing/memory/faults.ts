@@ -1,5 +1,5 @@
 /** What can go wrong between a client and the broker, as probabilities, and how often it did (I18). */
-import type { Random } from "../../../shared/runtime/index.ts";
+import type { Random } from "../../runtime/index.ts";
 
 export interface BusFaults {
   /** Each way, between these two. */

@@ -1,5 +1,5 @@
 /** One client's share of a consumer: never more out than asked for, and acknowledgements that know their client. */
-import type { Consumption, Delivery } from "../../../shared/bus/bus.ts";
+import type { Consumption, Delivery } from "../../bus/bus.ts";
 import type { ClientState } from "./client-state.ts";
 import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
 

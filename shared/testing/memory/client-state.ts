@@ -1,7 +1,7 @@
 /** Whether one client can reach the broker, and what waits until it can again. */
-import type { BusState } from "../../../shared/bus/bus.ts";
-import { Fault } from "../../../shared/errors/index.ts";
-import type { Announce, Clock } from "../../../shared/runtime/index.ts";
+import type { BusState } from "../../bus/bus.ts";
+import { Fault } from "../../errors/index.ts";
+import type { Announce, Clock } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 
 /** As seen from the client. */

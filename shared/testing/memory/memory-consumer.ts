@@ -1,6 +1,6 @@
 /** A durable pull consumer: hands out in order, remembers what is out, hands out again what was not settled in time. */
-import type { ConsumerInfo, ConsumerSpec, Delivery, StoredMessage } from "../../../shared/bus/bus.ts";
-import type { Timer } from "../../../shared/runtime/index.ts";
+import type { ConsumerInfo, ConsumerSpec, Delivery, StoredMessage } from "../../bus/bus.ts";
+import type { Timer } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryStream, ServerTime } from "./memory-stream.ts";
 

@@ -2,7 +2,7 @@
  * Virtual time. Nothing moves until it is told to; timers fire in the order they are due, and everything a timer set
  * in motion is done before the next one fires, so a run depends on its seed alone.
  */
-import type { Clock, Timer } from "../../shared/runtime/index.ts";
+import type { Clock, Timer } from "../../runtime/index.ts";
 
 interface Due {
   at: number;

@@ -7,6 +7,6 @@
  *     broker.stop(); broker.start();         // the server itself, storage kept
  *     broker.fate.hits                       // which faults really struck
  */
-export { type BusFaults, noFaults, someFaults } from "./memory/faults.ts";
-export { MemoryBroker, type MemoryBrokerOptions } from "./memory/memory-broker.ts";
-export type { MemoryBus } from "./memory/memory-client.ts";
+export { type BusFaults, noFaults, someFaults } from "./faults.ts";
+export { MemoryBroker, type MemoryBrokerOptions } from "./memory-broker.ts";
+export type { MemoryBus } from "./memory-client.ts";

@@ -2,7 +2,7 @@
  * The clock of one member: it may be wrong, jump, and stand still for its owner while the process sleeps. What measures
  * (monotonic) is right, as it is on a real machine (F31), and goes on while the process sleeps.
  */
-import type { Clock, Timer } from "../../shared/runtime/index.ts";
+import type { Clock, Timer } from "../../runtime/index.ts";
 
 export class MemberClock implements Clock {
   readonly #real: Clock;
