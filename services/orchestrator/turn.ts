@@ -59,12 +59,15 @@ export class LoadedInstance {
   #lastCommitId: string;
   /** The last commit whose effects are out, as far as this copy has seen to it. */
   #sentCommitId: string | undefined;
+  /** What was loaded of an instance that is over: its code is only run for questions. */
+  readonly #over: readonly Commit[] | undefined;
   /** People are to be told how it stands when the turn is over. */
   #toShow = false;
 
   private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
     const last = commits.at(-1);
     this.instance = instance;
+    this.#over = isEnded(instance.state) ? commits : undefined;
     this.#deps = deps;
     this.#target = target;
     this.#position = position;
@@ -124,9 +127,10 @@ export class LoadedInstance {
   async withCode(): Promise<Instance> {
     const { instance } = this;
     if (!isEnded(instance.state)) return instance;
-    const history = await this.#deps.history.load(this.instanceId);
-    const copy = new Instance(this.instanceId, this.#deps.host, this.#deps.runaways.whyNot(this.instanceId));
-    await copy.load(history?.commits ?? [], { check: true });
+    const { history, host, runaways } = this.#deps;
+    const commits = this.#over ?? (await history.load(this.instanceId))?.commits;
+    const copy = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
+    await copy.load(commits ?? [], { check: true });
     return copy;
   }
 
