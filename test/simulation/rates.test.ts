@@ -1,8 +1,8 @@
 /** Rates of activities over all workers: never more than they say, whoever races or dies (RATE-1, RATE-2). */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { noFaults, someFaults } from "../support/memory-bus.ts";
+import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 let world: World;
 let begun: { at: number; who: string; what: string }[] = [];
