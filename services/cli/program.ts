@@ -14,6 +14,7 @@ import { deadCommands } from "./verbs/dead.ts";
 import { instanceCommands } from "./verbs/instances.ts";
 import { messageCommands } from "./verbs/messages.ts";
 import { replayCommand } from "./verbs/replay.ts";
+import { scheduleCommands } from "./verbs/schedules.ts";
 import { serveCommands } from "./verbs/serve.ts";
 import { sessionCommands } from "./verbs/sessions.ts";
 import { workerCommands } from "./verbs/workers.ts";
@@ -32,6 +33,7 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     "The installation:": [
       sessionCommands(cli),
       workerCommands(cli),
+      scheduleCommands(cli),
       deadCommands(cli),
       topCommand(cli),
       doctorCommand(cli),

@@ -17,6 +17,7 @@ const allowed: Record<string, string[]> = {
   "shared/history": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/leases": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/sessions": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/leases"],
+  "shared/schedules": ["schemas", "shared/errors", "shared/runtime"],
   "shared/replay": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
   "shared/inference": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
   "shared/sdk": [
@@ -29,6 +30,7 @@ const allowed: Record<string, string[]> = {
     "shared/history",
     "shared/sessions",
     "shared/replay",
+    "shared/schedules",
     "shared/leases",
   ],
   "shared/telemetry": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
