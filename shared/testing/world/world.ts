@@ -189,7 +189,10 @@ export class World {
   /** As with an orchestrator; `onDeath` hears of it. */
   async worker(
     dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
-    { app = this.#options.app, ackWait = this.#options.ackWait ?? "2s" }: { app?: App; ackWait?: string } = {},
+    {
+      app = this.#options.app,
+      ackWait = this.#options.ackWait ?? "2s",
+    }: { app?: App; ackWait?: string } = {},
   ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;
