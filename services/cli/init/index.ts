@@ -5,7 +5,6 @@ import { Command } from "commander";
 import { Fault } from "../../../shared/errors/index.ts";
 import { packageVersion } from "../../version.ts";
 import { type Cli, outputOf } from "../connection/client-command.ts";
-import { firstFiles } from "./first-files.ts";
 
 export const initCommand = (cli: Cli): Command =>
   new Command("init")
@@ -13,7 +12,8 @@ export const initCommand = (cli: Cli): Command =>
     .argument("<folder>", "a folder that does not exist yet, or is empty")
     .option("--holdfast <version>", "version of holdfast to depend on, or a path like file:../holdfast.tgz")
     .option("--json", "one line of JSON instead of text")
-    .action((folder: string, options: { holdfast?: string; json?: boolean }) => {
+    .action(async (folder: string, options: { holdfast?: string; json?: boolean }) => {
+      const { firstFiles } = await import("./first-files.ts");
       const target = resolve(folder);
       if (existsSync(target) && readdirSync(target).length > 0) {
         throw new Fault("config", {
