@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { SessionReport } from "../../schemas/index.ts";
 import { decode } from "../../shared/bus/index.ts";
 import { call, collectApp, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
-import { World } from "../support/engine-world.ts";
-import { checkHistory } from "../support/history-laws.ts";
-import { noFaults } from "../support/memory-bus.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
 
 const counter = defineSession("counter", {
   init: () => ({ n: 0 }),
