@@ -70,6 +70,7 @@ export {
   SessionCreationTimeout,
   SessionInitFailed,
   SessionLostError,
+  SessionQuotaExceeded,
   SessionResourceGone,
   SessionUnusable,
   TimeoutError,
