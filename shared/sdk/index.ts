@@ -47,6 +47,7 @@ export type {
   SignalIn,
   SignalOut,
   StreamWriter,
+  WorkerView,
   WorkLog,
 } from "../definitions/index.ts";
 export {

@@ -84,7 +84,7 @@ async function runWith(
   let call: UserCall | undefined;
   const context = new WorkContext({
     task,
-    workerId: identity.workerId,
+    identity,
     abort: run.abort,
     session: run.session,
     lastHeartbeat,
