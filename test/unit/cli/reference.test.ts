@@ -32,6 +32,7 @@ it("everything that cannot be undone wants a yes", () => {
       "dead discard",
       "dead retry",
       "schedule delete",
+      "start-again",
       "sessions drain",
       "sessions evict",
       "terminate",
@@ -83,5 +84,11 @@ it("starts without the engine: no schemas, no NATS, before a command needs them"
   const folders = new Set(
     [...seen].map((file) => relative(packageDir(), dirname(file)).split("/").slice(0, 2).join("/")),
   );
-  expect([...folders].sort()).toEqual(["services", "services/cli", "shared/errors", "shared/runtime"]);
+  expect([...folders].sort()).toEqual([
+    "services",
+    "services/cli",
+    "shared/errors",
+    "shared/runtime",
+    "shared/sessions",
+  ]);
 });
