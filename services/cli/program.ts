@@ -6,6 +6,7 @@ import type { Cli } from "./connection/client-command.ts";
 import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { healthCommand } from "./health.ts";
+import { initCommand } from "./init/index.ts";
 import { exitCodesHelp } from "./terminal/exit-codes.ts";
 import { topCommand } from "./top/index.ts";
 import { benchCommand } from "./verbs/bench.ts";
@@ -28,7 +29,7 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     .enablePositionalOptions()
     .addHelpText("after", exitCodesHelp);
   const groups: Record<string, Command[]> = {
-    "Run it:": [devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
+    "Run it:": [initCommand(cli), devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
     "Instances:": [...instanceCommands(cli), ...messageCommands(cli), watchCommand(cli), replayCommand(cli)],
     "The installation:": [
       sessionCommands(cli),

@@ -60,6 +60,7 @@ import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notBegun, notFound, sameId, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
+import { whereToConnect } from "./where/where-to-connect.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /** @internal What the services make a client of. */
@@ -69,7 +70,9 @@ export interface ClientOptions {
   runtime?: Runtime;
 }
 
-export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> & {
+export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket" | "url"> & {
+  /** Address of a NATS server, or of several of one cluster. Found where absent. */
+  url?: BusOptions["url"];
   /** `HOLDFAST_PREFIX` of the installation. */
   prefix?: string;
 };
@@ -164,9 +167,11 @@ export class Client {
     this.dead = new DeadLetters(parts);
   }
 
-  static connect(options: ClientConnectOptions): Promise<Client> {
+  /** Without an address: `NATS_URL`, the `holdfast dev` that runs in this folder, the current context, in this order. */
+  static connect(options: ClientConnectOptions = {}): Promise<Client> {
     return userFacing(async () => {
-      const { prefix, ...connection } = options;
+      const { url, ...given } = options;
+      const { prefix, ...connection } = url === undefined ? found(given) : { ...given, url };
       const names = subjects(prefix);
       const bus = await connectBus({ ...connection, blobBucket: names.blobBucket, announce: silent });
       return new Client({ bus, names });
@@ -538,7 +543,11 @@ export class Client {
   }
 }
 
-export const connect = (options: ClientConnectOptions): Promise<Client> => Client.connect(options);
+/** A client of the installation at `url`, or of the one that is found (see `Client.connect`). */
+export const connect = (options: ClientConnectOptions = {}): Promise<Client> => Client.connect(options);
+
+/** What the caller said goes before what was found. */
+const found = (given: Omit<ClientConnectOptions, "url">) => ({ ...whereToConnect(), ...given });
 
 /** The caller's trace goes on in the instance, where the caller has one. */
 function traceHeaders(): Headers | undefined {

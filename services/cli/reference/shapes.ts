@@ -156,6 +156,7 @@ const list = (line: z.ZodType): Shape => ({ json: z.array(line), line });
 
 /** By path, as typed. A test fails when a command that takes `--json` is not here. */
 export const shapes: Readonly<Record<string, Shape>> = {
+  init: { json: z.strictObject({ folder: z.string(), files: z.array(z.string()) }) },
   dev: { json: Ready, note: "When ready; with `--demo --once` a second line has what the demo returned." },
   start: {
     json: z.strictObject({ instanceId: z.string() }),
