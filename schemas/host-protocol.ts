@@ -43,6 +43,8 @@ export const HostedSession = z.object({
   epoch: z.int().describe("The fencing token of this holding."),
   attachment: z.int(),
   workerId: z.string(),
+  host: z.string().optional().describe("The machine of the worker."),
+  resourceId: z.string().optional().describe("What a token of this session names: a machine, a GPU, a disk."),
   metadata: z.record(z.string(), z.string()),
 });
 

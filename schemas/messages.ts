@@ -220,6 +220,8 @@ export const SessionClaim = wireObject({
   metadata: z.record(z.string(), z.string()),
   /** Of a session without a type, whose holder knows it from nobody else. Absent: 1. @generation 2 */
   concurrency: Concurrency.optional(),
+  /** `fail`: whoever finds its quota reached tells the instance so. Absent: the claim waits. @generation 2 */
+  whenFull: z.literal("fail").optional(),
   restore: CheckpointRef.optional(),
   /** Lets a worker hand a session over by giving it up; absent or `fail`: only when it must. */
   onLost: OnLost.optional(),

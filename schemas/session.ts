@@ -58,6 +58,8 @@ export const SessionOptions = wireObject({
   /** How many calls may run at a time, and in one batch. Absent: 1. @generation 2 */
   concurrency: Concurrency.optional(),
   maxBatch: z.int().positive().optional(),
+  /** What the opening does while a quota is reached. Absent: it waits. @generation 2 */
+  whenFull: z.literal("fail").optional(),
   metadata: z.record(z.string(), z.string()),
 });
 export type SessionOptions = z.infer<typeof SessionOptions>;

@@ -6,6 +6,7 @@ import type { WorkerId } from "../../schemas/index.ts";
 import { tokenPattern, WorkerId as WorkerIdSchema } from "../../schemas/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { type Random, token } from "../../shared/runtime/index.ts";
+import { resourceOfHost } from "../../shared/sessions/resource.ts";
 
 export interface WorkerIdentity {
   readonly workerId: WorkerId;
@@ -33,7 +34,7 @@ export function createIdentity(
   machine: { host: string; pid: number },
   random: Random,
 ): WorkerIdentity {
-  const nodeId = settings.nodeId ?? `${asToken(machine.host).slice(0, 24)}-${token(random, 4)}`;
+  const nodeId = settings.nodeId ?? `${resourceOfHost(machine.host).slice(0, 24)}-${token(random, 4)}`;
   const incarnation = token(random, incarnationLength);
   if (!tokenPattern.test(nodeId) || nodeId.length > longestNodeId) {
     throw new Fault("config", {
@@ -48,10 +49,7 @@ export function createIdentity(
     incarnation,
     host: machine.host,
     pid: machine.pid,
-    resourceId: settings.resourceId ?? asToken(machine.host),
+    resourceId: settings.resourceId ?? resourceOfHost(machine.host),
     buildId: settings.buildId,
   };
 }
-
-/** Host names have dots; tokens of subjects do not. */
-const asToken = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 128) || "host";

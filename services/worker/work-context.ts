@@ -1,12 +1,19 @@
 /** What running user code is given: the same for a plain activity and for a call of a session. */
 import type { ActivityTask } from "../../schemas/index.ts";
-import type { ActivityContext, SessionView, StreamWriter, WorkLog } from "../../shared/definitions/index.ts";
+import type {
+  ActivityContext,
+  SessionView,
+  StreamWriter,
+  WorkerView,
+  WorkLog,
+} from "../../shared/definitions/index.ts";
 import type { Announce } from "../../shared/runtime/index.ts";
+import type { WorkerIdentity } from "./identity.ts";
 import type { LazyAbort } from "./lazy-abort.ts";
 
 export interface WorkContextInit {
   task: ActivityTask;
-  workerId: string;
+  identity: Pick<WorkerIdentity, "workerId" | "host" | "resourceId">;
   abort: Pick<LazyAbort, "signal">;
   session: SessionView | undefined;
   lastHeartbeat: unknown;
@@ -39,7 +46,12 @@ export class WorkContext implements ActivityContext {
   }
 
   get workerId(): string {
-    return this.#init.workerId;
+    return this.#init.identity.workerId;
+  }
+
+  get worker(): WorkerView {
+    const { workerId: id, host, resourceId } = this.#init.identity;
+    return { id, host, resourceId };
   }
 
   get signal(): AbortSignal {

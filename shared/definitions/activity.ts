@@ -60,11 +60,24 @@ export interface SessionView {
   readonly epoch: number;
   readonly attachment: number;
   readonly workerId: string;
+  /** The machine of its holder. */
+  readonly host: string;
+  /** The resource a token of this session names (`session.token()`). */
+  readonly resourceId: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** Gives the session up: its instance sees it as lost, reason `aborted`. */
   abort(reason: string): void;
   /** Messages sent with `client.session(id).send`. */
   readonly events: AsyncIterable<{ name: string; payload: unknown }>;
+}
+
+/** Who runs the code. */
+export interface WorkerView {
+  readonly id: string;
+  /** Its machine. */
+  readonly host: string;
+  /** WORKER_RESOURCE_ID: the machine, GPU or disk it works on. */
+  readonly resourceId: string;
 }
 
 export interface WorkLog {
@@ -84,6 +97,8 @@ export interface ActivityContext {
   readonly name: string;
   readonly attempt: number;
   readonly workerId: string;
+  /** Absent where no worker runs it (`ctx.local`). */
+  readonly worker: WorkerView | undefined;
   /** Aborts on cancellation, timeout, loss of the session, or shutdown of the worker. */
   readonly signal: AbortSignal;
   /** Says that the work is alive; the details reach the next attempt. */

@@ -39,6 +39,7 @@ export const openSessionOptionNames: OptionNames<OpenSessionOptions> = {
   metadata: true,
   lazy: true,
   concurrency: true,
+  whenFull: true,
 };
 
 export const poolOptionNames: OptionNames<PoolOptions> = {

@@ -42,6 +42,8 @@ export interface OpenSessionOptions<Config = unknown> {
    * the order they were issued. A type says it itself.
    */
   concurrency?: number;
+  /** While a quota of the installation is reached: wait for a seat (default), or fail with SessionQuotaExceeded at once. */
+  whenFull?: "wait" | "fail";
 }
 
 /** Where a session stands; `pool` for the handle of a pool. */

@@ -9,6 +9,7 @@ import {
   SessionInitFailed,
   type SessionLostDetails,
   SessionLostError,
+  SessionQuotaExceeded,
   SessionResourceGone,
   SessionUnusable,
   TimeoutError,
@@ -105,6 +106,8 @@ function rebuilt(failure: Failure, fallback: Fallback): HoldfastError {
       return new SessionCreationTimeout(init);
     case "session_init_failed":
       return new SessionInitFailed(init);
+    case "session_quota_exceeded":
+      return new SessionQuotaExceeded(init);
     case "session_resource_gone":
       return new SessionResourceGone(init);
     case "session_unusable":

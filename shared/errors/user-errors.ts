@@ -102,6 +102,11 @@ export class SessionResourceGone extends HoldfastError {
   override name = "SessionResourceGone";
 }
 
+/** A quota of the installation is reached, and the opening was not to wait; `details.quota` says which. */
+export class SessionQuotaExceeded extends HoldfastError {
+  override name = "SessionQuotaExceeded";
+}
+
 /** A session was used after it was closed, or belongs to another instance. */
 export class SessionUnusable extends HoldfastError {
   override name = "SessionUnusable";

@@ -21,6 +21,7 @@ export {
   SessionCreationTimeout,
   SessionInitFailed,
   SessionLostError,
+  SessionQuotaExceeded,
   SessionResourceGone,
   SessionUnusable,
   TimeoutError,

@@ -49,6 +49,7 @@ export type {
   SignalIn,
   SignalOut,
   StreamWriter,
+  WorkerView,
   WorkLog,
 } from "../definitions/index.ts";
 export {
@@ -72,6 +73,7 @@ export {
   SessionCreationTimeout,
   SessionInitFailed,
   SessionLostError,
+  SessionQuotaExceeded,
   SessionResourceGone,
   SessionUnusable,
   TimeoutError,

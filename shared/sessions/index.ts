@@ -14,4 +14,5 @@ export {
 export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
 export { holderOf, recordOf } from "./records.ts";
+export { resourceOfHost } from "./resource.ts";
 export { shortEpoch } from "./short-epoch.ts";

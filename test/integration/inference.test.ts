@@ -119,6 +119,8 @@ describe("as a session type", () => {
       epoch: 1,
       attachment: 1,
       workerId: "w",
+      host: "h",
+      resourceId: "r",
       metadata: {},
       abort: () => undefined,
     },

@@ -4,7 +4,7 @@ import type { ServiceInfo } from "../../../schemas/index.ts";
 import { unparking } from "../../../shared/errors/index.ts";
 import { heldBackText, versionsText } from "../../../shared/fleet/index.ts";
 
-import { type NoPlace, placeWithinQuotas } from "../../../shared/sessions/index.ts";
+import { type NoPlace, placeWithinQuotas, resourceOfHost } from "../../../shared/sessions/index.ts";
 import { count, span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
@@ -19,6 +19,7 @@ export const engineFindings = (seen: Seen): Finding[] => [
   ...seen.queues.map((queue) => lag(queue)),
   ...unservedActivities(seen),
   ...unservedSessions(seen),
+  ...sharedResources(seen),
   histories(seen),
   parked(seen),
   deadLetters(seen),
@@ -113,6 +114,27 @@ function workers({ workers }: Seen): Finding {
     found: `${found}; held up: ${late.map((worker) => worker.workerId).join(", ")}`,
     todo: 'heavy code belongs into a session with isolation "thread" or "process"',
   };
+}
+
+/** By default the resource is the machine, and its workers share it. One that was chosen is meant to be one worker's. */
+function sharedResources({ workers }: Seen): Finding[] {
+  const holders = new Map<string, { resourceId: string; host: string; ids: string[] }>();
+  for (const { value } of workers) {
+    const { workerId, resourceId, host } = value;
+    if (resourceId === resourceOfHost(host)) continue;
+    const key = `${host} ${resourceId}`;
+    const ids = holders.get(key)?.ids ?? [];
+    holders.set(key, { resourceId, host, ids: [...ids, workerId] });
+  }
+  return [...holders.values()]
+    .filter(({ ids }) => ids.length > 1)
+    .map(({ resourceId, host, ids }) => ({
+      code: "resource_shared",
+      what: `resource ${resourceId}`,
+      verdict: "note",
+      found: `${ids.length} workers on ${host} say it is theirs: ${ids.join(", ")}`,
+      todo: "give each its own WORKER_RESOURCE_ID, or a session that is created anew from a token may come to the other one",
+    }));
 }
 
 const skewMs = 2_000;

@@ -99,6 +99,7 @@ function contextOf({ id, runtime }: OrchestratorDeps, task: OpenTask, about: Abo
     name,
     attempt,
     workerId: id,
+    worker: undefined,
     signal: about.abort.signal,
     heartbeat: () => undefined,
     lastHeartbeat: undefined,

@@ -75,6 +75,8 @@ export function claimMessage(
     ...(generation.allows(2) && {
       affinity: options.affinity,
       parkedBy: session.parkedBy,
+      // A session that was held before, and comes back after a loss or a park, waits as before.
+      ...((session.inits ?? 0) === 0 && { whenFull: options.whenFull }),
       ...(session.type === bareSessionType && { concurrency: options.concurrency }),
     }),
     metadata: options.metadata,

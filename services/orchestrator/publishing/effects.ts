@@ -32,6 +32,7 @@ import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
+import { askAtOnce } from "./ask-at-once.ts";
 import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
@@ -208,9 +209,10 @@ function publisher(
         const phase = state.sessions.get(session.sessionId)?.phase;
         if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
         const claim = claimMessage(state, effect, deps.generation);
-        return publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
+        await publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
           msgId: `claim-${instanceId}-${session.sessionId}-${attachment}`,
         });
+        return askAtOnce(deps, claim);
       }
       case "withdraw-claim":
         return withdrawClaim(deps, lane, instanceId, effect.session);

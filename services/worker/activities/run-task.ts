@@ -89,7 +89,7 @@ async function runWith(
   const key = address && new BeatKey(deps, address, writeEveryMs(task));
   const context = new WorkContext({
     task,
-    workerId: identity.workerId,
+    identity,
     abort: run.abort,
     session: run.session,
     lastHeartbeat,

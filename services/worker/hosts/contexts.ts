@@ -5,6 +5,7 @@ import type {
   InitContext,
   SessionView,
   StreamWriter,
+  WorkerView,
   WorkLog,
 } from "../../../shared/definitions/index.ts";
 import { fromFailure, HoldfastError } from "../../../shared/errors/index.ts";
@@ -65,9 +66,9 @@ export class Contexts {
   }
 
   view({ session }: Hosted): Omit<SessionView, "events"> {
-    const { id, type, epoch, attachment, workerId, metadata, key } = session;
+    const { key, ...facts } = session;
     const abort = (reason: string) => this.#post({ kind: "gave-up", key, reason: String(reason) });
-    return { id, type, epoch, attachment, workerId, metadata, abort };
+    return { ...facts, abort };
   }
 
   heartbeat(id: number, details: unknown): void {
@@ -138,6 +139,11 @@ class RunContext implements CallContext {
 
   get workerId(): string {
     return this.#hosted.session.workerId;
+  }
+
+  get worker(): WorkerView {
+    const { workerId: id, host, resourceId } = this.#hosted.session;
+    return { id, host, resourceId };
   }
 
   get signal(): AbortSignal {

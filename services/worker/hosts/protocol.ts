@@ -16,6 +16,8 @@ export interface SessionFacts {
   readonly epoch: number;
   readonly attachment: number;
   readonly workerId: string;
+  readonly host: string;
+  readonly resourceId: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 

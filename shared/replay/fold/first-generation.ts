@@ -51,6 +51,12 @@ export function stateOfFirstGeneration(state: SessionState): SessionState {
 }
 
 function optionsOfFirstGeneration(options: SessionOptions): SessionOptions {
-  const { concurrency: _concurrency, maxBatch: _maxBatch, affinity: _affinity, ...rest } = options;
+  const {
+    concurrency: _concurrency,
+    maxBatch: _maxBatch,
+    affinity: _affinity,
+    whenFull: _whenFull,
+    ...rest
+  } = options;
   return rest;
 }

@@ -104,9 +104,24 @@ export function sessionOptions(
       chosenKey ?? `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
     lazy: own.lazy ?? false,
     ...atOnce(type, own),
+    ...whenFull(own),
     ...(chosenKey !== undefined && { affinity: "chosen" }),
     metadata: own.metadata ?? {},
   });
+}
+
+function whenFull({ whenFull }: OpenSessionOptions): Pick<SessionOptions, "whenFull"> {
+  switch (whenFull) {
+    case undefined:
+    case "wait":
+      return {};
+    case "fail":
+      return { whenFull };
+    default: {
+      const message = `whenFull must be "wait" or "fail", not ${JSON.stringify(whenFull)}`;
+      throw new HoldfastError({ code: "invalid_option", message });
+    }
+  }
 }
 
 /** Which of a lost session's calls may have begun; for a bare session also how many its holder may begin. */

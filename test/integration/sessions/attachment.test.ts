@@ -409,6 +409,32 @@ describe("a session held by a worker", () => {
     expect(missing).toMatchObject({ kind: "failed", error: { code: "unknown_activity" } });
   });
 
+  it("tells code on which machine and resource it runs", async () => {
+    const where = defineActivity("where", {
+      run: ({ worker, session }) => [worker?.host, worker?.resourceId, session?.host, session?.resourceId],
+    });
+    const placed = defineSession("placed", {
+      init: () => ({}),
+      calls: {
+        where: call({
+          run: (_state, _input, { worker, session }) => [
+            worker?.host,
+            worker?.resourceId,
+            session.host,
+            session.resourceId,
+          ],
+        }),
+      },
+    });
+    await rig.worker({ where, placed }, { env: { WORKER_RESOURCE_ID: "gpu-7" } });
+    for (const type of ["bare", "placed"]) {
+      const id = fresh();
+      const on = await rig.open(type, id);
+      const of = await rig.call(on, id, { name: "where" }, type !== "bare");
+      expect(await rig.output(of)).toEqual(["test-host", "gpu-7", "test-host", "gpu-7"]);
+    }
+  });
+
   it("hands events to the state in order, between calls and during one", async () => {
     const listener = defineSession("listener", {
       init: () => ({}),

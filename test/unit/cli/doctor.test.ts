@@ -37,10 +37,11 @@ const worker = (more: Record<string, unknown> = {}) => ({
   at: now,
   value: {
     workerId: "worker-1",
+    host: "box",
     seenAt: now,
     draining: false,
     eventLoopDelayMs: 2,
-    resourceId: "r",
+    resourceId: "box",
     buildId: "b",
     tags: [],
     resources: { total: {}, used: {} },
@@ -342,4 +343,19 @@ it("defect 14: names servers of a cluster whose clocks are further apart than le
     found: expect.stringMatching(/nats-1 is at least 1\.5 s ahead of nats-2/),
     todo: expect.stringContaining("NTP"),
   });
+});
+
+it("says where two workers of one machine chose the same resource, and not where they share the machine", () => {
+  const found = (one: Record<string, unknown>, two: object) =>
+    engineFindings({ ...well, workers: [worker(one), worker({ workerId: "worker-2", ...two })] }).filter(
+      ({ code }) => code === "resource_shared",
+    );
+  const gpu = { host: "box.lan", resourceId: "gpu-0" };
+  expect(found(gpu, gpu)).toMatchObject([
+    { verdict: "note", what: "resource gpu-0", found: expect.stringContaining("worker-1, worker-2") },
+  ]);
+  expect(found(gpu, { host: "other.lan", resourceId: "gpu-0" })).toEqual([]);
+  expect(found(gpu, { host: "box.lan", resourceId: "gpu-1" })).toEqual([]);
+  const machine = { host: "box.lan", resourceId: "box-lan" };
+  expect(found(machine, machine)).toEqual([]);
 });

@@ -16,6 +16,8 @@ const ctx: InitContext = {
     epoch: 1,
     attachment: 1,
     workerId: "w",
+    host: "h",
+    resourceId: "r",
     metadata: {},
     abort: () => undefined,
   },

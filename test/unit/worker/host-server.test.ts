@@ -36,7 +36,17 @@ it("lets a call listen to events until it is over, and no longer", async () => {
     return answer();
   };
   const key = "s@1";
-  const session = { key, id: "s", type: "listening", epoch: 1, attachment: 1, workerId: "w", metadata: {} };
+  const session = {
+    key,
+    id: "s",
+    type: "listening",
+    epoch: 1,
+    attachment: 1,
+    workerId: "w",
+    host: "h",
+    resourceId: "r",
+    metadata: {},
+  };
   const run = { instanceId: "i", name: "x", attempt: 1, lastHeartbeat: undefined };
   await ask({ kind: "init", session, config: undefined, restore: undefined });
   await ask({ kind: "call", key, name: "forget", inputs: [null], run });
@@ -64,6 +74,8 @@ it("holds a type that says it is not thread-safe to it, except in production", a
     epoch: 1,
     attachment: 1,
     workerId: "w",
+    host: "h",
+    resourceId: "r",
     metadata: {},
   };
   const run = { instanceId: "i", name: "x", attempt: 1, lastHeartbeat: undefined };

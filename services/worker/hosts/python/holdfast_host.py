@@ -272,6 +272,8 @@ class SessionView:
         self.epoch = facts["epoch"]
         self.attachment = facts["attachment"]
         self.worker_id = facts["workerId"]
+        self.host = facts.get("host")
+        self.resource_id = facts.get("resourceId")
         self.metadata = facts.get("metadata") or {}
 
     def give_up(self, reason):

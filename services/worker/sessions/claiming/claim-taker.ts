@@ -1,5 +1,5 @@
 /** Taking one claim: room, then its seats where there is a quota, then the lease, then an attachment. */
-import type { Failure, SessionClaim } from "../../../../schemas/index.ts";
+import type { Failure, SessionClaim, SessionReport } from "../../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../../shared/bus/index.ts";
 import { type Fault, isFault } from "../../../../shared/errors/index.ts";
 import { type Lease, requireTtl } from "../../../../shared/leases/index.ts";
@@ -98,15 +98,29 @@ export class ClaimTaker {
     return undefined;
   }
 
+  /** True where the claim is settled by it. Not while somebody is taking it: the seat in the way may be its own. */
+  async refuseForQuota(claim: SessionClaim, why: string): Promise<boolean> {
+    const taking = await this.#taking.get(leaseKeys.session(claim.sessionId, claim.attachment));
+    if (taking === "taken" || taking === "raced" || taking === "unfit") return true;
+    if (this.#quotas.isSeated(claim)) return this.isSpent(claim);
+    const message = `session ${claim.sessionId} was not opened: ${why}`;
+    const error = { code: "session_quota_exceeded", message, retryable: false, details: { quota: why } };
+    return this.#tell(claim, { kind: "refused", error });
+  }
+
   async #unfit(claim: SessionClaim, { code, message }: Fault): Promise<"unfit"> {
     await this.#tellFailed(claim, { code, message, retryable: false });
     return "unfit";
   }
 
   async #tellFailed(claim: SessionClaim, error: Failure): Promise<void> {
+    await this.#tell(claim, { kind: "init_failed", error });
+  }
+
+  #tell(claim: SessionClaim, report: SessionReport["report"]): Promise<boolean> {
     const { reporter, deps, timing } = this.#around;
     const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
     const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
-    await reporter.session(claim, { kind: "init_failed", error }, mayTell);
+    return reporter.session(claim, report, mayTell);
   }
 }

@@ -164,7 +164,7 @@ export class Claims implements Service {
     if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
     if (deliveries > 1 && (await taker.isSpent(claim))) return { kind: "stale", why: "taken before" };
     const reached = await quotas.reached(claim);
-    if (reached !== undefined) return { kind: "refused", why: reached, forSeat: true };
+    if (reached !== undefined) return this.#full(claim, reached);
     const except = new Set<string>();
     let unanswered: string | undefined;
     for (;;) {
@@ -183,7 +183,7 @@ export class Claims implements Service {
       ) {
         const take = await taker.take(claim);
         if (take === "unfit") return { kind: "stale", why: "nobody can hold it as it is" };
-        if (take === "quota") return { kind: "refused", why: quotas.sentence(claim.type), forSeat: true };
+        if (take === "quota") return this.#full(claim, quotas.sentence(claim.type));
         if (take !== "full") return { kind: take };
         except.add(self.workerId);
         continue;
@@ -195,19 +195,34 @@ export class Claims implements Service {
     }
   }
 
-  /** Somebody thinks that this worker is the best for it. */
+  /** A quota is reached: the claim waits, or its instance is told, as whoever opened the session wanted it. */
+  async #full(claim: SessionClaim, why: string): Promise<Verdict> {
+    if (claim.whenFull === "fail" && (await this.#init.taker.refuseForQuota(claim, why)))
+      return { kind: "stale", why };
+    return { kind: "refused", why, forSeat: true };
+  }
+
+  /** Somebody thinks that this worker is the best for it, or wants to know at once whether a quota is reached. */
   async #nudged(claim: SessionClaim): Promise<"taken" | "refused"> {
-    const { fleet, taker } = this.#init;
-    if (this.#stopped || place([fleet.self()], claim).kind === "none") return "refused";
+    const { fleet, taker, quotas } = this.#init;
+    if (this.#stopped) return "refused";
     try {
+      const reached = claim.whenFull === "fail" ? await quotas.reached(claim) : undefined;
+      if (reached !== undefined) return this.#settled(await this.#full(claim, reached));
+      if (place([fleet.self()], claim).kind === "none") return "refused";
       const take = await taker.take(claim);
-      if (take === "full" || take === "quota") return "refused";
+      if (take === "quota") return this.#settled(await this.#full(claim, quotas.sentence(claim.type)));
+      if (take === "full") return "refused";
       if (take !== "unfit") this.#announce(claim, { kind: take });
       return "taken";
     } catch (error) {
       this.#complain(`claim of ${claim.sessionId}`, error);
       return "refused";
     }
+  }
+
+  #settled({ kind }: Verdict): "taken" | "refused" {
+    return kind === "refused" ? "refused" : "taken";
   }
 
   /** CLAIM-3. Its message still rests in the queue; whoever gets it next finds the key. */

@@ -85,7 +85,10 @@ export class Attachment {
     this.#init = init;
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
     const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
-    this.#view = { id, type, epoch, attachment, workerId, metadata, abort, events: noEvents };
+    this.#view = {
+      ...{ id, type, epoch, attachment, workerId, host, resourceId, metadata },
+      ...{ abort, events: noEvents },
+    };
     this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
     this.#care = new StateCare(around, this.#cared(), this.#saver);
     this.#events = new EventDelivery(around, id);
@@ -206,10 +209,10 @@ export class Attachment {
     const { claim, definition, epoch } = this;
     const { sessionId: id, metadata, type, attachment } = claim;
     const key = stateKey(id, epoch);
-    const { workerId } = this.#on;
+    const { workerId, host, resourceId } = this.#on;
     return {
       ...{ claim, definition, signal },
-      facts: { key, id, type, epoch, attachment, workerId, metadata },
+      facts: { key, id, type, epoch, attachment, workerId, host, resourceId, metadata },
       session: { model: this.#init.onModel, gaveUp: (reason) => this.#view.abort(reason) },
       hooks: this.#hooks("init"),
     };

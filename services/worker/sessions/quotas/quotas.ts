@@ -50,6 +50,10 @@ export interface QuotaLimits {
   all: number | undefined;
 }
 
+/** A seat that is being taken is not to be had. */
+const sentenceOf = ({ type, max, room, used }: SeatBoard): string =>
+  quotaSentence(type, { used: Math.max(used, max - room), max });
+
 export class Quotas implements Service {
   readonly #deps: QuotaDeps;
   readonly #timing: Pick<SessionTiming, "restMaxMs">;
@@ -115,7 +119,12 @@ export class Quotas implements Service {
   sentence(type: string): string {
     const boards = this.#boardsOf(type);
     const board = boards.find(({ room }) => room === 0) ?? boards[0];
-    return board ? quotaSentence(board.type, board) : `type ${type} has no quota`;
+    return board ? sentenceOf(board) : `type ${type} has no quota`;
+  }
+
+  /** Somebody, here or elsewhere, has a seat for this session. */
+  isSeated({ type, sessionId }: QuotaClaim): boolean {
+    return this.#boardsOf(type).some((board) => board.hasOneFor(sessionId));
   }
 
   /** Why the session may not be taken now; undefined where nothing is in the way. Asks nobody while there is room. */
@@ -216,7 +225,7 @@ export class Quotas implements Service {
       timer: known?.timer,
     });
     if (!known?.timer) this.#arm(board);
-    return quotaSentence(board.type, board);
+    return sentenceOf(board);
   }
 
   /** While somebody waits for a seat, dead holders are looked for as soon as one could have died. */

@@ -65,6 +65,13 @@ export class SeatBoard {
     return undefined;
   }
 
+  /** Somebody has taken one for the session: whoever that is may be about to claim it. */
+  hasOneFor(sessionId: string): boolean {
+    for (const note of this.#notes.values())
+      if (note.kind === "taken" && note.seat?.session.sessionId === sessionId) return true;
+    return false;
+  }
+
   /** Any free one, so that many who come at once do not all want the first. */
   anyFree(random: Random): number | undefined {
     if (this.room === 0) return undefined;

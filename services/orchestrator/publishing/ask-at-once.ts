@@ -1,0 +1,18 @@
+/**
+ * A claim that is not to wait for a quota (`whenFull: "fail"`) is also shown to one worker by a plain message: while a
+ * quota is reached, claims rest in their queue unseen (CLAIM-4). Lost, it costs the wait and nothing else.
+ */
+import type { SessionClaim } from "../../../schemas/index.ts";
+import { encode } from "../../../shared/bus/index.ts";
+import { capable, place } from "../../../shared/sessions/placement.ts";
+import type { EngineDeps } from "../engine-deps.ts";
+
+export function askAtOnce({ bus, names, workers }: EngineDeps, claim: SessionClaim): void {
+  if (claim.whenFull !== "fail") return;
+  const known = workers.workers();
+  const placed = place(known, claim);
+  const able = capable(known, claim);
+  const anybody = able.kind === "left" ? able.workers[0]?.workerId : undefined;
+  const workerId = placed.kind === "chosen" ? placed.workerId : anybody;
+  if (workerId !== undefined) bus.send(names.nudge(workerId), encode(claim));
+}
