@@ -7,13 +7,29 @@ import type { Clock, Timer } from "../../runtime/index.ts";
 interface Due {
   at: number;
   order: number;
+  kind: TimerKind;
   run: () => void;
 }
 
-export class SimulatedClock implements Clock {
+/**
+ * `dated`: what somebody set for a time far ahead; it is due by the calendar. `upkeep`: what members do every few
+ * seconds to stay alive; a stretch of time in which nothing else happens is skipped without it.
+ */
+export type TimerKind = "dated" | "upkeep";
+
+/** A clock that can be told of what kind a timer is. Without a word, what is longer than any upkeep is dated. */
+export interface SkippingClock extends Clock {
+  after(ms: number, fn: () => void, kind?: TimerKind): Timer;
+}
+
+/** No member does anything by itself more seldom than that. */
+export const longestUpkeepMs = 30_000;
+
+export class SimulatedClock implements SkippingClock {
   readonly #startedAt: number;
   readonly #due: Due[] = [];
   #elapsed = 0;
+  #skipped = 0;
   #order = 0;
 
   constructor(startedAt = 1_700_000_000_000) {
@@ -21,15 +37,15 @@ export class SimulatedClock implements Clock {
   }
 
   now(): number {
-    return Math.floor(this.#startedAt + this.#elapsed);
+    return Math.floor(this.#startedAt + this.#skipped + this.#elapsed);
   }
 
   monotonic(): number {
     return this.#elapsed;
   }
 
-  after(ms: number, fn: () => void): Timer {
-    const due: Due = { at: this.#elapsed + Math.max(0, ms), order: this.#order++, run: fn };
+  after(ms: number, fn: () => void, kind: TimerKind = ms > longestUpkeepMs ? "dated" : "upkeep"): Timer {
+    const due: Due = { at: this.#elapsed + Math.max(0, ms), order: this.#order++, kind, run: fn };
     this.#insert(due);
     return { cancel: () => this.#remove(due) };
   }
@@ -43,6 +59,22 @@ export class SimulatedClock implements Clock {
   get nextInMs(): number | undefined {
     const next = this.#due[0];
     return next && next.at - this.#elapsed;
+  }
+
+  /** When the next timer that somebody set for a date is due, in ms from now. */
+  get nextDatedInMs(): number | undefined {
+    const next = this.#due.find(({ kind }) => kind === "dated");
+    return next && next.at - this.#elapsed;
+  }
+
+  /**
+   * Skips a stretch in which nothing is dated: the calendar goes on, what measures stands still, so whoever renews
+   * something has done it in time all along.
+   */
+  jump(ms: number): void {
+    this.#skipped += ms;
+    for (const due of this.#due) if (due.kind === "dated") due.at = Math.max(this.#elapsed, due.at - ms);
+    this.#due.sort((a, b) => a.at - b.at || a.order - b.order);
   }
 
   /** Lets so much time pass. */
@@ -116,7 +148,7 @@ export class SimulatedClock implements Clock {
 
 /** The microtask queue is empty when an immediate runs. */
 const realImmediate = setImmediate;
-const settle = (): Promise<void> => new Promise((resolve) => realImmediate(() => resolve()));
+export const settle = (): Promise<void> => new Promise((resolve) => realImmediate(() => resolve()));
 
 /** Lets time run by itself, as fast as the work allows, until told to stop. For tests that just await. */
 export function freeRunning(clock: SimulatedClock): { stop(): void } {

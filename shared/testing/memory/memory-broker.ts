@@ -1,6 +1,7 @@
 /** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
 import type { StreamSpec } from "../../bus/bus.ts";
-import { type Clock, type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
+import { type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
+import type { SkippingClock, TimerKind } from "../clock/simulated-clock.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
 import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";
@@ -9,7 +10,7 @@ import { PlainMessages } from "./plain-messages.ts";
 import { overlap } from "./subject-match.ts";
 
 export interface MemoryBrokerOptions {
-  clock?: Clock;
+  clock?: SkippingClock;
   seed?: number;
   faults?: Partial<BusFaults>;
   maxPayloadBytes?: number;
@@ -18,7 +19,7 @@ export interface MemoryBrokerOptions {
 }
 
 export class MemoryBroker implements ServerTime {
-  readonly clock: Clock;
+  readonly clock: SkippingClock;
   readonly random: Random;
   readonly fate: Fate;
   readonly plain: PlainMessages;
@@ -72,14 +73,14 @@ export class MemoryBroker implements ServerTime {
     for (const act of overdue) act();
   }
 
-  after(ms: number, fn: () => void): Timer {
+  after(ms: number, fn: () => void, kind?: TimerKind): Timer {
     let cancelled = false;
     const act = () => {
       if (cancelled) return;
       if (this.#overdue) this.#overdue.push(act);
       else fn();
     };
-    const timer = this.clock.after(ms, act);
+    const timer = this.clock.after(ms, act, kind);
     return {
       cancel: () => {
         cancelled = true;

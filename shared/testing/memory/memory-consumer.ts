@@ -195,7 +195,7 @@ export class MemoryConsumer {
 
   #arm(seq: number, out: Out, ms: number): void {
     out.timer?.cancel();
-    out.timer = this.#time.after(ms, () => this.#giveAgain(seq));
+    out.timer = this.#time.after(ms, () => this.#giveAgain(seq), "upkeep");
   }
 
   #giveAgain(seq: number): void {
@@ -210,6 +210,6 @@ export class MemoryConsumer {
     const { inactiveMs } = this.spec;
     if (inactiveMs === undefined || this.#takers.length > 0 || this.#ended) return;
     this.#idle?.cancel();
-    this.#idle = this.#time.after(inactiveMs, () => this.end());
+    this.#idle = this.#time.after(inactiveMs, () => this.end(), "upkeep");
   }
 }

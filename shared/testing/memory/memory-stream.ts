@@ -9,6 +9,7 @@ import type {
 import { scheduleHeader, scheduleText } from "../../bus/schedules.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Clock, Timer } from "../../runtime/index.ts";
+import type { TimerKind } from "../clock/simulated-clock.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryConsumer } from "./memory-consumer.ts";
 import { matches } from "./subject-match.ts";
@@ -22,7 +23,7 @@ export interface Kept extends StoredMessage {
 export interface ServerTime {
   clock: Clock;
   /** Runs `fn` after `ms`, or as soon as the broker is up again. */
-  after(ms: number, fn: () => void): Timer;
+  after(ms: number, fn: () => void, kind?: TimerKind): Timer;
 }
 
 const defaultDedupeMs = 120_000;
@@ -241,7 +242,7 @@ export class MemoryStream {
       this.#expire(marker, markerTtlMs);
       this.#announce();
     };
-    kept.timers.push(this.#time.after(afterMs + late, expire));
+    kept.timers.push(this.#time.after(afterMs + late, expire, "upkeep"));
   }
 
   #schedule(kept: Kept, schedule: { at: number; target: string }): void {
@@ -254,7 +255,7 @@ export class MemoryStream {
       headers["Nats-Schedule-Next"] = "purge";
       this.publish(schedule.target, kept.body, { headers });
     };
-    kept.timers.push(this.#time.after(wait, fire));
+    kept.timers.push(this.#time.after(wait, fire, "dated"));
   }
 
   #removeAll(subject: string): void {

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Commit } from "../../../schemas/index.ts";
-import { type FaultPoint, type FaultPoints, noFaults } from "../../../services/orchestrator/fault-points.ts";
+import type { FaultPoint, FaultPoints } from "../../../services/orchestrator/fault-points.ts";
 import { Orchestrator } from "../../../services/orchestrator/orchestrator.ts";
 import { defaultWatcherConfig } from "../../../services/watcher/config.ts";
 import { Watcher } from "../../../services/watcher/watcher.ts";
@@ -56,11 +56,19 @@ export interface WorldOptions {
   maxUnacknowledged?: number;
   /** Of the workers. */
   ackWait?: string;
+  /** Who lets time pass while something is awaited; the world itself where absent. */
+  drive?: <T>(work: Promise<T>) => Promise<T>;
+  /** Told of every place where a member could die; `die` kills it there. */
+  onPoint?: (point: FaultPoint | WorkerFaultPoint, memberId: string, die: () => void) => void;
+  /** Default 4. */
+  partitions?: number;
+  /** Ended instances are kept for ever. */
+  keepEnded?: boolean;
   /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
   configuredReplicas?: number;
 }
 
-const topologyOptions = { partitions: 4, historyShards: 2 };
+const historyShards = 2;
 export const sessionTtlMs = 3000;
 
 export class World {
@@ -96,6 +104,10 @@ export class World {
     return generation ? { generation } : {};
   }
 
+  get #partitions(): number {
+    return this.#options.partitions ?? 4;
+  }
+
   get #replicas(): number {
     return this.#options.replicas ?? 1;
   }
@@ -106,12 +118,16 @@ export class World {
 
   /** Awaits while virtual time passes. */
   run<T>(work: Promise<T>, limitMs?: number): Promise<T> {
-    return this.clock.run(work, limitMs);
+    return this.#options.drive?.(work) ?? this.clock.run(work, limitMs);
   }
 
   async prepare(): Promise<void> {
     await this.run(
-      ensureTopology(this.outside, this.names, { ...topologyOptions, replicas: this.#replicas }),
+      ensureTopology(this.outside, this.names, {
+        partitions: this.#partitions,
+        historyShards,
+        replicas: this.#replicas,
+      }),
     );
   }
 
@@ -133,20 +149,24 @@ export class World {
     const runtime: Runtime = { ...this.runtime, clock };
     const id = `orchestrator-${++this.#members}`;
     let left = dieAt?.count ?? 0;
-    const faultPoints: FaultPoints = dieAt
-      ? { reach: (point) => void (point === dieAt.point && --left === 0 && bus.kill()) }
-      : noFaults;
+    const { onPoint } = this.#options;
+    const faultPoints: FaultPoints = {
+      reach: (point) => {
+        if (point === dieAt?.point && --left === 0) bus.kill();
+        onPoint?.(point, id, () => bus.kill());
+      },
+    };
     const orchestrator = new Orchestrator({
       id,
       bus,
       names: this.names,
       runtime,
       app,
-      partitions: topologyOptions.partitions,
+      partitions: this.#partitions,
       history: {
         layout: this.#options.layout ?? "per-instance",
         maxOwnStreams: 1000,
-        shards: topologyOptions.historyShards,
+        shards: historyShards,
       },
       replicas: this.#options.configuredReplicas ?? this.#replicas,
       leases: new LeaseKeeper({
@@ -192,7 +212,12 @@ export class World {
       config,
       payloads: new Payloads(bus.blobs),
       ...this.#generation,
-      faultPoints: { reach: (point: WorkerFaultPoint) => point === dieAt?.point && --left === 0 && die() },
+      faultPoints: {
+        reach: (point: WorkerFaultPoint) => {
+          if (point === dieAt?.point && --left === 0) die();
+          this.#options.onPoint?.(point, identity.workerId, () => bus.kill());
+        },
+      },
     };
     const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
     const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
@@ -212,7 +237,11 @@ export class World {
       bus,
       names,
       runtime,
-      config: { ...defaultWatcherConfig, graceMs: sessionTtlMs },
+      config: {
+        ...defaultWatcherConfig,
+        graceMs: sessionTtlMs,
+        ...(this.#options.keepEnded ? { retainForMs: 0 } : {}),
+      },
       histories: this.#histories(bus),
       ...this.#generation,
     });
@@ -251,7 +280,7 @@ export class World {
       runtime: this.runtime,
       layout: "shared",
       maxOwnStreams: 0,
-      shards: topologyOptions.historyShards,
+      shards: historyShards,
       replicas: this.#replicas,
     });
   }

@@ -1,0 +1,13 @@
+/** What users import from "holdfast/testing". */
+export {
+  type CallFakes,
+  everySeed,
+  type InstanceRef,
+  type KillOptions,
+  TestEnvironment,
+  testEnvironment,
+} from "./environment/environment.ts";
+export type { FaultPointName, TestEnvironmentOptions } from "./environment/options.ts";
+export { checkHistory } from "./history/history-laws.ts";
+export { historyTable } from "./history/history-table.ts";
+export { type BusFaults, noFaults, someFaults } from "./memory/index.ts";
