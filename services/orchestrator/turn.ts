@@ -202,6 +202,7 @@ export class LoadedInstance {
         }
         if (!(await this.#consider(message, facts, delivery))) continue;
       }
+      if (this.instance.isAhead) this.instance = await this.#fresh();
       const accepted = this.instance.take(message, now, facts, effects);
       if (accepted.kind === "ignored") {
         again = (await this.#ignored(message, delivery, accepted, lane)) || again;
@@ -277,6 +278,7 @@ export class LoadedInstance {
     const { history, host, runaways } = this.#deps;
     const instance = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
     await instance.load((await history.load(this.instanceId))?.commits ?? []);
+    if (this.instance.isAhead) instance.takeResumed(); // told already
     return instance;
   }
 

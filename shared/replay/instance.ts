@@ -61,6 +61,7 @@ export class Instance {
   #runner: Runner | undefined;
   /** Recorded while parked: not yet seen by the code. */
   #unseen: Shown[] = [];
+  #isAhead = false;
   #parked: Fault | undefined;
   #wasParked = false;
   #inbox: number[] = [];
@@ -86,6 +87,15 @@ export class Instance {
   /** Facts the code has not been shown: it was parked, or could not be found. */
   get hasUnseen(): boolean {
     return this.#unseen.length > 0;
+  }
+
+  /**
+   * The code was shown deferred facts and asked for nothing, so no commit says that it has seen them. Replay shows them
+   * together with the next facts, when sessions may stand otherwise: whoever has such facts loads the instance again
+   * first (T8). Questions may be asked all the same.
+   */
+  get isAhead(): boolean {
+    return this.#isAhead;
   }
 
   /** True while the code runs here, and can be asked. */
@@ -147,6 +157,7 @@ export class Instance {
   take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
     if (this.#state.next)
       throw new Error("nothing happens between instance.continued and the next execution");
+    if (this.#isAhead) throw new Error(`${this.#state.instanceId} is ahead of its history: load it again`);
     const accepted = accept(this.#state, message, now, this.#host.placement);
     if (accepted.kind === "facts") this.#record(accepted.facts, now, turn, effects);
     return accepted;
@@ -181,6 +192,7 @@ export class Instance {
   }
 
   async #runCode(turn: Turn, now: number): Promise<void> {
+    const wasBehind = this.hasUnseen;
     const commands = await this.#show(turn.events, now, undefined, turn.events);
     if (this.#parked) {
       turn.deferred = true;
@@ -202,6 +214,7 @@ export class Instance {
     // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
     await this.#boundHistory(now, turn);
+    this.#isAhead = wasBehind && turn.events.length === 0;
   }
 
   /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
