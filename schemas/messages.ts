@@ -125,24 +125,6 @@ export const LaneQuestion = wireObject({
 });
 export type LaneQuestion = z.infer<typeof LaneQuestion>;
 
-/** How a task is named in a question. */
-export const laneTaskName = ({
-  instanceId,
-  execution,
-  of,
-  attempt,
-}: {
-  instanceId: string;
-  execution: number;
-  of: number;
-  attempt: number;
-}): LaneQuestion["tasks"][number] => ({
-  instanceId: InstanceId.parse(instanceId),
-  execution,
-  of: EventId.parse(of),
-  attempt,
-});
-
 /** Places in the question's list of what this worker does not have. */
 export const LaneHoldings = wireObject({
   v: SchemaVersion,

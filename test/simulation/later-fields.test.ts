@@ -122,6 +122,8 @@ test("what we write ourselves has no field that its schema does not name", async
       "instance-summary",
       "lane-answer",
       "lane-calls",
+      "lane-holdings",
+      "lane-question",
       "lane-recordings",
       "lease-value",
       "pool-signal",

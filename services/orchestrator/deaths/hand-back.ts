@@ -4,15 +4,10 @@
  * was with the dead. Where one of them does not answer, nobody knows which of the two has it, and the wait decides:
  * nothing is run twice because its worker is slow (D1).
  */
-import {
-  ActivityTask,
-  LaneHoldings,
-  type LaneQuestion,
-  laneTaskName,
-  type WorkerInfo,
-} from "../../../schemas/index.ts";
+import { ActivityTask, LaneHoldings, type LaneQuestion, type WorkerInfo } from "../../../schemas/index.ts";
 import { decode, encode, type StoredMessage } from "../../../shared/bus/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { laneTaskName } from "../lane/out-task.ts";
 
 type HandBackDeps = Pick<EngineDeps, "bus" | "names" | "workers">;
 type Served = WorkerInfo["activities"][number];

@@ -24,7 +24,8 @@ const graceMs = 200;
 const clusterGraceMs = 1_500;
 /** After our own connection was away everybody else's may have been. */
 const afterReconnectMs = 3_000;
-const answerWithinMs = 1_000;
+/** Short: a question on its way to a dying process is never answered, and only the next one tells. */
+const answerWithinMs = 100;
 const nothing = new Uint8Array(0);
 
 export class DeathProof {

@@ -50,6 +50,8 @@ export class WorkerDeaths implements Service {
   readonly #suspects = new Map<string, Suspect>();
   /** Not answered yet, and since when. */
   readonly #asked = new Map<string, number>();
+  /** Have not answered the last question. */
+  readonly #silent = new Set<string>();
   #often = false;
   #stirredUntil = 0;
   #timer: Timer | undefined;
@@ -115,6 +117,8 @@ export class WorkerDeaths implements Service {
     const subject = names.laneOfHoldings(workerId);
     try {
       const sign = await this.#proof.ask(subject, question, this.#isReplaced(info));
+      if (sign.kind === "silent") this.#silent.add(workerId);
+      else this.#silent.delete(workerId);
       switch (sign.kind) {
         case "alive":
         case "silent":
@@ -176,6 +180,7 @@ export class WorkerDeaths implements Service {
 
   #othersAnswer({ workerId: dead }: WorkerInfo): boolean {
     const before = this.#init.runtime.clock.monotonic() - slowMs;
+    if (this.#silent.size > 0) return false;
     for (const [workerId, since] of this.#asked) if (workerId !== dead && since < before) return false;
     return true;
   }

@@ -1,10 +1,10 @@
 /** What one instance has out on the lane, and the inbox message that stands for it (LANE-1). */
-import { type EventId, laneTaskName, poolQueue } from "../../../schemas/index.ts";
+import { type EventId, poolQueue } from "../../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Lane, Taken } from "./lane.ts";
-import type { OutTask, RecallWhy } from "./out-task.ts";
+import { laneTaskName, type OutTask, type RecallWhy } from "./out-task.ts";
 
 interface Out {
   readonly execution: number;

@@ -1,4 +1,4 @@
-import type { LaneQuestion } from "../../../schemas/index.ts";
+import { EventId, InstanceId, type LaneQuestion } from "../../../schemas/index.ts";
 
 export type RecallWhy = "returned" | "missing" | "silent" | "dead";
 
@@ -17,3 +17,21 @@ export interface OutTasks {
   /** Those given out before this instant, monotonic. */
   since(before: number): Iterable<OutTask>;
 }
+
+/** How a task is named in a question. */
+export const laneTaskName = ({
+  instanceId,
+  execution,
+  of,
+  attempt,
+}: {
+  instanceId: string;
+  execution: number;
+  of: number;
+  attempt: number;
+}): LaneQuestion["tasks"][number] => ({
+  instanceId: InstanceId.parse(instanceId),
+  execution,
+  of: EventId.parse(of),
+  attempt,
+});
