@@ -2,7 +2,15 @@ import { z } from "zod";
 import { ActivityTimeouts } from "./events.ts";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { Failure, Payload, SchemaVersion } from "./payload.ts";
-import { Attachment, CheckpointRef, LossReason, OnLost, Requirements, SessionState } from "./session.ts";
+import {
+  Attachment,
+  CheckpointRef,
+  Concurrency,
+  LossReason,
+  OnLost,
+  Requirements,
+  SessionState,
+} from "./session.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** One attempt to run an activity, on `activities.<queue>.<name>` or inside `SessionWork`. */
@@ -192,6 +200,8 @@ export const SessionClaim = wireObject({
   leaseTtlMs: z.int().optional(),
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
+  /** Of a session without a type, whose holder knows it from nobody else. Absent: 1. @generation 2 */
+  concurrency: Concurrency.optional(),
   restore: CheckpointRef.optional(),
   /** Lets a worker hand a session over by giving it up; absent or `fail`: only when it must. */
   onLost: OnLost.optional(),

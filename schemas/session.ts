@@ -28,6 +28,13 @@ export type Requirements = z.infer<typeof Requirements>;
 export const OnLost = z.enum(["fail", "reclaim", "rebuild", "restore"]);
 export type OnLost = z.infer<typeof OnLost>;
 
+/** `slots`: as many as the holder has call slots for. */
+export const Concurrency = z.union([z.int().positive(), z.literal("slots")]);
+export type Concurrency = z.infer<typeof Concurrency>;
+
+export const callsAtOnce = (concurrency: Concurrency = 1): number =>
+  concurrency === "slots" ? Number.POSITIVE_INFINITY : concurrency;
+
 /** How a session behaves, after defaults of worker, type and single session were merged by the opener. */
 export const SessionOptions = wireObject({
   creationTimeoutMs: z.int().positive(),
@@ -48,8 +55,8 @@ export const SessionOptions = wireObject({
   /** Somebody chose the key: it attracts for as long as there is room. Absent: while its worker is not overloaded. @generation 2 */
   affinity: z.literal("chosen").optional(),
   lazy: z.boolean(),
-  /** How many calls the type lets run at a time, and in one batch. Absent: 1. @generation 2 */
-  concurrency: z.int().positive().optional(),
+  /** How many calls may run at a time, and in one batch. Absent: 1. @generation 2 */
+  concurrency: Concurrency.optional(),
   maxBatch: z.int().positive().optional(),
   metadata: z.record(z.string(), z.string()),
 });

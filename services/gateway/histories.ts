@@ -1,6 +1,6 @@
 /** What the gateway reads beside what the client shows: whole histories, big values, changes. */
 import type { Commit } from "../../schemas/index.ts";
-import { type Bus, parseJson, type Subjects } from "../../shared/bus/index.ts";
+import { type Bus, parseJson, type Stoppable, type Subjects } from "../../shared/bus/index.ts";
 import type { HistoryMark, HistoryStore } from "../../shared/history/index.ts";
 import type { Clock } from "../../shared/runtime/index.ts";
 import { notFound } from "./http/problem.ts";
@@ -70,9 +70,31 @@ export class Histories {
     return parsed.value;
   }
 
-  /** Calls back on every change until stopped. */
+  /**
+   * Calls back on every change until stopped: notices tell of what the summary shows, and the history itself of every
+   * turn, which need not change the summary.
+   */
   async onChange(instanceId: string, listener: () => void): Promise<() => void> {
-    const subscription = await this.#bus.subscribe(this.#names.noticesOf(instanceId), {}, listener);
-    return () => void subscription.stop();
+    let history: Promise<Stoppable | undefined> | undefined;
+    let stopped = false;
+    const followHistory = () => {
+      history ??= this.#history.follow(instanceId, listener).catch(() => undefined);
+      // Not begun yet: looked for again with the next notice.
+      void history.then((found) => {
+        if (!found) history = undefined;
+        else if (stopped) void found.stop();
+      });
+    };
+    const subscription = await this.#bus.subscribe(this.#names.noticesOf(instanceId), {}, () => {
+      followHistory();
+      listener();
+    });
+    followHistory();
+    await history;
+    return () => {
+      stopped = true;
+      void subscription.stop();
+      void history?.then((found) => found?.stop());
+    };
   }
 }

@@ -38,6 +38,7 @@ export const openSessionOptionNames: OptionNames<OpenSessionOptions> = {
   maxInitAttempts: true,
   metadata: true,
   lazy: true,
+  concurrency: true,
 };
 
 export const poolOptionNames: OptionNames<PoolOptions> = {

@@ -37,6 +37,11 @@ export interface OpenSessionOptions<Config = unknown> {
   metadata?: Record<string, string>;
   /** Return at once, claim at the first call. */
   lazy?: boolean;
+  /**
+   * Without a type: how many activities run on it at a time. Default: as many as its holder has call slots for; 1: in
+   * the order they were issued. A type says it itself.
+   */
+  concurrency?: number;
 }
 
 /** Where a session stands; `pool` for the handle of a pool. */

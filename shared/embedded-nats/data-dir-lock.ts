@@ -105,7 +105,7 @@ const inUse = (dataDir: string, pid: number): Fault =>
   new Fault("config", {
     code: "nats_data_dir_in_use",
     message: `the data folder ${dataDir} is in use by the live process ${pid}`,
-    hint: "Stop that process or choose another data folder.",
+    hint: "Stop that process, or choose another data folder (`holdfast dev --data-dir <folder>`).",
     details: { dataDir, pid },
   });
 

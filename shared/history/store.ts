@@ -5,7 +5,7 @@
  * who does not know the last sequence is `fenced`. Where a history lies is decided once, see locate.ts (HISTORY-1–HISTORY-3).
  */
 import type { Commit } from "../../schemas/index.ts";
-import type { Bus, StoredMessage } from "../bus/bus.ts";
+import type { Bus, Stoppable, StoredMessage } from "../bus/bus.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import { ownHistory, topology } from "../bus/topology.ts";
 import { Fault, isFault } from "../errors/index.ts";
@@ -191,6 +191,12 @@ export class HistoryStore {
     if (known > 0 && messages.some(beginsHistory)) return this.readOn(instanceId);
     const commits = await this.#decode(instanceId, messages);
     return { commits, anew: known === 0, mark: { stream, lastSeq: messages.at(-1)?.seq ?? known } };
+  }
+
+  /** Calls back for every commit from now on. Undefined where there is no history yet. */
+  async follow(instanceId: string, onCommit: () => void): Promise<Stoppable | undefined> {
+    const found = await this.#locate(instanceId);
+    return found && this.#bus.tail(found.stream, found.subject, { existing: false, onMessage: onCommit });
   }
 
   async exists(instanceId: string): Promise<boolean> {

@@ -49,7 +49,7 @@ import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
-import { ended, notFound, userFacing } from "./user-facing.ts";
+import { ended, notBegun, notFound, sameId, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -106,6 +106,8 @@ export interface WaitForEndOptions extends ViewOptions {
   signal?: AbortSignal | undefined;
   /** There is such an instance, even if nothing is to be seen of it yet. */
   known?: boolean | undefined;
+  /** Also return when it is parked and stays so for a moment. */
+  untilParked?: boolean | undefined;
 }
 
 /** What a handle knows of its instance. */
@@ -178,6 +180,22 @@ export class Client {
     });
   }
 
+  /**
+   * Starts the same orchestration with the same input under another id, however this one went or goes. Nothing changes
+   * for this one.
+   */
+  startAgain(instanceId: string, options: Pick<StartOptions, "id"> = {}): Promise<InstanceHandle> {
+    return userFacing(async () => {
+      const summary = await this.#instances.find(requireToken("instance id", instanceId));
+      if (!summary || !wasStarted(summary)) throw notFound(instanceId);
+      const { name, input, status } = summary;
+      if (name === undefined || status === "pending") throw notBegun(instanceId);
+      if (options.id === instanceId) throw sameId(instanceId);
+      // Stored anew where it is big: a value belongs to its instance, and goes with it.
+      return this.start(name, input && (await this.#payloads.unwrap(input)), options);
+    });
+  }
+
   /** A handle to an instance that was started elsewhere or earlier. */
   get<O = unknown>(instanceId: string): InstanceHandle<O> {
     return handleOf<O>(this, instanceId);
@@ -204,13 +222,14 @@ export class Client {
   waitForEnd(
     instanceId: string,
     timeoutMs: number,
-    { signal, known = false, ...view }: WaitForEndOptions = {},
+    { signal, known = false, untilParked, ...view }: WaitForEndOptions = {},
   ): Promise<InstanceView | undefined> {
     return userFacing(async () => {
       const waited = await waitForEnd(this.#waitDeps(), requireToken("instance id", instanceId), {
         timeoutMs,
         signal,
         known,
+        untilParked,
       });
       if (waited.kind === "unknown") return undefined;
       const summary = waited.summary ?? (await this.#instances.find(instanceId));

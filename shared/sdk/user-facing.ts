@@ -29,3 +29,16 @@ export const ended = (instanceId: string, status: string): HoldfastError =>
     message: `instance ${instanceId} has ended (${status})`,
     details: { status },
   });
+
+export const notBegun = (instanceId: string): HoldfastError =>
+  new HoldfastError({
+    code: "instance_pending",
+    message: `instance ${instanceId} has not begun: its input is not known yet`,
+    retryable: true,
+  });
+
+export const sameId = (instanceId: string): HoldfastError =>
+  new HoldfastError({
+    code: "invalid_id",
+    message: `${instanceId} is the id of the one to start again: the same id changes nothing, give another or none`,
+  });

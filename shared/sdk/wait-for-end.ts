@@ -22,6 +22,8 @@ export interface WaitOptions {
   known: boolean;
   /** A moment ago, by us: nothing is to be seen of its end yet, most likely. */
   justStarted?: boolean | undefined;
+  /** Give up on one that is parked: it may stay so until somebody deploys. */
+  untilParked?: boolean | undefined;
 }
 
 export type Waited =
@@ -40,7 +42,7 @@ const looksAfterNotice = 20;
 export async function waitForEnd(
   { bus, names, runtime, instances }: WaitDeps,
   instanceId: string,
-  { timeoutMs, signal, known, justStarted = false }: WaitOptions,
+  { timeoutMs, signal, known, justStarted = false, untilParked = false }: WaitOptions,
 ): Promise<Waited> {
   const deadline = runtime.clock.monotonic() + timeoutMs;
   let wake: () => void = () => undefined;
@@ -54,6 +56,8 @@ export async function waitForEnd(
       };
     });
   let quickLooks = 0;
+  /** Looks in a row that found it parked: what is only held up for a moment is not given up on. */
+  let parkedLooks = 0;
   const onAbort = () => wake();
   signal?.addEventListener("abort", onAbort, { once: true });
   const patiently = async <T>(ask: () => Promise<T>): Promise<T> => {
@@ -86,8 +90,9 @@ export async function waitForEnd(
       if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
       if (!summary && !known && looks === 0 && !(await patiently(() => instances.find(instanceId))))
         return { kind: "unknown" };
+      parkedLooks = untilParked && summary?.status === "parked" ? parkedLooks + 1 : 0;
       const left = deadline - runtime.clock.monotonic();
-      if (left <= 0 || signal?.aborted) return { kind: "running", summary };
+      if (left <= 0 || signal?.aborted || parkedLooks > 1) return { kind: "running", summary };
       const pause = quickLooks > 0 ? lookAgainMs : lookEveryMs;
       if (quickLooks > 0) quickLooks--;
       if (!told) await nap(Math.min(left, pause));

@@ -3,6 +3,7 @@ import type { SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import type { Look } from "../leases/index.ts";
 import type { PlacementClaim } from "./placement.ts";
 import { placeWithinQuotas } from "./quota.ts";
+import { shortEpoch } from "./short-epoch.ts";
 
 export function explain(
   record: SessionRecord,
@@ -26,7 +27,7 @@ export function explain(
       return [
         record.attachment === 0
           ? "lazy: nobody was asked to hold it yet, the first call does"
-          : "parked after idling: nobody holds it, the next call claims it anew",
+          : "idle: its state was put away, nobody holds it, the next call claims it anew",
       ];
     case "lost":
       return lastLoss(record, workers, now);
@@ -74,7 +75,7 @@ function whyWaiting(record: SessionRecord, workers: readonly WorkerInfo[]): stri
 
 function held(record: SessionRecord, now: number): string {
   const since = record.claimedAt === undefined ? "" : ` since ${span(now - record.claimedAt)}`;
-  return `${record.workerId ?? "nobody known"} (epoch ${record.epoch ?? "unknown"})${since}`;
+  return `${record.workerId ?? "nobody known"} (epoch ${record.epoch === undefined ? "unknown" : shortEpoch(record.epoch)})${since}`;
 }
 
 function holding(

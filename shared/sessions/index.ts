@@ -1,5 +1,6 @@
 export { explain } from "./explain.ts";
 export { LiveWorkers } from "./live-workers.ts";
+export { phaseWord } from "./phase-word.ts";
 export {
   capable,
   hasRoom,
@@ -13,3 +14,4 @@ export {
 export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
 export { holderOf, recordOf } from "./records.ts";
+export { shortEpoch } from "./short-epoch.ts";

@@ -132,7 +132,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
     await page.goto(url);
     await page.getByText(/1 session of type rare waits: no worker with tag h100/).waitFor();
     await page.goto(`${url}/orchestrations/rare-1`);
-    await page.getByText(/waits for a worker of type rare/).waitFor();
+    await page.getByText(/for a worker that serves rare: no worker with tag h100/).waitFor();
     await page.getByRole("button", { name: "Terminate…" }).click();
     await page.getByRole("button", { name: "Terminate it" }).click();
     await page.getByText("terminated").first().waitFor();

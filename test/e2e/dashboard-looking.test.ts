@@ -203,7 +203,9 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
         await other.locator("main h2").first().waitFor();
         return (await textOf(other)).includes("start.greet");
       }, "the orchestration somebody serves");
-      await other.getByText(`nats pub orchestrations.my-first.start.greet '{"who":"you"}'`).waitFor();
+      await other
+        .getByText(`nats pub --jetstream orchestrations.my-first.start.greet '{"who":"you"}'`)
+        .waitFor();
       await other.close();
     } finally {
       await empty.stop();

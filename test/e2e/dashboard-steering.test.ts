@@ -34,7 +34,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     await page.getByRole("button", { name: "Send" }).click();
     await see(/The payload is not JSON/);
     await page.getByLabel("Payload (JSON)").fill('{"by":"ada"}');
-    await see('nats pub orchestrations.to-signal.signal.approve \'{"by":"ada"}\'');
+    await see('nats pub --jetstream orchestrations.to-signal.signal.approve \'{"by":"ada"}\'');
     await page.getByRole("button", { name: "Send" }).click();
     await see("Signal sent");
     expect(await gateway.bus.read(names.inboxStream, "inbox.*.to-signal.signal.approve")).toHaveLength(1);
@@ -100,7 +100,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     await page.getByRole("textbox", { name: "docs 1" }).fill("it's fine");
     await page.getByRole("combobox", { name: "model" }).selectOption({ label: "distil-roberta" });
     await page.getByRole("spinbutton", { name: "threshold" }).fill("0.5");
-    await see(/nats pub orchestrations\.from-the-form\.start\.classify-docs/);
+    await see(/nats pub --jetstream orchestrations\.from-the-form\.start\.classify-docs/);
     await page.getByRole("button", { name: "Start classify-docs" }).click();
     await page.waitForURL(/\/orchestrations\/from-the-form$/);
     await see("pending");

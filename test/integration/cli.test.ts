@@ -64,6 +64,7 @@ describe("holdfast dev and the verbs", () => {
     const second = await runCli(["dev", "--app", basicsApp, "--data-dir", dir, "--json"]);
     expect(second.code).toBe(5);
     expect(second.stderr).toContain("is in use by the live process");
+    expect(second.stderr).toContain("--data-dir");
     const file = join(dir, "file");
     await writeFile(file, "");
     const unusable = await runCli(["dev", "--app", basicsApp, "--data-dir", file, "--json"]);
@@ -91,6 +92,14 @@ describe("holdfast dev and the verbs", () => {
   ])("runs %s %o", async (name, input, output) => {
     const finished = await cli("start", name, "--input", JSON.stringify(input), "--wait", "--timeout", "30s");
     expect(finished).toMatchObject({ code: 0, stdout: `${JSON.stringify(output)}\n` });
+  });
+
+  it("says that nobody serves a name, and starts nothing", async () => {
+    const refused = await cli("start", "nosuch", "--id", "nosuch-1");
+    expect(refused).toMatchObject({ code: 3, stdout: "" });
+    expect(refused.stderr).toContain('no orchestrator serves an orchestration named "nosuch"');
+    expect(refused.stderr).toContain("hello");
+    expect((await cli("get", "nosuch-1")).code).toBe(3);
   });
 
   it("sleeps as long as it was told", async () => {

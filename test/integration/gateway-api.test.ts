@@ -51,6 +51,21 @@ describe("orchestrations over HTTP", () => {
     expect(body.instanceId).toMatch(/^greet-[a-z0-9]{16}$/);
   });
 
+  it("starts one again with its input under another id, and says why it cannot", async () => {
+    const failed = { instanceId: "once-failed", name: "greet", status: "failed" as const };
+    await put.instance({ ...failed, input: { json: { who: "Ada" } } });
+    const again = await gateway.post("/api/instances/once-failed/start-again", {});
+    expect(again.status).toBe(202);
+    const { instanceId } = await json(again);
+    expect(instanceId).not.toBe("once-failed");
+    const stored = (await gateway.bus.read(names.inboxStream, `inbox.*.${instanceId}.>`)) ?? [];
+    expect(stored[0]?.subject).toMatch(/\.start\.greet$/);
+    expect(JSON.parse(Buffer.from(stored[0]?.body ?? []).toString())).toEqual({ who: "Ada" });
+    const same = await gateway.post("/api/instances/once-failed/start-again", { id: "once-failed" });
+    expect(same.status).toBe(400);
+    expect((await gateway.post("/api/instances/ghost/start-again", {})).status).toBe(404);
+  });
+
   it("lists latest first, filters, and pages by a cursor that new rows do not shift", async () => {
     const base = 1_700_000_000_000;
     for (let i = 0; i < 5; i++) {

@@ -13,14 +13,14 @@ export interface NatsMessage {
 const longestValue = 8 * 1024;
 
 export const natsPub = (config: Pick<EngineConfig, "nats">, message: NatsMessage): string =>
-  natsLine(config, "pub", message);
+  natsLine(config, "pub --jetstream", message);
 
 export const natsRequest = (config: Pick<EngineConfig, "nats">, message: NatsMessage): string =>
   natsLine(config, "req", message);
 
 function natsLine(
   { nats }: Pick<EngineConfig, "nats">,
-  verb: "pub" | "req",
+  verb: "pub --jetstream" | "req",
   { subject, value, msgId }: NatsMessage,
 ): string {
   const body = value === undefined ? "" : JSON.stringify(value);

@@ -1,6 +1,9 @@
 /** The engine: who is alive, who waits for whom, what was set aside. Pure. */
 import type { ServiceInfo } from "../../../schemas/index.ts";
+
+import { unparking } from "../../../shared/errors/index.ts";
 import { heldBackText, versionsText } from "../../../shared/fleet/index.ts";
+
 import { type NoPlace, placeWithinQuotas } from "../../../shared/sessions/index.ts";
 import { count, span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
@@ -290,26 +293,6 @@ function parked({ parked }: Seen): Finding {
     found: `${parked.length}, among them ${first.instanceId}: ${first.message} (${first.code})`,
     todo: unparking(first.instanceId, first.code),
   };
-}
-
-/** What gets an instance going again depends on why it stopped. */
-function unparking(instanceId: string, code: string): string {
-  switch (code) {
-    case "nondeterminism":
-    case "unknown_orchestration":
-      return `deploy code that agrees with their histories; \`holdfast replay ${instanceId} --app <module>\` tries it`;
-    case "blob_missing":
-    case "blob_damaged":
-      return `put back what is missing or damaged and deploy again, or \`holdfast terminate ${instanceId}\` ends it`;
-    case "history_unreadable":
-    case "history_incomplete":
-      return "put its history right: it goes on by itself. Until then nothing can be recorded for it, its end neither";
-    case "nats_unavailable":
-    case "append_unanswered":
-      return "see why NATS does not answer for its streams (`nats stream report`); it goes on by itself when it does";
-    default:
-      return `\`holdfast get ${instanceId}\` says more; it is tried again by itself, and with every deployment`;
-  }
 }
 
 function deadLetters({ dead: { letters, latest } }: Seen): Finding {

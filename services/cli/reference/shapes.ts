@@ -160,6 +160,10 @@ export const shapes: Readonly<Record<string, Shape>> = {
     json: z.strictObject({ instanceId: z.string() }),
     note: "With `--wait` the instance, as `result` prints it.",
   },
+  "start-again": {
+    ...list(z.strictObject({ of: z.string(), instanceId: z.string() })),
+    note: "`of`: the instance whose input it has.",
+  },
   get: { json: Instance },
   list: { ...list(Instance), note: "Values too big for a message are left out." },
   history: { json: z.array(Entry), line: Entry, note: "`--export` prints the file that `replay` reads." },

@@ -1,6 +1,7 @@
 /** Instances and histories as people read them. Pure. */
 import type { InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry, InstanceView } from "../../../shared/sdk/index.ts";
+import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
@@ -89,12 +90,14 @@ export const detailsOf = (entry: HistoryEntry): string =>
 
 function shortly(name: string, value: unknown): string {
   if (typeof value === "string") return value;
+  if (name === "epoch" && typeof value === "number") return shortEpoch(value);
   if (typeof value === "number")
     return name.endsWith("At") ? (time(value) ?? "") : String(Math.round(value * 10) / 10);
   if (isObject(value)) {
     if ("json" in value && Object.keys(value).length === 1) return brief(value.json, 60);
     if ("blob" in value && isObject(value.blob)) return `<${value.blob.bytes} bytes>`;
-    if ("workerId" in value && "epoch" in value) return `${value.workerId}/${value.epoch}`;
+    if ("workerId" in value && "epoch" in value)
+      return `${value.workerId}/${typeof value.epoch === "number" ? shortEpoch(value.epoch) : ""}`;
     if (value.kind === "queue") return String(value.queue);
     if (value.kind === "session") return String(value.sessionId);
     if ("code" in value && "message" in value) return `${value.message} (${value.code})`;

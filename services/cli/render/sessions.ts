@@ -1,6 +1,8 @@
 /** Sessions as people read them. Pure. */
 import type { SessionRecord } from "../../../schemas/index.ts";
 import type { SessionDescription } from "../../../shared/sdk/index.ts";
+import { phaseWord } from "../../../shared/sessions/phase-word.ts";
+import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
@@ -21,9 +23,13 @@ export const sessionTable = (records: readonly SessionRecord[], paint: Paint = p
     [
       { title: "ID", value: (record) => record.sessionId },
       { title: "TYPE", value: (record) => record.type },
-      { title: "PHASE", value: (record) => record.phase, style: (record) => phaseStyles[record.phase] },
+      {
+        title: "PHASE",
+        value: (record) => phaseWord(record.phase),
+        style: (record) => phaseStyles[record.phase],
+      },
       { title: "WORKER", value: (record) => record.workerId },
-      { title: "EPOCH", value: (record) => record.epoch, align: "right" },
+      { title: "EPOCH", value: (record) => epochOf(record.epoch), align: "right" },
       { title: "INIT", value: (record) => span(record.initMs), align: "right" },
       { title: "OPENED", value: (record) => time(record.openedAt) },
       { title: "INSTANCE", value: (record) => record.instanceId },
@@ -39,12 +45,12 @@ export function shownSession(
     [
       ["id", record.sessionId],
       ["type", record.type],
-      ["phase", record.phase],
+      ["phase", phaseWord(record.phase)],
       ["instance", record.instanceId],
       ["worker", record.workerId],
       ["host", record.host],
       ["resource", record.resourceId],
-      ["epoch", record.epoch],
+      ["epoch", epochOf(record.epoch)],
       ["attachment", record.attachment],
       ["opened", time(record.openedAt)],
       ["claimed", time(record.claimedAt)],
@@ -61,7 +67,7 @@ export function shownSession(
   );
   const owners = record.owners.map(
     ({ workerId, epoch, from, to, end }) =>
-      `  epoch ${epoch}  ${workerId}  ${time(from)} – ${time(to) ?? "now"}${end === undefined ? "" : `  ${end}`}`,
+      `  epoch ${shortEpoch(epoch)}  ${workerId}  ${time(from)} – ${time(to) ?? "now"}${end === undefined ? "" : `  ${end}`}`,
   );
   return [
     facts,
@@ -70,6 +76,9 @@ export function shownSession(
     ...(owners.length > 0 ? ["", paint("dim", "holders"), ...owners] : []),
   ].join("\n");
 }
+
+export const epochOf = (epoch: number | undefined): string | undefined =>
+  epoch === undefined ? undefined : shortEpoch(epoch);
 
 const some = (values: Readonly<Record<string, unknown>>): string =>
   Object.keys(values).length > 0 ? brief(values) : "";

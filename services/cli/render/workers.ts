@@ -1,5 +1,6 @@
 /** Workers as people read them. Pure. */
 import type { WorkerInfo } from "../../../schemas/index.ts";
+import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
 import { type Paint, plain } from "../terminal/paint.ts";
 import { brief, megabytes, pairs, span, table, time } from "../terminal/text.ts";
 
@@ -90,7 +91,7 @@ const held = ({ sessions }: WorkerInfo, now: number, paint: Paint): string =>
     [
       { title: "SESSION", value: (session) => session.sessionId },
       { title: "TYPE", value: (session) => session.type },
-      { title: "EPOCH", value: (session) => session.epoch, align: "right" },
+      { title: "EPOCH", value: (session) => shortEpoch(session.epoch), align: "right" },
       { title: "CALLS", value: (session) => session.calls, align: "right" },
       { title: "RUNNING", value: (session) => session.running, align: "right" },
       { title: "WAITING", value: (session) => session.queued, align: "right" },

@@ -18,7 +18,8 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
   failed:
     "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, or you said no",
   usage: "wrong arguments, settings or input, or a confirmation nobody could give",
-  notFound: "there is no such instance, query, update, session, worker, dead letter or context",
+  notFound:
+    "there is no such orchestration, instance, query, update, session, worker, dead letter or context",
   timeout: "not in time",
   connection: "no usable NATS server",
   interrupted: "interrupted",
@@ -26,6 +27,7 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
 
 const byCode: Readonly<Record<string, ExitCode>> = {
   instance_not_found: exitCodes.notFound,
+  unknown_orchestration: exitCodes.notFound,
   session_not_found: exitCodes.notFound,
   worker_not_found: exitCodes.notFound,
   dead_letter_not_found: exitCodes.notFound,

@@ -29,6 +29,9 @@ function parts(error: unknown): Parts {
 }
 
 const hints: Readonly<Record<string, string>> = {
+  unknown_orchestration: "Is the name spelt right, and does the application that is served export it?",
+  nats_data_dir_in_use:
+    "Stop that process, or run beside it with another folder: `holdfast dev --data-dir <folder>`.",
   instance_not_found: "`holdfast list` shows the instances there are.",
   instance_ended: "What has ended cannot be reached any more; start it anew under another id.",
   session_not_found: "`holdfast sessions list` shows the sessions there are.",

@@ -7,13 +7,14 @@ export class Recent {
     this.#windowMs = windowMs;
   }
 
-  add(now: number): void {
-    this.#at.push(now);
+  /** Also of what happened before it was seen, in any order. */
+  add(at: number): void {
+    this.#at.push(at);
   }
 
   count(now: number): number {
     const oldest = now - this.#windowMs;
-    if ((this.#at[0] ?? now) <= oldest) this.#at = this.#at.filter((at) => at > oldest);
+    if (this.#at.some((at) => at <= oldest)) this.#at = this.#at.filter((at) => at > oldest);
     return this.#at.length;
   }
 

@@ -1,6 +1,7 @@
 /** A sample as people look at it. Pure. */
 
-import { phaseStyles } from "../render/sessions.ts";
+import { phaseWord } from "../../../shared/sessions/phase-word.ts";
+import { epochOf, phaseStyles } from "../render/sessions.ts";
 import { usedOf } from "../render/workers.ts";
 import { type Paint, plain, visibleLength } from "../terminal/paint.ts";
 import { span, table, time } from "../terminal/text.ts";
@@ -95,9 +96,13 @@ const sessionLines = ({ sessions, at }: Sample, paint: Paint): string[] =>
     [
       { title: "SESSION", value: (session) => session.sessionId },
       { title: "TYPE", value: (session) => session.type },
-      { title: "PHASE", value: (session) => session.phase, style: (session) => phaseStyles[session.phase] },
+      {
+        title: "PHASE",
+        value: (session) => phaseWord(session.phase),
+        style: (session) => phaseStyles[session.phase],
+      },
       { title: "WORKER", value: (session) => session.workerId },
-      { title: "EPOCH", value: (session) => session.epoch, align: "right" },
+      { title: "EPOCH", value: (session) => epochOf(session.epoch), align: "right" },
       { title: "CALLS", value: (session) => session.calls, align: "right" },
       { title: "RUNNING", value: (session) => session.running, align: "right" },
       { title: "WAITING", value: (session) => session.queued, align: "right" },

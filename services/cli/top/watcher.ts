@@ -116,9 +116,10 @@ export class TopWatcher implements Service {
     }
     const before = this.#sessions.get(event.key);
     this.#sessions.set(event.key, event.value);
-    // A session that is claimed anew at once is never written as lost; its last loss is.
+    // A session that is claimed anew at once is never written as lost; its last loss is. Losses from before we looked
+    // count as they do in the dashboard: by when they happened.
     const lost = event.value.lost?.at;
-    if (this.#since > 0 && lost !== undefined && lost !== before?.lost?.at) this.#lost.add(this.#now());
+    if (lost !== undefined && lost !== before?.lost?.at) this.#lost.add(lost);
   }
 
   #counts(): Record<InstanceStatus, number> {

@@ -1,6 +1,6 @@
-/** start, get, list, history, result, stream, signal, cancel, terminate */
+/** start, start-again, get, list, history, result, stream, signal, cancel, terminate */
 import type { Command } from "commander";
-import { HoldfastError, TimeoutError } from "../../../shared/errors/index.ts";
+import { HoldfastError, TimeoutError, unparking } from "../../../shared/errors/index.ts";
 import type { InstanceView } from "../../../shared/sdk/index.ts";
 import {
   type Cli,
@@ -10,6 +10,7 @@ import {
   withClient,
 } from "../connection/client-command.ts";
 import { natsPub } from "../connection/nats-line.ts";
+
 import { historyTable, instanceTable, shownInstance } from "../render/instances.ts";
 import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
 import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
@@ -23,6 +24,7 @@ interface WaitOptions extends ClientOptions {
 
 export const instanceCommands = (cli: Cli): Command[] => [
   start(cli),
+  startAgain(cli),
   get(cli),
   list(cli),
   history(cli),
@@ -44,16 +46,71 @@ function start(cli: Cli): Command {
       const input = readInput(options.input, "--input");
       await withClient(cli, options, async (session) => {
         const { client, config, names, dashboard, out } = session;
+        const { unknownOrchestration, whoServes } = await import("./served.ts");
+        const served = await whoServes(session, name);
+        if (served.kind === "unknown") throw unknownOrchestration(name, served.names);
         const { instanceId } = await client.start(name, input, { id: options.id });
         const subject = names.start(instanceId, name);
         out.detail(natsPub(config, { subject, value: input, msgId: `start-${instanceId}` }));
         if (dashboard !== undefined) out.detail(`${dashboard}/orchestrations/${instanceId}`);
+        if (served.kind === "no_orchestrator")
+          out.note(`no orchestrator is running: ${instanceId} is stored and begins when one is started`);
         if (options.wait) return printResult(session, instanceId, options, true);
         out.data({ instanceId }, () => instanceId);
         return undefined;
       });
     });
 }
+
+type AgainOptions = ClientOptions &
+  Confirmed & { id?: string; status?: InstanceView["status"][]; name?: string; limit: number };
+
+function startAgain(cli: Cli): Command {
+  return destructive(
+    clientCommand("start-again", "start the same orchestration with the same input, under another id"),
+  )
+    .argument("[ids...]", "instances; without any, those that --status and --name choose")
+    .option("--id <id>", "id of the new instance; for one only")
+    .addOption(choice("--status <status...>", "all with this status", statuses))
+    .option("--name <name>", "all of this orchestration")
+    .option("--limit <n>", "at most so many", wholeNumber, 100)
+    .action((ids: string[], options: AgainOptions) =>
+      withClient(cli, options, async ({ client, out }) => {
+        const { status, name, limit } = options;
+        const chosen = ids.length > 0 ? ids : await matching(client, { status, name, limit });
+        if (options.id !== undefined && chosen.length !== 1)
+          throw invalidOption(`--id is for one instance, these are ${chosen.length}`);
+        if (
+          ids.length === 0 &&
+          !(await confirm(
+            cli,
+            options,
+            `start ${chosen.length} again: ${chosen.slice(0, 5).join(", ")}${chosen.length > 5 ? ", …" : ""}`,
+          ))
+        )
+          return exitCodes.failed;
+        const started: { of: string; instanceId: string }[] = [];
+        for (const of of chosen) {
+          const { instanceId } = await client.startAgain(of, { id: options.id });
+          started.push({ of, instanceId });
+        }
+        out.list(started, () => started.map(({ instanceId }) => instanceId).join("\n"));
+        return undefined;
+      }),
+    );
+}
+
+async function matching(
+  client: CliConnection["client"],
+  { status, name, limit }: Pick<AgainOptions, "status" | "name" | "limit">,
+): Promise<string[]> {
+  if (status === undefined && name === undefined)
+    throw invalidOption("which ones? name instances, or choose them with --status and --name");
+  return (await client.list({ status, name, limit })).map(({ instanceId }) => instanceId);
+}
+
+const invalidOption = (message: string): HoldfastError =>
+  new HoldfastError({ code: "invalid_input", message });
 
 function get(cli: Cli): Command {
   return clientCommand("get", "show one instance")
@@ -192,12 +249,19 @@ async function printResult(
   const erase = out.progress(() => `waiting for ${id}, ${span(performance.now() - since)}`);
   let view: InstanceView | undefined;
   try {
-    view = await client.waitForEnd(id, timeout, { known });
+    view = await client.waitForEnd(id, timeout, { known, untilParked: true });
   } finally {
     erase();
   }
   if (!view) throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
   if (out.json) out.data(view, () => "");
+  if (view.status === "parked") {
+    // It goes on by itself once its reason is gone; nobody has to wait for that here.
+    const { message, code } = view.error ?? { message: "no reason was recorded", code: "parked" };
+    out.note(`${id} is parked, it cannot go on: ${message} (${code})`);
+    out.note(`  ${unparking(id, code)}`);
+    return exitCodes.failed;
+  }
   if (view.endedAt === undefined) {
     const message = `${id} has not ended in time (${view.status})`;
     throw new TimeoutError({ code: "result_timeout", message });

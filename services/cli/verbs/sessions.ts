@@ -30,7 +30,7 @@ export const sessionCommands = (cli: Cli): Command =>
 type ListOptions = ClientOptions & {
   type?: string;
   instance?: string;
-  phase?: SessionRecord["phase"];
+  phase?: SessionRecord["phase"] | "idle";
   limit: number;
 };
 
@@ -38,11 +38,12 @@ function list(cli: Cli): Command {
   return clientCommand("list", "list sessions, latest first")
     .option("--type <type>", "only this type")
     .option("--instance <id>", "only of this instance")
-    .addOption(choice("--phase <phase>", "only this phase", phases))
+    .addOption(choice("--phase <phase>", "only this phase; parked is the same as idle", [...phases, "idle"]))
     .option("--limit <n>", "at most so many", wholeNumber, 50)
     .action((options: ListOptions) =>
       withClient(cli, options, async ({ client, out }) => {
-        const { type, instance: instanceId, phase, limit } = options;
+        const { type, instance: instanceId, limit } = options;
+        const phase = options.phase === "idle" ? "parked" : options.phase;
         const records = await client.sessions.list({ type, instanceId, phase, limit });
         out.list(records, () => (records.length === 0 ? "no sessions" : sessionTable(records, out.paint)));
         return undefined;

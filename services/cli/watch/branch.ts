@@ -1,6 +1,8 @@
 /** What an instance has done and waits for, as a list of items, from its history. Pure. */
 import type { EventOf, Failure, InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
+import { phaseWord } from "../../../shared/sessions/phase-word.ts";
+import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
 import { brief } from "../terminal/text.ts";
 
 /** `open`: under way. `waiting`: for a time, a worker or a signal. */
@@ -21,6 +23,8 @@ export interface Item {
   readonly on?: string | undefined;
   readonly childId?: string | undefined;
   readonly sessionId?: string | undefined;
+  /** How often its holder was lost, and what is said of the last time. */
+  losses?: { count: number; last: string } | undefined;
 }
 
 export interface Branch {
@@ -51,6 +55,15 @@ export function branchOf(
   }
   return branch;
 }
+
+const holder = ({ workerId, epoch }: { workerId: string; epoch: number }): string =>
+  `${workerId}, epoch ${shortEpoch(epoch)}`;
+
+/** Said of a holder for as long as it holds: who looks only now sees that it is not the first. */
+const afterLoss = ({ losses }: Item): string =>
+  losses === undefined
+    ? ""
+    : `, claimed anew after ${losses.count === 1 ? "a loss" : `${losses.count} losses`}: ${losses.last}`;
 
 const reason = ({ message, code }: Failure): string => `${message} (${code})`;
 
@@ -190,7 +203,7 @@ class Fold {
         kind: "session",
         label: `${sessionId} ${type}`,
         mark: held ? "open" : "waiting",
-        note: held ? `${phase.kind} on ${phase.on.workerId}, epoch ${phase.on.epoch}` : phase.kind,
+        note: held ? `${phase.kind} on ${holder(phase.on)}` : phaseWord(phase.kind),
         from: entry.at,
         sessionId,
       };
@@ -219,23 +232,20 @@ class Fold {
       case "session.requested":
         set(
           "waiting",
-          `waits for a worker${entry.attachment > 1 ? ` (attachment ${entry.attachment})` : ""}`,
+          `${item.losses ? `${item.losses.last}; ` : ""}waits for a worker${entry.attachment > 1 ? ` (attachment ${entry.attachment})` : ""}`,
         );
         item.dueAt = undefined;
         return;
       case "session.claimed":
-        return set("waiting", `init on ${entry.on.workerId}, epoch ${entry.on.epoch}`);
+        return set("waiting", `init on ${holder(entry.on)}${afterLoss(item)}`);
       case "session.activated":
-        return set("open", `active on ${entry.on.workerId}, epoch ${entry.on.epoch}`);
+        return set("open", `active on ${holder(entry.on)}${afterLoss(item)}`);
       case "session.init_failed":
         return set("waiting", `init failed: ${reason(entry.error)}`);
       case "session.lost":
-        return set(
-          "failed",
-          `lost (${entry.reason}${entry.detail === undefined ? "" : `: ${entry.detail}`})`,
-        );
+        return set("failed", this.#lost(item, entry));
       case "session.parked":
-        return set("waiting", "parked");
+        return set("waiting", "idle, its state is put away until the next call");
       case "session.failed":
         return this.#end(item.id, entry.at, "failed", reason(entry.error), item);
       case "session.closed":
@@ -248,6 +258,13 @@ class Fold {
       case "session.checkpointed":
         return;
     }
+  }
+
+  #lost(item: Item, { on, reason, detail }: EventOf<"session.lost">): string {
+    const by = on ? ` by ${on.workerId}` : "";
+    const last = `lost${by} (${reason}${detail === undefined ? "" : `: ${detail}`})`;
+    item.losses = { count: (item.losses?.count ?? 0) + 1, last };
+    return last;
   }
 
   #add(

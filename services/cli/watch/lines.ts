@@ -1,7 +1,7 @@
 /** What is new since the last look, in the order it was recorded. */
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
 import { detailsOf, eventStyle } from "../render/instances.ts";
-import { type Paint, plain } from "../terminal/paint.ts";
+import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { oneLine, time } from "../terminal/text.ts";
 
 export type InstanceEvent = { instanceId: string } & HistoryEntry;
@@ -23,5 +23,15 @@ export class News {
 export function newsLine({ instanceId, ...entry }: InstanceEvent, paint: Paint = plain): string {
   const details = detailsOf(entry);
   const kind = paint(eventStyle(entry), entry.kind);
-  return `${time(entry.at)}  ${instanceId}  ${kind}${details === "" ? "" : `  ${oneLine(details)}`}`;
+  const line = `${time(entry.at)}  ${instanceId}  ${kind}${details === "" ? "" : `  ${oneLine(details)}`}`;
+  const mark = markOf(entry);
+  return mark === undefined ? line : `${line}  ${paint(mark.style, mark.text)}`;
+}
+
+/** A loss and the holder after it are what people watch a session for. */
+function markOf(entry: HistoryEntry): { text: string; style: Style } | undefined {
+  if (entry.kind === "session.lost") return { text: "✗ lost", style: "red" };
+  if (entry.kind === "session.activated" && entry.on.attachment > 1)
+    return { text: "↻ claimed anew", style: "green" };
+  return undefined;
 }

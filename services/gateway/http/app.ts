@@ -11,6 +11,7 @@ import { cookieName } from "../routes/system.ts";
 import { RateLimit } from "../security/index.ts";
 import { serveEvents } from "./events.ts";
 import { hostGuard, identify, rateGuard, requireRole } from "./guards.ts";
+import { serveInstanceStream } from "./instance-stream.ts";
 import { addManners, addProbes, type Readiness } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { RouteSpec } from "./route.ts";
@@ -86,6 +87,10 @@ export function gatewayApp(options: AppOptions): Hono {
     audit: parts.audit,
   };
   app.get("/api/openapi.json", (c) => c.json(document));
+  app.get(
+    "/api/instances/:id/stream",
+    serveInstanceStream({ client: parts.client, admit, busConnected: server.busConnected }),
+  );
   for (const spec of routes) app.on(spec.method, spec.path, serveRoute(spec, server));
   app.get(
     "/api/events",

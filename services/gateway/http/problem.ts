@@ -85,6 +85,7 @@ const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   not_retryable: 409,
   outcome_unknown: 503,
   instance_ended: 409,
+  instance_pending: 409,
   instance_parked: 409,
   unknown_query: 404,
   unknown_update: 404,

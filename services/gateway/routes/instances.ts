@@ -103,6 +103,26 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       },
     }),
     route({
+      id: "startAgain",
+      method: "post",
+      path: "/api/instances/:id/start-again",
+      tag,
+      summary: "Start the same orchestration with the same input under another id; answers the new one",
+      role: "operator",
+      params: ofInstance,
+      body: z.strictObject({ id: InstanceId.optional() }),
+      answer: Accepted,
+      status: 202,
+      audit: ({ params, body }) => ({
+        target: params.id,
+        ...(body.id === undefined ? {} : { with: { id: body.id } }),
+      }),
+      async act({ params, body }) {
+        const { instanceId } = await client.startAgain(params.id, { id: body.id });
+        return { ok: true as const, instanceId: InstanceId.parse(instanceId) };
+      },
+    }),
+    route({
       id: "listInstances",
       method: "get",
       path: "/api/instances",
@@ -190,7 +210,8 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       method: "get",
       path: "/api/instances/:id/stream",
       tag,
-      summary: "What its work has written with ctx.stream.write so far, from an offset on",
+      summary:
+        "What its work has written with ctx.stream.write so far, from an offset on. With Accept: text/event-stream it goes on live until the instance ends (docs/streaming.md).",
       role: "viewer",
       params: ofInstance,
       query: z.object({

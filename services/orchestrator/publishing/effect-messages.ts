@@ -2,6 +2,7 @@
 import {
   type ActivityTask,
   type Attachment,
+  bareSessionType,
   InstanceId,
   Name,
   type SessionCall,
@@ -71,7 +72,11 @@ export function claimMessage(
     affinityKey: options.affinityKey ?? session.type,
     leaseTtlMs: options.leaseTtlMs,
     idleTimeoutMs: options.idleTimeoutMs,
-    ...(generation.allows(2) && { affinity: options.affinity, parkedBy: session.parkedBy }),
+    ...(generation.allows(2) && {
+      affinity: options.affinity,
+      parkedBy: session.parkedBy,
+      ...(session.type === bareSessionType && { concurrency: options.concurrency }),
+    }),
     metadata: options.metadata,
     restore: restore ? session.checkpoint : undefined,
     onLost: options.onLost,

@@ -8,13 +8,14 @@
  * I3 A call that was interrupted `maxAutoRetries` times and once more fails alone, as `poisoned`.
  * I4 Where calls run in order, a call under suspicion is sent alone: what is lost then is surely its doing.
  */
-import type {
-  Attachment,
-  Failure,
-  LossReason,
-  NewEvent,
-  RunningCall,
-  SessionState,
+import {
+  type Attachment,
+  callsAtOnce,
+  type Failure,
+  type LossReason,
+  type NewEvent,
+  type RunningCall,
+  type SessionState,
 } from "../../../schemas/index.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
 import { poisonedFailure } from "./failures.ts";
@@ -72,5 +73,5 @@ function mayHaveBegun(
   }
   const sent = tasks.filter(({ sentEpoch }) => sentEpoch === on.epoch);
   sent.sort((a, b) => (a.sentId ?? 0) - (b.sentId ?? 0) || a.id - b.id);
-  return new Set(sent.slice(0, (options.concurrency ?? 1) * (options.maxBatch ?? 1)));
+  return new Set(sent.slice(0, callsAtOnce(options.concurrency) * (options.maxBatch ?? 1)));
 }

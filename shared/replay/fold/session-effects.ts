@@ -1,5 +1,5 @@
 /** What a change of a session means for its holder, its waiting work, its register and the children that may use it. */
-import type { Attachment, SessionState } from "../../../schemas/index.ts";
+import { type Attachment, callsAtOnce, type SessionState } from "../../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
 
@@ -22,7 +22,7 @@ export function sendCall(state: InstanceState, task: OpenTask, on: Attachment): 
  * may run together may wait for each other: there nobody is kept back.
  */
 export function suspect(state: InstanceState, session: SessionState): OpenTask | undefined {
-  if ((session.options.concurrency ?? 1) > 1) return undefined;
+  if (callsAtOnce(session.options.concurrency) > 1) return undefined;
   return sessionTasks(state, session.sessionId).find(({ strikes }) => strikes > 0);
 }
 

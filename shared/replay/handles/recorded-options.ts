@@ -103,16 +103,27 @@ export function sessionOptions(
     affinityKey:
       chosenKey ?? `${type?.name ?? "bare"}-${hash32(JSON.stringify(own.config ?? null)).toString(36)}`,
     lazy: own.lazy ?? false,
-    ...atOnce(type),
+    ...atOnce(type, own),
     ...(chosenKey !== undefined && { affinity: "chosen" }),
     metadata: own.metadata ?? {},
   });
 }
 
-/** What the engine needs to know of a type: which of a lost session's calls may have begun. */
-function atOnce(type: AnySession | undefined): Pick<SessionOptions, "concurrency" | "maxBatch"> {
-  const { concurrency = 1 } = type?.options ?? {};
-  const maxBatch = Math.max(1, ...Object.values(type?.calls ?? {}).map(({ batch }) => batch?.maxSize ?? 1));
+/** Which of a lost session's calls may have begun; for a bare session also how many its holder may begin. */
+function atOnce(
+  type: AnySession | undefined,
+  own: OpenSessionOptions,
+): Pick<SessionOptions, "concurrency" | "maxBatch"> {
+  if (!type) {
+    if (own.concurrency === undefined) return { concurrency: "slots" };
+    return { concurrency: positive(own.concurrency, "concurrency") };
+  }
+  if (own.concurrency !== undefined) {
+    const message = `concurrency is an option of sessions without a type: session "${type.name}" says it where it is defined`;
+    throw new HoldfastError({ code: "invalid_option", message });
+  }
+  const { concurrency = 1 } = type.options;
+  const maxBatch = Math.max(1, ...Object.values(type.calls).map(({ batch }) => batch?.maxSize ?? 1));
   return { ...(concurrency > 1 && { concurrency }), ...(maxBatch > 1 && { maxBatch }) };
 }
 

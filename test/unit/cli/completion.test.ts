@@ -22,7 +22,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 describe("bash completion", () => {
   it("offers commands, sub-commands, options and values", () => {
-    expect(offered("st")).toEqual(["start", "stream"]);
+    expect(offered("st")).toEqual(["start", "start-again", "stream"]);
     expect(offered("sessions", "")).toContain("explain");
     expect(offered("sessions", "e")).toEqual(["explain", "evict"]);
     expect(offered("sessions", "list", "--ph")).toEqual(["--phase"]);

@@ -11,7 +11,7 @@ it("is a line a shell understands, without secrets", () => {
     .split("\0")
     .slice(0, -1);
   expect(words).toEqual([
-    ...["nats", "--server", "nats://***@h:4222", "--creds", "/my keys/a.creds", "pub"],
+    ...["nats", "--server", "nats://***@h:4222", "--creds", "/my keys/a.creds", "pub", "--jetstream"],
     ...["orchestrations.w1.start.hello", JSON.stringify(value), "-H", "Nats-Msg-Id:start-w1"],
   ]);
 });
@@ -19,6 +19,6 @@ it("is a line a shell understands, without secrets", () => {
 it("has an empty body where there is no value, and none that is too long to read", () => {
   const of = (value: unknown) =>
     natsPub({ nats: { url: "nats://h:1", waitMs: 0 } }, { subject: "s.a", value });
-  expect(of(undefined)).toBe("nats --server nats://h:1 pub s.a ''");
-  expect(of("x".repeat(10_000))).toBe("nats --server nats://h:1 pub s.a '<the value, as JSON>'");
+  expect(of(undefined)).toBe("nats --server nats://h:1 pub --jetstream s.a ''");
+  expect(of("x".repeat(10_000))).toBe("nats --server nats://h:1 pub --jetstream s.a '<the value, as JSON>'");
 });

@@ -28,7 +28,15 @@ it("everything that cannot be undone wants a yes", () => {
     .filter(({ options }) => options.some(({ long }) => long === "--yes"))
     .map(({ path }) => path.join(" "));
   expect(asking.sort()).toEqual(
-    ["dead discard", "dead retry", "sessions drain", "sessions evict", "terminate", "workers drain"].sort(),
+    [
+      "dead discard",
+      "dead retry",
+      "start-again",
+      "sessions drain",
+      "sessions evict",
+      "terminate",
+      "workers drain",
+    ].sort(),
   );
 });
 
@@ -75,5 +83,11 @@ it("starts without the engine: no schemas, no NATS, before a command needs them"
   const folders = new Set(
     [...seen].map((file) => relative(packageDir(), dirname(file)).split("/").slice(0, 2).join("/")),
   );
-  expect([...folders].sort()).toEqual(["services", "services/cli", "shared/errors", "shared/runtime"]);
+  expect([...folders].sort()).toEqual([
+    "services",
+    "services/cli",
+    "shared/errors",
+    "shared/runtime",
+    "shared/sessions",
+  ]);
 });

@@ -113,6 +113,15 @@ describe("the tree of an instance", () => {
     await expect(drawTree(at(history.length), { now: 11_000 })).toMatchFileSnapshot(golden("watch-session"));
   });
 
+  it("marks a loss, and who claimed the session anew, in the tree and in lines", () => {
+    const history = entries(reclaimedHistory(0, "docs-s1"));
+    const drawn = drawTree({ branch: branchOf("docs", history), children: new Map() }, { now: 11_000 });
+    expect(drawn).toContain("claimed anew after a loss: lost by worker-a-k3x9 (expired)");
+    const lines = history.map((entry) => newsLine({ instanceId: "docs", ...entry }));
+    expect(lines.filter((line) => line.endsWith("✗ lost"))).toHaveLength(1);
+    expect(lines.filter((line) => line.endsWith("↻ claimed anew"))).toHaveLength(1);
+  });
+
   it("folds what is done until it fits, then cuts", () => {
     const rows = (n: number) => drawTree(tree(), { now: 2_000, rows: n }).split("\n");
     expect(rows(8)).toHaveLength(8);
@@ -181,7 +190,7 @@ describe("the tree of an instance", () => {
     const item = (upTo: number) => branchOf("i", entries(turns.slice(0, upTo)), undefined).items[0];
     expect(item(2)).toMatchObject({ kind: "pool", label: "p", mark: "open", note: "" });
     expect(item(3)).toMatchObject({ mark: "open", note: "p-m1 on w1" });
-    expect(item(4)).toMatchObject({ mark: "failed", note: "lost (expired)" });
+    expect(item(4)).toMatchObject({ mark: "failed", note: "lost by w1 (expired)" });
     expect(item(5)).toMatchObject({ mark: "done", to: 4 });
   });
 

@@ -341,6 +341,36 @@ test.each([
   expect(() => defineSession("m", { ...options, init: () => 0, calls: {} })).toThrow(message);
 });
 
+test.each([
+  ["as many as slots by default", {}, "slots"],
+  ["as many as were asked for", { concurrency: 3 }, 3],
+  ["in order", { concurrency: 1 }, 1],
+] as const)("activities of a bare session: %s", async (_what, options, concurrency) => {
+  const bench = new Bench(
+    flow((ctx) => ctx.openSession(options)),
+    "live",
+  );
+  const { effects } = await bench.turn(start("flow"));
+  expect(effects.at(-1)).toMatchObject({ kind: "claim", session: { options: { concurrency } } });
+});
+
+test("concurrency is refused for a type, which says it itself, and where it is no number of calls", async () => {
+  const typed = new Bench(
+    flow((ctx) => ctx.openSession(other, { concurrency: 2 })),
+    "live",
+  );
+  await typed.turn(start("flow"));
+  expect(typed.state).toMatchObject({ status: "failed", error: { code: "invalid_option" } });
+  for (const concurrency of [0, 1.5]) {
+    const wrong = new Bench(
+      flow((ctx) => ctx.openSession({ concurrency })),
+      "live",
+    );
+    await wrong.turn(start("flow"));
+    expect(wrong.state.error?.message).toContain("concurrency must be a whole number of at least 1");
+  }
+});
+
 const token = flow(async (ctx) => {
   const first = await ctx.openSession(model, { config });
   const made = first.token();

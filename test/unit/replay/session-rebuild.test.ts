@@ -20,6 +20,7 @@ const load = defineActivity("load", { run: async (_ctx, input: string) => input 
 const rebuilds = defineOrchestration("rebuilds", {
   async run(ctx, { calls }: { calls: number }) {
     const session = await ctx.openSession({
+      concurrency: 1,
       recovery: { rebuild: { activity: load, input: "cache" }, maxAutoRetries: 2 },
     });
     const results = await Promise.allSettled(Array.from({ length: calls }, (_, i) => session.run(work, i)));

@@ -8,7 +8,13 @@
  * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
  *    before, and waits until that is over; what comes of an earlier lending is dropped.
  */
-import type { ActivityTask, RunningCall, SessionCall } from "../../../../schemas/index.ts";
+import {
+  type ActivityTask,
+  type Concurrency,
+  callsAtOnce,
+  type RunningCall,
+  type SessionCall,
+} from "../../../../schemas/index.ts";
 import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { LanePath } from "../../lane/index.ts";
@@ -21,6 +27,8 @@ import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
 export interface CallsInit extends CallRunnerInit {
   slots: Slots;
   state: HostSession;
+  /** What whoever opened it said, where there is no type. */
+  concurrency?: Concurrency | undefined;
   /** Nothing runs and nothing waits. */
   onQuiet: () => void;
   onBusy: () => void;
@@ -68,7 +76,9 @@ export class Calls {
     this.#init = init;
     this.#state = init.state;
     this.#runner = new CallRunner(init);
-    this.#concurrency = Math.max(1, definition?.options.concurrency ?? 1);
+    this.#concurrency = definition
+      ? Math.max(1, definition.options.concurrency ?? 1)
+      : callsAtOnce(init.concurrency);
     this.#queue = new CallQueue(({ call, task }) => (call ? batchRuleOf(definition, task.name) : undefined));
   }
 

@@ -227,6 +227,7 @@ export class Attachment {
       state: housed.state,
       session: this.#view,
       definition,
+      concurrency: claim.concurrency,
       mayTell: this.#mayTell,
       fenced: this.#fence.signal,
       onQuiet: () => this.#armIdle(),

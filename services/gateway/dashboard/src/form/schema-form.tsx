@@ -155,7 +155,7 @@ function ListField(props: FieldProps & { of: Schema; label: string }) {
   );
 }
 
-/** Free JSON: the value changes when the text is JSON, and says so when it is not. */
+/** Free JSON: the value changes when the text is JSON; while it is not, it says so and keeps its form from being sent. */
 export function JsonControl({ value, onChange }: { value: unknown; onChange: (value: unknown) => void }) {
   const [text, setText] = useState(JSON.stringify(value ?? null, null, 2));
   const [bad, setBad] = useState(false);
@@ -170,11 +170,15 @@ export function JsonControl({ value, onChange }: { value: unknown; onChange: (va
         onInput={(event) => {
           const next = event.currentTarget.value;
           setText(next);
+          const field = event.currentTarget;
           try {
             onChange(JSON.parse(next));
             setBad(false);
+            field.setCustomValidity("");
           } catch {
-            setBad(true); // not yet: the last good value stays
+            setBad(true);
+            // The form is not sent while this stands: the last good value is not what is on the screen.
+            field.setCustomValidity("This is not JSON yet.");
           }
         }}
       />

@@ -1,5 +1,7 @@
 /** One line about an event, for the table. */
+
 import type { HistoryEvent, Payload, TaskTarget } from "../../../../../schemas/index.ts";
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 
 const longest = 160;
 
@@ -65,7 +67,7 @@ export function describe(event: HistoryEvent): string {
     case "session.requested":
       return `${event.sessionId} attachment ${event.attachment}`;
     case "session.claimed":
-      return `${event.sessionId} by ${event.on.workerId}, epoch ${event.on.epoch}`;
+      return `${event.sessionId} by ${event.on.workerId}, epoch ${shortEpoch(event.on.epoch)}`;
     case "session.activated":
       return `${event.sessionId} on ${event.on.workerId} in ${Math.round(event.initMs)} ms${event.warm ? ", warm" : ""}${event.restored ? ", restored" : ""}`;
     case "session.init_failed":
@@ -73,7 +75,7 @@ export function describe(event: HistoryEvent): string {
     case "session.failed":
       return `${event.sessionId}: ${event.error.message}`;
     case "session.lost":
-      return `${event.sessionId}${event.on ? ` by ${event.on.workerId}, epoch ${event.on.epoch}` : ""}: ${event.reason}`;
+      return `${event.sessionId}${event.on ? ` by ${event.on.workerId}, epoch ${shortEpoch(event.on.epoch)}` : ""}: ${event.reason}`;
     case "session.lent":
       return `${event.sessionId} to ${event.lending.to.instanceId}`;
     case "session.parked":

@@ -2,7 +2,9 @@
  * A history as people see it: what ran from when to when, and who held which session. A fold over dated events, pure,
  * so that a file from somewhere else is shown exactly like a live instance.
  */
-import type { HistoryEvent } from "../../../../../schemas/index.ts";
+
+import type { Failure, HistoryEvent, Payload } from "../../../../../schemas/index.ts";
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import type { DatedEvent } from "../../../routes/history.ts";
 
 export type WorkState = "open" | "completed" | "failed" | "cancelled";
@@ -26,6 +28,9 @@ export interface Work {
   /** Attempts that failed so far, latest last. */
   attempts: { at: number; message: string; retryAt: number }[];
   error?: string;
+  /** As recorded, with its stack. */
+  failure?: Failure;
+  input?: Payload;
   byEngine?: boolean;
 }
 
@@ -126,9 +131,11 @@ function foldEvent(
       return;
     case "activity.scheduled": {
       const { target } = event;
-      if (target.kind === "queue") begin({ kind: "activity", name: event.name, queue: target.queue });
-      else if (target.kind === "local") begin({ kind: "activity", name: event.name, local: true });
-      else begin({ kind: "call", name: event.name, sessionId: target.sessionId });
+      if (target.kind === "queue")
+        begin({ kind: "activity", name: event.name, queue: target.queue, input: event.input });
+      else if (target.kind === "local")
+        begin({ kind: "activity", name: event.name, local: true, input: event.input });
+      else begin({ kind: "call", name: event.name, sessionId: target.sessionId, input: event.input });
       const work = byId.get(event.id);
       if (work && event.by) work.byEngine = true;
       return;
@@ -152,7 +159,10 @@ function foldEvent(
       });
     case "activity.failed":
     case "child.failed":
-      return end(event.of, "failed", { error: `${event.error.code}: ${event.error.message}` });
+      return end(event.of, "failed", {
+        error: `${event.error.code}: ${event.error.message}`,
+        failure: event.error,
+      });
     case "activity.cancelled":
     case "timer.cancelled":
     case "child.cancelled":
@@ -163,7 +173,7 @@ function foldEvent(
     case "child.completed":
       return end(event.of, "completed");
     case "child.scheduled":
-      begin({ kind: "child", name: event.name, childId: event.childId });
+      begin({ kind: "child", name: event.name, childId: event.childId, input: event.input });
       // Nobody waits for a detached one: it is done when it is begun.
       if (event.mode === "detached") end(event.id, "completed");
       return;
@@ -245,7 +255,7 @@ function foldSession(model: HistoryModel, sessions: Sessions, event: SessionEven
       return;
     case "session.lost": {
       closeSegment(life, at);
-      const who = event.on ? ` by ${event.on.workerId} (epoch ${event.on.epoch})` : "";
+      const who = event.on ? ` by ${event.on.workerId} (epoch ${shortEpoch(event.on.epoch)})` : "";
       mark("lost", `lost${who}: ${event.reason}${event.detail ? `, ${event.detail}` : ""}`);
       return;
     }

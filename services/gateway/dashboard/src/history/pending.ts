@@ -1,5 +1,7 @@
 /** What an instance waits for, and why it has not come. Pure. */
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import type { SessionRow, WorkerRow } from "../../../live/rows.ts";
+import type { Trouble } from "../../../live/troubles.ts";
 import { ago, duration } from "../format.ts";
 import type { HistoryModel, SessionLife, Work } from "./model.ts";
 
@@ -10,6 +12,8 @@ export interface Pending {
   since: number;
   link?: string;
   troubled: boolean;
+  /** What somebody can do about it. */
+  remedy?: string;
 }
 
 export interface PendingInput {
@@ -17,6 +21,8 @@ export interface PendingInput {
   /** Undefined until they are there: nothing is said about what nobody has looked at. */
   sessions: readonly SessionRow[] | undefined;
   workers: readonly WorkerRow[] | undefined;
+  /** What the overview complains of. */
+  troubles?: readonly Trouble[] | undefined;
   now: number;
 }
 
@@ -60,7 +66,7 @@ const base = (work: Work, what: string): Pick<Pending, "id" | "what" | "since"> 
   since: work.from,
 });
 
-type Reason = Pick<Pending, "why" | "troubled" | "link">;
+type Reason = Pick<Pending, "why" | "troubled" | "link" | "remedy">;
 const looking: Reason = { why: "looking…", troubled: false };
 
 function activityReason(work: Work, { workers, now }: PendingInput): Reason {
@@ -77,7 +83,13 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
     worker.activities.some((activity) => activity.queue === work.queue && activity.name === work.name),
   );
   if (serving.length === 0) {
-    return { why: `no worker runs ${work.name} on queue ${work.queue}`, troubled: true, link: "/workers" };
+    return {
+      why: `no worker runs ${work.name} on queue ${work.queue}`,
+      troubled: true,
+      link: "/workers",
+      remedy:
+        "Start a worker whose application has this activity on this queue: holdfast worker --app <module>",
+    };
   }
   if (work.startedAt !== undefined) return { why: `runs on ${work.workerId}`, troubled: false };
   const full = serving.every((worker) => worker.slots.activities.used >= worker.slots.activities.max);
@@ -95,7 +107,11 @@ function callReason(work: Work, { sessions, now }: PendingInput): Reason {
     case "active": {
       const silent = session.lease && now - session.lease.renewedAt > session.lease.ttlMs;
       if (silent) return { why: `${session.workerId} does not renew its lease`, troubled: true, link };
-      return { why: `on ${session.workerId} (epoch ${session.epoch})`, troubled: false, link };
+      return {
+        why: `on ${session.workerId} (epoch ${session.epoch === undefined ? "–" : shortEpoch(session.epoch)})`,
+        troubled: false,
+        link,
+      };
     }
     case "opening":
       return { why: `session ${session.sessionId} waits for a worker`, troubled: true, link };
@@ -104,7 +120,7 @@ function callReason(work: Work, { sessions, now }: PendingInput): Reason {
     case "rebuilding":
       return { why: `${session.workerId} rebuilds the session's state`, troubled: false, link };
     case "parked":
-      return { why: "the session is parked; it is being claimed", troubled: false, link };
+      return { why: "the session was idle; it is being claimed", troubled: false, link };
     case "lost":
     case "failed":
     case "closed":
@@ -112,22 +128,37 @@ function callReason(work: Work, { sessions, now }: PendingInput): Reason {
   }
 }
 
-function waitingSession(life: SessionLife, { now }: PendingInput): Pending[] {
+/** Why nobody has claimed it yet, in the words of placement (S12), and what helps: as the overview says it. */
+function whyUnclaimed(
+  { type }: SessionLife,
+  { troubles }: PendingInput,
+): Pick<Pending, "why" | "remedy"> | undefined {
+  const link = `/sessions?type=${encodeURIComponent(type)}&phase=opening`;
+  const trouble = troubles?.find((one) => one.code === "session_unserved" && one.link === link);
+  if (!trouble) return undefined;
+  const why = trouble.message.slice(trouble.message.indexOf(": ") + 2);
+  return trouble.hint === undefined ? { why } : { why, remedy: trouble.hint };
+}
+
+function waitingSession(life: SessionLife, input: PendingInput): Pending[] {
+  const { now } = input;
   const last = life.segments.at(-1);
   if (life.to !== undefined || last?.to !== undefined || !last) return [];
   if (last.phase !== "waiting" && last.phase !== "starting") return [];
   const waited = now - last.from;
+  const unclaimed = last.phase === "waiting" ? whyUnclaimed(life, input) : undefined;
   return [
     {
       id: -1,
       what: `session ${life.sessionId}`,
       why:
         last.phase === "waiting"
-          ? `waits for a worker of type ${life.type} for ${duration(waited)}`
+          ? `has waited ${duration(waited)} for a worker that serves ${life.type}${unclaimed ? `: ${unclaimed.why}` : ""}`
           : `init runs on ${last.workerId} for ${duration(waited)}`,
       since: last.from,
       link: `/sessions/${life.sessionId}`,
       troubled: last.phase === "waiting" && waited > 3_000,
+      ...(unclaimed?.remedy === undefined || waited <= 3_000 ? {} : { remedy: unclaimed.remedy }),
     },
   ];
 }

@@ -7,6 +7,26 @@ import type { InstanceList } from "./instance-list.ts";
 
 const atOnce = 6;
 
+type Verb = "start-again" | "cancel" | "terminate";
+
+const words: Readonly<Record<Verb, { title: string; text: string; button: string }>> = {
+  "start-again": {
+    title: "Start again",
+    text: "Each begins anew with its own input, under a new id. Those that are there stay as they are.",
+    button: "Start them again",
+  },
+  cancel: {
+    title: "Cancel",
+    text: "Each is asked to stop; its code may clean up. Those that have ended are left as they are.",
+    button: "Cancel them",
+  },
+  terminate: {
+    title: "Terminate",
+    text: "Each ends at once; its code does not hear of it. Those that have ended are left as they are.",
+    button: "Terminate them",
+  },
+};
+
 interface Progress {
   verb: string;
   done: number;
@@ -17,6 +37,8 @@ interface Progress {
 
 export function BulkBar(props: {
   chosen: ReadonlySet<string>;
+  /** How many of the chosen have not ended. */
+  open: number;
   matching: number;
   search: string;
   onDone: () => void;
@@ -31,15 +53,12 @@ export function BulkBar(props: {
       <Running progress={progress} stop={() => (stop.current = true)} close={() => setProgress(undefined)} />
     );
   if (number === 0) return null;
-  const act = (verb: "cancel" | "terminate") =>
+  const act = (verb: Verb) =>
     ask({
-      title: `${verb === "cancel" ? "Cancel" : "Terminate"} ${plural(number, "orchestration")}?`,
-      text:
-        verb === "cancel"
-          ? "Each is asked to stop; its code may clean up. Those that have ended are left as they are."
-          : "Each ends at once; its code does not hear of it. Those that have ended are left as they are.",
-      button: verb === "cancel" ? "Cancel them" : "Terminate them",
-      danger: true,
+      title: `${words[verb].title} ${plural(number, "orchestration")}?`,
+      text: words[verb].text,
+      button: words[verb].button,
+      danger: verb !== "start-again",
       act: async () => {
         stop.current = false;
         void run(verb, all ? everyMatching(search) : [...chosen], number, stop, setProgress).then(
@@ -55,12 +74,19 @@ export function BulkBar(props: {
           Choose all {matching}
         </button>
       )}
-      <button type="button" class="button small" onClick={() => act("cancel")}>
-        Cancel
+      <button type="button" class="button small" onClick={() => act("start-again")}>
+        Start again
       </button>
-      <button type="button" class="button small danger" onClick={() => act("terminate")}>
-        Terminate
-      </button>
+      {(all || props.open > 0) && (
+        <>
+          <button type="button" class="button small" onClick={() => act("cancel")}>
+            Cancel
+          </button>
+          <button type="button" class="button small danger" onClick={() => act("terminate")}>
+            Terminate
+          </button>
+        </>
+      )}
       <button
         type="button"
         class="button small"
@@ -91,7 +117,7 @@ function Running({ progress, stop, close }: { progress: Progress; stop: () => vo
 }
 
 async function run(
-  verb: string,
+  verb: Verb,
   ids: Iterable<string> | AsyncIterable<string>,
   total: number,
   stop: { current: boolean },
@@ -102,7 +128,10 @@ async function run(
   tell({ ...progress });
   for await (const id of ids) {
     if (stop.current) break;
-    const one = post(`/api/instances/${id}/${verb}`, { reason: "from the dashboard" })
+    const one = post(
+      `/api/instances/${id}/${verb}`,
+      verb === "start-again" ? {} : { reason: "from the dashboard" },
+    )
       .then(() => void progress.done++)
       .catch(() => void progress.failed++)
       .finally(() => {

@@ -30,7 +30,7 @@ function StartIt({ orchestration, more }: { orchestration: Startable; more: numb
       </p>
       <Command
         label="NATS"
-        text={`nats pub ${prefix}orchestrations.my-first.start.${name} ${quoted(input)}`}
+        text={`nats pub --jetstream ${prefix}orchestrations.my-first.start.${name} ${quoted(input)}`}
       />
       <Command label="CLI" text={`holdfast start ${name} --id my-first --input ${quoted(input)} --wait`} />
       <Command

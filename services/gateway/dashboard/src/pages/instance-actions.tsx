@@ -1,5 +1,6 @@
 import { get, type InstanceView, mayAct, me, post } from "../api.ts";
 import { ask } from "../parts/dialog.tsx";
+import { go } from "../router.ts";
 
 const terminal = ["completed", "failed", "cancelled", "terminated"];
 
@@ -18,6 +19,11 @@ export function InstanceActions({ instance }: { instance: InstanceView }) {
       <button type="button" class="button" onClick={() => queryIt(instanceId)}>
         Query…
       </button>
+      {mayAct() && instance.status !== "pending" && (
+        <button type="button" class="button" onClick={() => startAgain(instanceId)}>
+          Start again…
+        </button>
+      )}
       {mayAct() && !over && (
         <>
           <button type="button" class="button" onClick={() => signalIt(instanceId)}>
@@ -41,6 +47,30 @@ export function InstanceActions({ instance }: { instance: InstanceView }) {
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const subject = (rest: string): string => `${me.value?.prefix ? `${me.value.prefix}.` : ""}${rest}`;
 
+function startAgain(instanceId: string): void {
+  ask({
+    title: "Start again with this input?",
+    text: "The same orchestration begins anew, with the same input, under another id. This one stays as it is.",
+    button: "Start again",
+    fields: [{ name: "id", label: "Id (optional: made for you)" }],
+    commands: ({ id = "" }) => [
+      { label: "CLI", text: `holdfast start-again ${instanceId}${id ? ` --id ${id}` : ""}` },
+      {
+        label: "HTTP",
+        text: `curl -X POST ${location.origin}/api/instances/${instanceId}/start-again -H 'content-type: application/json' -d ${quoted(JSON.stringify(id ? { id } : {}))}`,
+      },
+    ],
+    done: "Started again",
+    act: async ({ id = "" }) => {
+      const started = await post<{ instanceId: string }>(
+        `/api/instances/${instanceId}/start-again`,
+        id ? { id } : {},
+      );
+      go(`/orchestrations/${started.instanceId}`);
+    },
+  });
+}
+
 function signalIt(instanceId: string): void {
   ask({
     title: "Send a signal",
@@ -54,7 +84,7 @@ function signalIt(instanceId: string): void {
       { label: "CLI", text: `holdfast signal ${instanceId} ${event || "<name>"} ${quoted(payload)}` },
       {
         label: "NATS",
-        text: `nats pub ${subject(`orchestrations.${instanceId}.signal.${event || "<name>"}`)} ${quoted(payload)}`,
+        text: `nats pub --jetstream ${subject(`orchestrations.${instanceId}.signal.${event || "<name>"}`)} ${quoted(payload)}`,
       },
     ],
     done: "Signal sent",
@@ -129,7 +159,7 @@ function end(instanceId: string, verb: "cancel" | "terminate"): void {
       { label: "CLI", text: `holdfast ${verb} ${instanceId}${reason ? ` --reason ${quoted(reason)}` : ""}` },
       {
         label: "NATS",
-        text: `nats pub ${subject(`orchestrations.${instanceId}.${verb}`)} ${quoted(reason ? JSON.stringify({ reason }) : "{}")}`,
+        text: `nats pub --jetstream ${subject(`orchestrations.${instanceId}.${verb}`)} ${quoted(reason ? JSON.stringify({ reason }) : "{}")}`,
       },
     ],
     done: verb === "cancel" ? "Asked to cancel" : "Terminated",

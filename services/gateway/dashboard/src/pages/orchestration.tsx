@@ -1,13 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { unparking } from "../../../../../shared/errors/unparking.ts";
 import { get, type HistoryPage, type InstanceView, me } from "../api.ts";
 import { foldHistory } from "../history/model.ts";
 import { useLive } from "../live.ts";
-import { Badge, Card, Command, Copy, Facts, Id, Problem, Scrolled, Took, When } from "../parts/basics.tsx";
+import { Badge, Card, Command, Copy, Facts, Id, Problem, Took, When } from "../parts/basics.tsx";
 import { Json } from "../parts/json.tsx";
 import { useLoad } from "../parts/use-load.ts";
 import { query, setQuery } from "../router.ts";
 import { Timeline } from "../timeline/timeline.tsx";
+import { FailedStep, Stack } from "./failed-step.tsx";
 import { HistoryViews } from "./history-views.tsx";
 import { InstanceActions } from "./instance-actions.tsx";
 import { PendingWork } from "./pending-card.tsx";
@@ -50,7 +52,7 @@ export function OrchestrationPage({ id }: { id: string }) {
   const values = summary && (
     <>
       <Values summary={summary} />
-      <StreamPanel instanceId={id} live={open} />
+      <StreamPanel instanceId={id} />
     </>
   );
   return (
@@ -67,14 +69,18 @@ export function OrchestrationPage({ id }: { id: string }) {
         {summary && <InstanceActions instance={summary} />}
       </div>
       {instance.error !== undefined && <Problem error={instance.error} />}
-      {summary && <Header summary={summary} />}
+      {summary && <Header summary={summary} events={pinned ? undefined : history.page?.total} />}
+      {summary?.status === "parked" && <Parked summary={summary} />}
+      {summary?.status === "failed" && history.page && (
+        <FailedStep page={history.page} error={summary.error} />
+      )}
       {history.page && (
         <>
           <Executions page={history.page} pinned={pinned} />
           <HistoryPanels
             instanceId={id}
             page={history.page}
-            live={open && live}
+            live={open && live && summary?.status !== "parked"}
             selected={selected}
             select={select}
           >
@@ -111,7 +117,21 @@ export function HistoryPanels(props: {
   );
 }
 
-function Header({ summary }: { summary: InstanceView }) {
+/** Why it stands still and what gets it going again: nothing that arrives does. */
+function Parked({ summary }: { summary: InstanceView }) {
+  const { message, code } = summary.error ?? { message: "no reason was recorded", code: "parked" };
+  return (
+    <Card title="Parked: it cannot go on">
+      <p>
+        {message} <code>{code}</code>
+      </p>
+      <p class="remedy">What helps: {unparking(summary.instanceId, code)}.</p>
+    </Card>
+  );
+}
+
+/** `events`: as many as the list below shows, where it is loaded. The summary may be a turn behind or ahead. */
+function Header({ summary, events }: { summary: InstanceView; events: number | undefined }) {
   return (
     <Card>
       <Facts
@@ -121,7 +141,7 @@ function Header({ summary }: { summary: InstanceView }) {
           ["Name", summary.name ?? "–"],
           ["Started", <When at={summary.startedAt} />],
           ["Took", <Took from={summary.startedAt} to={summary.endedAt} />],
-          ["Events", String(summary.events)],
+          ["Events", String(events ?? summary.events)],
           ...(summary.parent
             ? [
                 [
@@ -145,19 +165,12 @@ function Header({ summary }: { summary: InstanceView }) {
           ["Children", <a href={`/orchestrations?parent=${summary.instanceId}`}>show</a>],
         ]}
       />
-      {summary.error && (
-        <div class="notice error">
+      {summary.error && summary.status !== "parked" && (
+        <div class="notice error below">
           <strong>
             {summary.error.code}: {summary.error.message}
           </strong>
-          {summary.error.stack && (
-            <details>
-              <summary>Stack</summary>
-              <Scrolled class="json-text" label="Stack">
-                <pre>{summary.error.stack}</pre>
-              </Scrolled>
-            </details>
-          )}
+          {summary.error.stack && <Stack text={summary.error.stack} />}
         </div>
       )}
     </Card>
@@ -186,13 +199,18 @@ function Executions({ page, pinned }: { page: HistoryPage; pinned: string | null
   );
 }
 
+function resultTitle(status: InstanceView["status"]): string {
+  if (status === "completed") return "Result";
+  return terminal.includes(status) ? "How it ended" : "Result so far";
+}
+
 function Values({ summary }: { summary: InstanceView }) {
   return (
     <div class="grid two">
       <Card title="Input">
         <Json value={summary.input ?? null} label="Input" />
       </Card>
-      <Card title={summary.status === "completed" ? "Result" : "Result so far"}>
+      <Card title={resultTitle(summary.status)}>
         {summary.customStatus !== undefined && (
           <>
             <h3>Status set by the code</h3>
@@ -204,7 +222,9 @@ function Values({ summary }: { summary: InstanceView }) {
         ) : summary.error ? (
           <Json value={summary.error} label="Error" />
         ) : (
-          <p class="muted">Not there yet.</p>
+          <p class="muted">
+            {terminal.includes(summary.status) ? `It was ${summary.status}.` : "Not there yet."}
+          </p>
         )}
       </Card>
     </div>
@@ -222,9 +242,12 @@ function Commands({ id, open }: { id: string; open: boolean }) {
           <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
           <Command
             label="Signal it"
-            text={`nats pub ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
           />
-          <Command label="Cancel it" text={`nats pub ${prefix}orchestrations.${id}.cancel '{}'`} />
+          <Command
+            label="Cancel it"
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.cancel '{}'`}
+          />
         </>
       ) : (
         <Command label="Its result" text={`nats req ${prefix}result.${id} ''`} />

@@ -48,6 +48,7 @@ export function OrchestrationsPage() {
       {mayAct() && (
         <BulkBar
           chosen={chosen}
+          open={rows.filter((row) => chosen.has(row.instanceId) && row.endedAt === undefined).length}
           matching={data?.matching ?? 0}
           search={search}
           onDone={() => setChosen(new Set())}

@@ -58,7 +58,7 @@ function Troubles({ view }: { view: Overview }) {
         <li key={trouble.message} class={`notice ${trouble.level}`}>
           <strong>{trouble.message}</strong>
           {trouble.hint && <span>{trouble.hint}</span>}
-          {trouble.link && <a href={trouble.link}>Look</a>}
+          {trouble.link && <a href={trouble.link}>Show</a>}
         </li>
       ))}
     </ul>

@@ -4,7 +4,7 @@ import { get, type HistoryPage, type SessionRow, type WorkerRow } from "../api.t
 import { plural } from "../format.ts";
 import { foldHistory } from "../history/model.ts";
 import { pendingWork } from "../history/pending.ts";
-import { now, useLive } from "../live.ts";
+import { now, overview, useLive } from "../live.ts";
 import { Card, When } from "../parts/basics.tsx";
 import { useLoad } from "../parts/use-load.ts";
 
@@ -24,6 +24,7 @@ export function PendingWork(props: {
     model,
     sessions: sessions.data?.rows,
     workers: workers.data?.rows,
+    troubles: overview.value?.troubles,
     now: now.value,
   });
   const shown = pending.slice(0, 20);
@@ -47,7 +48,8 @@ export function PendingWork(props: {
                 )}
               </span>
               <span>{item.why}</span>
-              {item.link && <a href={item.link}>look</a>}
+              {item.link && <a href={item.link}>Show</a>}
+              {item.remedy && <span class="remedy">{item.remedy}</span>}
               <span class="muted">
                 since <When at={item.since} />
               </span>

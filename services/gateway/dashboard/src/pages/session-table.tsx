@@ -1,3 +1,5 @@
+import { phaseWord } from "../../../../../shared/sessions/phase-word.ts";
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import { mayAct, post, type SessionRow } from "../api.ts";
 import { count, duration, plural } from "../format.ts";
 import { Badge, Id, When } from "../parts/basics.tsx";
@@ -51,7 +53,7 @@ function SessionLine({ row }: { row: SessionRow }) {
         </div>
       </td>
       <td data-label="State">
-        <Badge status={row.phase} />
+        <Badge status={phaseWord(row.phase)} />
       </td>
       <td data-label="Holder">
         {row.workerId ? (
@@ -66,7 +68,7 @@ function SessionLine({ row }: { row: SessionRow }) {
         )}
       </td>
       <td class="right number" data-label="Epoch">
-        {row.epoch ?? "–"}
+        {row.epoch === undefined ? "–" : <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>}
       </td>
       <td data-label="Lease">
         <LeaseBar lease={row.lease} />

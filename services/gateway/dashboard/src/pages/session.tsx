@@ -1,3 +1,5 @@
+import { phaseWord } from "../../../../../shared/sessions/phase-word.ts";
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import { ApiError, get, type InstanceRow, mayAct, type SessionRow } from "../api.ts";
 import { count, duration } from "../format.ts";
 import { useLive } from "../live.ts";
@@ -64,7 +66,7 @@ export function SessionPage({ id }: { id: string }) {
               <p class="muted">…</p>
             )}
             <button type="button" class="button small" onClick={explained.reload}>
-              Explain again
+              Look again
             </button>
           </Card>
           <Card>
@@ -122,12 +124,12 @@ function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
     ...Object.entries(row.requires.resources).map(([name, need]) => `${need} ${name}`),
   ];
   return [
-    ["State", <Badge status={row.phase} />],
+    ["State", <Badge status={phaseWord(row.phase)} />],
     ["Type", row.type],
     ["Orchestration", <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>],
     ["Holder", row.workerId ? <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id> : "nobody"],
     ["Host", row.host ?? "–"],
-    ["Epoch", row.epoch === undefined ? "–" : String(row.epoch)],
+    ["Epoch", row.epoch === undefined ? "–" : <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>],
     ["Attachment", String(row.attachment)],
     ["Lease", <LeaseBar lease={row.lease} />],
     ["Calls", row.work ? count(row.work.calls) : "–"],
@@ -175,7 +177,7 @@ function Owners({ row }: { row: SessionRow }) {
                   <Id>{owner.workerId}</Id>
                 </td>
                 <td class="right number" data-label="Epoch">
-                  {owner.epoch}
+                  <span title={String(owner.epoch)}>{shortEpoch(owner.epoch)}</span>
                 </td>
                 <td data-label="From">
                   <When at={owner.from} />

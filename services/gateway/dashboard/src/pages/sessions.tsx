@@ -1,3 +1,4 @@
+import { phaseWord } from "../../../../../shared/sessions/phase-word.ts";
 import { get, type SessionRow } from "../api.ts";
 import { useLive } from "../live.ts";
 import { Empty, Problem } from "../parts/basics.tsx";
@@ -7,7 +8,7 @@ import { query, setQuery } from "../router.ts";
 import { SessionTable } from "./session-table.tsx";
 import { SessionTypes } from "./session-types.tsx";
 
-const phases = ["opening", "claimed", "active", "rebuilding", "parked", "lost", "failed", "closed"];
+const phases = ["opening", "claimed", "active", "rebuilding", "parked", "lost", "failed", "closed"] as const;
 
 export function SessionsPage() {
   const type = query.value.get("type") ?? "";
@@ -57,7 +58,7 @@ export function SessionsPage() {
               aria-pressed={wanted?.includes(name) ?? false}
               onClick={() => toggle(name)}
             >
-              {name}
+              {phaseWord(name)}
             </button>
           ))}
         </fieldset>

@@ -117,7 +117,7 @@ function StartForm({ orchestration }: { orchestration: Startable }) {
       </button>
       <Command
         label="NATS"
-        text={`nats pub ${prefix}orchestrations.${id || "<id>"}.start.${name} ${quoted}`}
+        text={`nats pub --jetstream ${prefix}orchestrations.${id || "<id>"}.start.${name} ${quoted}`}
       />
       <Command
         label="CLI"

@@ -1,30 +1,34 @@
 /** What running work writes out, as it comes: tokens of a reply, progress. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get, type StreamPage } from "../api.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { StreamPage } from "../api.ts";
 import { Card, Scrolled } from "../parts/basics.tsx";
 
 const most = 5_000;
 
-export function StreamPanel({ instanceId, live }: { instanceId: string; live: boolean }) {
-  const [items, setItems] = useState<StreamPage["items"]>([]);
-  const offset = useRef(0);
+type Item = StreamPage["items"][number];
+
+export function StreamPanel({ instanceId }: { instanceId: string }) {
+  const [items, setItems] = useState<Item[]>([]);
   useEffect(() => {
-    let over = false;
-    const look = async () => {
-      const page = await get<StreamPage>(`/api/instances/${instanceId}/stream?after=${offset.current}`).catch(
-        () => undefined,
-      );
-      if (over || !page || page.items.length === 0) return;
-      offset.current = page.offset;
-      setItems((known) => [...known, ...page.items].slice(-most));
-    };
-    void look();
-    const timer = live ? setInterval(look, 1000) : undefined;
+    setItems([]);
+    // Also where it has ended: all of it comes, and then the end.
+    const source = new EventSource(`/api/instances/${instanceId}/stream`);
+    const waiting: Item[] = [];
+    let drawing: ReturnType<typeof setTimeout> | undefined;
+    source.addEventListener("chunk", (event: MessageEvent<string>) => {
+      waiting.push(JSON.parse(event.data) as Item);
+      drawing ??= setTimeout(() => {
+        drawing = undefined;
+        const fresh = waiting.splice(0);
+        setItems((known) => [...known, ...fresh].slice(-most));
+      }, 50);
+    });
+    source.addEventListener("end", () => source.close());
     return () => {
-      over = true;
-      clearInterval(timer);
+      clearTimeout(drawing);
+      source.close();
     };
-  }, [instanceId, live]);
+  }, [instanceId]);
   if (items.length === 0) return null;
   return (
     <Card title={`Written while running (${items.length})`}>
@@ -40,11 +44,12 @@ export function StreamPanel({ instanceId, live }: { instanceId: string; live: bo
   );
 }
 
-/** Chunks of one run belong together; a run that began anew replaces nothing, it stands below. */
+/** Chunks of one run belong together; an attempt or run that began anew stands below the one it repeats. */
 function paragraphs(items: StreamPage["items"]): { key: string; text: string }[] {
   const found = new Map<string, string>();
   for (const item of items) {
-    const key = item.run > 1 ? `${item.of} (run ${item.run})` : String(item.of);
+    const again = item.attempt > 1 || item.run > 1;
+    const key = again ? `${item.of} (attempt ${item.attempt}, run ${item.run})` : String(item.of);
     found.set(key, (found.get(key) ?? "") + textOf(item.chunk));
   }
   return [...found].map(([key, text]) => ({ key, text }));

@@ -10,10 +10,10 @@ type Consumer = Stream["consumers"][number];
 
 /** What a stream is for, in words. */
 const purposes: Readonly<Record<string, string>> = {
-  INBOX: "What instances have yet to hear: starts, signals, results. One reader a partition.",
-  ACTIVITIES: "Tasks for any worker that has the activity. One reader an activity.",
-  CLAIMS: "Sessions that look for a worker. One reader a type.",
-  SESSIONS: "Calls for the worker that holds the session. One reader a worker.",
+  INBOX: "What instances have yet to hear: starts, signals, results. Each partition has one reader.",
+  ACTIVITIES: "Tasks for any worker that has the activity. Each activity has one reader.",
+  CLAIMS: "Sessions that look for a worker. Each type of session has one reader.",
+  SESSIONS: "Calls for the worker that holds the session. Each worker has one reader.",
 };
 
 export function Streams() {

@@ -89,12 +89,8 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
           ["Memory", bytes(row.rssBytes)],
           ["Event loop late by", `${row.eventLoopDelayMs.toFixed(1)} ms`],
           ["Build", row.buildId],
-          [
-            "Started, heard",
-            <span>
-              <When at={row.startedAt} />, <When at={row.seenAt} />
-            </span>,
-          ],
+          ["Started", <When at={row.startedAt} />],
+          ["Last sign of life", <When at={row.seenAt} />],
         ]}
       />
       <p class="serves">

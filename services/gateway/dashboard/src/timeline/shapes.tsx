@@ -1,4 +1,5 @@
 /** One row of the timeline as shapes. What is clicked is told by `data-event`. */
+import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
 import { absolute, duration } from "../format.ts";
 import type { Segment, Work } from "../history/model.ts";
 import { type Row, slices } from "./layout.ts";
@@ -134,9 +135,9 @@ const xOf = (at: number, view: View): number =>
 
 function segmentLabel(segment: Segment): string {
   if (segment.phase === "waiting") return "waits for a worker";
-  if (segment.phase === "parked") return "parked";
+  if (segment.phase === "parked") return "idle";
   const init = segment.phase === "starting" ? " · init" : "";
-  return `${segment.workerId} · epoch ${segment.epoch}${init}`;
+  return `${segment.workerId} · epoch ${segment.epoch === undefined ? "–" : shortEpoch(segment.epoch)}${init}`;
 }
 
 const segmentTitle = (segment: Segment, end: number): string =>

@@ -1,0 +1,40 @@
+/** Says at once what a start under a wrong name, or with nobody to run it, would say much later or never. */
+import { ServiceInfo } from "../../../schemas/index.ts";
+import { Bucket, TypedBucket } from "../../../shared/bus/index.ts";
+import { HoldfastError } from "../../../shared/errors/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import type { CliConnection } from "../connection/client-command.ts";
+
+export type Served =
+  | { kind: "served" }
+  /** Somebody serves orchestrations, none of this name. */
+  | { kind: "unknown"; names: string[] }
+  | { kind: "no_orchestrator" };
+
+export async function whoServes(
+  { bus, names }: Pick<CliConnection, "bus" | "names">,
+  name: string,
+): Promise<Served> {
+  const services = new TypedBucket<ServiceInfo>(
+    new Bucket(bus, names.bucket("services")),
+    ServiceInfo,
+    silent,
+  );
+  const known = new Set<string>();
+  let orchestrators = 0;
+  for await (const { value } of services.entries()) {
+    if (value.service !== "orchestrator") continue;
+    orchestrators++;
+    // One that does not tell what it has may have it.
+    if (!value.orchestrations) return { kind: "served" };
+    for (const served of Object.keys(value.orchestrations)) known.add(served);
+  }
+  if (orchestrators === 0) return { kind: "no_orchestrator" };
+  return known.has(name) ? { kind: "served" } : { kind: "unknown", names: [...known].sort() };
+}
+
+export const unknownOrchestration = (name: string, names: readonly string[]): HoldfastError =>
+  new HoldfastError({
+    code: "unknown_orchestration",
+    message: `no orchestrator serves an orchestration named ${JSON.stringify(name)}; nothing was started. There ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
+  });

@@ -1,0 +1,15 @@
+/** Which step an orchestration failed at: the one whose failure it ended with, itself or as a cause. Pure. */
+import type { Failure } from "../../../../../schemas/index.ts";
+import type { HistoryModel, Work } from "./model.ts";
+
+export function failedStep(model: HistoryModel, error: Failure | undefined): Work | undefined {
+  const failed = model.work.filter(({ state, failure }) => state === "failed" && failure !== undefined);
+  for (let cause = error; cause; cause = cause.cause) {
+    const { code, message } = cause;
+    const same = failed.findLast(({ failure }) => failure?.code === code && failure.message === message);
+    if (same) return same;
+  }
+  // Code that throws an error of its own after a step failed does so in the turn that heard of it.
+  const last = failed.at(-1);
+  return last?.to === model.last ? last : undefined;
+}
