@@ -19,7 +19,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: "in memory", include: inMemory } },
-      { extends: true, test: { name: "real", include: ["test/**/*.test.ts"], exclude: inMemory } },
+      {
+        extends: true,
+        test: { name: "real", include: ["test/**/*.test.ts", "examples/**/*.test.ts"], exclude: inMemory },
+      },
     ],
   },
 });

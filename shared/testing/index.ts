@@ -10,4 +10,5 @@ export {
 export type { FaultPointName, TestEnvironmentOptions } from "./environment/options.ts";
 export { checkHistory } from "./history/history-laws.ts";
 export { historyTable } from "./history/history-table.ts";
+export { expectReplay, type RecordedTest, type RecordOptions, recordTest } from "./history/record-test.ts";
 export { type BusFaults, noFaults, someFaults } from "./memory/index.ts";

@@ -9,7 +9,7 @@ import type {
   ConfigOf,
   InitContext,
 } from "../../definitions/session.ts";
-import { type Duration, parseDuration, sleep } from "../../runtime/index.ts";
+import { type Duration, parseDuration, type Random, seededRandom, sleep } from "../../runtime/index.ts";
 import type { Client, InstanceHandle } from "../../sdk/index.ts";
 import { TimeKeeper } from "../clock/time-keeper.ts";
 import { keyOf, UserCode } from "../fakes/user-code.ts";
@@ -57,6 +57,7 @@ export class TestEnvironment implements AsyncDisposable {
   /** Give it to `testEnvironment` to have the same run again. */
   readonly seed: number;
   readonly #options: TestEnvironmentOptions;
+  readonly #dice: Random;
   readonly #code = new UserCode();
   readonly #world: World;
   readonly #time: TimeKeeper;
@@ -70,6 +71,7 @@ export class TestEnvironment implements AsyncDisposable {
     const { app, seed = 1, faults = "none", alwaysReplay = true } = options;
     this.#options = options;
     this.seed = seed;
+    this.#dice = seededRandom(seed);
     this.#world = new World({
       seed,
       alwaysReplay,
@@ -117,6 +119,11 @@ export class TestEnvironment implements AsyncDisposable {
   /** For fakes: takes so long by the time of this world. */
   async sleep(duration: Duration, signal?: AbortSignal): Promise<void> {
     await this.#code.asleep(sleep(this.#world.clock, parseDuration(duration, "sleep"), signal));
+  }
+
+  /** For tests and fakes: in [0, 1), by the seed. */
+  random(): number {
+    return this.#dice.next();
   }
 
   /** Awaits whatever else depends on the time of this world. */

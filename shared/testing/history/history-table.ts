@@ -3,11 +3,11 @@ import type { HistoryEvent } from "../../../schemas/index.ts";
 
 type Entry = HistoryEvent & { at: number };
 
-/** One line an event: number, time since the start, kind, and what it is about. */
-export function historyTable(entries: readonly Entry[]): string {
+/** One line an event: number, time since the start, kind, and what it is about; one of them may be pointed at. */
+export function historyTable(entries: readonly Entry[], pointAt?: number): string {
   const start = entries[0]?.at ?? 0;
   const rows = entries.map((entry) => [
-    String(entry.id),
+    `${entry.id === pointAt ? "> " : ""}${entry.id}`,
     `+${((entry.at - start) / 1000).toFixed(3)}s`,
     entry.kind,
     aboutOf(entry),

@@ -1,30 +1,18 @@
-/**
- * The whole engine in one process on the seeded twin of the bus: orchestrators, workers with sessions, a watcher, a
- * client, virtual time. Members are killed like processes: what they hold is not given back, what they asked for is
- * never answered.
- */
-import { z } from "zod";
 import type { Commit } from "../../../schemas/index.ts";
 import type { FaultPoint, FaultPoints } from "../../../services/orchestrator/fault-points.ts";
-import { Orchestrator } from "../../../services/orchestrator/orchestrator.ts";
-import { defaultWatcherConfig } from "../../../services/watcher/config.ts";
-import { Watcher } from "../../../services/watcher/watcher.ts";
-import { workerConfig } from "../../../services/worker/config.ts";
 import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts";
-import { createIdentity } from "../../../services/worker/identity.ts";
-import { SessionService } from "../../../services/worker/sessions/index.ts";
-import { workerSettings } from "../../../services/worker/settings.ts";
-import { Worker } from "../../../services/worker/worker.ts";
-import { encode, ensureTopology, Payloads, subjects } from "../../bus/index.ts";
+import { encode, ensureTopology, subjects } from "../../bus/index.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Generation } from "../../fleet/index.ts";
-import { HistoryStore } from "../../history/index.ts";
-import { LeaseKeeper } from "../../leases/index.ts";
+import type { HistoryStore } from "../../history/index.ts";
 import { type Happening, type Random, type Runtime, seededRandom } from "../../runtime/index.ts";
 import { Client, HoldfastError, type InstanceHandle } from "../../sdk/index.ts";
 import { MemberClock } from "../clock/member-clock.ts";
 import { SimulatedClock } from "../clock/simulated-clock.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "../memory/index.ts";
+import { historiesAt, historyShards, orchestratorAt, sessionTtlMs, watcherAt, workerAt } from "./members.ts";
+
+export { sessionTtlMs };
 
 export interface Member {
   readonly id: string;
@@ -67,9 +55,6 @@ export interface WorldOptions {
   /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
   configuredReplicas?: number;
 }
-
-const historyShards = 2;
-export const sessionTtlMs = 3000;
 
 export class World {
   readonly clock = new SimulatedClock();
@@ -156,32 +141,21 @@ export class World {
         onPoint?.(point, id, () => bus.kill());
       },
     };
-    const orchestrator = new Orchestrator({
-      id,
-      bus,
-      names: this.names,
-      runtime,
-      app,
-      partitions: this.#partitions,
-      history: {
+    const orchestrator = orchestratorAt(
+      { bus, names: this.names, runtime },
+      {
+        id,
+        app,
+        partitions: this.#partitions,
         layout: this.#options.layout ?? "per-instance",
-        maxOwnStreams: 1000,
-        shards: historyShards,
+        replicas: this.#options.configuredReplicas ?? this.#replicas,
+        maxUnacknowledged: this.#options.maxUnacknowledged,
+        alwaysReplay: this.#options.alwaysReplay ?? false,
+        ...this.#generation,
+        faultPoints,
+        ...(generation ? { generation } : {}),
       },
-      replicas: this.#options.configuredReplicas ?? this.#replicas,
-      leases: new LeaseKeeper({
-        bus,
-        bucket: this.names.bucket("leases"),
-        runtime,
-        ttlMs: 3000,
-      }),
-      cacheSize: 1000,
-      maxUnacknowledged: this.#options.maxUnacknowledged,
-      alwaysReplay: this.#options.alwaysReplay ?? false,
-      ...this.#generation,
-      faultPoints,
-      ...(generation ? { generation } : {}),
-    });
+    );
     await this.run(orchestrator.start());
     return member(id, bus, clock, () => orchestrator.stop());
   }
@@ -203,30 +177,23 @@ export class World {
     const { names } = this;
     const clock = new MemberClock(this.clock);
     const runtime: Runtime = { ...this.runtime, clock };
-    const env = { WORKER_ACK_WAIT: ackWait, WORKER_MAX_DELIVERIES: "50" };
-    const config = workerConfig(z.object(workerSettings).parse(env));
-    const identity = createIdentity(config, { host: `host-${++this.#members}`, pid: 1 }, this.random);
-    const base = {
-      bus,
-      names,
-      runtime,
-      app,
-      identity,
-      config,
-      payloads: new Payloads(bus.blobs),
-      ...this.#generation,
-      faultPoints: {
-        reach: (point: WorkerFaultPoint) => {
-          if (point === dieAt?.point && --left === 0) die();
-          this.#options.onPoint?.(point, identity.workerId, () => bus.kill());
-        },
+    const worker = workerAt(
+      { bus, names, runtime },
+      {
+        app,
+        host: `host-${++this.#members}`,
+        ackWait,
+        ...this.#generation,
+        faultPoints: (workerId) => ({
+          reach: (point) => {
+            if (point === dieAt?.point && --left === 0) die();
+            this.#options.onPoint?.(point, workerId, () => bus.kill());
+          },
+        }),
       },
-    };
-    const leases = new LeaseKeeper({ bus, bucket: names.bucket("leases"), runtime, ttlMs: sessionTtlMs });
-    const worker = new Worker(base, { sessions: (deps) => new SessionService({ ...deps, leases }) });
-    await this.run(leases.start());
+    );
     await this.run(worker.start());
-    return member(identity.workerId, bus, clock, () => worker.stop());
+    return member(worker.id, bus, clock, () => worker.stop());
   }
 
   async watcher(): Promise<Member> {
@@ -235,19 +202,11 @@ export class World {
     const clock = new MemberClock(this.clock);
     const runtime: Runtime = { ...this.runtime, clock };
     const id = `watcher-${++this.#members}`;
-    const watcher = new Watcher({
-      id,
-      bus,
-      names,
-      runtime,
-      config: {
-        ...defaultWatcherConfig,
-        graceMs: sessionTtlMs,
-        ...(this.#options.keepEnded ? { retainForMs: 0 } : {}),
-      },
-      histories: this.#histories(bus),
-      ...this.#generation,
-    });
+    const { keepEnded } = this.#options;
+    const watcher = watcherAt(
+      { bus, names, runtime },
+      { id, keepEnded, histories: this.#histories(bus), ...this.#generation },
+    );
     await this.run(watcher.start());
     return member(id, bus, clock, () => watcher.stop());
   }
@@ -277,15 +236,7 @@ export class World {
   }
 
   #histories(bus: MemoryBus): HistoryStore {
-    return new HistoryStore({
-      bus,
-      names: this.names,
-      runtime: this.runtime,
-      layout: "shared",
-      maxOwnStreams: 0,
-      shards: historyShards,
-      replicas: this.#replicas,
-    });
+    return historiesAt({ bus, names: this.names, runtime: this.runtime }, this.#replicas);
   }
 
   async history(instanceId: string): Promise<Commit[] | undefined> {
