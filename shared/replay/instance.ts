@@ -13,10 +13,13 @@ import type {
 } from "../../schemas/index.ts";
 import {
   currentRules,
+  flowOrchestration,
   isCommand,
+  leftOutOrchestration,
   lenderOrchestration,
   Name,
   poolOrchestration,
+  scheduleOrchestration,
 } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
@@ -61,6 +64,7 @@ export class Instance {
   #runner: Runner | undefined;
   /** Recorded while parked: not yet seen by the code. */
   #unseen: Shown[] = [];
+  #isAhead = false;
   #parked: Fault | undefined;
   #wasParked = false;
   #inbox: number[] = [];
@@ -86,6 +90,15 @@ export class Instance {
   /** Facts the code has not been shown: it was parked, or could not be found. */
   get hasUnseen(): boolean {
     return this.#unseen.length > 0;
+  }
+
+  /**
+   * The code was shown deferred facts and asked for nothing, so no commit says that it has seen them. Replay shows them
+   * together with the next facts, when sessions may stand otherwise: whoever has such facts loads the instance again
+   * first (T8). Questions may be asked all the same.
+   */
+  get isAhead(): boolean {
+    return this.#isAhead;
   }
 
   /** True while the code runs here, and can be asked. */
@@ -147,6 +160,7 @@ export class Instance {
   take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
     if (this.#state.next)
       throw new Error("nothing happens between instance.continued and the next execution");
+    if (this.#isAhead) throw new Error(`${this.#state.instanceId} is ahead of its history: load it again`);
     const accepted = accept(this.#state, message, now, this.#host.placement);
     if (accepted.kind === "facts") this.#record(accepted.facts, now, turn, effects);
     return accepted;
@@ -181,6 +195,7 @@ export class Instance {
   }
 
   async #runCode(turn: Turn, now: number): Promise<void> {
+    const wasBehind = this.hasUnseen;
     const commands = await this.#show(turn.events, now, undefined, turn.events);
     if (this.#parked) {
       turn.deferred = true;
@@ -202,6 +217,7 @@ export class Instance {
     // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
     await this.#boundHistory(now, turn);
+    this.#isAhead = wasBehind && turn.events.length === 0;
   }
 
   /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
@@ -348,6 +364,7 @@ export class Instance {
       name: Name.parse(name),
       input,
       parent: before.parent,
+      follower: before.follower,
       traceparent: before.traceparent,
       rules: currentRules,
       carried: {
@@ -426,7 +443,13 @@ const carriedMessageIds = 1000;
 const carriedSequences = 1000;
 
 /** The engine's own. */
-const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration]);
+const keepers: ReadonlySet<string> = new Set([
+  poolOrchestration,
+  lenderOrchestration,
+  scheduleOrchestration,
+  flowOrchestration,
+  leftOutOrchestration,
+]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

@@ -42,8 +42,8 @@ export function judge(
 ): Verdict {
   if (lease.kind === "held") return { kind: "fine" };
   if (lease.kind === "expired") return { kind: "lost", why: "its lease expired" };
-  // Nobody has claimed it yet; its deadline is its instance's business.
-  if (record.phase === "opening") return { kind: "fine" };
+  // Nobody has claimed it yet; its deadline is its instance's business. A key given back cannot be claimed again.
+  if (record.phase === "opening" && lease.kind === "none") return { kind: "fine" };
   const known = before?.attachment === record.attachment ? before : undefined;
   const suspect = known ?? { attachment: record.attachment, since: now };
   if (now - suspect.since < confirmAfterMs) return { kind: "suspect", suspect };

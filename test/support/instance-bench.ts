@@ -182,6 +182,7 @@ export class Bench {
           continue;
         }
       }
+      if (this.instance.isAhead) await this.reload();
       const verdict = this.instance.take(message, this.now, facts, effects);
       if (verdict.kind === "facts") this.instance.applied(seq);
       result.accepted.push(verdict);

@@ -7,7 +7,17 @@ import {
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { Bench, scenario } from "../../support/instance-bench.ts";
-import { cancel, completed, signal, start, terminate, wake } from "../../support/instance-messages.ts";
+import {
+  activated,
+  cancel,
+  completed,
+  held,
+  lost,
+  signal,
+  start,
+  terminate,
+  wake,
+} from "../../support/instance-messages.ts";
 
 const charge = defineActivity("charge", { run: async () => 0 });
 const refund = defineActivity("refund", { run: async () => 0 });
@@ -331,3 +341,29 @@ for (const [what, act, error] of endings) {
     else expect(bench.fault?.kind).toBe("bug");
   });
 }
+
+const caller = version(async (ctx) => {
+  const session = await ctx.openSession({ id: "s", onLost: "fail" });
+  const failed = await session.run(charge, 1).then(
+    () => "done",
+    (error: { code?: string }) => error.code,
+  );
+  return [failed, await ctx.waitForSignal("word")];
+});
+// Back again, the code finds its session lost and asks for nothing, so that nothing records that it has looked. A copy
+// built from history looks later, together with the facts of the next commit: both must find the same session.
+scenario(
+  "code that looked without recording anything looks again with the next facts",
+  caller,
+  async (bench) => {
+    await bench.turn(start("order"));
+    await bench.deploy({});
+    await bench.turn(activated("s", held(1, 2)), lost("s", held(1, 2)));
+    await bench.deploy(caller);
+    expect((await bench.turn(wake())).events).toEqual([]);
+    await bench.turn(activated("s", held(2, 3), { warm: true }));
+    await bench.turn(completed(bench.task("charge"), 1, { epoch: 3 }));
+    await bench.turn(signal("word", "now"));
+    expect(bench.output).toEqual(["done", "now"]);
+  },
+);

@@ -50,6 +50,12 @@ describe("reconciling the register with the leases", () => {
     expect(judge(record("opening"), none, { attachment: 1, since: 0 }, 1000, 10)).toEqual({ kind: "fine" });
   });
 
+  test("an opening whose key was given back is lost: nobody can claim that attachment any more", () => {
+    const suspect = { attachment: 1, since: 100 };
+    expect(judge(record("opening"), released, undefined, 100, 10)).toEqual({ kind: "suspect", suspect });
+    expect(judge(record("opening"), released, suspect, 110, 10)).toMatchObject({ kind: "lost" });
+  });
+
   test("only what may be held is looked at", () => {
     const phases = ["opening", "claimed", "active", "rebuilding", "parked", "lost", "failed", "closed"];
     expect(phases.filter((phase) => mayBeHeld(record(phase)))).toEqual(phases.slice(0, 4));

@@ -5,6 +5,8 @@
  *
  * REATTACH-1 The next attachment's key is won by CAS like any other: whoever was asked meanwhile and was faster has it.
  * REATTACH-2 The register is only a hint to give up: a session that is over, or further on, is let go.
+ * REATTACH-3 A holder that gives up an attachment it took by itself tells the instance, unless the session is closed: its
+ *    key is spent, and an instance that asks for the same attachment would wait for nobody.
  */
 import { type SessionClaim, SessionRecord } from "../../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../../shared/bus/index.ts";
@@ -13,6 +15,7 @@ import { sleep } from "../../../../shared/runtime/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
+import type { Ending } from "./attachment-ending.ts";
 import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
 
@@ -20,6 +23,13 @@ const retryMs = 200;
 /** An outage longer than this is no reason to keep models in memory for nobody. */
 const giveUpAfterMs = 600_000;
 const over: ReadonlySet<SessionRecord["phase"]> = new Set(["parked", "failed", "closed"]);
+const notTakenBack = "its instance did not take it back";
+
+/** The register names another epoch, so the attachment ends. Closing says nothing and forgets checkpoints (REATTACH-3). */
+const endingBy = ({ phase }: SessionRecord): Ending =>
+  phase === "failed" || phase === "closed"
+    ? { kind: "closed", reason: notTakenBack }
+    : { kind: "given_up", reason: "expired", detail: notTakenBack };
 
 export class Reattach {
   readonly #around: SessionServices;
@@ -117,7 +127,7 @@ export class Reattach {
       void this.#record(attachment.claim.sessionId).then(
         (record) => {
           if (!record || record.epoch === attachment.epoch) return;
-          void attachment.end({ kind: "closed", reason: "its instance did not take it back" });
+          void attachment.end(endingBy(record));
         },
         () => undefined, // nothing is known: the idle timeout is the next net
       );
