@@ -8,5 +8,7 @@ export * from "./classify/app.ts";
 export * from "./connection-pool/app.ts";
 export * from "./file-cache/app.ts";
 export * from "./first/app.ts";
+export * from "./flow-control/app.ts";
 export * from "./model-pool/app.ts";
+export * from "./schedule/app.ts";
 export * from "./trip/app.ts";

@@ -98,6 +98,7 @@ const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
   "child.completed": { role: "fact", shows: ({ output }) => [output] },
   "child.failed": { role: "fact" },
   "child.cancelled": { role: "command", identity: ofEvent },
+  "end.requested": { role: "command", identity: ({ verb, to }) => `${verb} of instance "${to}"` },
 
   "side_effect.recorded": {
     role: "command",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
-import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
+import { Failure, Follower, Parent, Payload, SchemaVersion } from "./payload.ts";
 import {
   Attachment,
   CheckpointRef,
@@ -63,6 +63,8 @@ const instanceEvents = [
     name: Name,
     input: Payload,
     parent: Parent.optional(),
+    /** @generation 2 Told of the end. */
+    follower: Follower.optional(),
     /** What continue-as-new brought along. */
     carried: wireObject({
       signals: z.array(wireObject({ name: Name, payload: Payload })),
@@ -150,6 +152,14 @@ const otherEvents = [
     input: Payload,
     mode: z.enum(["attached", "detached"]),
     grants: z.array(SessionId),
+    /** @generation 2 The signal by which a detached one tells of its end. */
+    follow: Name.optional(),
+  }),
+  /** @generation 2 Another instance is asked to end. */
+  event("end.requested", {
+    to: InstanceId,
+    verb: z.enum(["cancel", "terminate"]),
+    reason: z.string().optional(),
   }),
   event("child.completed", { of, output: Payload }),
   event("child.failed", { of, error: Failure }),

@@ -1,6 +1,7 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
 import { Commit } from "./events.ts";
+import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
 import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
 import {
   ActivityReport,
@@ -28,6 +29,8 @@ import {
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
 
+import { ScheduleCommand, ScheduleInput, ScheduleSpec, ScheduleState } from "./schedule.ts";
+
 const documents = {
   "activity-report": ActivityReport,
   "activity-task": ActivityTask,
@@ -39,6 +42,9 @@ const documents = {
   failure: Failure,
   "host-message-from": FromHostMessage,
   "host-message-to": ToHostMessage,
+  "flow-command": FlowCommand,
+  "flow-input": FlowInput,
+  "flow-options": FlowOptions,
   "instance-summary": InstanceSummary,
   "lane-answer": LaneAnswer,
   "lane-calls": LaneCalls,
@@ -49,6 +55,10 @@ const documents = {
   "lease-value": LeaseValue,
   payload: Payload,
   "quota-seat": QuotaSeat,
+  "schedule-command": ScheduleCommand,
+  "schedule-input": ScheduleInput,
+  "schedule-spec": ScheduleSpec,
+  "schedule-state": ScheduleState,
   "service-info": ServiceInfo,
   "session-claim": SessionClaim,
   "session-record": SessionRecord,

@@ -56,4 +56,8 @@ export const Parent = wireObject({
 });
 export type Parent = z.infer<typeof Parent>;
 
+/** @generation 2 Who is told of this instance's end by a signal, whatever becomes of the teller: it is no parent. */
+export const Follower = wireObject({ instanceId: Name, signal: Name });
+export type Follower = z.infer<typeof Follower>;
+
 export const SchemaVersion = z.literal(1);

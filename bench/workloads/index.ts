@@ -7,6 +7,7 @@ import { loss } from "./loss.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
 import { renewal } from "./renewal.ts";
+import { schedules } from "./schedules.ts";
 import { w1 } from "./w1-sequence.ts";
 import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
@@ -29,6 +30,7 @@ export const workloads: readonly Workload[] = [
   w7,
   w3,
   growth,
+  schedules,
   memory,
   warm,
   hosts,

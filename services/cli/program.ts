@@ -6,6 +6,7 @@ import type { Cli } from "./connection/client-command.ts";
 import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { healthCommand } from "./health.ts";
+import { initCommand } from "./init/index.ts";
 import { exitCodesHelp } from "./terminal/exit-codes.ts";
 import { topCommand } from "./top/index.ts";
 import { benchCommand } from "./verbs/bench.ts";
@@ -14,6 +15,7 @@ import { deadCommands } from "./verbs/dead.ts";
 import { instanceCommands } from "./verbs/instances.ts";
 import { messageCommands } from "./verbs/messages.ts";
 import { replayCommand } from "./verbs/replay.ts";
+import { scheduleCommands } from "./verbs/schedules.ts";
 import { serveCommands } from "./verbs/serve.ts";
 import { sessionCommands } from "./verbs/sessions.ts";
 import { workerCommands } from "./verbs/workers.ts";
@@ -27,11 +29,12 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     .enablePositionalOptions()
     .addHelpText("after", exitCodesHelp);
   const groups: Record<string, Command[]> = {
-    "Run it:": [devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
+    "Run it:": [initCommand(cli), devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
     "Instances:": [...instanceCommands(cli), ...messageCommands(cli), watchCommand(cli), replayCommand(cli)],
     "The installation:": [
       sessionCommands(cli),
       workerCommands(cli),
+      scheduleCommands(cli),
       deadCommands(cli),
       topCommand(cli),
       doctorCommand(cli),

@@ -4,7 +4,7 @@
  * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
  * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
  */
-import { laneRecordingKey, needsNewerVersion } from "../../schemas/index.ts";
+import { laneRecordingKey, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import {
@@ -352,14 +352,16 @@ export class LiveInstance {
       this.#setAside = false;
       this.#asideFrom = 1;
     } else if (batch.some(isLook)) this.#asideFrom = 1;
-    const { state } = this.#loaded.instance;
+    const { state, parked } = this.#loaded.instance;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
     else this.#deps.lateSummaries.withdraw(this);
     this.#rest(this.#loaded);
     // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
     if (this.#options.signal.aborted) return;
     this.#settle(batch, state);
-    if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
+    // Of code that must not be run, its local activities are not either (T9).
+    if (parked) this.#locals?.letGo();
+    else if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
   }
 
   #followLocals(state: Readonly<InstanceState>): void {
@@ -443,7 +445,9 @@ export class LiveInstance {
         this.put({ message: wakeUp, delivery: undefined }),
       );
     }
-    if (this.#options.alwaysReplay) this.#loaded = undefined;
+    // Schedules are many and mostly wait: the timer is kept, and the history read again when it fires.
+    const waits = instance.state.name === scheduleOrchestration;
+    if (this.#options.alwaysReplay || waits) this.#loaded = undefined;
   }
 }
 

@@ -14,6 +14,7 @@ import { packageVersion } from "../version.ts";
 import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
+import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
 import { Lane } from "./lane/lane.ts";
 import { InstanceCache } from "./partitions/partition-instances.ts";
 import { Partitions } from "./partitions/partitions.ts";
@@ -24,6 +25,7 @@ import { claimFacts } from "./publishing/session-register.ts";
 import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
 import { Queries } from "./queries/queries.ts";
+import { scheduleKeeper } from "./schedules/schedule-keeper.ts";
 import { ServerClock } from "./server-clock.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
@@ -216,6 +218,8 @@ function inputSchema(definition: AnyOrchestration): unknown {
 
 /** What the engine itself runs beside the user's application. */
 function withKeepers(app: App): App {
-  const keepers = [poolKeeper(app), poolLender(app)].map((keeper) => [keeper.name, keeper] as const);
+  const keepers = [poolKeeper(app), poolLender(app), scheduleKeeper, flowKeeper, leftOut].map(
+    (keeper) => [keeper.name, keeper] as const,
+  );
   return { ...app, orchestrations: new Map<string, AnyOrchestration>([...app.orchestrations, ...keepers]) };
 }

@@ -6,6 +6,7 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  Follower,
   messageIdHeader,
   Name,
   needsHeader,
@@ -35,6 +36,7 @@ export const inboxHeaders = {
   /** The body is in the object store: a BlobRef as JSON. */
   blob: "Holdfast-Blob",
   parent: "Holdfast-Parent",
+  follower: "Holdfast-Follower",
   grants: "Holdfast-Grants",
   /** What its sender calls a signal, where that is not the server's message id. */
   messageId: messageIdHeader,
@@ -132,6 +134,8 @@ function parseStart(
   if (input.kind === "invalid") return input;
   const parent = parentOf(headers);
   if (parent.kind === "invalid") return parent;
+  const follower = optionalHeader(Follower, headers[inboxHeaders.follower], inboxHeaders.follower);
+  if (follower.kind === "invalid") return follower;
   const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
   return {
@@ -141,6 +145,7 @@ function parseStart(
       name,
       input: input.value,
       parent: parent.value,
+      follower: follower.value,
       granted: granted.value,
       traceparent: headers[inboxHeaders.traceparent],
     },

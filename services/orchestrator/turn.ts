@@ -4,7 +4,7 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import type { Commit, InstanceId } from "../../schemas/index.ts";
+import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
@@ -389,10 +389,12 @@ export class LoadedInstance {
       anchor,
       lane: laned.length > 0 ? laned : undefined,
       deferred: turn.deferred ? true : undefined,
-      ...(turn.events.some(({ kind }) => isOfSecondGeneration(kind)) && { needs: 2 }),
+      ...(turn.events.some(isOfSecondGeneration) && { needs: 2 }),
       events: turn.events,
     };
-    this.#position ??= await history.place(this.instanceId, { started: state.status !== "pending" });
+    // Schedules are many and have short histories: none needs a stream of its own.
+    const started = state.status !== "pending" && state.name !== scheduleOrchestration;
+    this.#position ??= await history.place(this.instanceId, { started });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });

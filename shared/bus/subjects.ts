@@ -75,6 +75,8 @@ export function subjects(prefix = "") {
     /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
     timer: (instanceId: string, execution: number, of: number) =>
       `${dot}timers.${id(instanceId)}.${execution}.${of}`,
+    /** A start that waits for its time: one of an instance. */
+    delayedStart: (instanceId: string) => `${dot}timers.${id(instanceId)}.0.0`,
     allTimers: `${dot}timers.>`,
     timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
     parseTimer(subject: string): { execution: number; of: number } | undefined {
@@ -250,7 +252,7 @@ export function subjects(prefix = "") {
     laneOfSeekers: `${dot}lanes.seekers`,
 
     // endpoints
-    endpoint: (verb: "start" | "status" | "result") => `${dot}${verb}.*`,
+    endpoint: (verb: "start" | "status" | "result" | "schedule") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>
       strip(subject, dot)?.split(".").slice(1).join("."),
 
@@ -283,6 +285,7 @@ export type BucketName =
   | "sessions"
   | "services"
   | "heartbeats"
+  | "limits"
   | "settings";
 
 const strip = (subject: string, prefix: string): string | undefined =>

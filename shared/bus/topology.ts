@@ -24,6 +24,7 @@ const buckets: BucketSpec[] = [
   { name: "services", markerTtlMs: 60_000 },
   { name: "heartbeats", markerTtlMs: 60_000 },
   { name: "sessions", markerTtlMs: 60_000 },
+  { name: "limits", markerTtlMs: 60_000 },
   { name: "instances" },
   { name: "settings" },
 ];

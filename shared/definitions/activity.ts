@@ -1,4 +1,5 @@
-import type { Duration } from "../runtime/index.ts";
+import { Fault } from "../errors/index.ts";
+import { type Duration, parseDuration } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
 import { activityOptionNames, refuseUnknownOptions, retryOptionNames } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
@@ -35,6 +36,18 @@ export interface LocalOptions {
   startToClose?: Duration;
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
+}
+
+/** How often an activity may begin, over all workers: a token bucket. */
+export interface RateLimit<I = unknown> {
+  limit: number;
+  per: Duration;
+  /** So many at once after a pause. Default 1: evenly. */
+  burst?: number;
+  /** Each key has a bucket of its own. */
+  key?: (input: I) => string;
+  /** `queue`: all activities of the queue that say so share one bucket. Default: each activity has its own. */
+  of?: "activity" | "queue";
 }
 
 /** What code inside a session knows about it. The epoch is a fencing token for the outside world. */
@@ -86,6 +99,7 @@ export interface ActivityDefinition<I = unknown, O = unknown> {
   readonly options: ActivityOptions;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
+  readonly rate: RateLimit<I> | undefined;
   run(ctx: ActivityContext, input: I): Promise<O> | O;
 }
 
@@ -102,6 +116,7 @@ export function defineActivity<
   spec: {
     input?: IS;
     output?: OS;
+    rate?: RateLimit<IS extends Schema ? SchemaOut<IS> : I>;
     run(
       ctx: ActivityContext,
       input: IS extends Schema ? SchemaOut<IS> : I,
@@ -113,15 +128,32 @@ export function defineActivity<
     input: true,
     output: true,
     run: true,
+    rate: true,
   });
   refuseUnknownOptions(`retry of activity "${name}"`, spec.retry, retryOptionNames);
-  const { input, output, run, ...options } = spec;
+  const { input, output, run, rate, ...options } = spec;
+  if (rate) checkRate(name, rate);
   return {
     [brand]: "activity",
     name: requireName("activity", name),
     options,
     input,
     output,
+    rate: rate as RateLimit | undefined,
     run: run as ActivityDefinition["run"],
   } as ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}
+
+function checkRate(name: string, { limit, per, burst = 1 }: Omit<RateLimit, "key">): void {
+  const refuse = (message: string) => {
+    throw new Fault("config", {
+      code: "invalid_activity_definition",
+      message: `activity "${name}": ${message}`,
+    });
+  };
+  if (!Number.isInteger(limit) || limit < 1)
+    refuse(`rate.limit must be a whole number above 0, not ${limit}`);
+  if (!Number.isInteger(burst) || burst < 1)
+    refuse(`rate.burst must be a whole number above 0, not ${burst}`);
+  if (parseDuration(per, `rate.per of activity "${name}"`) < 1) refuse("rate.per must be at least 1 ms");
 }

@@ -13,7 +13,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../errors/index.ts";
 import { type DataDirLock, lockDataDir } from "./data-dir-lock.ts";
 import { type FindServerOptions, findServer } from "./find-server.ts";
-import { pickFreePort } from "./free-port.ts";
+import { canListen, pickFreePort } from "./free-port.ts";
 import { type Answer, readInfo, type ServerInfo } from "./read-info.ts";
 import { renderServerConfig } from "./server-config.ts";
 import { type ServerExit, ServerProcess } from "./server-process.ts";
@@ -65,9 +65,14 @@ export async function startEmbeddedNats(options: EmbeddedNatsOptions): Promise<E
   const lock = lockDataDir(dataDir);
   try {
     for (let attempt = 1; ; attempt++) {
-      const port = options.port ?? (await pickFreePort());
+      // The one this folder had before, if it is free: addresses people have noted stay right.
+      const port =
+        options.port ?? (attempt === 1 ? await rememberedPort(dataDir) : undefined) ?? (await pickFreePort());
       const launch = await launchServer({ ...options, dataDir, port }, binary, lock);
-      if (launch.kind === "ready") return launch.server;
+      if (launch.kind === "ready") {
+        await writeFile(portFile(dataDir), `${port}\n`);
+        return launch.server;
+      }
       const mayChoose = options.port === undefined && attempt < portAttempts;
       if (launch.kind === "port-taken" && mayChoose) continue;
       throw launch.fault;
@@ -76,6 +81,14 @@ export async function startEmbeddedNats(options: EmbeddedNatsOptions): Promise<E
     lock.release();
     throw error;
   }
+}
+
+const portFile = (dataDir: string): string => join(dataDir, "port");
+
+async function rememberedPort(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(portFile(dataDir), "utf8").catch(() => "");
+  const port = /^\d{1,5}\s*$/.test(text) ? Number(text) : 0;
+  return port > 0 && port < 65_536 && (await canListen(port)) ? port : undefined;
 }
 
 type Launch =

@@ -17,7 +17,7 @@ export async function pickFreePort(): Promise<number> {
   throw new Error(`no free port found between ${range.from} and ${range.to}`);
 }
 
-function canListen(port: number): Promise<boolean> {
+export function canListen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer();
     probe.once("error", () => resolve(false));

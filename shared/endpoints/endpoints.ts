@@ -1,8 +1,8 @@
 /**
- * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`. Visible in `nats micro ls`.
+ * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`, `schedule.<id>`. Visible in `nats micro ls`.
  * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
  */
-import { BlobRef, type Failure, updateIdHeader } from "../../schemas/index.ts";
+import { BlobRef, type Failure, type FlowOptions, updateIdHeader } from "../../schemas/index.ts";
 import {
   type Bus,
   type CoreMessage,
@@ -16,7 +16,9 @@ import {
 } from "../bus/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, type Runtime } from "../runtime/index.ts";
+import { parseFlow } from "../sdk/flow-start.ts";
 import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
+import { answerSchedule } from "./schedule-endpoint.ts";
 
 export interface EndpointsOptions {
   names: Subjects;
@@ -35,7 +37,7 @@ const maxWaitMs = 3_600_000;
 export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptions): Promise<MicroService> {
   const { names, runtime } = options;
   const endpoint = (
-    verb: "start" | "status" | "result",
+    verb: "start" | "status" | "result" | "schedule",
     description: string,
     answer: (argument: string, message: CoreMessage) => Promise<object>,
   ) => ({
@@ -54,7 +56,7 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
       endpoints: [
         endpoint(
           "start",
-          "start.<orchestration>, body: input as JSON; headers Holdfast-Id: instance id, Holdfast-Blob: where a big input lies",
+          "start.<orchestration>, body: input as JSON; headers Holdfast-Id: instance id, Holdfast-Delay: how long it waits, Holdfast-Flow: limits by key as JSON, Holdfast-Blob: where a big input lies",
           (name, message) => start(client, options, name, message),
         ),
         endpoint("status", "status.<instance id>", async (id) =>
@@ -64,6 +66,11 @@ export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptio
           "result",
           "result.<instance id>, header Holdfast-Wait: how long to wait, 30s by default",
           (id, message) => result(bus, client, id, message),
+        ),
+        endpoint(
+          "schedule",
+          'schedule.<schedule id>, body: {"do":"create","spec":{…}}, or update, pause, resume, trigger, backfill, delete; empty: how it stands',
+          (id, message) => answerSchedule(client, id, message),
         ),
         {
           name: "update",
@@ -102,8 +109,22 @@ async function start(
   }
   const id = header(message, "Holdfast-Id");
   const inputBlob = blobOf(message);
-  const { instanceId } = await client.start(name, input.value, { id, inputBlob });
+  const delay = header(message, "Holdfast-Delay");
+  const { instanceId } = await client.start(name, input.value, {
+    id,
+    inputBlob,
+    delay: delay === undefined ? undefined : parseDuration(delay, "Holdfast-Delay"),
+    flow: flowOf(message),
+  });
   return { instanceId };
+}
+
+function flowOf(message: CoreMessage): FlowOptions | undefined {
+  const text = header(message, "Holdfast-Flow");
+  if (text === undefined) return undefined;
+  const flow = parseJson(new TextEncoder().encode(text));
+  if (flow.kind === "ok") return parseFlow(flow.value);
+  throw new HoldfastError({ code: "invalid_header", message: `header Holdfast-Flow: ${flow.message}` });
 }
 
 async function update(

@@ -15,6 +15,7 @@ export {
   type UpdateRecord,
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
+export { requestEnd, spawnFollowed } from "./handles/following.ts";
 export { lend, takeBack } from "./handles/lending.ts";
 export type { Asked } from "./handles/queries.ts";
 export type { Considered } from "./handles/updates.ts";

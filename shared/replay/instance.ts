@@ -13,10 +13,13 @@ import type {
 } from "../../schemas/index.ts";
 import {
   currentRules,
+  flowOrchestration,
   isCommand,
+  leftOutOrchestration,
   lenderOrchestration,
   Name,
   poolOrchestration,
+  scheduleOrchestration,
 } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
@@ -361,6 +364,7 @@ export class Instance {
       name: Name.parse(name),
       input,
       parent: before.parent,
+      follower: before.follower,
       traceparent: before.traceparent,
       rules: currentRules,
       carried: {
@@ -439,7 +443,13 @@ const carriedMessageIds = 1000;
 const carriedSequences = 1000;
 
 /** The engine's own. */
-const keepers: ReadonlySet<string> = new Set([poolOrchestration, lenderOrchestration]);
+const keepers: ReadonlySet<string> = new Set([
+  poolOrchestration,
+  lenderOrchestration,
+  scheduleOrchestration,
+  flowOrchestration,
+  leftOutOrchestration,
+]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

@@ -1,5 +1,11 @@
 /** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
-import { type BlobRef, type Commit, messageIdHeader, type Payload } from "../../schemas/index.ts";
+import {
+  type BlobRef,
+  type Commit,
+  type FlowOptions,
+  messageIdHeader,
+  type Payload,
+} from "../../schemas/index.ts";
 import {
   type Bus,
   type BusOptions,
@@ -21,6 +27,7 @@ import {
   type UpdateDefinition,
   validate,
 } from "../definitions/index.ts";
+import { HoldfastError } from "../errors/index.ts";
 import { HistoryStore } from "../history/index.ts";
 import {
   type Duration,
@@ -33,6 +40,7 @@ import {
 import { activeTraceparent } from "../runtime/trace.ts";
 import { askQuery } from "./ask-query.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { type FlowTarget, flowTarget, parseDelay } from "./flow-start.ts";
 import { handleOf, type InstanceHandle } from "./handle.ts";
 import { entriesOf, type HistoryEntry, type HistoryFile, historyFile, storedValues } from "./history-file.ts";
 import { readStream, type StreamItem, type StreamOptions } from "./instance-stream.ts";
@@ -47,10 +55,12 @@ import {
 import { requireMessageId, type SignalOptions } from "./message-id.ts";
 import { outputOf, tooLate } from "./outcome.ts";
 import { publishSurely } from "./publish-surely.ts";
+import { ScheduleClient } from "./schedule-client.ts";
 import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notBegun, notFound, sameId, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
+import { whereToConnect } from "./where/where-to-connect.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /** @internal What the services make a client of. */
@@ -60,7 +70,9 @@ export interface ClientOptions {
   runtime?: Runtime;
 }
 
-export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> & {
+export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket" | "url"> & {
+  /** Address of a NATS server, or of several of one cluster. Found where absent. */
+  url?: BusOptions["url"];
   /** `HOLDFAST_PREFIX` of the installation. */
   prefix?: string;
 };
@@ -68,6 +80,10 @@ export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket"> &
 export interface StartOptions {
   /** Chosen by you: the same id again changes nothing. Made for you where absent. */
   id?: string | undefined;
+  /** Not before so long from now. */
+  delay?: Duration | undefined;
+  /** Limits by key: how many at a time, how often, which of several. */
+  flow?: FlowOptions | undefined;
   /** Where the input lies in the object store already, instead of an input. */
   inputBlob?: BlobRef | undefined;
 }
@@ -113,6 +129,12 @@ export interface WaitForEndOptions extends ViewOptions {
 /** What a handle knows of its instance. */
 type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
 
+interface SendOptions {
+  headers?: Headers | undefined;
+  /** By a durable schedule of the instance's. */
+  delayed?: { at: number; id: string } | undefined;
+}
+
 const blobHeader = "Holdfast-Blob";
 
 export class Client {
@@ -123,8 +145,11 @@ export class Client {
   readonly #instances: Instances;
   readonly sessions: SessionClient;
   readonly workers: WorkerClient;
+  readonly schedules: ScheduleClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
+  /** Keepers of flow control that are started for sure. */
+  readonly #keepers = new Set<string>();
 
   /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
@@ -136,12 +161,17 @@ export class Client {
     const parts = { bus, names, runtime, payloads: this.#payloads };
     this.sessions = new SessionClient(parts);
     this.workers = new WorkerClient(parts);
+    this.schedules = new ScheduleClient(parts, this.#instances, (name, input, options) =>
+      this.start(name, input, options),
+    );
     this.dead = new DeadLetters(parts);
   }
 
-  static connect(options: ClientConnectOptions): Promise<Client> {
+  /** Without an address: `NATS_URL`, the `holdfast dev` that runs in this folder, the current context, in this order. */
+  static connect(options: ClientConnectOptions = {}): Promise<Client> {
     return userFacing(async () => {
-      const { prefix, ...connection } = options;
+      const { url, ...given } = options;
+      const { prefix, ...connection } = url === undefined ? found(given) : { ...given, url };
       const names = subjects(prefix);
       const bus = await connectBus({ ...connection, blobBucket: names.blobBucket, announce: silent });
       return new Client({ bus, names });
@@ -160,20 +190,39 @@ export class Client {
   ): Promise<InstanceHandle> {
     return userFacing(async () => {
       const name = typeof orchestration === "string" ? orchestration : orchestration.name;
-      refuseUnknownOptions(`start of "${name}"`, options, { id: true, inputBlob: true });
+      refuseUnknownOptions(`start of "${name}"`, options, {
+        id: true,
+        inputBlob: true,
+        delay: true,
+        flow: true,
+      });
       requireToken("orchestration name", name);
       const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
       requireToken("instance id", id);
       const definition = typeof orchestration === "string" ? undefined : orchestration;
       const stored = options.inputBlob;
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
-      const payload = stored ? { blob: stored } : await this.#wrap(input, id);
-      const sent = await this.#send(this.#names.start(id, name), `start-${id}`, payload, traceHeaders());
+      const { delay } = options;
+      const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
+      if (stored && options.flow)
+        throw new HoldfastError({
+          code: "invalid_option",
+          message: "a start has both inputBlob and flow: with limits give the input itself",
+        });
+      const flow = options.flow && flowTarget(id, name, input, options.flow);
+      const sent = flow
+        ? await this.#requestStart(id, flow, at)
+        : await this.#send(
+            this.#names.start(id, name),
+            `start-${id}`,
+            stored ? { blob: stored } : await this.#wrap(input, id),
+            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id } },
+          );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
         // Started before, it may have ended before.
-        at: sent.duplicate ? Number.NEGATIVE_INFINITY : clock.monotonic(),
+        at: sent.duplicate || flow || at !== undefined ? Number.NEGATIVE_INFINITY : clock.monotonic(),
         // Served by another version, it may return something else than this one's types say.
         checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
       });
@@ -259,7 +308,7 @@ export class Client {
       const msgId = `signal-${instanceId}-${messageId ?? token(this.#runtime.random)}`;
       const value = await this.#wrap(payload, instanceId);
       const headers = messageId === undefined ? undefined : { [messageIdHeader]: messageId };
-      await this.#send(this.#names.signal(instanceId, name), msgId, value, headers);
+      await this.#send(this.#names.signal(instanceId, name), msgId, value, { headers });
     });
   }
 
@@ -440,17 +489,35 @@ export class Client {
     subject: string,
     msgId: string,
     payload: Payload | undefined,
-    headers?: Headers,
+    { headers, delayed }: SendOptions = {},
   ): Promise<{ duplicate: boolean }> {
+    const way = delayed
+      ? { subject: this.#names.delayedStart(delayed.id), schedule: { at: delayed.at, target: subject } }
+      : { subject };
     if (payload && "json" in payload)
-      return publishSurely(this.#bus, { subject, msgId, body: encode(payload.json), headers });
+      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers });
     const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
     return publishSurely(this.#bus, {
-      subject,
+      ...way,
       msgId,
       body: new Uint8Array(),
       headers: blob ? { ...headers, ...blob } : headers,
     });
+  }
+
+  /** To whoever keeps its key, who is started by the first that asks. */
+  async #requestStart(
+    id: string,
+    { keeper, orchestration, signal, request }: FlowTarget,
+    at: number | undefined,
+  ): Promise<{ duplicate: boolean }> {
+    if (!this.#keepers.has(keeper)) {
+      await this.#send(this.#names.start(keeper, orchestration), `start-${keeper}`, { json: {} });
+      this.#keepers.add(keeper);
+    }
+    const payload = await this.#wrap(request, id);
+    const delayed = at === undefined ? undefined : { at, id };
+    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, { delayed });
   }
 
   #waitDeps() {
@@ -476,7 +543,11 @@ export class Client {
   }
 }
 
-export const connect = (options: ClientConnectOptions): Promise<Client> => Client.connect(options);
+/** A client of the installation at `url`, or of the one that is found (see `Client.connect`). */
+export const connect = (options: ClientConnectOptions = {}): Promise<Client> => Client.connect(options);
+
+/** What the caller said goes before what was found. */
+const found = (given: Omit<ClientConnectOptions, "url">) => ({ ...whereToConnect(), ...given });
 
 /** The caller's trace goes on in the instance, where the caller has one. */
 function traceHeaders(): Headers | undefined {

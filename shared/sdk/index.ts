@@ -1,5 +1,6 @@
 /** What users import from "holdfast". */
 
+export type { FlowOptions, OnBusy, Overlap, ScheduleSpec } from "../../schemas/index.ts";
 export type {
   ActivityContext,
   ActivityDefinition,
@@ -33,6 +34,7 @@ export type {
   OutputOf,
   PoolOptions,
   QueryDefinition,
+  RateLimit,
   RetryOptions,
   Schema,
   SchemaIn,
@@ -93,6 +95,12 @@ export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
 export type { SignalOptions } from "./message-id.ts";
 export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
+export type {
+  BackfillOptions,
+  CreateScheduleOptions,
+  ScheduleClient,
+  ScheduleView,
+} from "./schedule-client.ts";
 export type {
   SessionAccess,
   SessionClient,

@@ -6,7 +6,8 @@ export interface SurePublish {
   subject: string;
   body: Uint8Array;
   msgId: string;
-  headers?: Headers;
+  headers?: Headers | undefined;
+  schedule?: { at: number; target: string };
 }
 
 const attempts = 3;

@@ -18,6 +18,14 @@ export const endless = defineOrchestration("endless", {
   },
 });
 
+const loop = defineActivity("loop", {
+  run: () => {
+    for (;;);
+  },
+});
+export const endlessLocally = defineOrchestration("endless-locally", { run: (ctx) => ctx.local(loop, null) });
+export { loop };
+
 /** Comes back, but keeps the thread for as long as it is told. */
 export const slow = defineOrchestration("slow", {
   async run(_ctx, ms: number) {

@@ -51,6 +51,31 @@ it("a local activity needs no worker", async () => {
   expect(await kinds(instanceId, "activity.scheduled")).toMatchObject([{ target: { kind: "local" } }]);
 });
 
+describe("flow control", () => {
+  it("two imports of a key run at a time, over HTTP's and NATS's way in alike", async () => {
+    const ids = Array.from({ length: 5 }, (_, i) => `import-${i}`);
+    const flow = { key: "disk", concurrency: 2 };
+    for (const id of ids) await stack.client.start("import-file", { ms: 300 }, { id, flow });
+    const spans = await Promise.all(ids.map((id) => stack.client.waitForEnd(id, 50_000, { known: true })));
+    const ends = spans.flatMap((view) => {
+      const { from, to } = (view as { output: { from: number; to: number } }).output;
+      return [
+        { at: from, by: 1 },
+        { at: to, by: -1 },
+      ];
+    });
+    ends.sort((a, b) => a.at - b.at || a.by - b.by);
+    let running = 0;
+    for (const { by } of ends) expect((running += by)).toBeLessThanOrEqual(2);
+  });
+
+  it("mails to one customer go out at their rate, from two workers", async () => {
+    const { instanceId } = await stack.client.start("newsletter", { customer: "ada", n: 20 });
+    const sent = (await result<number[]>(instanceId)).sort((a, b) => a - b);
+    expect((sent.at(-1) ?? 0) - (sent[0] ?? 0)).toBeGreaterThanOrEqual(19 * 50 - 50);
+  });
+});
+
 it("the first orchestration of the README is this one, and does what it says", async () => {
   const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), "utf8");
   expect(await read("README.md")).toContain(await read("examples/first/app.ts"));

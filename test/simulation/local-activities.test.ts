@@ -124,7 +124,7 @@ const points: FaultPoint[] = [
   "effects.half_published",
   "turn.after_effects",
 ];
-const deaths = points.flatMap((point) => [1, 2, 3, 4].map((count) => ({ point, count })));
+const deaths = points.flatMap((point) => [1, 2, 3].map((count) => ({ point, count })));
 
 test.each(deaths)("an owner dies at $point, $count: its successor goes on, by the anchor", async (death) => {
   await open();
@@ -162,7 +162,7 @@ test.each(deaths)("an owner dies at $point, $count: the next attempt comes all t
   checkHistory((await world.history("a")) ?? []);
 });
 
-test.each([1, 2, 3, 4, 5])("bad messages and two owners, seed %i", async (seed) => {
+test.each([1, 2, 3])("bad messages and two owners, seed %i", async (seed) => {
   await open({ seed, faulty: true });
   failures = 3;
   const first = await world.orchestrator();

@@ -1,10 +1,10 @@
 /** The server to talk to: an option, a named context, NATS_URL, the `holdfast dev` of this folder, the current context. */
 import { resolve } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
+import { defaultDataDir } from "../../../shared/runtime/data-dir.ts";
+import { type Context, Contexts } from "../../../shared/sdk/where/contexts.ts";
+import { readDevFile } from "../../../shared/sdk/where/dev-file.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
-import { type Context, Contexts } from "./contexts.ts";
-import { defaultDataDir } from "./data-dir.ts";
-import { readDevFile } from "./dev-file.ts";
 
 export interface NatsChoice {
   natsUrl?: string | undefined;

@@ -1,10 +1,10 @@
 /** `holdfast dev`: everything at once, for trying out and for developing. */
 import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
+import { defaultDataDir } from "../../../shared/runtime/data-dir.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../connection/client-command.ts";
-import { defaultDataDir } from "../connection/data-dir.ts";
 import { quoted } from "../connection/nats-line.ts";
 import { Output } from "../terminal/output.ts";
 import { readInput } from "../terminal/read-input.ts";
@@ -29,7 +29,10 @@ export const devCommand = (cli: Cli): Command =>
     .option("--app <module>", "your application, TypeScript or JavaScript (HOLDFAST_APP)")
     .option("--data-dir <folder>", "what is kept: streams, logs", defaultDataDir)
     .option("--workers <n>", "worker processes", "2")
-    .option("--port <port>", "port of the NATS server; a free one if not given")
+    .option(
+      "--port <port>",
+      "port of the NATS server; if not given, a free one, the same at every start in this folder",
+    )
     .option("--json", "one line of JSON when ready, then quiet")
     .option("--demo <module>", "when ready, run what the module exports as runDemo")
     .option("--demo-input <json>", "for runDemo: JSON, @file, or - for stdin")

@@ -10,6 +10,7 @@ import {
   WorkerInfo,
 } from "../../../schemas/index.ts";
 import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
+import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
 
 export interface Shape {
   /** One line in all. Absent: as `line`, one for each. */
@@ -155,6 +156,7 @@ const list = (line: z.ZodType): Shape => ({ json: z.array(line), line });
 
 /** By path, as typed. A test fails when a command that takes `--json` is not here. */
 export const shapes: Readonly<Record<string, Shape>> = {
+  init: { json: z.strictObject({ folder: z.string(), files: z.array(z.string()) }) },
   dev: { json: Ready, note: "When ready; with `--demo --once` a second line has what the demo returned." },
   start: {
     json: z.strictObject({ instanceId: z.string() }),
@@ -187,6 +189,14 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "sessions explain": { json: Explanation },
   "sessions evict": { json: Done },
   "sessions drain": { json: Done },
+  "schedule create": { json: Done },
+  "schedule list": list(ScheduleView),
+  "schedule show": { json: ScheduleView },
+  "schedule pause": { json: Done },
+  "schedule resume": { json: Done },
+  "schedule trigger": { json: z.object({ instanceId: z.string() }) },
+  "schedule backfill": { json: Done },
+  "schedule delete": { json: Done },
   "workers list": list(WorkerInfo),
   "workers describe": { json: WorkerInfo },
   "workers drain": { json: Done },
@@ -206,6 +216,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
 export const ownShapes: Readonly<Record<string, z.ZodType>> = {
   Instance,
   DeadLetter: DeadLetterView,
+  Schedule: ScheduleView,
   Finding,
 };
 

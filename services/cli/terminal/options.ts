@@ -1,6 +1,6 @@
 /** Values of options: checked where they are given, the complaint names the option. */
 import { InvalidArgumentError, Option } from "commander";
-import type { InstanceStatus, SessionRecord } from "../../../schemas/index.ts";
+import type { InstanceStatus, Overlap, SessionRecord } from "../../../schemas/index.ts";
 // Not by its folder's door, which loads what the command line has no use for.
 import { type Duration, parseDuration } from "../../../shared/runtime/duration.ts";
 
@@ -42,6 +42,15 @@ export const phases = every<SessionRecord["phase"]>()(
   "lost",
   "failed",
   "closed",
+);
+
+export const overlaps = every<Overlap>()(
+  "skip",
+  "buffer-one",
+  "buffer-all",
+  "cancel-other",
+  "terminate-other",
+  "allow",
 );
 
 export const choice = (flags: string, description: string, values: readonly string[]): Option =>

@@ -17,7 +17,7 @@ const contextCommand = (name: string, what: string): Command =>
   withFormat(new Command(name).description(what));
 
 async function contextsOf(cli: Cli) {
-  const { Contexts } = await import("../connection/contexts.ts");
+  const { Contexts } = await import("../../../shared/sdk/where/contexts.ts");
   return new Contexts(cli.env);
 }
 

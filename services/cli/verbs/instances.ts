@@ -1,7 +1,7 @@
 /** start, start-again, get, list, history, result, stream, signal, cancel, terminate */
 import type { Command } from "commander";
 import { HoldfastError, TimeoutError, unparking } from "../../../shared/errors/index.ts";
-import type { InstanceView } from "../../../shared/sdk/index.ts";
+import type { FlowOptions, InstanceView } from "../../../shared/sdk/index.ts";
 import {
   type Cli,
   type CliConnection,
@@ -22,6 +22,14 @@ interface WaitOptions extends ClientOptions {
   timeout?: number;
 }
 
+interface StartOptions extends WaitOptions {
+  input?: string;
+  id?: string;
+  delay?: number;
+  flow?: string;
+  wait?: boolean;
+}
+
 export const instanceCommands = (cli: Cli): Command[] => [
   start(cli),
   startAgain(cli),
@@ -40,16 +48,21 @@ function start(cli: Cli): Command {
     .argument("<name>", "name of the orchestration")
     .option("--input <json>", "input as JSON, @file, or - for stdin")
     .option("--id <id>", "instance id; the same id again changes nothing")
+    .option("--delay <duration>", "not before so long from now, like 10m", duration)
+    .option("--flow <json>", "limits by key as JSON, @file, or - for stdin: docs/flow-control.md")
     .option("--wait", "wait for the end and print the output")
     .option("--timeout <duration>", "with --wait: at most so long, like 30s", duration)
-    .action(async (name: string, options: WaitOptions & { input?: string; id?: string; wait?: boolean }) => {
+    .action(async (name: string, options: StartOptions) => {
       const input = readInput(options.input, "--input");
+      // Checked by the client, which says what is wrong with it.
+      const flow = readInput(options.flow, "--flow") as FlowOptions | undefined;
       await withClient(cli, options, async (session) => {
         const { client, config, names, dashboard, out } = session;
         const { unknownOrchestration, whoServes } = await import("./served.ts");
         const served = await whoServes(session, name);
         if (served.kind === "unknown") throw unknownOrchestration(name, served.names);
-        const { instanceId } = await client.start(name, input, { id: options.id });
+        const { id, delay } = options;
+        const { instanceId } = await client.start(name, input, { id, delay, flow });
         const subject = names.start(instanceId, name);
         out.detail(natsPub(config, { subject, value: input, msgId: `start-${instanceId}` }));
         if (dashboard !== undefined) out.detail(`${dashboard}/orchestrations/${instanceId}`);

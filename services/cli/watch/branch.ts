@@ -177,6 +177,7 @@ class Fold {
       case "instance.continued":
       case "side_effect.recorded":
       case "patch.marked":
+      case "end.requested":
         return;
       default:
         return this.#session(entry);

@@ -12,6 +12,8 @@ import {
   Parent,
   Payload,
   RetryPolicy,
+  ScheduleRun,
+  ScheduleSpec,
   ServiceInfo,
   SessionOptions,
   SessionPhase,
@@ -19,6 +21,7 @@ import {
   TaskTarget,
 } from "../../../schemas/index.ts";
 import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
+import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
 import { openApi } from "../http/openapi.ts";
 import { ProblemBody } from "../http/problem.ts";
 import type { RouteSpec } from "../http/route.ts";
@@ -27,6 +30,7 @@ import { InstanceRow, SessionRow, WorkerRow } from "../live/rows.ts";
 import { StreamsView } from "../live/stream-watch.ts";
 import { Trouble } from "../live/troubles.ts";
 import type { GatewayParts } from "./context.ts";
+import { flowRoutes, WaitingKeys } from "./flow.ts";
 import { HistoryPage } from "./history.ts";
 import {
   Accepted,
@@ -39,6 +43,7 @@ import {
 } from "./instances.ts";
 import { messageRoutes, QueryAnswer, UpdateResult } from "./messages.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
+import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
   AuditList,
@@ -59,6 +64,8 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...messageRoutes(parts),
   ...sessionRoutes(parts),
   ...workerRoutes(parts),
+  ...scheduleRoutes(parts),
+  ...flowRoutes(parts),
   ...queueRoutes(parts),
 ];
 
@@ -92,6 +99,11 @@ const named: Record<string, z.ZodType> = {
   Problem: ProblemBody,
   QueryAnswer,
   RetryPolicy,
+  Schedule: ScheduleView,
+  ScheduleAccepted,
+  ScheduleList,
+  ScheduleRun,
+  ScheduleSpec,
   ServiceInfo,
   ServiceList,
   Session: SessionRow,
@@ -106,6 +118,7 @@ const named: Record<string, z.ZodType> = {
   TaskTarget,
   Trouble,
   UpdateResult,
+  WaitingKeys,
   Whoami,
   Worker: WorkerRow,
   WorkerAccepted,

@@ -1,12 +1,14 @@
 /** Orchestrations: start, look, steer. */
 import { z } from "zod";
 import {
+  FlowOptions,
   InstanceId,
   InstanceStatus,
   InstanceSummary,
   Name,
   terminalStatuses,
 } from "../../../schemas/index.ts";
+import { parseDuration } from "../../../shared/runtime/index.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { isCursor } from "../live/instance-index.ts";
 import { InstanceRow } from "../live/rows.ts";
@@ -56,6 +58,9 @@ export const StreamPage = z.strictObject({
 export type StreamPage = z.infer<typeof StreamPage>;
 export const BlobValue = z.strictObject({ value: z.unknown() });
 
+/** Not before so long from now. */
+const Delay = z.union([z.int().nonnegative(), z.string().max(32)]);
+
 const ofInstance = z.object({ id: InstanceId });
 const Control = z.strictObject({ reason: z.string().max(4096).optional() });
 const whole = (min: number, max: number, otherwise: number) =>
@@ -90,7 +95,12 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       summary: "Start an orchestration. The same id again changes nothing.",
       role: "operator",
       params: z.object({ name: Name }),
-      body: z.strictObject({ id: InstanceId.optional(), input: z.unknown() }),
+      body: z.strictObject({
+        id: InstanceId.optional(),
+        input: z.unknown(),
+        delay: Delay.optional(),
+        flow: FlowOptions.optional(),
+      }),
       answer: Accepted,
       status: 202,
       audit: ({ params, body }) => ({
@@ -98,7 +108,9 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
         ...(body.id === undefined ? {} : { with: { id: body.id } }),
       }),
       async act({ params, body }) {
-        const { instanceId } = await client.start(params.name, body.input, { id: body.id });
+        const { id, delay, flow } = body;
+        const delayMs = delay === undefined ? undefined : parseDuration(delay, "delay");
+        const { instanceId } = await client.start(params.name, body.input, { id, delay: delayMs, flow });
         return { ok: true as const, instanceId: InstanceId.parse(instanceId) };
       },
     }),

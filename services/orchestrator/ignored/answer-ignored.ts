@@ -1,5 +1,5 @@
 /** Messages an instance has no use for, but whose senders must not be left hanging. */
-import type { Attachment, Lending, PoolSignal } from "../../../schemas/index.ts";
+import type { Attachment, Follower, Lending, PoolSignal } from "../../../schemas/index.ts";
 import { poolInstance, poolSignal, useOf } from "../../../schemas/index.ts";
 import { encode, type Subjects } from "../../../shared/bus/index.ts";
 import {
@@ -10,6 +10,7 @@ import {
 } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishSurely } from "../publishing/publish.ts";
+import { tellFollower } from "../publishing/tell-follower.ts";
 
 export async function answerIgnored(
   { bus, names, runtime }: EngineDeps,
@@ -53,7 +54,8 @@ export async function answerIgnored(
       if (isEnded(state)) bus.send(names.notice(instanceId, "ended"), encode({ status: state.status }));
       // A child whose id was taken: its parent would wait for ever. Taken also by the execution before: the same code
       // asks with the same event.
-      const { parent } = message;
+      const { parent, follower } = message;
+      if (follower) await answerFollower(names, outbox, state, follower);
       if (!parent || isSameParent(state.parent, parent)) return;
       await publishSurely(
         outbox,
@@ -78,6 +80,20 @@ export async function answerIgnored(
     default:
       return;
   }
+}
+
+/** Whoever follows what it starts waits for an end: one that is past, or one of an instance it has not started. */
+async function answerFollower(
+  names: Subjects,
+  outbox: Outbox,
+  state: Readonly<InstanceState>,
+  follower: Follower,
+): Promise<void> {
+  const { instanceId, status } = state;
+  const own = state.follower?.instanceId === follower.instanceId;
+  if (own && !isEnded(state)) return; // it will be told
+  const told = { follower, instanceId, status: own ? status : "taken" };
+  await tellFollower(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
 }
 
 /** Lent to a use that is over: the borrower has left, or what told the lender of him came late. */

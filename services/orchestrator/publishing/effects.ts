@@ -36,6 +36,7 @@ import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-
 import { type Outbox, publishSurely } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
 import type { Summaries } from "./summaries.ts";
+import { tellFollower } from "./tell-follower.ts";
 
 export interface EffectTarget {
   readonly outbox: Outbox;
@@ -100,6 +101,7 @@ const isLocal = ({ kind }: Effect): boolean => kind === "local" || kind === "for
 function roundOf(kind: Effect["kind"]): number {
   switch (kind) {
     case "cancel-child":
+    case "request-end":
     case "cancel-task":
     case "leave-pool":
     case "forget-local":
@@ -259,6 +261,8 @@ function publisher(
         const { childId, name, input, id } = effect;
         const headers: Record<string, string> = {};
         if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
+        if (effect.follow !== undefined)
+          headers[inboxHeaders.follower] = JSON.stringify({ instanceId, signal: effect.follow });
         if (effect.grants.length > 0)
           headers[inboxHeaders.grants] = JSON.stringify(
             deps.generation.allows(2) ? effect.grants : effect.grants.map(stateOfFirstGeneration),
@@ -271,6 +275,14 @@ function publisher(
           headers,
         });
       }
+      case "request-end": {
+        const { id, verb, reason } = effect;
+        return publishSurely(outbox, names.verb(effect.to, verb), reason === undefined ? {} : { reason }, {
+          msgId: `end-${about}-${id}`,
+        });
+      }
+      case "tell-follower":
+        return tellFollower(names, outbox, { instanceId, ...effect }, `ended-${about}`);
       case "cancel-child":
         return publishSurely(
           outbox,

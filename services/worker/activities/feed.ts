@@ -69,6 +69,14 @@ export class Feed {
     return ackWaitFor(this.activity, config.activities.ackWaitMs, others);
   }
 
+  /** Without letting anything come by itself: one at a time is asked for with `next`. */
+  async prepare(): Promise<void> {
+    await this.#ensureConsumer();
+    if (this.#state.kind !== "idle") return;
+    this.#state = { kind: "resting" };
+    this.#followAckWait();
+  }
+
   /** Lets tasks come as they are, up to as many as there are slots. */
   flow(): void {
     if (this.#state.kind === "stopped" || this.#state.kind === "flowing") return;

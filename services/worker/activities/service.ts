@@ -22,8 +22,10 @@ import { decodeTask } from "./decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
 import { Feed } from "./feed.ts";
 import { attemptKey, type Held, runsBefore } from "./held-task.ts";
+import { LimitedPull } from "./limited-pull.ts";
 import { isPoisoned, refusePoisoned } from "./poison.ts";
 import { PullOneByOne } from "./pull-one-by-one.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { giveBack } from "./returns.ts";
 import { runTask } from "./run-task.ts";
@@ -53,6 +55,7 @@ export class ActivityService implements Service {
   readonly #deps: WorkerDeps;
   readonly #feeds: Feed[];
   readonly #scarcity: PullOneByOne;
+  readonly #limited: LimitedPull[];
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
   /** By attempt. */
@@ -91,6 +94,13 @@ export class ActivityService implements Service {
     this.#feeds = this.served.map(
       (activity) => new Feed(deps, activity, (message, feed) => this.#receive(message, feed)),
     );
+    const limiter = new RateLimiter(deps);
+    this.#limited = this.#feeds.flatMap((feed) => {
+      const { rate } = feed.activity.definition;
+      return rate
+        ? [new LimitedPull(deps, feed, rate, limiter, (message) => this.#receive(message, feed))]
+        : [];
+    });
     this.#lane = new TaskLane({
       deps,
       feeds: this.#feeds,
@@ -108,7 +118,8 @@ export class ActivityService implements Service {
     if (this.#feeds.length === 0) return;
     await this.#cancels.start();
     this.#tick();
-    await Promise.all(this.#feeds.map((feed) => feed.start()));
+    const free = this.#feeds.filter(({ activity }) => !activity.definition.rate);
+    await Promise.all([...free, ...this.#limited].map((feed) => feed.start()));
     await this.#lane.start();
   }
 
@@ -117,6 +128,7 @@ export class ActivityService implements Service {
     this.#draining = true;
     this.#scarcity.stop();
     await Promise.all([this.#lane.close(), ...this.#feeds.map((feed) => feed.stop())]);
+    await Promise.all(this.#limited.map((pull) => pull.stop()));
     await this.#line.handBackAll();
     if (this.#running.size > 0) await this.#idleWithin(this.#deps.config.drainTimeoutMs);
     if (this.#running.size > 0) await this.#abandonAll();
@@ -160,7 +172,8 @@ export class ActivityService implements Service {
 
   /** By the lane: only with a slot at once, and not past those that wait for one. */
   #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
-    if (this.#draining || feed.resting || this.slots.waiting > 0) return false;
+    if (this.#draining || feed.resting || feed.activity.definition.rate || this.slots.waiting > 0)
+      return false;
     // The owner must hear that it does not run here: by the queue it is settled.
     if (this.#isOver(task)) return false;
     const slot = this.slots.tryTake();

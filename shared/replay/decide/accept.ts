@@ -72,6 +72,7 @@ function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind
     name: Name.parse(message.name),
     input: message.input,
     parent: message.parent,
+    follower: message.follower,
     granted: message.granted,
     traceparent: message.traceparent,
     rules: currentRules,

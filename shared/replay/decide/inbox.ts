@@ -2,6 +2,7 @@
 import type {
   ActivityReport,
   ChildReport,
+  Follower,
   NewEvent,
   Parent,
   Payload,
@@ -16,6 +17,7 @@ export type InboxMessage =
       name: string;
       input: Payload;
       parent?: Parent | undefined;
+      follower?: Follower | undefined;
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
     }

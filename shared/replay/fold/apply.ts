@@ -94,8 +94,13 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
           input: event.input,
           attached,
           grants,
+          follow: event.follow,
         },
       ];
+    }
+    case "end.requested": {
+      const { id, to, verb, reason } = event;
+      return [{ kind: "request-end", id, to, verb, reason }];
     }
     case "child.completed":
     case "child.failed":
@@ -141,6 +146,7 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.rules = event.rules ?? 0;
   state.input = event.input;
   state.parent = event.parent;
+  state.follower = event.follower;
   state.traceparent = event.traceparent;
   state.startedAt = event.carried?.startedAt ?? at;
   state.spent = event.carried?.spent ?? {};
@@ -184,6 +190,7 @@ function ended(
   const effects = letGo(state, { keepSessions: false });
   state.status = status;
   state.endedAt = at;
+  if (state.follower) effects.push({ kind: "tell-follower", follower: state.follower, status });
   if (state.parent) effects.push({ kind: "report-to-parent", parent: state.parent, result });
   return [...effects, { kind: "summary" }];
 }

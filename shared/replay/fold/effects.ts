@@ -2,6 +2,7 @@
 import type {
   Attachment,
   Failure,
+  Follower,
   Lending,
   Parent,
   Payload,
@@ -41,7 +42,18 @@ export type Effect =
       input: Payload;
       attached: boolean;
       grants: SessionState[];
+      /** The signal by which it tells of its end. */
+      follow: string | undefined;
     }
+  /** Asks an instance that is no child to end. */
+  | {
+      kind: "request-end";
+      id: number;
+      to: string;
+      verb: "cancel" | "terminate";
+      reason?: string | undefined;
+    }
+  | { kind: "tell-follower"; follower: Follower; status: string }
   /** Ends the child that event `id` asked for, and no other instance of that name. */
   | { kind: "cancel-child"; id: number; childId: string }
   | {

@@ -2,10 +2,13 @@
  * Events and session states without what came with generation 2 (E1): written while a process is alive that refuses
  * fields it does not know. What is left out is a hint or a finer count; its absence means what it meant before.
  */
-import type { EventKind, NewEvent, SessionOptions, SessionState } from "../../../schemas/index.ts";
+import type { HistoryEvent, NewEvent, SessionOptions, SessionState } from "../../../schemas/index.ts";
 
 /** A version before generation 2 cannot fold these: their commits say so. */
-export const isOfSecondGeneration = (kind: EventKind): boolean => kind.startsWith("update.");
+export const isOfSecondGeneration = (event: HistoryEvent): boolean =>
+  event.kind.startsWith("update.") ||
+  event.kind === "end.requested" ||
+  (event.kind === "activity.scheduled" && event.target.kind === "local");
 
 export function eventOfFirstGeneration(event: NewEvent): NewEvent {
   switch (event.kind) {

@@ -8,6 +8,7 @@
 import type {
   ActivityTimeouts,
   Failure,
+  Follower,
   InstanceStatus,
   Parent,
   Payload,
@@ -68,6 +69,7 @@ export interface InstanceState {
   name: string | undefined;
   input: Payload | undefined;
   parent: Parent | undefined;
+  follower: Follower | undefined;
   traceparent: string | undefined;
   startedAt: number | undefined;
   endedAt: number | undefined;
@@ -120,6 +122,7 @@ export function initialState(instanceId: string): InstanceState {
     name: undefined,
     input: undefined,
     parent: undefined,
+    follower: undefined,
     traceparent: undefined,
     startedAt: undefined,
     endedAt: undefined,

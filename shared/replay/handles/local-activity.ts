@@ -15,6 +15,7 @@ export function runLocal(
   for (const name of Object.keys(options)) {
     if (!allowed.has(name)) return Promise.reject(notLocal(name));
   }
+  if (typeof activity !== "string" && activity.rate) return Promise.reject(limited(activity.name));
   const refusal = context.runner.needs(2, "ctx.local");
   if (refusal) return Promise.reject(refusal);
   const own = typeof activity === "string" ? undefined : activity.options;
@@ -33,6 +34,12 @@ export function runLocal(
 }
 
 const allowed: ReadonlySet<string> = new Set(["retry", "startToClose", "scheduleToClose"]);
+
+const limited = (name: string): HoldfastError =>
+  new HoldfastError({
+    code: "invalid_option",
+    message: `activity "${name}" has a rate, which workers keep: run it with ctx.run, not with ctx.local`,
+  });
 
 const notLocal = (name: string): HoldfastError =>
   new HoldfastError({

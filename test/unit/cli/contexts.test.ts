@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Contexts } from "../../../services/cli/connection/contexts.ts";
-import { writeDevFile } from "../../../services/cli/connection/dev-file.ts";
 import { findNats, findServer } from "../../../services/cli/connection/find-nats.ts";
 import { main } from "../../../services/cli/main.ts";
 import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { Contexts } from "../../../shared/sdk/where/contexts.ts";
+import { writeDevFile } from "../../../shared/sdk/where/dev-file.ts";
 
 let dir: string;
 let env: Record<string, string>;

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readDevFile, writeDevFile } from "../../../services/cli/connection/dev-file.ts";
 import { findNats } from "../../../services/cli/connection/find-nats.ts";
 import { main } from "../../../services/cli/main.ts";
 import { readInput } from "../../../services/cli/terminal/read-input.ts";
+import { readDevFile, writeDevFile } from "../../../shared/sdk/where/dev-file.ts";
 
 let dir: string;
 beforeAll(async () => {

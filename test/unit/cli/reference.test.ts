@@ -31,6 +31,7 @@ it("everything that cannot be undone wants a yes", () => {
     [
       "dead discard",
       "dead retry",
+      "schedule delete",
       "start-again",
       "sessions drain",
       "sessions evict",

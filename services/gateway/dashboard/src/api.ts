@@ -1,6 +1,7 @@
 /** The gateway's API, typed by the gateway's own schemas. */
 import { signal } from "@preact/signals";
 import type { DeadLetterView } from "../../../../shared/sdk/dead-letters.ts";
+import type { ScheduleView } from "../../../../shared/sdk/schedule-client.ts";
 import type { ProblemBody } from "../../http/problem.ts";
 import type { Overview } from "../../live/overview.ts";
 import type { InstanceRow, SessionRow, WorkerRow } from "../../live/rows.ts";
@@ -15,6 +16,7 @@ export type {
   InstanceRow,
   InstanceView,
   Overview,
+  ScheduleView,
   SessionRow,
   StreamPage,
   StreamsView,

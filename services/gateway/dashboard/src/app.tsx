@@ -7,6 +7,7 @@ import { OrchestrationPage } from "./pages/orchestration.tsx";
 import { OrchestrationsPage } from "./pages/orchestrations.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { QueuesPage } from "./pages/queues.tsx";
+import { SchedulesPage } from "./pages/schedules.tsx";
 import { SessionPage } from "./pages/session.tsx";
 import { SessionsPage } from "./pages/sessions.tsx";
 import { StartPage } from "./pages/start.tsx";
@@ -27,6 +28,8 @@ const pages: [string, string, (params: Record<string, string>) => ComponentChild
   ["/sessions/:id", "Session", ({ id = "" }) => <SessionPage key={id} id={id} />],
   ["/workers", "Workers", () => <WorkersPage />],
   ["/workers/:id", "Workers", ({ id = "" }) => <WorkersPage only={id} />],
+  ["/schedules", "Schedules", () => <SchedulesPage />],
+  ["/schedules/:id", "Schedules", ({ id = "" }) => <SchedulesPage only={id} />],
   ["/queues", "Queues", () => <QueuesPage />],
   ["/start", "Start", () => <StartPage />],
   ["/import", "Import", () => <ImportPage />],
@@ -37,6 +40,7 @@ const menu = [
   ["/orchestrations", "Orchestrations", "orchestrations"],
   ["/sessions", "Sessions", "sessions"],
   ["/workers", "Workers", "workers"],
+  ["/schedules", "Schedules", "schedules"],
   ["/queues", "Queues", "queues"],
   ["/start", "Start", "start"],
   ["/import", "Import", "import"],

@@ -42,6 +42,8 @@ export function describe(event: HistoryEvent): string {
       return `#${event.of}`;
     case "signal.received":
       return `${event.name} ${inline(event.payload)}`;
+    case "end.requested":
+      return `${event.verb} ${event.to}`;
     case "update.accepted":
       return `${event.name} ${event.updateId} ${inline(event.input)}`;
     case "update.completed":

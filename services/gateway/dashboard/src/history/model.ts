@@ -191,6 +191,7 @@ function foldEvent(
       return;
     case "side_effect.recorded":
     case "patch.marked":
+    case "end.requested":
     case "status.set":
     case "pool.joined":
       return;

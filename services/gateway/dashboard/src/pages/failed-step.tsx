@@ -50,7 +50,12 @@ export function FailedStep({ page, error }: { page: HistoryPage; error: Failure 
           {input && "blob" in input ? "Too big to show here; the history has it." : "None."}
         </p>
       )}
-      {failure?.stack && <Stack text={failure.stack} />}
+      {failure?.stack && (
+        <>
+          <h3>Where it was thrown</h3>
+          <Stack text={failure.stack} />
+        </>
+      )}
     </Card>
   );
 }

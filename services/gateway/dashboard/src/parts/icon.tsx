@@ -5,6 +5,7 @@ const paths = {
   sessions: "M12 5a2 2 0 1 0 0 4a2 2 0 0 0 0-4zM12 9v11M5 13a7 7 0 0 0 14 0M9 12h6",
   workers: "M5 5h14v6H5zM5 13h14v6H5zM8 8h.01M8 16h.01M12 8h4M12 16h4",
   queues: "M4 6h16M4 12h16M4 18h10",
+  schedules: "M12 4a8 8 0 1 0 0 16a8 8 0 0 0 0-16zM12 8v4l3 2",
   start: "M8 5l11 7l-11 7z",
   import: "M12 4v10M8 10l4 4l4-4M5 18v2h14v-2",
   system: "M4 5h16v11H4zM9 20h6M12 16v4",

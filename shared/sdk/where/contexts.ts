@@ -4,8 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Name } from "../../../schemas/index.ts";
-import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
-import type { Environment } from "../../config.ts";
+import { Fault, HoldfastError } from "../../errors/index.ts";
 
 export const Context = z.strictObject({
   /** May hold a password: never printed as it is. */
@@ -26,7 +25,7 @@ export type ContextsFile = z.infer<typeof ContextsFile>;
 export class Contexts {
   readonly path: string;
 
-  constructor(env: Environment) {
+  constructor(env: Readonly<Record<string, string | undefined>>) {
     const folder = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), ".config");
     this.path = join(folder, "holdfast", "contexts.json");
   }

@@ -1,0 +1,14 @@
+/** Tells whoever follows an instance that it is over. */
+import type { Follower, ScheduleCommand } from "../../../schemas/index.ts";
+import type { Subjects } from "../../../shared/bus/index.ts";
+import { type Outbox, publishSurely } from "./publish.ts";
+
+export function tellFollower(
+  names: Subjects,
+  outbox: Outbox,
+  { follower, instanceId, status }: { follower: Follower; instanceId: string; status: string },
+  msgId: string,
+): Promise<unknown> {
+  const ended: ScheduleCommand = { kind: "ended", instanceId, status };
+  return publishSurely(outbox, names.signal(follower.instanceId, follower.signal), ended, { msgId });
+}

@@ -1,0 +1,46 @@
+/** What the engine's own keepers do with instances that are not their children, and nobody else can. */
+import { InstanceId, Name } from "../../../schemas/index.ts";
+import type { OrchestrationContext } from "../../definitions/index.ts";
+import { Context, snapshot } from "./context.ts";
+import { requireId } from "./require.ts";
+
+export interface Followed {
+  readonly name: string;
+  readonly input: unknown;
+  readonly id: string;
+  /** The signal by which the caller is told of its end. */
+  readonly signal: string;
+}
+
+/** Starts an instance that goes on whatever becomes of this one, and tells of its end. */
+export function spawnFollowed(ctx: OrchestrationContext, { name, input, id, signal }: Followed): void {
+  const runner = runnerOf(ctx);
+  const { payload, bytes } = snapshot(input, `input of "${name}"`);
+  runner.issue(
+    {
+      kind: "child.scheduled",
+      name: requireId(Name, "orchestration name", name),
+      childId: requireId(InstanceId, "instance id", id),
+      input: payload,
+      mode: "detached",
+      grants: [],
+      follow: Name.parse(signal),
+    },
+    bytes,
+  );
+}
+
+/** Asks any instance to end. */
+export function requestEnd(
+  ctx: OrchestrationContext,
+  to: string,
+  verb: "cancel" | "terminate",
+  reason: string,
+): void {
+  runnerOf(ctx).issue({ kind: "end.requested", to: InstanceId.parse(to), verb, reason });
+}
+
+function runnerOf(ctx: OrchestrationContext): Context["runner"] {
+  if (ctx instanceof Context) return ctx.runner;
+  throw new Error("only the engine's own contexts follow instances");
+}

@@ -1,0 +1,3 @@
+export { type Due, lookForDue } from "./due.ts";
+export { type ParsedSchedule, parseSchedule } from "./parse-schedule.ts";
+export { dueAt, nextTime, nextTimes, runId, timesBetween } from "./times.ts";

@@ -1,0 +1,149 @@
+/** The page of one orchestration, and starting it again. */
+import { mkdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { browserPath } from "../support/browser.ts";
+import { openDashboard } from "../support/dashboard.ts";
+import { eventually, names, writeHistory } from "../support/gateway.ts";
+
+const retry = { maxAttempts: 2, initialDelayMs: 100, maxDelayMs: 1000, factor: 2, nonRetryable: [] };
+const declined = {
+  code: "declined",
+  message: "card declined",
+  retryable: true,
+  stack: "Error: card declined\n    at charge (/shop/app.ts:7:3)\n    at run (node:internal/timers:1:1)",
+};
+
+describe.skipIf(browserPath() === undefined)("the page of an orchestration", () => {
+  const dashboard = openDashboard();
+  const { see } = dashboard;
+
+  it("says which step failed, with input, attempts and the user's own frames, and starts it again", async () => {
+    const { gateway, page, put } = dashboard;
+    const at = Date.now() - 5_000;
+    await put.instance({
+      instanceId: "unpaid",
+      name: "checkout",
+      status: "failed",
+      input: { json: { cart: 3 } },
+      error: declined,
+      events: 99,
+      startedAt: at,
+      endedAt: at + 300,
+    });
+    await writeHistory(gateway.history, "unpaid", [
+      {
+        at,
+        events: [
+          { kind: "instance.started", name: "checkout", input: { json: { cart: 3 } } },
+          {
+            kind: "activity.scheduled",
+            name: "charge",
+            input: { json: { card: "4242" } },
+            target: { kind: "queue", queue: "default" },
+            retry,
+            timeouts: {},
+          },
+        ],
+      },
+      {
+        at: at + 100,
+        events: [{ kind: "activity.attempt_failed", of: 2, attempt: 1, error: declined, retryAt: at + 200 }],
+      },
+      {
+        at: at + 300,
+        events: [
+          { kind: "activity.failed", of: 2, error: declined },
+          { kind: "instance.failed", error: declined },
+        ],
+      },
+    ]);
+    await page.goto(`${gateway.url}/orchestrations/unpaid`);
+    await see("Failed at activity charge (event 2), 2 attempts");
+    await see("How it ended");
+    const text = (await page.locator("main").textContent()) ?? "";
+    expect(text).toContain("4242");
+    expect(text).not.toContain("Result so far");
+    const stack = await page.locator('[aria-label="Stack"]').first().textContent();
+    expect(stack).toContain("/shop/app.ts:7:3");
+    expect(stack).not.toContain("node:internal");
+    // As many as the list below shows, whatever the summary says.
+    expect(await page.locator("dl.facts div", { hasText: "Events" }).first().textContent()).toContain("5");
+    const actions = page.getByRole("toolbar", { name: "Actions" });
+    expect(await actions.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
+    if (process.env.SHOTS) {
+      mkdirSync(process.env.SHOTS, { recursive: true });
+      await page.screenshot({ path: `${process.env.SHOTS}/failed.png`, fullPage: true });
+    }
+    await actions.getByRole("button", { name: "Start again…" }).click();
+    await page.getByRole("dialog").getByLabel("Id (optional").fill("paid");
+    await page.getByRole("dialog").getByRole("button", { name: "Start again" }).click();
+    await page.waitForURL(/\/orchestrations\/paid$/);
+    const [sent] = (await gateway.bus.read(names.inboxStream, "inbox.*.paid.>")) ?? [];
+    expect(JSON.parse(Buffer.from(sent?.body ?? []).toString())).toEqual({ cart: 3 });
+  });
+
+  it("starts many again, and offers no cancel for what has ended", async () => {
+    const { gateway, page, put } = dashboard;
+    for (let i = 0; i < 3; i++)
+      await put.instance({
+        ...{ instanceId: `over-${i}`, name: "over", status: "failed", input: { json: i } },
+        ...{ startedAt: Date.now(), endedAt: Date.now() },
+      });
+    await page.goto(`${gateway.url}/orchestrations?prefix=over-`);
+    await eventually(async () => (await page.locator("tbody tr").count()) === 3, "three rows");
+    await page.getByLabel("Choose all on this page").check();
+    const bar = page.getByRole("toolbar", { name: "Act on the chosen" });
+    expect(await bar.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+    await bar.getByRole("button", { name: "Start again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Start them again" }).click();
+    await see("start-again: 3 of 3 done");
+    expect(await gateway.bus.read(names.inboxStream, "inbox.*.*.start.over")).toHaveLength(3);
+  });
+
+  it("says why one is parked and what helps, not that it waits for a signal", async () => {
+    const { gateway, page, put } = dashboard;
+    const error = {
+      code: "nondeterminism",
+      message: "the code asks for b, the history has a",
+      retryable: false,
+    };
+    await put.instance({ instanceId: "stuck", name: "checkout", status: "parked", error });
+    await writeHistory(gateway.history, "stuck", [
+      { at: Date.now(), events: [{ kind: "instance.started", name: "checkout", input: { json: null } }] },
+    ]);
+    await page.goto(`${gateway.url}/orchestrations/stuck`);
+    await see("Parked: it cannot go on");
+    await see(/What helps: deploy code that agrees with the history/);
+    expect(await page.getByText("waits for a signal").count()).toBe(0);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/parked.png`, fullPage: true });
+  });
+
+  it("does not send a form whose JSON is not JSON", async () => {
+    const { gateway, page } = dashboard;
+    await page.goto(`${gateway.url}/start?name=classify-docs`);
+    await page.getByRole("button", { name: "as JSON" }).click();
+    await page.getByLabel("Id (optional").fill("half-typed");
+    await page.getByLabel("Input as JSON").fill('{"docs": [');
+    await page.getByRole("button", { name: "Start classify-docs" }).click();
+    await see("This is not JSON yet.");
+    expect(await gateway.bus.read(names.inboxStream, "inbox.*.half-typed.>")).toEqual([]);
+  });
+
+  it("shows a turn at once, though the summary does not change", async () => {
+    const { gateway, page, put } = dashboard;
+    await put.instance({ instanceId: "turning", name: "checkout", status: "running" });
+    const written = await writeHistory(gateway.history, "turning", [
+      { at: Date.now(), events: [{ kind: "instance.started", name: "checkout", input: { json: null } }] },
+    ]);
+    await page.goto(`${gateway.url}/orchestrations/turning`);
+    await see("instance.started");
+    const asked = page.waitForResponse((response) => response.url().includes("/history?after="), {
+      timeout: 4_000,
+    });
+    await written.append([
+      { at: Date.now(), events: [{ kind: "signal.received", name: "hurry-up", payload: { json: null } }] },
+    ]);
+    await asked;
+    await see(/hurry-up/);
+  });
+});
