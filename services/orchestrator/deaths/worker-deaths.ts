@@ -64,6 +64,7 @@ export class WorkerDeaths implements Service {
 
   async start(): Promise<void> {
     this.#init.workers.onChange((event) => {
+      if (event.kind === "gone") this.#silent.delete(event.info.workerId);
       if (event.kind === "present") return isBusy(event.info) ? this.stir() : undefined;
       // Somebody else may have proved it; work of ours may be there.
       if (event.kind === "gone" && isServing(event.info)) {
@@ -180,7 +181,7 @@ export class WorkerDeaths implements Service {
 
   #othersAnswer({ workerId: dead }: WorkerInfo): boolean {
     const before = this.#init.runtime.clock.monotonic() - slowMs;
-    if (this.#silent.size > 0) return false;
+    if (this.#serving().some(({ workerId }) => workerId !== dead && this.#silent.has(workerId))) return false;
     for (const [workerId, since] of this.#asked) if (workerId !== dead && since < before) return false;
     return true;
   }
