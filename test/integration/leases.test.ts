@@ -21,7 +21,7 @@ import {
   readLease,
   ThreadedLeaseKeeper,
 } from "../../shared/leases/index.ts";
-import { silent, systemRuntime } from "../../shared/runtime/index.ts";
+import { type Runtime, silent, systemRuntime } from "../../shared/runtime/index.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const names = subjects();
@@ -304,14 +304,26 @@ describe("on a thread of its own (S8)", () => {
     }
   });
 
-  test("no server: start says so", async () => {
-    const keeper = new ThreadedLeaseKeeper({
-      connection: { url: "nats://127.0.0.1:1", connectTimeoutMs: 500 },
-      bucket,
-      runtime,
-      ttlMs: 1000,
+  test("no server: the thread says so, waits for one, and ends when it is stopped", async () => {
+    let keeper: ThreadedLeaseKeeper | undefined;
+    let started: Promise<string> | undefined;
+    const said = await new Promise<string>((resolve) => {
+      const announce: Runtime["announce"] = (happening) => {
+        if (happening.kind === "fault" && happening.where === "connect") resolve(happening.message);
+      };
+      keeper = new ThreadedLeaseKeeper({
+        connection: { url: "nats://127.0.0.1:1", connectTimeoutMs: 500 },
+        bucket,
+        runtime: { ...runtime, announce },
+        ttlMs: 1000,
+      });
+      started = keeper.start().then(
+        () => "started",
+        () => "stopped",
+      );
     });
-    await expect(keeper.start()).rejects.toThrow("127.0.0.1:1");
-    await keeper.stop();
+    expect(said).toContain("127.0.0.1:1");
+    await keeper?.stop();
+    expect(await started).toBe("stopped");
   });
 });

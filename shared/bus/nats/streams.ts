@@ -216,8 +216,9 @@ export class Streams {
   }
 
   async purge(stream: string, filter: string, throughSeq: number): Promise<number> {
-    // The server's bound is the first that stays; 0 would mean no bound.
-    const request = { filter, seq: throughSeq + 1 };
+    // The server's bound is the first that stays. A bound beyond the last message would become the next sequence of a
+    // stream purged whole, so that the largest number means no bound.
+    const request = throughSeq === Number.MAX_SAFE_INTEGER ? { filter } : { filter, seq: throughSeq + 1 };
     const done = await this.#api.find<{ purged: number }>(`STREAM.PURGE.${stream}`, request, [
       codes.streamNotFound,
     ]);
