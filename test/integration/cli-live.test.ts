@@ -136,6 +136,7 @@ describe("doctor", () => {
       code: 1,
       ok: false,
       found: {
+        ...{ generation: "note", versions: "good", writes: "good" },
         ...{ server: "good", disk: "note", limits: "good", clock: "good", streams: "good", replicas: "good" },
         ...{
           orchestrators: "wrong",

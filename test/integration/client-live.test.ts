@@ -128,7 +128,7 @@ describe("a whole installation from outside", () => {
       attachment: 1,
     });
     expect(lease).toMatchObject({ kind: "held" });
-    expect(explanation[0]).toMatch(/^held by .* \(epoch \d+\)/);
+    expect(explanation[0]).toMatch(/^held by .* \(epoch \S+\)/);
     expect((await cli("sessions", "list", "--phase", "active")).stdout).toMatch(/s-look +counter +active/);
     expect((await cli("sessions", "describe", "s-look")).stdout).toContain("instance    look");
     expect(JSON.parse((await cli("sessions", "explain", "s-look", "--json")).stdout)).toMatchObject({

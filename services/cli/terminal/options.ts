@@ -5,7 +5,7 @@ import type { InstanceStatus, Overlap, SessionRecord } from "../../../schemas/in
 import { type Duration, parseDuration } from "../../../shared/runtime/duration.ts";
 
 export const wholeNumber = (text: string): number => {
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
   throw new InvalidArgumentError("It must be a whole number above 0.");
 };
 
