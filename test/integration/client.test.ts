@@ -88,7 +88,6 @@ describe("client", () => {
   });
 
   it.each([
-    [{}, "is missing"],
     [{ url: "" }, 'url ""'],
     [{ url: [] }, "is missing"],
     [{ url: ["nats://127.0.0.1:1", "http://me:secret@x"] }, "http://***@x"],

@@ -81,7 +81,7 @@ describe.each(
 
   when(spec.query)("refuses a query that is none", async () => {
     const response = await guarded.get(
-      `${addressOf(spec)}?limit=none&wait=ever&execution=x&phase=${"x".repeat(200)}`,
+      `${addressOf(spec)}?limit=none&wait=ever&execution=x&all=maybe&phase=${"x".repeat(200)}`,
       bearer("admin"),
     );
     expect(response.status).toBe(400);
