@@ -79,11 +79,12 @@ describe("golden outputs", () => {
     expect(start).toMatchObject({ code: 0, out: "new-1\n" });
     expect(steady(start.err)).toBe(
       "NATS at nats://<server> (--nats-url)\n" +
-        `nats --server nats://<server> pub orchestrations.new-1.start.hello '{"a":"it'\\''s"}' -H Nats-Msg-Id:start-new-1\n`,
+        `nats --server nats://<server> pub --jetstream orchestrations.new-1.start.hello '{"a":"it'\\''s"}' -H Nats-Msg-Id:start-new-1\n` +
+        "no orchestrator is running: new-1 is stored and begins when one is started\n",
     );
     const signal = await run(["signal", "new-1", "go", "7", "--verbose", "--json"]);
     expect(signal).toMatchObject({ code: 0, out: '{"ok":true}\n' });
-    expect(signal.err).toContain("pub orchestrations.new-1.signal.go 7\n");
+    expect(signal.err).toContain("pub --jetstream orchestrations.new-1.signal.go 7\n");
   });
 });
 

@@ -159,6 +159,7 @@ describe("endpoints", () => {
       "start.*",
       "status.*",
       "result.*",
+      "schedule.*",
       "update.*.*",
     ]);
   });
