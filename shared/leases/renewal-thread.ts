@@ -82,7 +82,8 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   let looking: Timer | undefined;
   const look = () => {
     for (const [id, held] of [...byId]) {
-      if (!isStalled(held.lease)) continue;
+      // After a pause of the whole process the lease is over: that is an expiry, and the keeper says so.
+      if (!isStalled(held.lease) || !keeper.isHeld(held.lease)) continue;
       giveUpStalled(id, held).catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
         announce({ kind: "fault", where: "leases", code: "stall_untold", message });
