@@ -22,8 +22,6 @@ export interface LeaseKeeperOptions {
   bucket: string;
   runtime: Runtime;
   ttlMs: number;
-  /** Asked before each renewal; `false` gives the lease up as `stalled` (S8). */
-  mayRenew?: (lease: Lease) => boolean;
   /** Told after every renewal until when the lease may be acted upon, on the monotonic clock. */
   onHeldUntil?: (lease: Lease, deadline: number) => void;
   /** How long a claim or a release may go unanswered. */
@@ -35,7 +33,6 @@ export class LeaseKeeper implements Leases {
   readonly #runtime: Runtime;
   readonly #store: LeaseStore;
   readonly #ttlMs: number;
-  readonly #mayRenew: (lease: Lease) => boolean;
   readonly #onHeldUntil: ((lease: Lease, deadline: number) => void) | undefined;
   readonly #giveUpAfterMs: number;
   readonly #holdings = new Map<Lease, Holding>();
@@ -51,7 +48,6 @@ export class LeaseKeeper implements Leases {
     this.#bus = options.bus;
     this.#store = new LeaseStore(options.bus, options.bucket);
     this.#ttlMs = requireTtl(options.ttlMs);
-    this.#mayRenew = options.mayRenew ?? (() => true);
     this.#onHeldUntil = options.onHeldUntil;
     this.#giveUpAfterMs = options.giveUpAfterMs ?? 5000;
     this.#renewals = new DueTimes(options.runtime.clock, (due) => void this.#renewAll(due));
@@ -144,10 +140,6 @@ export class LeaseKeeper implements Leases {
     if (!holding.held || this.#stopped) return false;
     if (!holding.good) {
       this.#lose(holding, "expired");
-      return false;
-    }
-    if (!this.#mayRenew(holding.lease)) {
-      this.#lose(holding, "stalled");
       return false;
     }
     const renewal = await this.#renewSafely(holding);

@@ -14,13 +14,12 @@ let server: LeaseServer;
 let happenings: Happening[];
 let lost: { lease: Lease; why: LossWhy; at: number }[];
 
-function keeper(options: { ttlMs?: number; mayRenew?: () => boolean; seed?: number } = {}): LeaseKeeper {
+function keeper(options: { ttlMs?: number; seed?: number } = {}): LeaseKeeper {
   const made = new LeaseKeeper({
     bus: server.bus(),
     bucket: "leases",
     runtime: { clock, random: seededRandom(options.seed ?? 7), announce: (h) => happenings.push(h) },
     ttlMs: options.ttlMs ?? ttlMs,
-    ...(options.mayRenew && { mayRenew: options.mayRenew }),
   });
   made.onLost((lease, why) => lost.push({ lease, why, at: clock.monotonic() }));
   return made;
@@ -240,18 +239,6 @@ describe("renewal", () => {
     await clock.advance(3 * ttlMs);
     expect(one.isHeld(lease)).toBe(true);
     expect(lost).toEqual([]);
-  });
-
-  test("a holder that no longer proves its life is not renewed (S8)", async () => {
-    let alive = true;
-    const one = keeper({ mayRenew: () => alive });
-    const lease = await claimed(one);
-    await clock.advance(ttlMs);
-    alive = false;
-    await clock.advance(ttlMs / 3);
-    expect(lost).toEqual([{ lease, why: "stalled", at: expect.any(Number) }]);
-    await clock.advance(ttlMs);
-    expect(server.last(subject("partition.1"))?.headers["Nats-Marker-Reason"]).toBe("MaxAge");
   });
 
   test("many leases are renewed together, and not all at the same time", async () => {
