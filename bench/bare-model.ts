@@ -1,4 +1,7 @@
-/** A process with the model and nothing else: how many texts it can do, one by one and in batches. The limit. */
+/**
+ * A process with the model and nothing else: how many texts it can process, one by one and in batches. The
+ * upper limit.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

@@ -1,8 +1,13 @@
-/** `npm run bench`: every workload on the engine and on the floor, on one server, one line each. */
+/**
+ * `npm run bench`: runs every workload on the engine and on the floor, on one server, and prints one line
+ * each.
+ */
 import { type BenchOptions, type Layout, layouts, readOptions, usage } from "./options.ts";
 import { asJson, asText, type Line } from "./report.ts";
 import { Rig } from "./rig.ts";
+import { runPeers } from "./run-peers.ts";
 import { SharedRigs } from "./shared-rigs.ts";
+import { soak } from "./soak.ts";
 import type { Bench, Workload } from "./workload.ts";
 import { workloads } from "./workloads/index.ts";
 
@@ -17,6 +22,8 @@ async function main(): Promise<number> {
     process.stdout.write(usage);
     return 0;
   }
+  if (options.peers) return runPeers(options);
+  if (options.soakMs !== undefined) return soak(options, options.soakMs);
   const chosen = choose(options);
   const runner = new Runner(options);
   if (!options.json) process.stdout.write(`${about(options)}\n`);

@@ -1,5 +1,6 @@
-/** What the command line asks for. */
+/** The options of the command line. */
 import { parseArgs } from "node:util";
+import { parseDuration } from "../shared/runtime/index.ts";
 
 export type Layout = "per-instance" | "shared";
 export const layouts: readonly Layout[] = ["per-instance", "shared"];
@@ -16,6 +17,10 @@ export interface BenchOptions {
   sync: "always" | "default";
   /** Where the orchestrator leaves a CPU profile. */
   cpuProf: string | undefined;
+  /** Beside other engines instead of the floor. */
+  peers?: boolean;
+  /** How long to run the same load, and nothing else. */
+  soakMs?: number | undefined;
   help: boolean;
 }
 
@@ -26,6 +31,8 @@ export const usage = `npm run bench -- [options]
   --only W1,loss                  these workloads alone
   --layout per-instance|shared    one history layout (otherwise both, where it matters)
   --sync always|default           flush every write to disk before it is acknowledged (default: every two minutes)
+  --peers                         beside Restate, DBOS and BullMQ: a table, and docs/images/peers.svg (bench/peers)
+  --soak 60m                      one load for so long: memory and latencies, minute by minute
   --cpu-prof <folder>             orchestrators and workers leave CPU profiles there
 `;
 
@@ -39,6 +46,8 @@ export function readOptions(args: string[]): BenchOptions {
       layout: { type: "string" },
       sync: { type: "string", default: "default" },
       "cpu-prof": { type: "string" },
+      peers: { type: "boolean", default: false },
+      soak: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
@@ -52,6 +61,7 @@ export function readOptions(args: string[]): BenchOptions {
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
-  const { json, quick, help } = values;
-  return { json, quick, only, layout, sync, cpuProf: values["cpu-prof"], help };
+  const { json, quick, help, peers, soak } = values;
+  const soakMs = soak === undefined ? undefined : parseDuration(soak, "--soak");
+  return { json, quick, only, layout, sync, cpuProf: values["cpu-prof"], peers, soakMs, help };
 }

@@ -1,4 +1,5 @@
-// Loaded into a service before it starts (node --expose-gc --import): says what only the process itself can know.
+// Loaded into a service before it starts (node --expose-gc --import): reports figures that only the process
+// itself knows.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 /** Begun by the first question. */

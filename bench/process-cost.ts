@@ -1,4 +1,7 @@
-/** What a process costs, as the system counts it. Linux only; elsewhere undefined, and the figures are left out. */
+/**
+ * CPU time and memory of a process, as the system counts them. Linux only; elsewhere undefined, and the
+ * figures are left out.
+ */
 import { readFileSync } from "node:fs";
 
 /** Of a tick; Linux has reported 100 a second to user space since 2.6, whatever the kernel does inside. */
@@ -15,6 +18,14 @@ export function cpuMsOf(pid: number): number | undefined {
 export function rssBytesOf(pid: number): number | undefined {
   const found = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? "");
   return found ? Number(found[1]) * 1024 : undefined;
+}
+
+/** Memory that no other process shares with it. */
+export function privateBytesOf(pid: number): number | undefined {
+  const rollup = read(`/proc/${pid}/smaps_rollup`);
+  if (rollup === undefined) return undefined;
+  const kilobytes = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm)];
+  return kilobytes.reduce((sum, [, kb]) => sum + Number(kb) * 1024, 0);
 }
 
 /** Processes by name. */

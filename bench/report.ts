@@ -1,4 +1,4 @@
-/** What a workload found, as one line. */
+/** The result of a workload, as one line. */
 export interface Line {
   workload: string;
   layout: string;

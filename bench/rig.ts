@@ -7,6 +7,7 @@ import { Client } from "holdfast";
 import { type EmbeddedNats, startEmbeddedNats } from "../shared/embedded-nats/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Pids } from "./process-cost.ts";
+import { provision, rolesFor } from "./roles.ts";
 import { type ServiceName, ServiceProcess } from "./service.ts";
 
 export interface RigSpec {
@@ -38,6 +39,8 @@ export class Rig {
   readonly #services: ServiceProcess[] = [];
   readonly #byNode = new Map<string, ServiceProcess>();
   #started = 0;
+  /** With roles on, each service logs in as its own user. */
+  #envOf: (role: string) => Record<string, string> = () => ({});
   static readonly #open = new Set<Rig>();
 
   private constructor(folder: string, nats: EmbeddedNats, client: Client, spec: RigSpec) {
@@ -62,8 +65,16 @@ export class Rig {
   /** A server and a client; no service yet. */
   static async open({ sync }: Pick<BenchOptions, "sync">, spec: RigSpec): Promise<Rig> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
-    const nats = await startEmbeddedNats({ dataDir: folder, syncAlways: sync === "always" });
-    return new Rig(folder, nats, await Client.connect({ url: nats.url, name: "bench" }), spec);
+    const secured = process.env.HOLDFAST_TEST_ROLES === "on" ? rolesFor(folder) : undefined;
+    const nats = await startEmbeddedNats({
+      dataDir: folder,
+      syncAlways: sync === "always",
+      extraConfig: secured?.config,
+    });
+    if (secured) await provision(nats.url);
+    const rig = new Rig(folder, nats, await Client.connect({ url: nats.url, name: "bench" }), spec);
+    rig.#envOf = secured?.envOf ?? (() => ({}));
+    return rig;
   }
 
   static async start(options: BenchOptions, spec: RigSpec): Promise<Rig> {
@@ -125,7 +136,7 @@ export class Rig {
       service,
       logFile,
       execArgv,
-      env: { ...this.env, ...env },
+      env: { ...this.env, ...this.#envOf(service), ...env },
     });
     this.#services.push(started);
     return started;

@@ -1,4 +1,7 @@
-/** Servers and services several workloads use one after the other; each is started when the first asks for it. */
+/**
+ * Servers and services that several workloads use one after the other; each is started when the first
+ * workload needs it.
+ */
 import { Floor } from "./floor/floor.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import { alwaysOwnStreams, Rig } from "./rig.ts";

@@ -1,4 +1,4 @@
-/** What is said of a list of measured durations. */
+/** Statistics of a list of measured durations. */
 export interface Spread {
   meanMs: number;
   p50Ms: number;

@@ -1,4 +1,7 @@
-/** Finished instances as the engine leaves them behind, written in bulk: one real one, copied under other ids. */
+/**
+ * Finished instances in the state the engine leaves them, written in bulk: one real instance, copied under
+ * other ids.
+ */
 import { bucketStream, bucketSubject, connectBus, subjects } from "../shared/bus/index.ts";
 import { ownPlace, sharedPlace } from "../shared/history/locate.ts";
 import { silent } from "../shared/runtime/index.ts";
@@ -21,10 +24,10 @@ export async function storeFinished(rig: Rig, count: number): Promise<void> {
     let start: number | undefined;
     for (const [commit, body] of model.commits.entries()) {
       const seq = await link.store(subject, renamed(body), {
-        "Holdfast-Commit": [`${id}-${commit}`],
+        "Holdfast-Commit": `${id}-${commit}`,
         ...(start === undefined
-          ? { "Holdfast-Archived": ["true"] }
-          : { "Holdfast-Execution-Start": [String(start)] }),
+          ? { "Holdfast-Archived": "true" }
+          : { "Holdfast-Execution-Start": String(start) }),
       });
       start ??= seq;
     }

@@ -1,4 +1,4 @@
-/** Waits for facts of instances, by looking. */
+/** Waits for facts about instances by polling. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client, InstanceHandle, InstanceView } from "../shared/sdk/index.ts";
 

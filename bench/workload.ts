@@ -1,4 +1,4 @@
-/** What a workload is given and what it is. */
+/** A workload and the surroundings it runs in. */
 import type { Floor } from "./floor/floor.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Line } from "./report.ts";

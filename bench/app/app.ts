@@ -1,4 +1,4 @@
-/** The application the benchmark runs: the basics example, and what only a benchmark needs. */
+/** The application the benchmark runs: the basics example, and definitions that only a benchmark needs. */
 export * from "../../examples/basics/app.ts";
 export * from "./asked.ts";
 export * from "./held.ts";

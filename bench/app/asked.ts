@@ -1,4 +1,4 @@
-/** Answers queries and updates; has as many events as it is told to, two for each step. */
+/** An orchestration that answers queries and updates and records a given number of events, two per step. */
 import { defineOrchestration } from "holdfast";
 import { step } from "../../examples/basics/app.ts";
 

@@ -1,4 +1,4 @@
-/** Sessions whose calls do nothing: what is measured is the way there and back. */
+/** Sessions whose calls do nothing: the benchmark measures the way to the holder and back. */
 import { call, defineOrchestration, defineSession, isSessionLost } from "holdfast";
 import { machineMs } from "../clock.ts";
 

@@ -1,4 +1,7 @@
-/** Sessions in processes and threads of their own: what is measured is the way there and back, or computing at once. */
+/**
+ * Sessions in processes and threads of their own: the benchmark measures the way there and back, or parallel
+ * computing.
+ */
 import { call, defineOrchestration, defineSession } from "holdfast";
 import { machineMs } from "../clock.ts";
 

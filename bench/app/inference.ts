@@ -1,4 +1,4 @@
-/** The application of the inference workload: one model, used in every way there is. */
+/** The application of the inference workload: one model, used in every supported way. */
 import { defineActivity, defineOrchestration, type OrchestrationContext } from "holdfast";
 import { loadPipeline, textModel } from "holdfast/inference";
 import { machineMs } from "../clock.ts";

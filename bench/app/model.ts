@@ -1,4 +1,4 @@
-/** What the sessions and the bare loop have in common. */
+/** The model that the sessions and the bare loop share. */
 import { fileURLToPath } from "node:url";
 import { loadMails } from "../../examples/mails/mails.ts";
 

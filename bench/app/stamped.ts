@@ -1,4 +1,4 @@
-/** Orchestrations whose steps say when they ran. */
+/** Orchestrations whose steps record when they ran. */
 import { defineActivity, defineOrchestration } from "holdfast";
 import { machineMs } from "../clock.ts";
 

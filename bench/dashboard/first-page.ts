@@ -1,6 +1,6 @@
 /**
- * How long until a page can be used: from the address being opened in a browser that has never seen it to what the page
- * is for being drawn (the figures, the rows, the timeline), by the page's own clock.
+ * How long until a page is usable: from opening the address in a fresh browser to the moment when the page's
+ * main content (figures, rows, timeline) is drawn, by the page's own clock.
  */
 import type { Browser } from "playwright-core";
 import { launchBrowser } from "../../test/support/browser.ts";

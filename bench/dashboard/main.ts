@@ -1,6 +1,6 @@
 /**
- * `npm run bench:dashboard [-- --quick] [-- --pages | --engine]`: how fast pages come, and what looking costs the engine.
- * One JSON line each.
+ * `npm run bench:dashboard [-- --quick] [-- --pages | --engine]`: how fast pages load, and what open pages
+ * cost the engine. Prints one JSON line per measurement.
  */
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { browserPath } from "../../test/support/browser.ts";

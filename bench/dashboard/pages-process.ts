@@ -1,4 +1,7 @@
-/** Open dashboard pages as the gateway sees them: live lines that are read to the end. A process of its own. */
+/**
+ * Simulates open dashboard pages as the gateway sees them: reads live connections to the end, in a process of
+ * its own.
+ */
 const [address = "", count = "0"] = process.argv.slice(2);
 
 const seen = { events: 0, bytes: 0 };

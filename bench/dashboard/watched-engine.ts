@@ -1,7 +1,7 @@
 /**
- * What looking costs the engine: W3's load alone, with a gateway, and with a gateway and twenty open pages, in turn and
- * again and again, so that whatever else the machine does hits all three alike. Pages are live lines read to the end by
- * a process on this machine; drawing is the business of the machine somebody looks from.
+ * What open pages cost the engine: W3's load alone, with a gateway, and with a gateway and twenty open pages,
+ * in turn and repeatedly, so that other load on the machine affects all three alike. A page is a live
+ * connection that a process on this machine reads to the end; drawing would happen on the viewer's machine.
  */
 
 import { type Bus, bucketStream, connectBus, subjects } from "../../shared/bus/index.ts";

@@ -1,13 +1,12 @@
 /**
- * NATS with nothing around it: one inbox for all answers, no timers, no retries. The client library's own publish makes
- * two promises, a timer and a race a call; the floor must not be slower than it has to be.
+ * NATS with nothing around it: one inbox for all replies, no timers, no retries. The client library's publish
+ * makes two promises, a timer and a race per call; the floor must not be slower than necessary.
  */
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/nats-core";
-import { MsgHdrsImpl } from "@nats-io/nats-core/internal";
 import { connect } from "@nats-io/transport-node";
+import { WireHeaders } from "../../shared/bus/nats/headers.ts";
 
-/** As the client library keeps them: lists of values. */
-export type FloorHeaders = Record<string, string[]>;
+export type FloorHeaders = Record<string, string>;
 
 interface Answer {
   seq?: number;
@@ -41,7 +40,7 @@ export class FloorLink {
       this.#calls.set(token, resolve);
       const reply = this.#prefix + token;
       if (headers === undefined) this.nc.publish(subject, body, { reply });
-      else this.nc.publish(subject, body, { reply, headers: MsgHdrsImpl.fromRecord(headers) });
+      else this.nc.publish(subject, body, { reply, headers: new WireHeaders().addAll(headers) });
     });
   }
 

@@ -1,6 +1,7 @@
 /**
- * The first process of the floor: what an orchestrator does on the wire, and nothing else. All that waits for an
- * instance becomes one append behind the expected sequence; then the work goes out; then the messages are acknowledged.
+ * The first process of the floor: what an orchestrator does on the wire, and nothing else. All waiting
+ * messages of an instance become one append with an expected sequence; then the tasks are published; then the
+ * messages are acknowledged.
  */
 import type { Msg } from "@nats-io/nats-core";
 import { machineMs } from "../clock.ts";
@@ -73,12 +74,12 @@ async function turn(running: Running, batch: readonly Msg[]): Promise<void> {
   running.scheduled = waits ? 0 : Math.min(start.steps, running.completed + start.width);
   const events = batch.length + running.scheduled - from;
   running.lastSeq = await link.store(running.subject, padding(events * bodyBytes.event), {
-    "Floor-Commit": [`${id}-${running.lastSeq}`],
-    "Nats-Expected-Last-Subject-Sequence": [String(running.lastSeq)],
+    "Floor-Commit": `${id}-${running.lastSeq}`,
+    "Nats-Expected-Last-Subject-Sequence": String(running.lastSeq),
   });
   const publishes: Promise<number>[] = [];
   for (let step = from; step < running.scheduled; step++) {
-    const headers = { "Nats-Msg-Id": [`task-${id}-${step}`] };
+    const headers = { "Nats-Msg-Id": `task-${id}-${step}` };
     publishes.push(link.store(floorNames.task(start.worker, id), padding(bodyBytes.task), headers));
   }
   await Promise.all(publishes);

@@ -1,4 +1,4 @@
-/** What the processes of the floor tell each other. */
+/** The messages between the processes of the floor. */
 import { type Layout, layouts } from "../options.ts";
 
 /** Body of a start. */

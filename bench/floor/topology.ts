@@ -1,4 +1,4 @@
-/** The streams of the floor: as the engine's, under names of their own, with only what the floor uses. */
+/** The streams of the floor: like the engine's, under other names, with only the settings the floor uses. */
 import type { Layout } from "../options.ts";
 import type { FloorLink } from "./link.ts";
 

@@ -1,4 +1,4 @@
-/** The second process of the floor: a task comes, its completion is stored, then the task is acknowledged. */
+/** The second process of the floor: receives a task, stores its completion, then acknowledges the task. */
 import { machineMs } from "../clock.ts";
 import { FloorLink } from "./link.ts";
 import { bodyBytes, floorSettings } from "./protocol.ts";
@@ -10,7 +10,7 @@ const ack = new TextEncoder().encode("+ACK");
 
 link.consume(floorNames.work, floorNames.taskConsumer(worker), 200, (message) => {
   const [, , id = ""] = message.subject.split(".");
-  const headers = { "Nats-Msg-Id": [`done-${message.headers?.get("Nats-Msg-Id")}`] };
+  const headers = { "Nats-Msg-Id": `done-${message.headers?.get("Nats-Msg-Id")}` };
   void link
     .store(floorNames.completion(id), String(machineMs()).padEnd(bodyBytes.report), headers)
     .then(() => link.nc.publish(message.reply ?? "", ack));

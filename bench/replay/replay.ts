@@ -1,4 +1,4 @@
-/** A process that replays one instance over and over, as an orchestrator does that does not have it in memory. */
+/** A process that replays one instance repeatedly, like an orchestrator that does not have it in memory. */
 import { fileURLToPath } from "node:url";
 import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../shared/bus/index.ts";

@@ -3,8 +3,8 @@ import { intervals, named, percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 /**
- * `openSession` → active, with an `init` that does nothing. The floor is one step of the raw floor: append, message out,
- * message back. A claim has to do more: the register before it, the lease in between.
+ * `openSession` → active, with an `init` that does nothing. The floor is one step of the raw floor: append,
+ * message out, message back. A claim has to do more: write the register before, take the lease in between.
  */
 export const claim: Workload = {
   name: "claim",

@@ -2,7 +2,7 @@ import { judged } from "../report.ts";
 import { intervals, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
-/** The floor of a call into Python is the same call into a process of Node. They take turns. */
+/** The floor of a call into Python is the same call into a Node process. The two take turns. */
 export const hosts: Workload = {
   name: "hosts",
   what: "a warm call into a Python host against a Node process host; CPU-bound calls on two threads of one host",

@@ -2,12 +2,15 @@ import type { Workload } from "../workload.ts";
 import { claim } from "./claim.ts";
 import { growth } from "./growth.ts";
 import { hosts } from "./hosts.ts";
+import { keyed } from "./keyed.ts";
 import { local } from "./local.ts";
 import { loss } from "./loss.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
+import { provedLoss } from "./proved-loss.ts";
 import { renewal } from "./renewal.ts";
 import { schedules } from "./schedules.ts";
+import { startUp } from "./start-up.ts";
 import { w1 } from "./w1-sequence.ts";
 import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
@@ -18,8 +21,8 @@ import { w7 } from "./w7-replay.ts";
 import { warm } from "./warm.ts";
 
 /**
- * In the order they run. W3 comes after those who share its server: it leaves a thousand streams behind. So does loss:
- * it kills workers.
+ * In the order they run. W3 comes after the workloads that share its server, because it leaves a thousand
+ * streams behind. So does loss, because it kills workers.
  */
 export const workloads: readonly Workload[] = [
   w1,
@@ -32,11 +35,14 @@ export const workloads: readonly Workload[] = [
   growth,
   schedules,
   memory,
+  startUp,
   warm,
+  keyed,
   hosts,
   claim,
   w4,
   renewal,
   loss,
+  provedLoss,
   w6,
 ];

@@ -8,8 +8,8 @@ import { until } from "../waiting.ts";
 import type { Workload } from "../workload.ts";
 
 /**
- * SIGKILL of the worker → SessionLostError in the orchestration, less the lease's TTL. The floor is the server's own
- * marker of the expiry, as a bare subscriber sees it.
+ * SIGKILL of the worker → SessionLostError in the orchestration, less the lease's TTL. The floor is the
+ * server's own expiry marker, as a bare subscriber receives it.
  */
 export const loss: Workload = {
   name: "loss",

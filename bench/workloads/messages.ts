@@ -5,9 +5,9 @@ import { untilRunning } from "../waiting.ts";
 import type { Workload } from "../workload.ts";
 
 /**
- * Questions and requests as a client sees them: a query of an instance in memory and of one that is over, which is
- * replayed for each; an update from sending it to its answer, beside a signal from sending it to the code going on; and
- * what a thousand queries a second cost the turns of the instance that is asked.
+ * Queries and updates as a client sees them: a query of an instance in memory and of an ended one, which is
+ * replayed for each query; an update from sending it to its answer, beside a signal from sending it to the
+ * code continuing; and what a thousand queries a second cost the turns of the queried instance.
  */
 export const messages: Workload = {
   name: "messages",

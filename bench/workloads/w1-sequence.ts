@@ -3,7 +3,7 @@ import { ratioOf } from "../report.ts";
 import { intervals, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
-/** Engine and floor take turns, so that other work on the machine hits both alike. */
+/** Engine and floor take turns, so that other load on the machine affects both alike. */
 export const w1: Workload = {
   name: "W1",
   what: "one instance, activities in sequence: time per step",

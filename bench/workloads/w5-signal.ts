@@ -6,8 +6,8 @@ import { untilRunning } from "../waiting.ts";
 import type { Workload } from "../workload.ts";
 
 /**
- * From `client.signal` to the orchestration's code going on, and to the start of the activity it asks for next. The
- * floor is what a start is to it: a stored inbox message, an append, a task, a worker.
+ * From `client.signal` to the orchestration's code continuing, and to the start of the next activity. The
+ * floor does the same with a start: a stored inbox message, an append, a task, a worker.
  */
 export const w5: Workload = {
   name: "W5",

@@ -1,0 +1,34 @@
+/** One NATS user per role, to measure what permissions cost: `HOLDFAST_TEST_ROLES=on npm run bench`. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { connectBus, createKeys, defaultTopology, ensureTopology, subjects } from "../shared/bus/index.ts";
+import { silent } from "../shared/runtime/index.ts";
+import { accountsConfig, inboxPrefix, noLimits, roleNames } from "../shared/security/index.ts";
+
+export function rolesFor(folder: string): {
+  config: string;
+  envOf: (role: string) => Record<string, string>;
+} {
+  const keys = roleNames.map((role) => ({ role, ...createKeys("user") }));
+  const users = keys.map(({ role, seed, publicKey }) => {
+    writeFileSync(join(folder, `${role}.nk`), seed, { mode: 0o600 });
+    return { name: role, role, scope: { ownHistories: true }, nkeys: [publicKey] };
+  });
+  const accounts = accountsConfig([{ name: "HOLDFAST", prefix: "", limits: noLimits, users }]);
+  return {
+    // The workloads themselves connect as nobody in particular, with all rights.
+    config: `${accounts.replace("users: [", 'users: [ { user: bench, password: "bench" }')}\nno_auth_user: bench\n`,
+    envOf: (name) => {
+      const role = roleNames.find((one) => one === name);
+      if (role === undefined) return {};
+      const log = { NATS_NKEY: join(folder, `${role}.nk`), NATS_INBOX_PREFIX: inboxPrefix(role) };
+      return { ...log, HOLDFAST_PROVISION: "never" };
+    },
+  };
+}
+
+export async function provision(url: string): Promise<void> {
+  const bus = await connectBus({ url, announce: silent });
+  await ensureTopology(bus, subjects(), defaultTopology);
+  await bus.close();
+}

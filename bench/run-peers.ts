@@ -1,0 +1,21 @@
+/**
+ * `--peers`: runs the comparison with other engines as a process of its own, with their packages in a folder
+ * of their own.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { findServer } from "../shared/embedded-nats/index.ts";
+import type { BenchOptions } from "./options.ts";
+
+const main = fileURLToPath(new URL("./peers/main.mjs", import.meta.url));
+const plot = fileURLToPath(new URL("../docs/images/peers.svg", import.meta.url));
+
+export async function runPeers({ quick }: Pick<BenchOptions, "quick">): Promise<number> {
+  const { path } = await findServer();
+  const args = quick ? ["--quick", "--repetitions", "1"] : ["--plot", plot];
+  const env = { ...process.env, NATS_SERVER: path };
+  const child = spawn(process.execPath, [main, ...args], { stdio: "inherit", env });
+  const [code] = await once(child, "exit");
+  return Number(code ?? 1);
+}

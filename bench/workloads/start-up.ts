@@ -1,0 +1,90 @@
+/** From the start of a process to the moment it is usable. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { judged } from "../report.ts";
+import { Rig } from "../rig.ts";
+import { type ServiceName, ServiceProcess } from "../service.ts";
+import type { Workload } from "../workload.ts";
+
+const cli = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
+const app = `import { defineOrchestration } from "holdfast";
+export const nothing = defineOrchestration("nothing", { run: async () => 0 });
+`;
+const kit = `import { defineOrchestration } from "holdfast";
+import { testEnvironment } from "holdfast/testing";
+const nothing = defineOrchestration("nothing", { run: async (ctx) => { await ctx.sleep("30d"); return 0; } });
+const env = await testEnvironment({ app: { nothing } });
+await (await env.client.start(nothing)).result();
+await env.close();
+`;
+
+export const startUp: Workload = {
+  name: "start-up",
+  what: "services until they are ready, verbs of the command line, and the testing kit until its first result",
+  layouts: "one",
+  async run(bench) {
+    const times = bench.size(9, 3);
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-start-"));
+    const rig = await Rig.open(bench.options, { layout: bench.layout });
+    try {
+      const [plain, typed, test] = ["app.mjs", "app.ts", "kit.mjs"].map((name) => join(folder, name));
+      if (!plain || !typed || !test) return;
+      writeFileSync(plain, app);
+      writeFileSync(typed, app);
+      writeFileSync(
+        test,
+        kit.replaceAll(/"(holdfast[^"]*)"/g, (_all, name) => JSON.stringify(import.meta.resolve(name))),
+      );
+      const service = (name: ServiceName, file: string) => () => readyMs(rig, name, file, folder);
+      const orchestratorMs = await median(times, service("orchestrator", plain));
+      const workerMs = await median(times, service("worker", plain));
+      const watcherMs = await median(times, service("watcher", plain));
+      const typedWorkerMs = await median(times, service("worker", typed));
+      const verbMs = await median(times, async () => runMs([cli, "list"], rig.env));
+      const kitMs = await median(times, async () => runMs([test], {}));
+      const emptyMs = await median(times, async () => runMs(["-e", "0"], {}));
+      bench.emit({
+        emptyMs,
+        orchestratorMs,
+        workerMs,
+        watcherMs,
+        typescriptAddsMs: typedWorkerMs - workerMs,
+        verbMs,
+        kitMs,
+        ...judged(Math.max(orchestratorMs, workerMs, watcherMs), { atMost: 300 }),
+      });
+    } finally {
+      await rig.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+async function readyMs(rig: Rig, service: ServiceName, file: string, folder: string): Promise<number> {
+  const since = performance.now();
+  const started = await ServiceProcess.start({
+    service,
+    env: { ...rig.env, HOLDFAST_APP: file },
+    logFile: join(folder, "log"),
+  });
+  const ms = performance.now() - since;
+  await started.end("SIGTERM");
+  return ms;
+}
+
+function runMs(args: string[], env: Record<string, string>): number {
+  const since = performance.now();
+  execFileSync(process.execPath, args, { env: { ...process.env, ...env }, stdio: "ignore" });
+  return performance.now() - since;
+}
+
+async function median(times: number, measure: () => Promise<number>): Promise<number> {
+  const all: number[] = [];
+  // The first one makes what is missing and warms the system's file cache.
+  for (let i = 0; i <= times; i++) all.push(await measure());
+  const sorted = all.slice(1).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
