@@ -43,7 +43,7 @@ export const conversation = defineSession("conversation", {
           written.push(token);
           await pause(state.paceMs, undefined, { signal: ctx.signal });
         }
-        const reply = { text: written.join(" "), intent, stopped: listening.stopped };
+        const reply = { text: written.join(""), intent, stopped: listening.stopped };
         // Last: a turn that is cut off by the end of its worker has not happened.
         state.turns.push({ who: "user", text }, { who: "agent", text: reply.text });
         return reply;

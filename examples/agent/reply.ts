@@ -6,8 +6,9 @@ export type Turn = z.infer<typeof Turn>;
 
 export type Intent = "talking" | "advertising";
 
+/** A token is a word with the space before it, as a language model has it: joined, they are the text. */
 export const replyTo = (turns: readonly Turn[], text: string, intent: Intent): string[] =>
-  sentenceFor(turns, text, intent).split(" ");
+  sentenceFor(turns, text, intent).match(/\s*\S+/g) ?? [];
 
 function sentenceFor(turns: readonly Turn[], text: string, intent: Intent): string {
   const said = turns.filter(({ who }) => who === "user").map((turn) => turn.text);
