@@ -2,7 +2,15 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 
-const sources = ["schemas", "shared", "services", "package.json", "tsconfig.json", "tsconfig.build.json"];
+const sources = [
+  "schemas",
+  "shared",
+  "services",
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "bundle.mjs",
+];
 
 /** Latest change below a path, in milliseconds; 0 where there is nothing. */
 function changed(path) {

@@ -1,10 +1,13 @@
 import { defineConfig } from "vitest/config";
+import { withoutGuard } from "./test/simulation/mutations.ts";
 import { LongestFirst } from "./test/support/longest-first.ts";
+import { RetriedReporter } from "./test/support/retried-reporter.ts";
 
 /** What runs in its own memory alone. */
 const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
 
 export default defineConfig({
+  plugins: [withoutGuard(process.env.HOLDFAST_WITHOUT)],
   test: {
     testTimeout: 60_000,
     hookTimeout: 120_000,
@@ -15,7 +18,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     // Process tests meet a machine that does other things too; what fails three times is broken.
     retry: process.env.CI ? 2 : 0,
-    reporters: ["default"],
+    reporters: ["default", new RetriedReporter()],
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: "in memory", include: inMemory } },

@@ -147,6 +147,12 @@ const eventKinds: { readonly [K in EventKind]: KindRow<NewEvent<K>> } = {
   "session.lost": { role: "fact" },
   "session.parked": { role: "fact" },
   "session.checkpointed": { role: "fact" },
+  "session.metadata_set": {
+    role: "command",
+    identity: ({ sessionId }) => `metadata of session "${sessionId}"`,
+  },
+  "session.metadata_reported": { role: "fact" },
+  "session.blob_changed": { role: "fact" },
   "session.closed": { role: "command", identity: ({ sessionId }) => `close of session "${sessionId}"` },
   "session.lent": { role: "command", identity: ({ sessionId }) => `session.lent "${sessionId}"` },
   "session.returned": { role: "command", identity: ({ sessionId }) => `session.returned "${sessionId}"` },
@@ -182,6 +188,7 @@ export function describeCommand(command: NewEvent): string {
   return `${identityOf(command)}${detail ?? ""}`;
 }
 
+/** True if the code issued another command than the one recorded (T6). */
 export const commandsDiffer = (recorded: NewEvent, issued: NewEvent): boolean =>
   identityOf(recorded) !== identityOf(issued);
 

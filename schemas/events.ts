@@ -1,17 +1,21 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { LossReason } from "./loss.ts";
 import { Failure, Follower, Parent, Payload, SchemaVersion } from "./payload.ts";
 import {
   Attachment,
+  Borrower,
   CheckpointRef,
   Lending,
-  LossReason,
+  MetadataChange,
   PoolSpec,
+  SessionBlob,
   SessionOptions,
   SessionState,
 } from "./session.ts";
 import { wireObject } from "./wire-object.ts";
 
+/** How often and how fast a failed attempt is made again, as recorded. */
 export const RetryPolicy = wireObject({
   maxAttempts: z.int().positive(),
   initialDelayMs: z.int().nonnegative(),
@@ -21,6 +25,7 @@ export const RetryPolicy = wireObject({
 });
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
+/** The four timeouts of an activity, in milliseconds. */
 export const ActivityTimeouts = wireObject({
   scheduleToStartMs: z.int().positive().optional(),
   startToCloseMs: z.int().positive().optional(),
@@ -31,7 +36,12 @@ export type ActivityTimeouts = z.infer<typeof ActivityTimeouts>;
 
 /** Where a task runs: any worker of a queue, the holder of a session, or the orchestrator that owns the instance. */
 export const TaskTarget = z.discriminatedUnion("kind", [
-  wireObject({ kind: z.literal("queue"), queue: Name }),
+  wireObject({
+    kind: z.literal("queue"),
+    queue: Name,
+    /** @generation 2 The worker that holds this session is asked first. */
+    preferWorkerOf: SessionId.optional(),
+  }),
   wireObject({
     kind: z.literal("session"),
     sessionId: SessionId,
@@ -209,12 +219,29 @@ const sessionEvents = [
   }),
   event("session.parked", { sessionId: SessionId, epoch: Epoch }),
   event("session.checkpointed", { sessionId: SessionId, checkpoint: CheckpointRef }),
+  /** By the code of its owner, and by the code inside the session. @generation 2 */
+  event("session.metadata_set", { sessionId: SessionId, change: MetadataChange }),
+  event("session.metadata_reported", { sessionId: SessionId, epoch: Epoch, change: MetadataChange }),
+  /** Code inside the session stored bytes under a name, or deleted the name. @generation 2 */
+  event("session.blob_changed", {
+    sessionId: SessionId,
+    epoch: Epoch,
+    name: z.string(),
+    stored: SessionBlob.optional(),
+  }),
   event("session.closed", { sessionId: SessionId, by }),
   /** A member of an exclusive pool goes to one borrower, and comes back. */
-  event("session.lent", { sessionId: SessionId, lending: Lending }),
-  event("session.returned", { sessionId: SessionId }),
+  event("session.lent", {
+    sessionId: SessionId,
+    lending: Lending,
+    /** He does not get it, and is told why. @generation 2 */
+    refused: wireObject({ type: Name, error: Failure }).optional(),
+  }),
+  /** `from`: which of those who have it. Absent: the only one. @generation 2 */
+  event("session.returned", { sessionId: SessionId, from: Borrower.optional() }),
 ] as const;
 
+/** One event of a history. */
 export const HistoryEvent = z.discriminatedUnion("kind", [
   ...instanceEvents,
   ...activityEvents,
@@ -222,7 +249,9 @@ export const HistoryEvent = z.discriminatedUnion("kind", [
   ...sessionEvents,
 ]);
 export type HistoryEvent = z.infer<typeof HistoryEvent>;
+/** The name of every kind of event. */
 export type EventKind = HistoryEvent["kind"];
+/** The event of one kind. */
 export type EventOf<K extends EventKind> = Extract<HistoryEvent, { kind: K }>;
 
 /** An event before it has a place in a history. */
@@ -246,7 +275,15 @@ export const Commit = wireObject({
   anchor: z.int().positive().optional(),
   /** Tasks that are out on the lane then, or meant for it: whoever takes over must find out what became of them. */
   lane: z.array(EventId).optional(),
-  /** Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). */
+  /**
+   * Where the code was run more than once for this commit, because local activities were over before it was made: the
+   * first event of each further run. Each begins with facts, as a commit does. @generation 2
+   */
+  rounds: z.array(EventId).optional(),
+  /**
+   * Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). Of
+   * several runs this is said of the last.
+   */
   deferred: z.literal(true).optional(),
   /** Among the events is a kind of this generation: an older version leaves the instance to a newer one. @generation 2 */
   needs: z.int().positive().optional(),

@@ -10,6 +10,7 @@ const Span = z.union([z.int().nonnegative(), z.string().max(32)]);
 export const OnBusy = z.enum(["queue", "reject", "replace", "cancel-running"]);
 export type OnBusy = z.infer<typeof OnBusy>;
 
+/** How long a key of flow control may be. */
 export const longestFlowKey = 256;
 
 /** As its user writes it. Starts of one key are seen to in the order they were accepted. */
@@ -34,14 +35,18 @@ export const FlowOptions = wireObject({
 });
 export type FlowOptions = z.infer<typeof FlowOptions>;
 
+/** The orchestration that keeps keys of flow control. */
 export const flowOrchestration = "holdfast-flow";
 /** Stands in for what was not started, so that its id tells why. */
 export const leftOutOrchestration = "holdfast-left-out";
+/** The signal its keeper listens to. */
 export const flowSignal = "flow";
 /** Keepers are few and shared by all keys: they are never over, and many starts share a commit. */
 export const flowShards = 32;
+/** The id of the instance that keeps a key of flow control. */
 export const flowInstance = (shard: number): string => `flow-${shard}`;
 
+/** A start under limits, as its sender asks the keeper of its key for it. */
 export const FlowRequest = wireObject({
   kind: z.literal("start"),
   instanceId: InstanceId,
@@ -51,6 +56,7 @@ export const FlowRequest = wireObject({
 });
 export type FlowRequest = z.infer<typeof FlowRequest>;
 
+/** What the keeper of a key of flow control is told. */
 export const FlowCommand = z.discriminatedUnion("kind", [
   FlowRequest,
   /** By the engine: a run is over. */
@@ -67,6 +73,7 @@ const Waiting = wireObject({
   /** In order of acceptance, over all keys of a keeper. */
   number: z.int(),
 });
+/** A start that flow control holds back. */
 export type WaitingStart = z.infer<typeof Waiting>;
 
 /** One key that has something running, waiting or to remember. */
@@ -77,7 +84,13 @@ export const FlowKeyState = wireObject({
   /** Of the rate: when the next start would be free of any debt. */
   rate: wireObject({ intervalMs: z.number(), burst: z.int(), tat: z.number() }).optional(),
   /** The latest that waits for silence. */
-  debounced: wireObject({ start: Waiting, dueAt: z.number(), latestAt: z.number() }).optional(),
+  debounced: wireObject({
+    start: Waiting,
+    dueAt: z.number(),
+    latestAt: z.number(),
+    /** What becomes of it then, where as many run as may. */
+    onBusy: OnBusy.optional(),
+  }).optional(),
   throttledUntil: z.number().optional(),
   /** Starts since the oldest had its turn, and when each fairness group was served last. */
   sinceOldest: z.int().default(0),
@@ -85,6 +98,7 @@ export const FlowKeyState = wireObject({
 });
 export type FlowKeyState = z.infer<typeof FlowKeyState>;
 
+/** The input of the keeper of a key of flow control. */
 export const FlowInput = wireObject({
   keys: z.record(z.string(), FlowKeyState).default({}),
   accepted: z.int().default(0),

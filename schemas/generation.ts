@@ -14,6 +14,7 @@ export const firstGeneration = 1;
  * field it does not know, and would place no session on such a worker.
  */
 export const generationHeader = "Holdfast-Generation";
+/** The header with the version of the process that wrote a message. */
 export const versionHeader = "Holdfast-Version";
 
 /** On a message of a kind that came with a later generation than the first: who is older leaves it to a newer one. */

@@ -36,6 +36,7 @@ export const Attachments = z
   .optional();
 const bytes = Attachments;
 
+/** The session a host is asked about. */
 export const HostedSession = z.object({
   key: StateKey,
   id: z.string(),
@@ -83,6 +84,13 @@ export const ToHostMessage = z.discriminatedUnion("kind", [
     bytes,
   }),
   z.object({ kind: z.literal("taken"), chunk: z.int(), error: HostFailure.optional() }),
+  z.object({
+    kind: z.literal("blob"),
+    ask: z.int(),
+    value: z.unknown().optional().describe("Bytes for `get`; absent if there are none of this name."),
+    error: HostFailure.optional(),
+    bytes,
+  }),
   z.object({ kind: z.literal("ping"), n: z.int() }),
 ]);
 export type ToHostMessage = z.infer<typeof ToHostMessage>;
@@ -130,6 +138,22 @@ export const FromHostMessage = z.discriminatedUnion("kind", [
       loadMs: z.number(),
       bytes: z.int().nonnegative().optional(),
     }),
+  }),
+  z.object({
+    kind: z.literal("metadata"),
+    key: StateKey,
+    change: z.record(z.string(), z.string().nullable()).describe("Names to set; null takes one away."),
+  }),
+  z.object({
+    kind: z.literal("blob"),
+    key: StateKey,
+    ask: z.int().describe("Chosen by the host; the answer has the same."),
+    do: z
+      .enum(["put", "get", "delete", "list"])
+      .describe("What to do with what the session keeps under names."),
+    name: z.unknown().optional(),
+    data: z.unknown().optional().describe("Bytes, for `put`."),
+    bytes,
   }),
   z.object({ kind: z.literal("give-up"), key: StateKey, reason: z.string() }),
   z.object({ kind: z.literal("pong"), n: z.int(), rssBytes: z.int().nonnegative().optional() }),

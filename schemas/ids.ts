@@ -3,9 +3,11 @@ import { tokenPattern, tokenRule } from "./tokens.ts";
 
 const token = z.string().regex(tokenPattern, `must be ${tokenRule}`);
 
+/** The id of an instance: a token that can stand in a subject. */
 export const InstanceId = token.brand<"InstanceId">();
 export type InstanceId = z.infer<typeof InstanceId>;
 
+/** The id of a session: a token that can stand in a subject. */
 export const SessionId = token.brand<"SessionId">();
 export type SessionId = z.infer<typeof SessionId>;
 

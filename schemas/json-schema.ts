@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Commit } from "./events.ts";
 import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
 import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
+import { KeyedInput, KeyedRequest, KeyedRoute, KeyedSignal } from "./keyed.ts";
 import {
   ActivityReport,
   ActivityTask,
@@ -45,6 +46,10 @@ const documents = {
   "flow-command": FlowCommand,
   "flow-input": FlowInput,
   "flow-options": FlowOptions,
+  "keyed-input": KeyedInput,
+  "keyed-request": KeyedRequest,
+  "keyed-route": KeyedRoute,
+  "keyed-signal": KeyedSignal,
   "instance-summary": InstanceSummary,
   "lane-answer": LaneAnswer,
   "lane-calls": LaneCalls,

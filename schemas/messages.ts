@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { ActivityTimeouts } from "./events.ts";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { LossReason, OnLost } from "./loss.ts";
 import { Failure, Payload, SchemaVersion } from "./payload.ts";
 import {
   Attachment,
   CheckpointRef,
   Concurrency,
-  LossReason,
-  OnLost,
+  MetadataChange,
   Requirements,
+  SessionBlob,
   SessionState,
 } from "./session.ts";
 import { wireObject } from "./wire-object.ts";
@@ -35,6 +36,7 @@ export type ActivityTask = z.infer<typeof ActivityTask>;
 /** On a signal: what its sender calls it. Sent again to the same instance it is the same signal; to another, another. */
 export const messageIdHeader = "Holdfast-Message-Id";
 
+/** What a worker tells an instance about one attempt. */
 export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
@@ -115,7 +117,12 @@ export const LaneCalls = wireObject({
 export type LaneCalls = z.infer<typeof LaneCalls>;
 
 /** Worker → orchestrator on its lane: taken there and not to be finished here. */
-export const LaneReturn = wireObject({ v: SchemaVersion, ...TaskAttempt });
+export const LaneReturn = wireObject({
+  v: SchemaVersion,
+  ...TaskAttempt,
+  /** To a caller: its code never began. @generation 2 */
+  untouched: z.boolean().optional(),
+});
 export type LaneReturn = z.infer<typeof LaneReturn>;
 
 /** Orchestrator → workers: do you still have these? */
@@ -178,6 +185,7 @@ export const Wake = wireObject({
 });
 export type Wake = z.infer<typeof Wake>;
 
+/** Why an operator asks something of a worker or a session. */
 export const ControlRequest = wireObject({ reason: z.string().max(4096).optional() });
 export type ControlRequest = z.infer<typeof ControlRequest>;
 
@@ -205,6 +213,8 @@ export const SessionClaim = wireObject({
   /** `fail`: whoever finds its quota reached tells the instance so. Absent: the claim waits. @generation 2 */
   whenFull: z.literal("fail").optional(),
   restore: CheckpointRef.optional(),
+  /** What code of earlier holders stored under names. Absent: nothing. @generation 2 */
+  blobs: z.array(SessionBlob).optional(),
   /** Lets a worker hand a session over by giving it up; absent or `fail`: only when it must. */
   onLost: OnLost.optional(),
   openedAt: z.number(),
@@ -270,6 +280,10 @@ export const SessionReport = wireObject({
     }),
     wireObject({ kind: z.literal("parked"), epoch: Epoch }),
     wireObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
+    /** Code inside the session changed what is known of it. @generation 2 */
+    wireObject({ kind: z.literal("metadata"), epoch: Epoch, change: MetadataChange }),
+    /** Code inside the session stored bytes under a name, or deleted the name. @generation 2 */
+    wireObject({ kind: z.literal("blob"), epoch: Epoch, name: z.string(), stored: SessionBlob.optional() }),
     /** A child that was granted this session has work for it while it is parked. */
     wireObject({ kind: z.literal("wanted") }),
     /** To a child that was granted the session: its owner closed it. */

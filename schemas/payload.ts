@@ -16,7 +16,7 @@ export type BlobRef = z.infer<typeof BlobRef>;
  * hold values that we do not know: it is refused rather than taken for nothing (E1).
  */
 export const Payload = z.union([
-  wireObject({ blob: BlobRef }).refine((value) => !("json" in value), "is a mixture of json and blob"),
+  // The usual one first: a union tries its members in order.
   wireObject({ json: z.unknown().optional() })
     .refine((value) => !("blob" in value), "is a mixture of json and blob, or its blob is no reference")
     .refine(
@@ -24,9 +24,11 @@ export const Payload = z.union([
       "holds its value in an unknown way",
     )
     .transform(({ json, ...unknown }) => ({ ...unknown, json })),
+  wireObject({ blob: BlobRef }).refine((value) => !("json" in value), "is a mixture of json and blob"),
 ]);
 export type Payload = z.infer<typeof Payload>;
 
+/** An error as it travels and is recorded. */
 export interface Failure {
   code: string;
   message: string;
@@ -60,4 +62,5 @@ export type Parent = z.infer<typeof Parent>;
 export const Follower = wireObject({ instanceId: Name, signal: Name });
 export type Follower = z.infer<typeof Follower>;
 
+/** The version of a message's shape. */
 export const SchemaVersion = z.literal(1);

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { LossReason, OnLost } from "./loss.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
-import { LossReason } from "./session.ts";
+import { SessionBlob } from "./session.ts";
 import { wireObject } from "./wire-object.ts";
 
+/** How an instance stands. */
 export const InstanceStatus = z.enum([
   /** Only signals arrived so far. */
   "pending",
@@ -16,6 +18,7 @@ export const InstanceStatus = z.enum([
   "terminated",
 ]);
 export type InstanceStatus = z.infer<typeof InstanceStatus>;
+/** The statuses that are an end. */
 export const terminalStatuses: readonly InstanceStatus[] = ["completed", "failed", "cancelled", "terminated"];
 
 /** KV `instances`: what lists and results are answered from. Never decided from. */
@@ -62,6 +65,13 @@ export const SessionRecord = wireObject({
   leaseTtlMs: z.int().min(1000).optional(),
   lost: wireObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
   error: Failure.optional(),
+  /** How often `init` made its state, and how often its rebuild activity was begun. @generation 2 */
+  inits: z.int().nonnegative().optional(),
+  rebuilds: z.int().nonnegative().optional(),
+  /** What code inside it stored under names. @generation 2 */
+  blobs: z.array(SessionBlob).optional(),
+  /** What becomes of it when its holder is lost. @generation 2 */
+  onLost: OnLost.optional(),
   /** The instance that has this member of an exclusive pool for itself. */
   lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */
@@ -134,7 +144,20 @@ export const WorkerInfo = wireObject({
       queued: z.int(),
       running: z.int(),
       since: z.number(),
+      /** Calls that failed or took too long, since it was claimed. @generation 2 */
+      errors: z.int().nonnegative().optional(),
+      /** When a call last began or ended. Absent: never. @generation 2 */
+      usedAt: z.number().optional(),
+      /** Models its code loaded since it was claimed. @generation 2 */
+      modelLoads: z.int().nonnegative().optional(),
+      /** Memory of its host, where that is a process of its own. @generation 2 */
+      hostBytes: z.number().optional(),
       snapshot: z.unknown().optional(),
+      /**
+       * The thread or process it lives in, which others may share, and since when that has not answered (it is asked
+       * every few seconds). Absent: inline, or not known. @generation 2
+       */
+      host: wireObject({ id: z.string(), silentSince: z.number().optional() }).optional(),
     }),
   ),
 });

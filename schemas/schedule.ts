@@ -47,10 +47,14 @@ export const ScheduleSpec = wireObject({
   catchUp: Span.optional(),
 });
 export type ScheduleSpec = z.infer<typeof ScheduleSpec>;
+/** As people write it: names are plain text. */
+export type ScheduleOptions = z.input<typeof ScheduleSpec>;
 
 /** The instance that keeps a schedule, and the orchestration it runs. */
 export const scheduleInstance = (scheduleId: string): string => `schedule-${scheduleId}`;
+/** The schedule that an instance keeps. */
 export const scheduleIdOf = (instanceId: string): string => instanceId.slice(scheduleInstance("").length);
+/** The orchestration that keeps schedules. */
 export const scheduleOrchestration = "holdfast-schedule";
 /** Run ids are made of the schedule's id and a time. */
 export const longestScheduleId = 96;
@@ -63,6 +67,7 @@ const token = z
   .min(1)
   .max(24)
   .regex(/^[A-Za-z0-9]+$/);
+/** What the keeper of a schedule is told. */
 export const ScheduleCommand = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("update"), spec: ScheduleSpec }),
   wireObject({ kind: z.literal("pause"), note: z.string().max(4096).optional() }),
@@ -81,6 +86,7 @@ export const ScheduleCommand = z.discriminatedUnion("kind", [
 ]);
 export type ScheduleCommand = z.infer<typeof ScheduleCommand>;
 
+/** One run of a schedule. */
 export const ScheduleRun = wireObject({
   instanceId: z.string(),
   /** Its time by the schedule; when it was asked for, where it was triggered. */

@@ -1,37 +1,24 @@
 import { z } from "zod";
 import { Epoch, EventId, InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
+import { LossReason, OnLost } from "./loss.ts";
 import { Failure, Payload } from "./payload.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** The type token of a session that has no type of its own: affinity only. */
 export const bareSessionType = "bare";
 
-export const LossReason = z.enum([
-  "expired",
-  "aborted",
-  "drained",
-  "evicted",
-  "idle",
-  "hung",
-  "crashed",
-  "recycled",
-  "execution_timeout",
-]);
-export type LossReason = z.infer<typeof LossReason>;
-
+/** What a worker must have: tags and resources. */
 export const Requirements = wireObject({
   tags: z.array(z.string()).default([]),
   resources: z.record(z.string(), z.number().nonnegative()).default({}),
 });
 export type Requirements = z.infer<typeof Requirements>;
 
-export const OnLost = z.enum(["fail", "reclaim", "rebuild", "restore"]);
-export type OnLost = z.infer<typeof OnLost>;
-
 /** `slots`: as many as the holder has call slots for. */
 export const Concurrency = z.union([z.int().positive(), z.literal("slots")]);
 export type Concurrency = z.infer<typeof Concurrency>;
 
+/** How many calls may run at a time, as a number. */
 export const callsAtOnce = (concurrency: Concurrency = 1): number =>
   concurrency === "slots" ? Number.POSITIVE_INFINITY : concurrency;
 
@@ -64,6 +51,46 @@ export const SessionOptions = wireObject({
 });
 export type SessionOptions = z.infer<typeof SessionOptions>;
 
+/** Names to set; null takes one away. The engine's own names are not for others. @generation 2 */
+export const MetadataChange = z.record(z.string(), z.string().nullable());
+export type MetadataChange = z.infer<typeof MetadataChange>;
+
+/** Names the engine uses itself begin with this. */
+export const ownMetadataPrefix = "holdfast-";
+
+/** Metadata after a change. */
+export function changedMetadata(
+  before: Readonly<Record<string, string>>,
+  change: Readonly<MetadataChange>,
+): Record<string, string> {
+  const after = new Map(Object.entries(before));
+  for (const [name, value] of Object.entries(change)) {
+    if (name.startsWith(ownMetadataPrefix)) continue;
+    if (value === null) after.delete(name);
+    else after.set(name, value);
+  }
+  return Object.fromEntries(after);
+}
+
+/** Bytes that code inside a session stored under a name: where they lie in the blob store. @generation 2 */
+export const SessionBlob = wireObject({
+  name: z.string(),
+  key: z.string(),
+  bytes: z.int().nonnegative(),
+  storedAt: z.number(),
+});
+export type SessionBlob = z.infer<typeof SessionBlob>;
+
+/** A session's blobs after one was stored under a name, or the name was deleted. */
+export const changedBlobs = (
+  before: readonly SessionBlob[],
+  name: string,
+  stored: SessionBlob | undefined,
+): SessionBlob[] => [...before.filter((blob) => blob.name !== name), ...(stored ? [stored] : [])];
+
+/** The folder of a session's blobs in the blob store. */
+export const sessionBlobsFolder = (sessionId: string): string => `session-blobs/${sessionId}/`;
+
 /** Who holds a session: one attachment, one epoch, one worker incarnation. */
 export const Attachment = wireObject({
   attachment: z.int().positive(),
@@ -85,6 +112,8 @@ export const PoolSpec = wireObject({
   lingerMs: z.int().nonnegative().optional(),
   /** Each user has a member for himself. Absent: all share all members. */
   sharing: z.literal("exclusive").optional(),
+  /** One session of a key, the same for all users. @generation 2 */
+  keyed: wireObject({ key: Name, configDigest: z.string(), onLost: OnLost }).optional(),
 });
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
@@ -107,17 +136,43 @@ export const useOf = ({ instanceId, execution, of }: z.input<typeof Borrower>): 
   `${instanceId}-${execution}-${of}`;
 
 /** Who has a member for himself. Numbers of a pool only grow: work of an earlier lending is stale, whatever its epoch. */
-export const Lending = wireObject({ poolId: Name, number: z.int().positive(), to: Borrower });
+export const Lending = wireObject({
+  poolId: Name,
+  number: z.int().positive(),
+  to: Borrower,
+  /** Others have it too: nobody's work is stale because of the next lending. @generation 2 */
+  shared: z.literal(true).optional(),
+});
 export type Lending = z.infer<typeof Lending>;
 
 /** The instance that keeps a pool, and the orchestration it runs. */
 export const poolInstance = (poolId: string): string => `pool-${poolId}`;
+/** The orchestration that keeps pools. */
 export const poolOrchestration = "holdfast-pool";
+/** One call of a pool from outside, as an instance of its own. */
+export const poolCallOrchestration = "holdfast-pool-call";
 /** What it runs where members are lent. */
 export const lenderOrchestration = "holdfast-lender";
 /** What a pool's keeper is told. */
 export const poolSignal = "pool";
 
+/** How big a pool is to be, by its declaration. @generation 2 */
+export const PoolBounds = wireObject({
+  min: z.int().nonnegative(),
+  max: z.int().positive(),
+  lingerMs: z.int().nonnegative().optional(),
+});
+export type PoolBounds = z.infer<typeof PoolBounds>;
+
+/** What the application and people have said of a pool. @generation 2 */
+export const PoolOrders = wireObject({
+  declared: PoolBounds.optional(),
+  resized: wireObject({ min: z.int(), max: z.int() }).optional(),
+  paused: z.boolean().optional(),
+});
+export type PoolOrders = z.infer<typeof PoolOrders>;
+
+/** What the keeper of a pool is told. */
 export const PoolSignal = z.discriminatedUnion("kind", [
   wireObject({
     kind: z.literal("join"),
@@ -132,9 +187,19 @@ export const PoolSignal = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("leave"), user: z.string() }),
   /** Calls waited too long: one more member, if it may. */
   wireObject({ kind: z.literal("grow"), waitedMs: z.number() }),
+  /** The application declares it: it is kept whether anybody uses it or not. @generation 2 */
+  wireObject({ kind: z.literal("declare"), ...PoolBounds.shape }),
+  /** By people; holds until the declaration changes. @generation 2 */
+  wireObject({ kind: z.literal("resize"), min: z.int().nonnegative(), max: z.int().positive() }),
+  /** No members until it is resumed; calls and borrowers wait. @generation 2 */
+  wireObject({ kind: z.literal("pause") }),
+  wireObject({ kind: z.literal("resume") }),
+  /** The declaration is withdrawn. @generation 2 */
+  wireObject({ kind: z.literal("forget") }),
 ]);
 export type PoolSignal = z.infer<typeof PoolSignal>;
 
+/** Where a session's saved state lies, and of which epoch it is. */
 export const CheckpointRef = wireObject({
   key: z.string(),
   bytes: z.int().nonnegative(),
@@ -163,6 +228,7 @@ export const SessionPhase = z.discriminatedUnion("kind", [
 ]);
 export type SessionPhase = z.infer<typeof SessionPhase>;
 
+/** A session as the history of its instance knows it. */
 export const SessionState = wireObject({
   sessionId: SessionId,
   /** The instance that owns it; differs from the folding instance for a granted session. */
@@ -180,6 +246,8 @@ export const SessionState = wireObject({
   initMs: z.number().optional(),
   /** How often `init` made its state. Above 1 what an earlier state held is gone. @generation 2 */
   inits: z.int().nonnegative().optional(),
+  /** How often its rebuild activity was begun. Absent: never. @generation 2 */
+  rebuilds: z.int().nonnegative().optional(),
   /** Set while it is parked and until it is held again: the worker that parked it. @generation 2 */
   parkedBy: WorkerId.optional(),
   /** The latest loss, also after somebody else took it: one turn may lose and ask again. */
@@ -190,7 +258,11 @@ export const SessionState = wireObject({
     epoch: Epoch.optional(),
   }).optional(),
   checkpoint: CheckpointRef.optional(),
+  /** Absent: none. @generation 2 */
+  blobs: z.array(SessionBlob).optional(),
   /** Set while it is lent, on its owner's side and on the borrower's. */
   lending: Lending.optional(),
+  /** On its owner's side: everybody who has it at the same time (`lending.shared`). @generation 2 */
+  borrowers: z.array(Borrower).optional(),
 });
 export type SessionState = z.infer<typeof SessionState>;

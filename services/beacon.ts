@@ -1,9 +1,11 @@
-/** Tells the `services` bucket that this process is alive; the key expires by itself when it no longer is. */
+/**
+ * Keeps this process's entry in the `services` bucket; the key expires by itself when the process is gone.
+ */
 import { hostname } from "node:os";
 import type { ServiceInfo } from "../schemas/index.ts";
 import { ServiceInfo as ServiceInfoSchema } from "../schemas/index.ts";
-import type { Bus } from "../shared/bus/bus.ts";
-import { bucketSubject, type Subjects } from "../shared/bus/subjects.ts";
+import type { Bus } from "../shared/bus/index.ts";
+import { bucketSubject, headerNames, type Subjects } from "../shared/bus/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../shared/runtime/index.ts";
 import { packageVersion } from "./version.ts";
 
@@ -22,7 +24,7 @@ export interface BeaconOptions {
   service: string;
   id: string;
   describe?: Describe | undefined;
-  /** What this process says of itself beside its entry: version and generation (E1). */
+  /** Headers of the entry: version and generation of this process (E1). */
   headers: Record<string, string>;
 }
 
@@ -52,7 +54,10 @@ export class ServiceBeacon implements Service {
     await this.#writing;
     const { bus } = this.#options;
     if (bus.connected()) {
-      await bus.publish(this.#subject(), new Uint8Array(), { headers: { "KV-Operation": "DEL" }, ttlMs });
+      await bus.publish(this.#subject(), new Uint8Array(), {
+        headers: { [headerNames.kvOperation]: "DEL" },
+        ttlMs,
+      });
     }
   });
 
@@ -64,7 +69,7 @@ export class ServiceBeacon implements Service {
     const body = new TextEncoder().encode(JSON.stringify(this.#info()));
     const { headers } = this.#options;
     this.#writing = bus.publish(this.#subject(), body, { ttlMs, headers }).catch((error: unknown) =>
-      // The next one repairs it; the key lives longer than one interval.
+      // The next write repairs it; the key lives longer than one interval.
       runtime.announce({
         kind: "fault",
         where: "beacon",

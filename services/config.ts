@@ -1,15 +1,18 @@
-/** Settings of every service, from the environment, read once, checked whole, frozen. The complaint names the variable. */
+/**
+ * Settings of every service: read once from the environment, checked whole, frozen. An error names the
+ * variable.
+ */
 import { z } from "zod";
 import { firstGeneration, newestGeneration, tokenPattern, tokenRule } from "../schemas/index.ts";
 import { Fault } from "../shared/errors/index.ts";
-import { addressRule, isAddress, maskUrl } from "../shared/runtime/server-address.ts";
+import { addressRule, isAddress, maskUrl } from "../shared/runtime/index.ts";
 import { deploymentSettings } from "./deployment.ts";
 import { misspelt } from "./misspelt.ts";
 import { setting } from "./setting.ts";
 
 const { oneOf, wholeNumber } = setting;
 
-/** What all services understand. The keys are the variables' names. */
+/** Settings that all services share. The keys are the variables' names. */
 export const commonSettings = {
   NATS_URL: z
     .string()
@@ -21,8 +24,33 @@ export const commonSettings = {
     .describe("Address of the NATS server; several, separated by commas, of a cluster."),
   NATS_USER: z.string().optional().describe("Log in with a name and `NATS_PASSWORD`."),
   NATS_PASSWORD: z.string().optional().describe("Belongs to `NATS_USER`."),
+  NATS_PASSWORD_FILE: z
+    .string()
+    .optional()
+    .describe("A file with the password, instead of `NATS_PASSWORD`: read again at each connection."),
   NATS_TOKEN: z.string().optional().describe("Log in with a token instead."),
-  NATS_CREDS: z.string().optional().describe("Log in with a credentials file instead: its path."),
+  NATS_CREDS: z
+    .string()
+    .optional()
+    .describe("Log in with a credentials file instead: its path. Read again at each connection."),
+  NATS_NKEY: z
+    .string()
+    .optional()
+    .describe("Log in with an nkey instead: path of the file with its seed. Read again at each connection."),
+  NATS_TLS_CA: z
+    .string()
+    .optional()
+    .describe("File with the certificate authority of the NATS server. Set: no connection without TLS."),
+  NATS_TLS_CERT: z
+    .string()
+    .optional()
+    .describe("File with the certificate this process shows the NATS server (mutual TLS)."),
+  NATS_TLS_KEY: z.string().optional().describe("File with the key that belongs to `NATS_TLS_CERT`."),
+  NATS_INBOX_PREFIX: z
+    .string()
+    .refine((value) => /^_INBOX[A-Za-z0-9_-]*$/.test(value), "must begin with _INBOX and be one token")
+    .optional()
+    .describe("What inboxes of this process begin with, where its NATS user may listen to those alone."),
   NATS_WAIT: setting
     .durationOrForever(0, 24 * 3_600_000)
     .default(30_000)
@@ -39,6 +67,11 @@ export const commonSettings = {
     .default("")
     .describe(
       "Stands before every subject, stream and bucket, so that several installations share an account.",
+    ),
+  HOLDFAST_PROVISION: oneOf("auto", "never")
+    .default("auto")
+    .describe(
+      "Whether this process makes streams and buckets that are missing. `never`: it only checks them, and `holdfast provision` makes them.",
     ),
   HOLDFAST_PARTITIONS: wholeNumber(1, 1024)
     .default(16)
@@ -80,17 +113,23 @@ export const commonSettings = {
 
 export interface NatsSettings {
   url: string | undefined;
-  /** How long a service that starts waits for it. */
+  /** How long a starting service waits for NATS. */
   waitMs: number;
   user?: string;
   password?: string;
   token?: string;
   credsFile?: string;
+  passwordFile?: string;
+  nkeyFile?: string;
+  inboxPrefix?: string;
+  tls?: Readonly<{ caFile?: string; certFile?: string; keyFile?: string }>;
 }
 
 export interface EngineConfig {
   readonly nats: Readonly<NatsSettings>;
   readonly prefix: string;
+  /** Creates what is missing on the server instead of only checking. */
+  readonly provisions: boolean;
   readonly partitions: number;
   readonly replicas: number;
   readonly generation: number;
@@ -110,12 +149,12 @@ export type SettingsOf<S extends SettingsShape> = Readonly<z.infer<z.ZodObject<S
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Names that belong to one service alone begin so; the others let them pass. */
+/** Prefixes of names that belong to one service alone; the other services ignore such names. */
 const ownPrefixes = ["ORCHESTRATOR", "WORKER", "WATCHER", "GATEWAY", "CLI", "TEST"].map(
   (service) => `HOLDFAST_${service}_`,
 );
 
-/** `own` are the settings of the one service that asks, by the variables' names. */
+/** `own`: the settings of the calling service, by variable name. */
 export function readConfig<S extends SettingsShape = Record<never, never>>(
   env: Environment,
   service: string,
@@ -123,7 +162,7 @@ export function readConfig<S extends SettingsShape = Record<never, never>>(
 ): { config: EngineConfig; settings: SettingsOf<S> } {
   const shape: SettingsShape = { ...commonSettings, ...own };
   refuseUnknown(env, service, shape);
-  // An empty variable is one that compose passed through unset.
+  // Compose passes an unset variable through as an empty one.
   const given = Object.fromEntries(
     Object.keys(shape).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
   );
@@ -150,10 +189,21 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
   if (values.NATS_PASSWORD !== undefined) nats.password = values.NATS_PASSWORD;
   if (values.NATS_TOKEN !== undefined) nats.token = values.NATS_TOKEN;
   if (values.NATS_CREDS !== undefined) nats.credsFile = values.NATS_CREDS;
+  if (values.NATS_PASSWORD_FILE !== undefined) nats.passwordFile = values.NATS_PASSWORD_FILE;
+  if (values.NATS_NKEY !== undefined) nats.nkeyFile = values.NATS_NKEY;
+  if (values.NATS_INBOX_PREFIX !== undefined) nats.inboxPrefix = values.NATS_INBOX_PREFIX;
+  const [caFile, certFile, keyFile] = [values.NATS_TLS_CA, values.NATS_TLS_CERT, values.NATS_TLS_KEY];
+  if (caFile !== undefined || certFile !== undefined || keyFile !== undefined)
+    nats.tls = Object.freeze({
+      ...(caFile === undefined ? {} : { caFile }),
+      ...(certFile === undefined ? {} : { certFile }),
+      ...(keyFile === undefined ? {} : { keyFile }),
+    });
   refuseContradiction(nats);
   return {
     nats: Object.freeze(nats),
     prefix: values.HOLDFAST_PREFIX,
+    provisions: values.HOLDFAST_PROVISION === "auto",
     partitions: values.HOLDFAST_PARTITIONS,
     replicas: values.NATS_REPLICAS,
     generation: values.HOLDFAST_GENERATION,
@@ -174,6 +224,7 @@ function refuseContradiction(nats: NatsSettings): void {
     nats.user !== undefined && "NATS_USER",
     nats.token !== undefined && "NATS_TOKEN",
     nats.credsFile !== undefined && "NATS_CREDS",
+    nats.nkeyFile !== undefined && "NATS_NKEY",
   ].filter((way) => way !== false);
   if (ways.length > 1) {
     throw new Fault("config", {
@@ -181,20 +232,30 @@ function refuseContradiction(nats: NatsSettings): void {
       message: `${ways.join(" and ")} are set together: only one way to log in can be used`,
     });
   }
-  if ((nats.user === undefined) !== (nats.password === undefined)) {
+  const passwords = [nats.password, nats.passwordFile].filter((one) => one !== undefined).length;
+  if ((nats.user === undefined ? 0 : 1) !== passwords) {
     throw new Fault("config", {
       code: "invalid_config",
-      message: "NATS_USER and NATS_PASSWORD belong together: only one of them is set",
+      message:
+        passwords === 2
+          ? "NATS_PASSWORD and NATS_PASSWORD_FILE are set together: only one of them can be used"
+          : "NATS_USER and NATS_PASSWORD belong together: only one of them is set",
+    });
+  }
+  if ((nats.tls?.certFile === undefined) !== (nats.tls?.keyFile === undefined)) {
+    throw new Fault("config", {
+      code: "invalid_config",
+      message: "NATS_TLS_CERT and NATS_TLS_KEY belong together: only one of them is set",
     });
   }
 }
 
 function refuseUnknown(env: Environment, service: string, shape: SettingsShape): void {
   const mine = `HOLDFAST_${service.toUpperCase()}_`;
-  // Unset, as everywhere: a setting passed through empty is what its misspelt name was meant for.
+  // An empty variable counts as unset: the misspelt name was probably meant for that setting.
   const given = Object.keys(env).filter((name) => env[name]);
   const known = Object.keys(shape);
-  // A family of names is ours where a setting of the service that asks belongs to it.
+  // A family of names is checked only if the calling service has a setting in it.
   const families = ["HISTORY_", `${service.toUpperCase()}_`].filter((family) =>
     known.some((name) => name.startsWith(family)),
   );

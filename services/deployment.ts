@@ -1,6 +1,6 @@
 /**
- * What compose.yaml itself reads. No service acts on it; compose hands each the whole `.env`, so each can say that a name in
- * it is misspelt. A test compares the names with compose.yaml.
+ * The variables that compose.yaml itself reads. No service acts on them; compose hands each service the whole
+ * `.env`, so each service can report a misspelt name in it. A test compares the names with compose.yaml.
  */
 import { setting } from "./setting.ts";
 

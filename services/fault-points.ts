@@ -7,8 +7,8 @@ export interface FaultPoints<Point extends string> {
 }
 
 /**
- * `turn.after_append:3` kills this process the third time it gets there; `turn.before_append:3:stop` freezes it there,
- * until somebody wakes it.
+ * `turn.after_append:3` kills this process the third time it gets there; `turn.before_append:3:stop` freezes
+ * it there until it receives SIGCONT.
  */
 export function faultsFrom<Point extends string>(
   setting: string | undefined,

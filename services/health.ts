@@ -1,6 +1,6 @@
 /**
- * Asks the service of this machine, on its `METRICS_PORT`, whether it serves: for the health checks of containers. It is
- * run every few seconds beside every service, so it loads nothing but Node's own.
+ * Asks the service on this machine, on its `METRICS_PORT`, whether it serves: for the health checks of
+ * containers. It runs every few seconds beside every service, so it loads nothing but Node's own modules.
  */
 import { request } from "node:http";
 
@@ -10,7 +10,10 @@ interface Answers {
 
 const answerWithinMs = 4_000;
 
-/** The exit code: 0 serving, 1 not (starting, stopping, NATS away, nobody there), 2 nothing to ask. */
+/**
+ * Returns the exit code: 0 serving, 1 not serving (starting, stopping, NATS away, no process there), 2 no
+ * port to ask.
+ */
 export async function askHealth(
   env: Readonly<Record<string, string | undefined>>,
   out: Answers,

@@ -1,4 +1,7 @@
-/** What happens in a service, as JSON lines on stderr. The only listener that turns happenings into text. */
+/**
+ * Writes what happens in a service as JSON lines to stderr. The only listener that turns happenings into
+ * text.
+ */
 import { type Logger, pino } from "pino";
 import type { Announce, Happening } from "../shared/runtime/index.ts";
 
@@ -19,7 +22,7 @@ export function createLogger(service: string, id: string, level: string): Logger
   );
 }
 
-/** Several per step: only for those who look closely. */
+/** Happenings that occur several times per step: logged at debug level. */
 const chatter = new Set<Happening["kind"]>([
   "instance.loaded",
   "turn.committed",
@@ -30,6 +33,7 @@ const chatter = new Set<Happening["kind"]>([
   "activity.handed_back",
   "activity.expired",
   "claim.seen",
+  "commit.owed",
   "call.started",
   "call.ended",
   "batch.ran",
@@ -57,7 +61,7 @@ const troubling = new Set<Happening["kind"]>([
 
 type LogLine = Extract<Happening, { kind: "orchestration.log" | "work.log" | "host.log" }>;
 
-/** What user code logs, with a level of its own. */
+/** True for lines that user code logs, with a level of their own. */
 const isLogLine = (happening: Happening): happening is LogLine =>
   happening.kind === "orchestration.log" || happening.kind === "work.log" || happening.kind === "host.log";
 

@@ -1,7 +1,7 @@
 /**
- * A misspelt variable is silence where a setting was meant. Names that are free for everybody (`NATS_…`, `LOG_…`) cannot
- * be refused for being unknown: applications and platforms have their own. One letter off a setting that is itself
- * not set, they are refused.
+ * A misspelt variable is ignored without a word. Names with a common prefix (`NATS_…`, `LOG_…`) cannot be
+ * refused for being unknown: applications and platforms have their own. They are refused if they are one
+ * letter off a setting that is itself not set.
  */
 export function misspelt(given: readonly string[], known: readonly string[]): string[] {
   const missing = known.filter((name) => !given.includes(name));
@@ -13,7 +13,7 @@ export function misspelt(given: readonly string[], known: readonly string[]): st
     });
 }
 
-/** One letter more, less, other, or two neighbours swapped. */
+/** One letter more, less or different, or two neighbours swapped. */
 function oneLetterOff(a: string, b: string): boolean {
   if (a === b || Math.abs(a.length - b.length) > 1) return false;
   let from = 0;

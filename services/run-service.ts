@@ -1,12 +1,18 @@
-/** From environment to a running service and back: connect, create what is missing, start, say ready, wait, stop. */
+/**
+ * Runs a service from its environment to its end: connect, create what is missing, start, report ready, wait,
+ * stop.
+ */
 
 import {
   type Bus,
   type BusOptions,
+  checkTopology,
   connectBus,
   ensureTopology,
+  installedNames,
   type Subjects,
   subjects,
+  type TopologyOptions,
 } from "../shared/bus/index.ts";
 import { Fault } from "../shared/errors/index.ts";
 import { Fleet, fleetHeaders, fleetView } from "../shared/fleet/index.ts";
@@ -27,7 +33,7 @@ import { packageVersion } from "./version.ts";
 import { waitForNats } from "./wait-for-nats.ts";
 
 export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
-  /** This process's own id, a token: name and incarnation. */
+  /** This process's own id, a token made of name and incarnation. */
   id: string;
   bus: Bus;
   /** How the bus was connected, for threads that need a connection of their own. */
@@ -39,18 +45,21 @@ export interface ServiceDeps<S extends SettingsShape = Record<never, never>> {
   settings: SettingsOf<S>;
   logger: Logger;
   telemetry: Telemetry;
-  /** What may be written now, and who holds it back (E1). */
+  /** Which generation may be written now, and which process holds it back (E1). */
   fleet: Fleet;
-  /** What this process says of itself beside its entry in `services` or `workers`. */
+  /** Headers of this process's entry in `services` or `workers`. */
   fleetHeaders: Record<string, string>;
 }
 
 export interface RunnableService extends Service {
-  /** What to show of this service in the `services` bucket beside the usual. Workers have a bucket of their own. */
+  /**
+   * What the entry in the `services` bucket shows of this service beside the usual fields. Workers have a
+   * bucket of their own.
+   */
   describe?: Describe;
 }
 
-/** What is known before there is a bus. */
+/** The parts that exist before the bus is connected. */
 export type EarlyDeps<S extends SettingsShape> = Pick<
   ServiceDeps<S>,
   "runtime" | "config" | "settings" | "logger"
@@ -59,13 +68,13 @@ export type EarlyDeps<S extends SettingsShape> = Pick<
 export interface RunServiceOptions<S extends SettingsShape> {
   /** Settings this service alone understands: variable name → schema. */
   settings?: S;
-  /** Code of users runs on the main thread: an exception nobody caught is said and survived. */
+  /** True if users' code runs on the main thread: an uncaught exception is then announced and survived. */
   runsForeignCode?: boolean;
-  /** Answers before there is a bus: such a service waits for NATS instead of ending without it. */
+  /** Serves before the bus is connected: such a service waits for NATS instead of ending without it. */
   beforeBus?: (deps: EarlyDeps<S>) => Promise<{ stop(): Promise<void> }>;
 }
 
-/** Resolves when the service was told to stop (SIGINT, SIGTERM, or its parent is gone) and has stopped. */
+/** Resolves when the service has stopped, after SIGINT, SIGTERM or the end of its parent process. */
 export async function runService<S extends SettingsShape = Record<never, never>>(
   env: Environment,
   name: string,
@@ -88,29 +97,25 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     log(happening);
     telemetry.listen(happening);
   });
-  const names = subjects(config.prefix);
+  const wantedNames = subjects(config.prefix);
   const stopSignal = untilToldToStop(runtime.announce, { runsForeignCode: options.runsForeignCode ?? false });
-  const connection = connectionSettings(config, names, id);
+  const connection = connectionSettings(config, wantedNames, id);
   const openBus = async () => {
     const opened = await connectBus({ ...connection, announce: runtime.announce });
     try {
-      await ensureTopology(opened, names, {
-        partitions: config.partitions,
-        historyShards: config.history.shards,
-        replicas: config.replicas,
-      });
-      return opened;
+      await (config.provisions ? ensureTopology : checkTopology)(opened, wantedNames, topologyOf(config));
+      return { bus: opened, names: await installedNames(opened, wantedNames) };
     } catch (error) {
       await opened.close();
       throw error;
     }
   };
-  // One that answers without NATS says so to whoever asks, and may as well wait.
+  // A service that answers without NATS reports that NATS is missing, and can wait for ever.
   const waitMs = options.beforeBus ? Number.POSITIVE_INFINITY : config.nats.waitMs;
   const waiting = { runtime, signal: stopSignal.signal, waitMs };
   const headers = fleetHeaders(packageVersion(), config.generation);
-  /** Up to where the service is ready, or was told to stop meanwhile. */
-  const begin = async (bus: Bus) => {
+  /** Resolves when the service is ready, or when it must stop before that. */
+  const begin = async ({ bus, names }: Opened) => {
     const fleet = new Fleet({ bus, names, runtime, atMost: config.generation });
     let service: RunnableService | undefined;
     try {
@@ -129,7 +134,8 @@ export async function runService<S extends SettingsShape = Record<never, never>>
         fleet,
         fleetHeaders: headers,
       });
-      // Told to stop while starting: stop() must cope, twice is once and half is enough.
+      // The service may have to stop while it starts: stop() must cope with a half-started service and with a
+      // second call.
       const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
       return { fleet, service, started: first === "started" };
     } catch (error) {
@@ -138,11 +144,12 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       throw error;
     }
   };
-  const serveOn = async (bus: Bus) => {
+  const serveOn = async (opened: Opened) => {
+    const { bus, names } = opened;
     try {
       await telemetry.start(bus, names, runtime.clock);
-      // NATS may go between two connections, or before a first answer: what was begun is begun anew.
-      const begun = await waitForNats(() => begin(bus), waiting);
+      // NATS may go away between two connections or before a first answer: then everything begins anew.
+      const begun = await waitForNats(() => begin(opened), waiting);
       if (begun === undefined) return;
       const { fleet, service } = begun;
       const beacon = new ServiceBeacon({
@@ -175,8 +182,8 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   };
   const early = await options.beforeBus?.({ runtime, config, settings, logger });
   try {
-    const bus = await waitForNats(openBus, waiting);
-    if (bus) await serveOn(bus);
+    const opened = await waitForNats(openBus, waiting);
+    if (opened) await serveOn(opened);
   } finally {
     stopSignal.dispose();
     await early?.stop();
@@ -184,13 +191,25 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   logger.info("stopped");
 }
 
-/** Whoever started us as a child hears it on the channel between us; people see it in the log. */
+/** A connection, and the subject names of the installation behind it. */
+interface Opened {
+  bus: Bus;
+  names: Subjects;
+}
+
+export const topologyOf = (config: EngineConfig): TopologyOptions => ({
+  partitions: config.partitions,
+  historyShards: config.history.shards,
+  replicas: config.replicas,
+});
+
+/** Tells a parent process over the IPC channel that the service is ready; people see it in the log. */
 function tellReady(service: string, id: string, logger: Logger): void {
   logger.info("ready");
   process.send?.({ ready: true, service, id, pid: process.pid });
 }
 
-/** What a connection needs, less what cannot be handed to another thread. */
+/** What a connection needs, without the parts that cannot be sent to another thread. */
 export type ConnectionSettings = Omit<BusOptions, "announce" | "signal">;
 
 export function connectionSettings(
@@ -198,7 +217,7 @@ export function connectionSettings(
   names: Subjects,
   connectionName: string,
 ): ConnectionSettings {
-  const { url, user, password, token, credsFile } = config.nats;
+  const { url, user, password, token, credsFile, passwordFile, nkeyFile, inboxPrefix, tls } = config.nats;
   if (url === undefined) {
     throw new Fault("config", {
       code: "nats_url_missing",
@@ -215,5 +234,10 @@ export function connectionSettings(
     ...(password === undefined ? {} : { pass: password }),
     ...(token === undefined ? {} : { token }),
     ...(credsFile === undefined ? {} : { credsFile }),
+    ...(passwordFile === undefined ? {} : { passFile: passwordFile }),
+    ...(nkeyFile === undefined ? {} : { nkeyFile }),
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(config.provisions ? {} : { provisioned: true }),
   };
 }

@@ -1,4 +1,4 @@
-/** What settings are made of. */
+/** The building blocks of settings. */
 import { z } from "zod";
 import { isFault } from "../shared/errors/index.ts";
 import { parseDuration } from "../shared/runtime/index.ts";
@@ -24,7 +24,7 @@ const milliseconds = (text: string, minMs: number, maxMs: number): number | unde
   }
 };
 
-/** `5s`, `30d`, or `forever`; checked by parsing, so that the complaint names the variable. */
+/** `5s`, `30d`, or `forever`; checked by parsing, so that the error names the variable. */
 const durationOrForever = (minMs: number, maxMs: number) =>
   z
     .string()
@@ -38,8 +38,8 @@ const durationOrForever = (minMs: number, maxMs: number) =>
     .meta({ rule: "a duration like 30s, or `forever`" });
 
 /**
- * Building blocks for the settings of a single service. Every value arrives as text. `rule` and what a setting's
- * `describe` says are what docs/configuration.md shows of it.
+ * Building blocks for the settings of a single service. Every value arrives as text. docs/configuration.md
+ * shows a setting's `rule` and its `describe` text.
  */
 export const setting = {
   wholeNumber,

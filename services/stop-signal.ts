@@ -4,14 +4,14 @@ export type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
 export interface StopSignal {
   readonly told: Promise<StopReason>;
-  /** Aborted at the same moment. */
+  /** Aborted when `told` resolves. */
   readonly signal: AbortSignal;
   dispose(): void;
 }
 
 /**
- * Resolves at the first reason to stop. A second signal means now: the process ends without waiting, as a crash would,
- * and everything is built to survive that.
+ * Resolves at the first reason to stop. A second signal ends the process at once, as a crash would;
+ * everything is built to survive that.
  */
 export function untilToldToStop(announce: Announce, options: { runsForeignCode?: boolean } = {}): StopSignal {
   let asked = false;
@@ -32,11 +32,12 @@ export function untilToldToStop(announce: Announce, options: { runsForeignCode?:
     asked = true;
     resolve("parent gone");
   };
-  // A promise somebody's code forgot must not take the others down; it is said, loudly.
+  // A rejected promise that user code did not handle must not end other work; it is announced as a fault.
   const onRejection = (error: unknown) =>
     announce({ kind: "fault", where: "process", code: "unhandled_rejection", message: String(error), error });
-  // After an exception nobody caught the state of the process is unknown: die and be started again. Where users' code
-  // runs, a timer of theirs that throws says nothing about ours, and others' work must not pay for it.
+  // After an uncaught exception the state of the process is unknown: exit and be started again. If users'
+  // code runs here, a throwing timer of theirs says nothing about the engine, and other work must not pay for
+  // it.
   const onException = (error: unknown) => {
     announce({ kind: "fault", where: "process", code: "uncaught_exception", message: String(error), error });
     if (!options.runsForeignCode) process.exit(1);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** This package's folder: above us both in the sources and in dist. */
+/** This package's folder: above this file both in the sources and in dist. */
 export const packageDir = (): string => findPackage(dirname(fileURLToPath(import.meta.url))).dir;
 
 export const packageVersion = (): string => findPackage(packageDir()).version;
@@ -15,7 +15,7 @@ function findPackage(from: string): { dir: string; version: string } {
   return findPackage(parent);
 }
 
-/** Checked by hand: the command line should not load a schema library to say its version. */
+/** Checked by hand: the command line should not load a schema library to print its version. */
 function versionIn(file: unknown): string | undefined {
   if (typeof file !== "object" || file === null || !("name" in file) || !("version" in file))
     return undefined;
@@ -26,6 +26,6 @@ function readPackage(dir: string): unknown {
   try {
     return JSON.parse(readFileSync(join(dir, "package.json"), "utf8"));
   } catch {
-    return undefined; // not here: looked for further up
+    return undefined; // not here: the caller looks further up
   }
 }

@@ -1,4 +1,7 @@
-/** What a service needs NATS for before it is ready: tried again while there is none, as long as `NATS_WAIT` allows. */
+/**
+ * Waits for NATS before a service is ready: tries again while there is no server, for as long as `NATS_WAIT`
+ * allows.
+ */
 import { type Fault, isFault } from "../shared/errors/index.ts";
 import { keepingAlive, type Runtime, sleep } from "../shared/runtime/index.ts";
 
@@ -6,13 +9,15 @@ const againAfterMs = 500;
 
 export interface Waiting {
   runtime: Runtime;
-  /** Aborts when the service is told to stop. */
+  /** Aborts when the service must stop. */
   signal: AbortSignal;
-  /** `Infinity`: for ever. */
+  /** `Infinity`: wait for ever. */
   waitMs: number;
 }
 
-/** Undefined: told to stop before it worked. What only a person can put right is thrown at once. */
+/**
+ * Returns undefined if the service must stop first. A fault that only a person can repair is thrown at once.
+ */
 export async function waitForNats<T>(
   act: () => Promise<T>,
   { runtime, signal, waitMs }: Waiting,
@@ -37,6 +42,8 @@ export async function waitForNats<T>(
   return undefined;
 }
 
-/** A server that is not there yet, or has no leader for a stream yet. Wrong credentials do not pass. */
+/**
+ * True for a server that is not there yet, or has no leader for a stream yet. Wrong credentials do not pass.
+ */
 const mayPass = (error: unknown): error is Fault =>
   isFault(error) && (error.kind === "transient" || error.code === "nats_unreachable");

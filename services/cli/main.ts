@@ -20,7 +20,7 @@ export async function main(
     await program(cli, { explainUsage: !json }).parseAsync([...args], { from: "user" });
     return cli.exitCode;
   } catch (error) {
-    // Help and version are thrown too; to people, wrong usage was explained already.
+    // Commander throws for help and version too; it has already explained wrong usage to people.
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.ok;
       if (json) stderr.write(`${errorLine(usageError(error), json)}\n`);

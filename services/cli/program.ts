@@ -1,4 +1,4 @@
-/** The tree of commands. Building it loads no engine: what a command needs is loaded when it runs. */
+/** The tree of commands. Building it loads no engine code: a command loads what it needs when it runs. */
 import { Command } from "commander";
 import { packageVersion } from "../version.ts";
 import { completionCommand } from "./completion/index.ts";
@@ -7,6 +7,7 @@ import { devCommand } from "./dev/index.ts";
 import { doctorCommand } from "./doctor/index.ts";
 import { healthCommand } from "./health.ts";
 import { initCommand } from "./init/index.ts";
+import { securityCommand } from "./security/index.ts";
 import { exitCodesHelp } from "./terminal/exit-codes.ts";
 import { topCommand } from "./top/index.ts";
 import { benchCommand } from "./verbs/bench.ts";
@@ -14,14 +15,18 @@ import { contextCommands } from "./verbs/context.ts";
 import { deadCommands } from "./verbs/dead.ts";
 import { instanceCommands } from "./verbs/instances.ts";
 import { messageCommands } from "./verbs/messages.ts";
+import { poolCommands } from "./verbs/pools.ts";
+import { provisionCommand } from "./verbs/provision.ts";
+import { recordTestCommand } from "./verbs/record-test.ts";
 import { replayCommand } from "./verbs/replay.ts";
 import { scheduleCommands } from "./verbs/schedules.ts";
 import { serveCommands } from "./verbs/serve.ts";
 import { sessionCommands } from "./verbs/sessions.ts";
 import { workerCommands } from "./verbs/workers.ts";
+import { verifyCommand } from "./verify/index.ts";
 import { watchCommand } from "./watch/index.ts";
 
-/** `explainUsage`: says what is wrong with the arguments; otherwise the caller does. */
+/** `explainUsage`: the program prints what is wrong with the arguments; otherwise the caller does. */
 export function program(cli: Cli, { explainUsage = true } = {}): Command {
   const root: Command = new Command("holdfast")
     .description("Durable orchestrations on NATS JetStream whose steps can hold on to a worker")
@@ -29,17 +34,36 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
     .enablePositionalOptions()
     .addHelpText("after", exitCodesHelp);
   const groups: Record<string, Command[]> = {
-    "Run it:": [initCommand(cli), devCommand(cli), ...serveCommands(cli), healthCommand(cli)],
-    "Instances:": [...instanceCommands(cli), ...messageCommands(cli), watchCommand(cli), replayCommand(cli)],
+    "Run it:": [
+      initCommand(cli),
+      devCommand(cli),
+      ...serveCommands(cli),
+      provisionCommand(cli),
+      healthCommand(cli),
+    ],
+    "Instances:": [
+      ...instanceCommands(cli),
+      ...messageCommands(cli),
+      watchCommand(cli),
+      replayCommand(cli),
+      recordTestCommand(cli),
+    ],
     "The installation:": [
       sessionCommands(cli),
+      poolCommands(cli),
       workerCommands(cli),
       scheduleCommands(cli),
       deadCommands(cli),
       topCommand(cli),
       doctorCommand(cli),
+      verifyCommand(cli),
     ],
-    "Around it:": [contextCommands(cli), completionCommand(cli, () => root), benchCommand(cli)],
+    "Around it:": [
+      contextCommands(cli),
+      securityCommand(cli),
+      completionCommand(cli, () => root),
+      benchCommand(cli),
+    ],
   };
   for (const [group, commands] of Object.entries(groups)) {
     for (const command of commands) root.addCommand(command.helpGroup(group));

@@ -1,7 +1,9 @@
-/** Who did what, when: one entry in the `AUDIT` stream before each act, so that no act goes unrecorded. */
+/**
+ * The audit: one entry in the `AUDIT` stream before each action, with the caller and the time, so that every
+ * action is recorded.
+ */
 import { AuditEntry } from "../../schemas/index.ts";
-import type { Bus } from "../../shared/bus/bus.ts";
-import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { Bus, Subjects } from "../../shared/bus/index.ts";
 import type { Clock } from "../../shared/runtime/index.ts";
 import { unknownOutcome } from "./http/problem.ts";
 import type { Caller } from "./http/route.ts";
@@ -24,7 +26,7 @@ export class Audit {
     this.#clock = clock;
   }
 
-  /** Throws where the entry could not be stored: the act must not happen then. */
+  /** Throws if the entry could not be stored: the action must not happen then. */
   asked(caller: Caller, what: Audited): Promise<void> {
     return this.#write(caller, what, { outcome: "asked" });
   }
@@ -33,7 +35,7 @@ export class Audit {
     return this.#write(caller, what, { outcome: "failed", message });
   }
 
-  /** Latest first. */
+  /** Newest first. */
   async entries(limit: number): Promise<AuditEntry[]> {
     const stream = this.#names.auditStream;
     const info = await this.#bus.streamInfo(stream);

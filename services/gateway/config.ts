@@ -45,10 +45,10 @@ export const gatewaySettings = {
 export interface GatewayConfig {
   readonly host: string;
   readonly port: number;
-  /** Absent: it is reached where it listens. */
+  /** Undefined: clients reach the gateway at the address where it listens. */
   readonly publicUrl: string | undefined;
   readonly tokens: readonly (Identity & { token: string })[];
-  /** Made up at start because the settings asked for it: told to whoever reads the log. */
+  /** Generated at start because the settings ask for it; written to the log. */
   readonly generatedToken: string | undefined;
   readonly allowedHosts: readonly string[];
   readonly readOnly: boolean;
@@ -94,7 +94,7 @@ export function gatewayConfig(
   });
 }
 
-/** Whoever reaches the port can do anything where there are no tokens: then only this machine may reach it. */
+/** Without tokens every client that reaches the port may do anything, so only this machine may reach it. */
 export function requireTokens(host: string, tokens: number): void {
   if (tokens > 0 || isLoopback(host)) return;
   throw new Fault("config", {

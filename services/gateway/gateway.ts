@@ -1,8 +1,7 @@
-/** HTTP, live view and dashboard as one service. Once started it stays up, whatever NATS does. */
+/** HTTP, live view and dashboard as one service. Once started it stays up, whatever happens to NATS. */
 import type { Registry } from "prom-client";
 import { Pulse } from "../../schemas/index.ts";
-import type { Bus, Stoppable, Subjects } from "../../shared/bus/index.ts";
-import type { TopologyOptions } from "../../shared/bus/topology.ts";
+import type { Bus, Stoppable, Subjects, TopologyOptions } from "../../shared/bus/index.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { type Fleet, fleetView } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
@@ -25,7 +24,7 @@ import type { GatewayParts } from "./routes/index.ts";
 import { RateLimit, Tokens } from "./security/index.ts";
 
 export interface GatewayOptions {
-  /** May be open already; whoever answered there before does no longer. */
+  /** May be open already; from now on this gateway answers the requests. */
   door: PortListener;
   bus: Bus;
   names: Subjects;
@@ -35,11 +34,11 @@ export interface GatewayOptions {
   topology: TopologyOptions;
   config: GatewayConfig;
   version: string;
-  /** Who is alive, and what each can read. */
+  /** The live processes, and the wire generation each can read. */
   fleet: Pick<Fleet, "members">;
-  /** Where the built dashboard lies. */
+  /** Folder of the built dashboard. */
   dashboardDir: string;
-  /** Where this process's own metrics are; the installation's are added. */
+  /** Holds this process's metrics; the installation's metrics are added. */
   registry: Registry;
 }
 
@@ -91,7 +90,7 @@ export class Gateway implements Service {
     });
   }
 
-  /** Where it listens, with the port that was really taken. */
+  /** The address with the port that is actually bound. */
   get url(): string {
     return this.#options.door.url;
   }
@@ -146,7 +145,7 @@ export class Gateway implements Service {
     });
   }
 
-  /** Not known while no orchestrator is heard of: it may be about to come. */
+  /** Undefined while no orchestrator is known: one may be about to start. */
   #served(): string[] | undefined {
     const orchestrators = this.#live.services().filter((info) => info.orchestrations !== undefined);
     if (orchestrators.length === 0) return undefined;
@@ -161,7 +160,7 @@ export class Gateway implements Service {
   async #overview(): Promise<Overview> {
     const { bus, runtime, topology } = this.#options;
     const connected = bus.connected();
-    // What is on the way must not hold up the first page.
+    // A failed read of the streams must not hold up the page: it shows the latest known state.
     const streams = connected
       ? await this.#streams.view().catch(() => this.#streams.latest)
       : this.#streams.latest;

@@ -1,4 +1,4 @@
-/** The installation as numbers, from the read models and the streams, filled in when somebody scrapes. */
+/** Metrics of the installation, from the read models and the streams, computed at each scrape. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Broadcast } from "./live/broadcast.ts";
 import type { LiveView } from "./live/live-view.ts";
@@ -45,7 +45,7 @@ export class GatewayGauges implements HttpMetrics {
     if ([401, 403, 421, 429].includes(status)) this.#refused.inc({ status: String(status) });
   }
 
-  /** Before a scrape. Values of things that are gone go with them. */
+  /** Called before a scrape. Removes the series of things that no longer exist. */
   async fill(): Promise<void> {
     const overview = await this.#sources.overview();
     const set = this.#gauges;
@@ -92,7 +92,7 @@ export class GatewayGauges implements HttpMetrics {
   }
 }
 
-/** One series for all workers and one for all partitions: a worker's id is no label. */
+/** One series for all workers and one for all partitions: labels never contain a worker's id. */
 export function withoutIds(consumer: string): string {
   if (consumer.startsWith("w_")) return "worker";
   return /^p\d+$/.test(consumer) ? "partition" : consumer;

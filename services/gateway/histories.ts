@@ -1,11 +1,11 @@
-/** What the gateway reads beside what the client shows: whole histories, big values, changes. */
+/** What the gateway reads beyond the client's API: whole histories, big values, changes. */
 import type { Commit } from "../../schemas/index.ts";
 import { type Bus, parseJson, type Stoppable, type Subjects } from "../../shared/bus/index.ts";
 import type { HistoryMark, HistoryStore } from "../../shared/history/index.ts";
 import type { Clock } from "../../shared/runtime/index.ts";
 import { notFound } from "./http/problem.ts";
 
-/** Histories in memory at a time; ten thousand events are some megabytes. */
+/** Histories kept in memory; ten thousand events take some megabytes. */
 const mostKept = 8;
 const keptForMs = 30_000;
 
@@ -31,12 +31,12 @@ export class Histories {
   }
 
   /**
-   * All commits of all executions still stored, in order. A page that follows an instance asks after every turn: what it
-   * has been shown is kept for a while, so that a long history is not read anew for each new event.
+   * All stored commits of all executions, in order. A page that follows an instance asks after every turn:
+   * the commits are cached for a while, so that a long history is not read again for each new event.
    */
   async read(instanceId: string): Promise<readonly Commit[]> {
     const before = this.#reading.get(instanceId) ?? Promise.resolve(undefined);
-    // One after the other: pages that look at the same instance share what the first of them reads.
+    // One after the other: pages that follow the same instance share what the first request reads.
     const reading = before.catch(() => undefined).then(() => this.#readOn(instanceId));
     this.#reading.set(instanceId, reading);
     try {
@@ -48,7 +48,7 @@ export class Histories {
 
   async #readOn(instanceId: string): Promise<readonly Commit[]> {
     const kept = this.#kept.get(instanceId);
-    // An id may be removed and used again meanwhile; whoever follows an instance asks more often than this.
+    // An id may be removed and reused meanwhile; a page that follows an instance asks more often than this.
     const known = kept && this.#clock.monotonic() - kept.readAt < keptForMs ? kept : undefined;
     const found = await this.#history.readOn(instanceId, known?.mark);
     this.#kept.delete(instanceId);
@@ -56,13 +56,13 @@ export class Histories {
     const commits = found.anew || !known ? found.commits : [...known.commits, ...found.commits];
     if (commits.length === 0) throw notFound("history of instance", instanceId);
     this.#kept.set(instanceId, { commits, mark: found.mark, readAt: this.#clock.monotonic() });
-    // The one nobody has asked for the longest is the first of the map.
+    // The first entry of the map is the least recently requested one.
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest);
     return commits;
   }
 
-  /** A value too big for a message, by its digest. Only its own instance's: the key says whose it is. */
+  /** A value too big for a message, by its digest. Only values of this instance: the key contains its id. */
   async blob(instanceId: string, sha256: string): Promise<unknown> {
     const bytes = await this.#bus.blobs.get(`${instanceId}/${sha256}`);
     const parsed = bytes && parseJson(bytes);
@@ -71,15 +71,15 @@ export class Histories {
   }
 
   /**
-   * Calls back on every change until stopped: notices tell of what the summary shows, and the history itself of every
-   * turn, which need not change the summary.
+   * Calls the listener on every change until stopped: notices report changes of the summary, the history
+   * reports every turn, which need not change the summary.
    */
   async onChange(instanceId: string, listener: () => void): Promise<() => void> {
     let history: Promise<Stoppable | undefined> | undefined;
     let stopped = false;
     const followHistory = () => {
       history ??= this.#history.follow(instanceId, listener).catch(() => undefined);
-      // Not begun yet: looked for again with the next notice.
+      // The instance has not begun: look again at the next notice.
       void history.then((found) => {
         if (!found) history = undefined;
         else if (stopped) void found.stop();

@@ -3,5 +3,5 @@ import { runGateway } from "./run-gateway.ts";
 
 export { runGateway };
 
-// The command line loads this file too and starts it itself.
+// The command line imports this file too and starts the gateway itself.
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await runGateway(process.env);

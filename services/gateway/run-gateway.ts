@@ -1,3 +1,4 @@
+/** Starts the gateway: opens its port first, then connects to NATS (GATEWAY-5). */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { HistoryStore } from "../../shared/history/index.ts";
@@ -36,7 +37,7 @@ interface Opened {
   config: GatewayConfig;
 }
 
-/** Somebody answers from here on, NATS or not (GATEWAY-5). */
+/** Opens the port: requests are answered from here on, with or without NATS (GATEWAY-5). */
 async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened> {
   const { runtime, settings, logger } = deps;
   const config = gatewayConfig(settings, () => randomBytes(24).toString("base64url"));
@@ -44,7 +45,7 @@ async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened
   const { allowedHosts } = config;
   door.serve(waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }));
   await door.start();
-  // The fragment never leaves the browser: the token is not in any log of requests.
+  // A browser never sends the fragment: the token appears in no request log.
   const login = config.generatedToken === undefined ? "" : `/#token=${config.generatedToken}`;
   logger.info({ url: `${config.publicUrl ?? door.url}${login}` }, "dashboard");
   return { door, config };

@@ -1,17 +1,22 @@
-/** Large values of a message become the instance's own before they are recorded: their sender may be forgotten first. */
+/**
+ * Copies the large values of an incoming message into the instance's own storage before the message is
+ * recorded, because the sender's copies may be deleted first. Instances send each other values that already
+ * belong to the receiver (publishing/effects.ts); other senders may not.
+ */
 import type { Payload } from "../../schemas/index.ts";
 import type { Payloads } from "../../shared/bus/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
+import type { Mail } from "./mail.ts";
 
 type Adopting = Pick<Payloads, "adopt">;
 
-export function carriesBlob(message: InboxMessage): boolean {
+function carriesBlob(message: InboxMessage): boolean {
   const payload = carriedBy(message);
   return payload !== undefined && "blob" in payload;
 }
 
-/** Returns the message itself where it carries no large value of somebody else's. */
-export async function adoptPayloads(
+/** Returns the same message if it carries no large value that belongs to another instance. */
+async function adoptPayloads(
   payloads: Adopting,
   instanceId: string,
   message: InboxMessage,
@@ -22,7 +27,7 @@ export async function adoptPayloads(
   return own === payload ? message : withPayload(message, own);
 }
 
-/** The value that the code of the instance will see. */
+/** The value of the message that the instance's code will see. */
 function carriedBy(message: InboxMessage): Payload | undefined {
   switch (message.kind) {
     case "start":
@@ -57,4 +62,19 @@ function withPayload(message: InboxMessage, payload: Payload): InboxMessage {
     default:
       return message;
   }
+}
+
+/** Runs before the turn decides anything: if a value cannot be copied now, the whole turn is tried again. */
+export async function adoptAll(
+  payloads: Payloads,
+  instanceId: string,
+  batch: readonly Mail[],
+): Promise<readonly Mail[]> {
+  if (!batch.some(({ message }) => carriesBlob(message))) return batch;
+  return Promise.all(
+    batch.map(async (mail) => {
+      const message = await adoptPayloads(payloads, instanceId, mail.message);
+      return message === mail.message ? mail : { ...mail, message };
+    }),
+  );
 }

@@ -5,7 +5,7 @@ import type { ParkedList } from "./quarantine/parked-list.ts";
 import type { Runaways } from "./quarantine/runaways.ts";
 import type { TurnSlots } from "./turn-slots.ts";
 
-/** What the turns of an orchestrator share. */
+/** Parts shared by all turns of an orchestrator. */
 export interface OrchestratorDeps extends EngineDeps {
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;

@@ -1,20 +1,22 @@
 import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
-import type { Bus, Payloads, Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import type { Bus, Payloads, ServerClock, Subjects, TypedBucket } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
-import type { LiveWorkers } from "../../shared/sessions/live-workers.ts";
+import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
-import type { ServerClock } from "./server-clock.ts";
 
-/** What every part of an orchestrator is given: the library's parts, none of the orchestrator's own. */
+/**
+ * Parts that every component of an orchestrator receives: parts of the library, none of the orchestrator's
+ * own.
+ */
 export interface EngineDeps {
   readonly id: string;
   readonly bus: Bus;
   readonly names: Subjects;
-  /** Its clock is the server's. */
+  /** `runtime.clock` is the server's clock. */
   readonly runtime: Runtime;
   readonly time: Pick<ServerClock, "saw">;
   readonly app: App;
@@ -26,9 +28,9 @@ export interface EngineDeps {
     readonly instances: TypedBucket<InstanceSummary>;
     readonly sessions: TypedBucket<SessionRecord>;
   };
-  /** What may be written now (E1). */
+  /** Which generation of events and messages may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
-  /** Workers have something to do: they are looked after more often. */
+  /** Called when work was sent to workers, so that dead ones are noticed sooner. */
   readonly workSent: () => void;
   readonly faultPoints: FaultPoints;
 }

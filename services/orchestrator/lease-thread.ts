@@ -1,4 +1,4 @@
-/** The leases of an orchestrator, kept on the thread that also watches its turns. */
+/** Keeps an orchestrator's leases on the thread that also watches its turns. */
 import { ThreadedLeaseKeeper, type ThreadSetup } from "../../shared/leases/index.ts";
 import { type Runtime, startThread } from "../../shared/runtime/index.ts";
 import type { WatchdogSetup } from "./quarantine/runaways.ts";
@@ -17,9 +17,9 @@ export interface LeaseThreadOptions {
 }
 
 /**
- * A turn may keep the thread as long as its limit allows, and reading and writing a value of many megabytes around it
- * longer than that: partitions are not lost over it, for whoever took them over would stand before the same value.
- * Code that does not come back is ended by the watchdog long before.
+ * A turn may block the main thread for as long as its limit allows, and reading and writing a value of many
+ * megabytes may take longer still. The orchestrator must not lose its partitions over that, because the next
+ * owner would face the same value. Code that never returns is ended by the watchdog long before.
  */
 export function leasesOnThread({
   id,
@@ -38,7 +38,7 @@ export function leasesOnThread({
       startThread(import.meta.url, "watchdog-thread", {
         workerData: { ...setup, watchdog } satisfies LeaseThreadSetup,
         name: "holdfast-lease-thread",
-        // Two connections and a few numbers: no reason to take more memory than that needs.
+        // The thread needs two connections and a few numbers, so its memory is kept small.
         resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
       }),
   });

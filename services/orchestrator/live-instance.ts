@@ -1,8 +1,10 @@
 /**
  * One instance served by this process: its mailbox, the copy in memory, its timer.
  *
- * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are out.
- * TURN-3 Fenced means stale: the copy in memory is dropped and the waiting messages are looked at again from history (T4).
+ * TURN-1 Turns of one instance never overlap, and the next begins when the effects of the one before are
+ *    published.
+ * TURN-3 Fenced means stale: the copy in memory is dropped, and the waiting messages are judged again from
+ *    history (T4).
  */
 import { laneRecordingKey, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
@@ -28,24 +30,34 @@ import { LoadedInstance } from "./turn.ts";
 import { refusedAnswer } from "./updates/update-answer.ts";
 
 export interface LiveInstanceOptions {
-  /** Aborts when the partition is no longer ours. */
+  /** Aborts when this orchestrator no longer owns the partition. */
   signal: AbortSignal;
-  /** Called when there is nothing to do; the cache may drop it then. */
+  /** Called when the instance has nothing to do; the cache may drop it then. */
   onIdle(instance: LiveInstance): void;
-  /** There is something to do: it must stay. */
+  /** Called when the instance has something to do; the cache must keep it. */
   onMail(instance: LiveInstance): void;
-  /** Replays before every turn: for tests (T8). */
+  /** Replays the history before every turn: for tests (T8). */
   alwaysReplay: boolean;
   laneSeats: LaneSeats;
 }
 
-/** What fails so often in a row will fail the next time too: people are told, and it is tried more seldom (T9). */
+/**
+ * After so many failures in a row the next turn will most likely fail too: the instance is shown as parked,
+ * and its turns are tried less often (T9).
+ */
 const hopeless = 4;
 const longestWaitMs = 5_000;
-/** Of what waits for an instance that is set aside, so much stays in the inbox and brings it to its next owner. */
+/**
+ * How many messages of an instance that is set aside stay in the inbox, where they lead the next owner to the
+ * instance.
+ */
 const keptInPlace = 8;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
+/**
+ * A schedule that is due sooner gets a timer in this process; the server wakes all others, up to 250 ms late.
+ */
+const nextTimeIsNearMs = 10_000;
 
 const setAsideAnswer = ({ code, message }: Fault): Extract<Asked, { kind: "refused" }> => ({
   kind: "refused",
@@ -60,32 +72,35 @@ export class LiveInstance {
   readonly #deps: OrchestratorDeps;
   readonly #options: LiveInstanceOptions;
   #mailbox: Mail[] = [];
-  /** Inbox sequences in the mailbox or in the running turn: a redelivery of these is noise. */
+  /** Inbox sequences in the mailbox or in the running turn: a redelivery of one of these is ignored. */
   readonly #held = new Set<number>();
-  /** Wait for the end of the turn under way, or for the instance to be loaded. */
+  /** Queries that wait for the running turn to end or for the instance to be loaded. */
   #questions: Question[] = [];
   #loaded: LoadedInstance | undefined;
-  /** Absent where nothing is out. */
+  /** Undefined while no task of the instance is out on the lane. */
   #lane: LaneWork | undefined;
-  /** Absent where no local activity runs. */
+  /** Undefined while no local activity runs. */
   #locals: LocalWork | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
-  /** Its turns fail one like the other: what waits for it takes no room from others in their feed (T9). */
+  /**
+   * True while every turn of the instance fails in the same way: its messages then take no room in the
+   * partition's feed (T9).
+   */
   #setAside = false;
-  /** Where in its place aside to read on, before the mailbox; absent where there is nothing to look for. */
+  /** Where to read on in the messages set aside, before the mailbox; undefined if none are set aside. */
   #asideFrom: number | undefined;
   #asideMail: AsideMail | undefined;
-  /** Looks that were asked for, kept unacknowledged while something is aside. */
+  /** Requests to look at the parked instance, kept unacknowledged while messages are set aside. */
   #looks: Delivery[] | undefined;
   /**
-   * The last commit whose effects are out, or were seen to by the rules for what another owner left; empty before the
-   * first. A history that ends with another one is owed its last commit: whoever made it, this owner or one that woke
-   * up late, what caused it may come to nobody again (T3).
+   * The last commit whose effects were published, or were repaired after another owner; empty before the
+   * first commit. If the history ends with a different commit, the effects of that commit are owed: no matter
+   * which owner made it, the message that caused it may never be delivered again (T3).
    */
   #settled: string | undefined;
-  /** The effects of the last commit of the loaded history may not be out. */
+  /** True if the effects of the last commit in the loaded history may be unpublished. */
   #owed = false;
 
   constructor(instanceId: string, deps: OrchestratorDeps, options: LiveInstanceOptions) {
@@ -102,12 +117,15 @@ export class LiveInstance {
     return this.#loaded !== undefined;
   }
 
-  /** Work is out on the lane, or runs here: it must stay in memory. */
+  /** True while work is out on the lane or runs in this process: the instance must stay in memory. */
   get anchored(): boolean {
     return this.#lane?.anchor !== undefined || this.#locals !== undefined;
   }
 
-  /** What is known of its history beside the copy in memory: it may move under an owner that has taken over. */
+  /**
+   * True if this process knows which commit was settled last. The history may have moved under an owner that
+   * took over.
+   */
   get remembers(): boolean {
     return this.#settled !== undefined;
   }
@@ -132,7 +150,7 @@ export class LiveInstance {
     this.#running ??= this.#work();
   }
 
-  /** At once where it is in memory and nothing happens to it; otherwise when the turn under way is over (Q1). */
+  /** Answers at once if the instance is in memory and no turn runs; otherwise after the running turn (Q1). */
   ask(question: Question): void {
     const instance = this.#running ? undefined : this.#loaded?.askable;
     if (instance) return this.#answer(instance, question);
@@ -141,18 +159,18 @@ export class LiveInstance {
     this.#running ??= this.#work();
   }
 
-  /** A worker cannot finish what it was given by the lane. */
+  /** Called when a worker cannot finish a task that it received by the lane. */
   recall(task: { execution: number; of: number; attempt: number }): void {
     this.#lane?.recall(task, "returned");
   }
 
-  /** People are told of it with a turn in which nothing else may happen. */
+  /** Publishes the instance's summary now, with a turn that may do nothing else. */
   showNow(): void {
     this.#loaded?.hurrySummary();
     this.put({ message: wakeUp, delivery: undefined });
   }
 
-  /** Waits for the turn under way. Nothing new is begun when the signal is aborted. */
+  /** Waits for the running turn. No new turn begins once the signal is aborted. */
   async settle(): Promise<void> {
     await this.#running;
   }
@@ -164,7 +182,7 @@ export class LiveInstance {
     this.#loaded = undefined;
   }
 
-  /** Somebody else's from now on. */
+  /** Called when another orchestrator owns the instance from now on. */
   letGo(): void {
     this.drop();
     this.#lane?.letGo();
@@ -188,7 +206,8 @@ export class LiveInstance {
       try {
         if (this.#asideFrom !== undefined) batch = await this.#fromAside(this.#asideFrom);
         if (batch.length === 0) batch = this.#fromMailbox();
-        // Awaited in any case: whoever began this work notes it down when the first await is reached.
+        // Awaited even without a turn: the caller stores the promise of this work once the first await is
+        // reached.
         await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
         if (!signal.aborted) await this.#answerAll();
         turns.give(this);
@@ -196,9 +215,10 @@ export class LiveInstance {
         passing = undefined;
       } catch (error) {
         turns.give(this);
-        // What is out need not be sent again with every try: the server does not remember it for ever.
+        // Effects already published are not sent again with every try: the server's duplicate window ends.
         this.#settled = this.#loaded?.sentCommitId ?? this.#settled;
-        // Not acknowledged: tried again here, from history, or by the next owner (T3).
+        // The messages stay unacknowledged: this owner tries again from history, or the next owner does (T3).
+        this.#locals?.dropAhead();
         this.drop();
         this.#mailbox = [...batch, ...this.#mailbox];
         const fault = isFault(error)
@@ -221,7 +241,7 @@ export class LiveInstance {
           if (sick) await this.#giveUp(fault);
         }
         if (this.#setAside) await this.#refuseAll(fault);
-        // What passes may be over at any time.
+        // A passing fault may be over at any time, so the wait stays short.
         const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
       }
@@ -231,7 +251,10 @@ export class LiveInstance {
     this.#options.onIdle(this);
   }
 
-  /** Up to a look: what lies aside is older than what came after that was asked for (ASIDE-2). */
+  /**
+   * Takes messages up to and including the first look: messages set aside are older than those that arrived
+   * after the look (ASIDE-2).
+   */
   #fromMailbox(): Mail[] {
     const mailbox = this.#mailbox;
     const look = mailbox.findIndex(isLook);
@@ -265,8 +288,9 @@ export class LiveInstance {
   }
 
   /**
-   * Without an anchor nothing would come again of what a report by the lane leads to, if this process died on its way
-   * out: its worker puts it into the inbox instead (LANE-1, T3).
+   * Without an anchor no message would be redelivered if this process died before the effects of a lane
+   * report were published: such a report is turned away, and its worker puts it into the inbox instead
+   * (LANE-1, T3).
    */
   #vouched(mailbox: Mail[]): Mail[] {
     if (this.#lane?.anchor || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;
@@ -274,19 +298,19 @@ export class LiveInstance {
     return mailbox.filter(({ elsewhere }) => !elsewhere);
   }
 
-  /** Between two turns: what the code shows is in the history. */
+  /** Answers queries between two turns, when everything the code shows is in the history. */
   async #answerAll(): Promise<void> {
     while (this.#questions.length > 0) {
       const { signal } = this.#options;
       let loaded = this.#loaded ?? (await this.#load([]));
       if (loaded.isBehind) {
-        // Its code has facts to see, or its next execution to begin: that is a turn.
+        // The code has new facts to see, or the next execution has to begin: both take a turn.
         await this.#turn([{ message: wakeUp, delivery: undefined }]);
         if (signal.aborted) return;
         loaded = this.#loaded ?? (await this.#load([]));
       }
       const instance = loaded.askable ?? (await loaded.withCode());
-      // An answer may spoil the copy: then the next question finds another one.
+      // A query may spoil the copy in memory: the next query then gets a new one.
       const question = this.#questions.shift();
       if (question) this.#answer(instance, question);
       if (isEnded(instance.state) || instance.parked) this.drop();
@@ -295,12 +319,12 @@ export class LiveInstance {
 
   #answer(instance: Instance, { name, input, answer }: Question): void {
     const asked = instance.query(name, input);
-    // Built again from history when it is next needed; the timer stays.
+    // The instance is rebuilt from history when it is next needed; its timer stays.
     if (asked.kind === "refused" && asked.spoiled) this.#loaded = undefined;
     answer(asked);
   }
 
-  /** Whoever waits for an answer is told that none will come; nothing of it is kept. */
+  /** Tells every client that waits for an answer that none will come; the questions are not kept. */
   async #refuseAll(fault: Fault): Promise<void> {
     const refused = setAsideAnswer(fault);
     for (const { answer } of this.#questions.splice(0)) answer(refused);
@@ -327,7 +351,7 @@ export class LiveInstance {
       this.#mailbox = mailbox.filter((mail, index) => index < keptInPlace || !mail.delivery || isLook(mail));
       for (const mail of mailbox) if (!this.#mailbox.includes(mail)) this.#moveAside(mail);
     } catch (error) {
-      // Told again with the next failure.
+      // Shown again with the next failure.
       const message = `${this.instanceId} could not be shown as parked: ${String(error)}`;
       this.#deps.runtime.announce({ kind: "fault", where: "set aside", code: "not_shown", message, error });
     }
@@ -340,7 +364,9 @@ export class LiveInstance {
       const { signal } = this.#options;
       const loaded = this.#loaded ?? (await this.#load(batch));
       this.#lane ??= this.#newLane();
-      if ((await loaded.take(batch, this.#lane, this.#owed)) === "done") break;
+      const taken = await loaded.take(batch, this.#lane, () => this.#localWork(), this.#owed);
+      if (taken === "done") break;
+      this.#locals?.dropAhead();
       this.drop();
       if (signal.aborted) return;
     }
@@ -353,23 +379,29 @@ export class LiveInstance {
       this.#asideFrom = 1;
     } else if (batch.some(isLook)) this.#asideFrom = 1;
     const { state, parked } = this.#loaded.instance;
+    const { inheritedAnchor } = this.#loaded;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
     else this.#deps.lateSummaries.withdraw(this);
     this.#rest(this.#loaded);
-    // Told to stop on the way: the effects may not be out. Whoever comes next gets the messages again and sees to it.
+    // This process is stopping and the effects may be unpublished. The messages are not acknowledged: the
+    // next owner gets them and publishes the effects.
     if (this.#options.signal.aborted) return;
-    this.#settle(batch, state);
-    // Of code that must not be run, its local activities are not either (T9).
+    this.#settle(batch, state, inheritedAnchor);
+    // If the code must not run, its local activities must not run either (T9).
     if (parked) this.#locals?.letGo();
     else if (this.#locals || (state.tasks.size > 0 && !isEnded(state))) this.#followLocals(state);
   }
 
   #followLocals(state: Readonly<InstanceState>): void {
+    this.#localWork().follow(state);
+    if (this.#locals?.idle) this.#locals = undefined;
+  }
+
+  #localWork(): LocalWork {
     this.#locals ??= new LocalWork(this.#deps, (report) =>
       this.put({ message: { kind: "activity", report }, delivery: undefined }),
     );
-    this.#locals.follow(state);
-    if (this.#locals.idle) this.#locals = undefined;
+    return this.#locals;
   }
 
   async #load(batch: readonly Mail[]): Promise<LoadedInstance> {
@@ -377,20 +409,21 @@ export class LiveInstance {
     const { signal } = this.#options;
     const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
     this.#loaded = loaded;
-    // Nothing was looked at: a fence says only that there is a history, whose own messages tell what is owed.
+    // No history was looked for. A fence would only show that there is one; its own messages then tell what
+    // is owed.
     const settled = assumeNew ? undefined : this.#settled;
     if (!assumeNew) this.#settled ??= loaded.lastCommitId;
     this.#owed = settled !== undefined && settled !== loaded.lastCommitId;
     return loaded;
   }
 
-  #settle(batch: readonly Mail[], state: Readonly<InstanceState>): void {
-    const { kept, released } = this.#lane?.settle(state) ?? {};
+  #settle(batch: readonly Mail[], state: Readonly<InstanceState>, inherited: number | undefined): void {
+    const { kept, released } = this.#lane?.settle(state, inherited) ?? {};
     if (!kept) this.#lane = undefined;
     for (const { message, delivery, done } of batch) {
       done?.();
       if (!delivery || delivery === kept) continue;
-      // It brings the next owner to what lies aside, until that is looked at.
+      // Keep the look unacknowledged: it leads the next owner to the messages set aside.
       if (this.#asideFrom !== undefined && isLook({ message, delivery }))
         this.#looks = [...(this.#looks ?? []), delivery];
       else this.#acknowledge(delivery);
@@ -404,27 +437,28 @@ export class LiveInstance {
   }
 
   #newLane(): LaneWork {
-    const { names, runtime, lane } = this.#deps;
+    const { names, runtime, lane, generation } = this.#deps;
     return new LaneWork({
       instanceId: this.instanceId,
       names,
       runtime,
       lane,
+      generation,
       seats: this.#options.laneSeats,
       onReport: ({ workerId, report }) =>
         this.put({
           message: { kind: "activity", report },
           delivery: undefined,
           done: () => lane.recorded(workerId, laneRecordingKey(this.instanceId, report)),
-          elsewhere: () => undefined, // it waits to be told that it is recorded, and not for long
+          elsewhere: () => undefined, // the worker waits only briefly for word that its report is recorded
         }),
       onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
     });
   }
 
   /**
-   * A first start most likely has no history: looking for one costs a round trip, and if there is one after all, the
-   * append is fenced and the next try looks.
+   * A first start most likely has no history, and looking for one costs a round trip. If there is a history
+   * after all, the append is fenced and the next try loads it.
    */
   #looksNew([first]: readonly Mail[]): boolean {
     const looked = this.#looked;
@@ -432,25 +466,35 @@ export class LiveInstance {
     return !looked && first?.message.kind === "start" && first.delivery?.deliveries === 1;
   }
 
-  /** Between turns: arm the local timer, or let go of what will not be needed again. */
+  /** Between turns: sets the local timer, or drops a copy that is not needed again. */
   #rest({ instance }: LoadedInstance): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // A parked instance is tried afresh with each message: its code may have been replaced meanwhile.
+    // A parked instance is loaded afresh for each message: its code may have been replaced meanwhile.
     if (isEnded(instance.state) || instance.parked || instance.hasUnseen) return this.drop();
     const next = nextDeadline(instance.state);
+    const wait = Math.max(0, (next ?? 0) - this.#deps.runtime.clock.now());
+    const isSchedule = instance.state.name === scheduleOrchestration;
+    if (isSchedule && (next === undefined || wait > nextTimeIsNearMs)) return this.#leaveToServer();
     if (next !== undefined) {
-      const wait = Math.max(0, next - this.#deps.runtime.clock.now());
       this.#timer = this.#deps.runtime.clock.after(wait, () =>
         this.put({ message: wakeUp, delivery: undefined }),
       );
     }
-    // Schedules are many and mostly wait: the timer is kept, and the history read again when it fires.
-    const waits = instance.state.name === scheduleOrchestration;
-    if (this.#options.alwaysReplay || waits) this.#loaded = undefined;
+    if (this.#options.alwaysReplay || isSchedule) this.#loaded = undefined;
+  }
+
+  /**
+   * Schedules are many and mostly wait, so they leave memory between turns. The durable schedule of the next
+   * time wakes the instance, as it wakes any instance that left the cache (T8). That wake is a message in the
+   * inbox, so this process need not remember the last commit.
+   */
+  #leaveToServer(): void {
+    this.#loaded = undefined;
+    this.#settled = undefined;
   }
 }
 
-/** Somebody asked for a look at an instance that was parked. */
+/** True if the message is a request to look at a parked instance. */
 const isLook = ({ message, delivery }: Mail): boolean =>
   delivery !== undefined && message.kind === "wake" && message.wake?.of === 0;

@@ -35,7 +35,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
       const mark = new SharedArrayBuffer(turnMarkBytes);
       const leases = leasesOnThread({
         id,
-        bucket: names.bucket("leases"),
+        bucket: names.engineBucket,
         runtime,
         ttlMs: requireTtl(own.HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS, "HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS"),
         watchdog: {
@@ -88,7 +88,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
   );
 }
 
-/** Tells one deployment of the application from another, as far as its entry shows it. */
+/** Differs between two deployments of the application, as far as its entry file shows it. */
 function fingerprint(appPath: string | undefined): string {
   const stats = appPath === undefined ? undefined : statSync(appPath, { throwIfNoEntry: false });
   return `${packageVersion()}-${stats ? `${stats.mtimeMs}-${stats.size}` : "unknown"}`;

@@ -1,23 +1,33 @@
-/** Runs the orchestrations of its partitions. */
+/** One orchestrator process: runs the orchestrations of its partitions. */
 import { z } from "zod";
 import { InstanceSummary, type ServiceInfo, SessionRecord } from "../../schemas/index.ts";
-import { Bucket, type Bus, Payloads, type Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import {
+  Bucket,
+  type Bus,
+  Payloads,
+  ServerClock,
+  type Subjects,
+  TypedBucket,
+} from "../../shared/bus/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
 import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
-import { LiveWorkers } from "../../shared/sessions/live-workers.ts";
-import { placeWithinQuotas } from "../../shared/sessions/quota.ts";
+import { LiveWorkers, placeWithinQuotas } from "../../shared/sessions/index.ts";
 import { packageVersion } from "../version.ts";
 import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
+import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
+import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
 import { InstanceCache } from "./partitions/partition-instances.ts";
 import { Partitions } from "./partitions/partitions.ts";
+import { DeclaredPools } from "./pools/declared-pools.ts";
+import { poolCall } from "./pools/pool-call.ts";
 import { poolKeeper } from "./pools/pool-keeper.ts";
 import { poolLender } from "./pools/pool-lender.ts";
 import { LateSummaries } from "./publishing/late-summaries.ts";
@@ -26,7 +36,6 @@ import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
 import { Queries } from "./queries/queries.ts";
 import { scheduleKeeper } from "./schedules/schedule-keeper.ts";
-import { ServerClock } from "./server-clock.ts";
 import { TurnSlots } from "./turn-slots.ts";
 
 export interface OrchestratorOptions {
@@ -38,26 +47,28 @@ export interface OrchestratorOptions {
   partitions: number;
   history: { layout: "per-instance" | "shared"; maxOwnStreams: number; shards: number };
   replicas: number;
-  /** Started and stopped here. */
+  /** The orchestrator starts and stops the lease keeper. */
   leases: Leases & Service;
-  /** Idle instances kept in memory. */
+  /** How many idle instances are kept in memory. */
   cacheSize: number;
   alwaysReplay?: boolean;
-  /** Work may go straight to live workers. Default: yes. */
+  /** Whether tasks may go straight to live workers. Default: true. */
   lane?: boolean;
   inlineBytes?: number;
-  /** Events of one execution; it fails when it has so many. */
+  /** An execution fails when its history has this many events. */
   historyLimit?: number;
-  /** Of a partition, for tests. */
+  /** Unacknowledged messages per partition; for tests. */
   maxUnacknowledged?: number | undefined;
-  /** What may be written now (E1). Absent: what is newest. */
+  /** How often the next orchestrator is asked whether it lives; for simulations, which pay for each question. */
+  deathProbeMs?: number | undefined;
+  /** Which generation may be written now (E1). Default: the newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
-  /** Who sees turns that do not end. Absent: nobody does. */
+  /** Watches for turns that do not end. Undefined: no watchdog. */
   watchdog?: RunawaysOptions;
 }
 
-/** Per partition; with sixteen of them a process holds a few thousand messages at the most. */
+/** Messages per partition; with sixteen partitions a process holds a few thousand messages at most. */
 const maxMessages = 256;
 const maxUnacknowledged = 20_000;
 
@@ -71,11 +82,13 @@ export class Orchestrator implements Service {
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
+  readonly #keyed: KeyedEndpoint;
+  readonly #declared: DeclaredPools;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
     const { bus, names, id } = options;
-    this.#time = new ServerClock({ bus, stream: names.inboxStream, runtime: options.runtime });
+    this.#time = new ServerClock({ bus, stream: names.timersStream, runtime: options.runtime });
     const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const app = withKeepers(options.app);
     this.#workers = new LiveWorkers({ bus, names, runtime });
@@ -125,6 +138,7 @@ export class Orchestrator implements Service {
       alwaysReplay: options.alwaysReplay ?? false,
       maxMessages,
       maxUnacknowledged: options.maxUnacknowledged ?? maxUnacknowledged,
+      deathProbeMs: options.deathProbeMs,
     });
     this.#queries = new Queries({
       bus,
@@ -132,6 +146,15 @@ export class Orchestrator implements Service {
       runtime,
       version: packageVersion(),
       partitionOf: (instanceId) => this.#partitions.partitionOf(instanceId),
+    });
+    this.#declared = new DeclaredPools({
+      ...{ id, bus, names, runtime, app: options.app },
+      generation: options.generation ?? everythingAllowed,
+    });
+    this.#keyed = new KeyedEndpoint({
+      ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
+      sessions: deps.registers.sessions,
+      generation: options.generation ?? everythingAllowed,
     });
   }
 
@@ -175,10 +198,14 @@ export class Orchestrator implements Service {
     await this.#leases.start();
     await this.#lane.start();
     await this.#queries.start();
+    await this.#keyed.start();
+    await this.#declared.start();
     await this.#partitions.start();
   }
 
   stop = once(async () => {
+    await this.#declared.stop();
+    await this.#keyed.stop();
     await this.#queries.stop();
     await this.#partitions.stop();
     await this.#lane.stop();
@@ -206,7 +233,7 @@ export class Orchestrator implements Service {
   });
 }
 
-/** JSON Schema of the input where the validator is zod; other validators have no common way to say it. */
+/** JSON Schema of the input if its validator is zod; other validators have no common way to export one. */
 function inputSchema(definition: AnyOrchestration): unknown {
   if (!(definition.input instanceof z.ZodType)) return null;
   try {
@@ -216,10 +243,16 @@ function inputSchema(definition: AnyOrchestration): unknown {
   }
 }
 
-/** What the engine itself runs beside the user's application. */
+/** Adds the engine's own orchestrations to the user's application. */
 function withKeepers(app: App): App {
-  const keepers = [poolKeeper(app), poolLender(app), scheduleKeeper, flowKeeper, leftOut].map(
-    (keeper) => [keeper.name, keeper] as const,
-  );
+  const keepers = [
+    poolKeeper(app),
+    poolLender(app),
+    poolCall(app),
+    keyedKeeper(app),
+    scheduleKeeper,
+    flowKeeper,
+    leftOut,
+  ].map((keeper) => [keeper.name, keeper] as const);
   return { ...app, orchestrations: new Map<string, AnyOrchestration>([...app.orchestrations, ...keepers]) };
 }

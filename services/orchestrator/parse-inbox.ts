@@ -1,4 +1,7 @@
-/** Parses what arrives in the inbox, once. What does not parse is not for any instance: it is buried by the caller. */
+/**
+ * Parses each inbox message once. A message that does not parse belongs to no instance: the caller moves it
+ * to the dead letters.
+ */
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import {
@@ -7,6 +10,7 @@ import {
   ChildReport,
   ControlRequest,
   Follower,
+  keyedInstance,
   messageIdHeader,
   Name,
   needsHeader,
@@ -24,21 +28,25 @@ import {
 import {
   type Decoded,
   decode,
+  headerNames,
+  madeSignalId,
+  madeUpdateId,
   parseJson,
   type StoredMessage,
   type Subjects,
 } from "../../shared/bus/index.ts";
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
+import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
 export const inboxHeaders = {
   /** The body is in the object store: a BlobRef as JSON. */
-  blob: "Holdfast-Blob",
-  parent: "Holdfast-Parent",
-  follower: "Holdfast-Follower",
-  grants: "Holdfast-Grants",
-  /** What its sender calls a signal, where that is not the server's message id. */
+  blob: headerNames.blob,
+  parent: headerNames.parent,
+  follower: headerNames.follower,
+  grants: headerNames.grants,
+  /** The sender's own id of a signal, if it differs from the server's message id. */
   messageId: messageIdHeader,
   traceparent: "traceparent",
 } as const;
@@ -48,13 +56,16 @@ const Grants = z.array(SessionState);
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
   | { kind: "refused"; instanceId: string; code: string; message: string }
-  /** For a newer process (E1). `marked`: its sender says so; otherwise that message alone waits for one. */
+  /**
+   * Only a newer process can read the message (E1). `marked`: the sender says so, and the instance waits;
+   * otherwise only this message waits.
+   */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
 export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
   const newer = whyNewer(stored.headers[needsHeader]);
   const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
-  // Before anything else: it may be a verb we do not know.
+  // Check this first: the verb may be unknown to this version.
   if (newer !== undefined && whose !== undefined)
     return { kind: "held", instanceId: whose, marked: true, message: newer };
   const address = names.parseInbox(stored.subject);
@@ -62,6 +73,13 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
   }
   const { instanceId, verb } = address;
+  if (isServerAnswer(names, stored))
+    return {
+      kind: "refused",
+      instanceId,
+      code: "server_answer",
+      message: `${verb.kind}: an answer of the server, which somebody had it send here`,
+    };
   const opened = parse(stored, instanceId, verb);
   if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
   return opened.newer
@@ -80,10 +98,10 @@ function parse({ seq, body, headers }: StoredMessage, instanceId: string, verb: 
         kind: "signal",
         name: verb.name,
         payload,
-        messageId: isToKeeper(instanceId, verb.name) ? undefined : messageIdOf(headers),
+        ...(isToKeeper(instanceId, verb.name) ? {} : messageIdOf(instanceId, headers)),
       }));
     case "update": {
-      // Without an id of the caller's it is applied as often as it is sent.
+      // Without an id from the caller the update is applied as often as it is sent.
       const updateId = headers[updateIdHeader] ?? `m-${seq}`;
       if (!Name.safeParse(updateId).success)
         return { kind: "invalid", message: `header ${updateIdHeader} must be ${tokenRule}` };
@@ -92,6 +110,7 @@ function parse({ seq, body, headers }: StoredMessage, instanceId: string, verb: 
         name: verb.name,
         updateId,
         payload,
+        ofCaller: headers[updateIdHeader] !== undefined && !updateId.startsWith(madeUpdateId),
       }));
     }
     case "cancel": {
@@ -112,17 +131,26 @@ function parse({ seq, body, headers }: StoredMessage, instanceId: string, verb: 
   }
 }
 
-/** The keeper of a pool knows its users by name, and of those that left more than an instance would (POOL-1). */
+/**
+ * True for a message to the keeper of a pool, which knows its users by name and remembers more of former
+ * users than an instance would (POOL-1).
+ */
 const isToKeeper = (instanceId: string, name: string): boolean =>
-  name === poolSignal && instanceId.startsWith(poolInstance(""));
+  name === poolSignal &&
+  (instanceId.startsWith(poolInstance("")) || instanceId.startsWith(keyedInstance("")));
 
 const longestMessageId = 64;
 
-/** Kept with the signal for ever: of a long one only what tells it from all others. */
-function messageIdOf(headers: StoredMessage["headers"]): string | undefined {
-  const id = headers[inboxHeaders.messageId] || headers["Nats-Msg-Id"];
-  if (!id || id.length <= longestMessageId) return id || undefined;
-  return createHash("sha256").update(id).digest("base64url");
+/** The id stays in the history with its signal, so a long id is shortened to its hash. */
+function messageIdOf(
+  instanceId: string,
+  headers: StoredMessage["headers"],
+): { messageId?: string; ofCaller?: boolean } {
+  const id = headers[inboxHeaders.messageId] || headers[headerNames.messageId];
+  if (!id) return {};
+  const ofCaller = !id.startsWith(madeSignalId(instanceId));
+  if (id.length <= longestMessageId) return { messageId: id, ofCaller };
+  return { messageId: createHash("sha256").update(id).digest("base64url"), ofCaller };
 }
 
 function parseStart(
@@ -158,7 +186,7 @@ const controlRequest = (body: Uint8Array): Decoded<ControlRequest> =>
 const parentOf = (headers: StoredMessage["headers"]): Decoded<Parent | undefined> =>
   optionalHeader(Parent, headers[inboxHeaders.parent], inboxHeaders.parent);
 
-/** A user's value: the body itself as JSON, nothing for an empty body, or a blob. */
+/** A user's value: the body as JSON, undefined for an empty body, or a reference to a blob. */
 function userPayload(body: Uint8Array, headers: StoredMessage["headers"]): Decoded<Payload> {
   const blob = optionalHeader(BlobRef, headers[inboxHeaders.blob], inboxHeaders.blob);
   if (blob.kind === "invalid") return blob;

@@ -1,6 +1,7 @@
 /**
- * What an owner before us may have left undone (T3). As a rule an unacknowledged message tells: it comes again, and is
- * known. A turn that a local timer brought about leaves none behind, but its schedule.
+ * Decides what an earlier owner may have left unpublished (T3). As a rule an unacknowledged message shows it:
+ * the message is redelivered, and its commit is found in the history. A turn caused by a local timer leaves
+ * no message behind, only the timer's schedule.
  */
 import { type Commit, Wake } from "../../schemas/index.ts";
 import { decode, scheduledFor } from "../../shared/bus/index.ts";
@@ -8,9 +9,9 @@ import { type Instance, lifeDeadlines } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 
 export interface PredecessorCommit {
-  /** What the last commit is; `nothing`: our own, or there is none. */
+  /** What the last commit is; `nothing`: this owner made it, or there is no commit. */
   kind: "nothing" | "an execution's first commit" | "a later commit";
-  /** No message stands for that commit. */
+  /** True if no unacknowledged message stands for that commit. */
   unvouched: boolean;
 }
 
@@ -22,15 +23,16 @@ export function predecessorCommit(commits: readonly Commit[]): PredecessorCommit
   const isFirst = commits.length === 1;
   return {
     kind: isFirst ? "an execution's first commit" : "a later commit",
-    // What a later execution begins with are sequences of the one before.
+    // The inbox sequences at the start of a later execution belong to the execution before it.
     unvouched: last.anchor === undefined && (last.inbox.length === 0 || (isFirst && last.execution > 1)),
   };
 }
 
 /**
- * Where no message stands for the last commit, a timer in its owner's memory brought it about, and what that commit was
- * to take away goes last (publishing/effects.ts): while the timer's schedule is there, or the wake that came of it, the
- * rest may not be out. So the server is asked; no clock is needed, however long ago the owner died.
+ * If no message stands for the last commit, a timer in its owner's memory caused it. The owner removes that
+ * commit's old schedules last (publishing/effects.ts): while the timer's schedule exists, or the wake that it
+ * fired, other effects may be unpublished. So this owner asks the server; no clock is needed, however long
+ * ago the earlier owner died.
  */
 export async function stillStands(
   { bus, names }: Pick<OrchestratorDeps, "bus" | "names">,
@@ -38,19 +40,24 @@ export async function stillStands(
   instance: Instance,
 ): Promise<boolean> {
   const { instanceId } = instance.state;
-  // In this order: a schedule that fires in between is found as its wake.
-  for (const { subject, headers } of (await bus.read(names.inboxStream, names.timersOf(instanceId))) ?? []) {
+  // In this order: a schedule that fires between the two reads is found as its wake.
+  const schedules = (await bus.read(names.timersStream, names.timersOf(instanceId))) ?? [];
+  for (const { subject, headers } of schedules) {
     const timer = names.parseTimer(subject);
     if (timer && isLeftOver(before, instance, timer, scheduledFor(headers))) return true;
   }
-  for (const { body } of (await bus.read(names.inboxStream, names.wakesOf(instanceId))) ?? []) {
+  const [fired = [], wakes = []] = [
+    await bus.read(names.timersStream, names.fired(names.verb(instanceId, "wake"))),
+    await bus.read(names.inboxStream, names.wakesOf(instanceId)),
+  ];
+  for (const { body } of [...fired, ...wakes]) {
     const wake = decode(Wake, body);
     if (wake.kind === "ok" && tellsOfDeath(before, instance, wake.value)) return true;
   }
   return false;
 }
 
-/** A schedule that the last commit was to take away or to replace. */
+/** True if the last commit was to remove or replace this schedule. */
 function isLeftOver(
   { kind }: PredecessorCommit,
   { state, lastEffects }: Instance,
@@ -68,8 +75,9 @@ function isLeftOver(
 }
 
 /**
- * A wake nobody waits for. One that the last commit of an owner before us was to take away, to replace, or to follow up
- * says that this owner may have died on its way out, however long ago.
+ * Judges a wake that no timer or task waits for. If the last commit of an earlier owner was to remove,
+ * replace or follow up this wake, that owner may have died before its effects were published, however long
+ * ago.
  */
 export function tellsOfDeath(
   { kind }: PredecessorCommit,

@@ -1,4 +1,4 @@
-/** The variables an orchestrator understands beside those of every service. */
+/** Settings of the orchestrator beside those of every service. */
 import { z } from "zod";
 import { hardLimitEvents } from "../../shared/replay/index.ts";
 import { setting } from "../setting.ts";

@@ -1,9 +1,11 @@
 /**
- * How many turns of this process are under way at once. What thousands of turns hold while they wait for the server
- * together outlives the young generation: the process grows to several times what its instances need, and stays so. A
- * hundred keep the server as busy; messages beyond them wait in the mailboxes of their instances.
+ * Limits how many turns of this process run at once. What thousands of turns hold while they wait for the
+ * server outlives V8's young generation: the process grows to several times what its instances need, and
+ * stays that large. A hundred turns keep the server just as busy; further messages wait in the mailboxes of
+ * their instances.
  *
- * A turn that takes long no longer counts: a stream that does not answer must not hold up the instances of others.
+ * A turn that takes long no longer counts, so that a stream that does not answer does not hold up other
+ * instances.
  */
 import type { Clock, Timer } from "../../shared/runtime/index.ts";
 
@@ -13,7 +15,7 @@ const countedForMs = 1000;
 export class TurnSlots {
   readonly #clock: Clock;
   readonly #count: number;
-  /** Turns that count and since when, oldest first. */
+  /** Turns that count against the limit, with their start times, oldest first. */
   readonly #counted = new Map<object, number>();
   readonly #waiting: (() => void)[] = [];
   #timer: Timer | undefined;
@@ -23,7 +25,10 @@ export class TurnSlots {
     this.#count = count;
   }
 
-  /** Undefined: go ahead. Otherwise: when it resolves, first come first served. */
+  /**
+   * Returns undefined if the turn may begin at once, otherwise a promise that resolves when it may; first
+   * come, first served.
+   */
   take(who: object): Promise<void> | undefined {
     if (this.#counted.size < this.#count) {
       this.#counted.set(who, this.#clock.monotonic());
@@ -50,7 +55,7 @@ export class TurnSlots {
     }
   }
 
-  /** As long as somebody waits. */
+  /** Runs while turns wait for a slot. */
   #watch(): void {
     if (this.#timer || this.#waiting.length === 0) return;
     const [oldest = 0] = this.#counted.values();

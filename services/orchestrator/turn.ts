@@ -12,17 +12,21 @@ import {
   type Effect,
   type InboxMessage,
   Instance,
+  type InstanceState,
   isEnded,
   isOfSecondGeneration,
-  softLimitEvents,
   type Turn,
 } from "../../shared/replay/index.ts";
 import { SparseMap, token } from "../../shared/runtime/index.ts";
-import { adoptPayloads, carriesBlob } from "./adopt-payloads.ts";
+import { adoptAll } from "./adopt-payloads.ts";
+import { announceClosed, announceCommitted } from "./announce-turn.ts";
 import type { OrchestratorDeps } from "./deps.ts";
+import { EarlierIds } from "./earlier-ids.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
+import type { LocalWork } from "./local/local-work.ts";
+import { runAhead } from "./local/run-ahead.ts";
 import type { Mail } from "./mail.ts";
 import {
   nothing,
@@ -34,34 +38,52 @@ import {
 import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
+import { showAgain, tellParked } from "./quarantine/tell-parked.ts";
 import { knownAnswer, refusedAnswer } from "./updates/update-answer.ts";
 
 interface Loaded {
   instance: Instance;
   position: Position | undefined;
   target: EffectTarget;
-  /** Of the present execution. */
+  /** Commits of the present execution. */
   commits: readonly Commit[];
 }
 
+/** What the running turn has gathered so far. */
+interface OpenTurn {
+  readonly now: number;
+  readonly startedAt: number;
+  readonly lane: LaneWork;
+  readonly locals: () => LocalWork;
+  facts: Turn["events"];
+  effects: Effect[];
+  /** True if the effects of the last commit may be unpublished. */
+  owed: boolean;
+  /** Tasks that came back from the lane and go out by the queue. */
+  readonly recalled: number[];
+}
+
 export class LoadedInstance {
-  /** Built again where the code spoilt it. */
+  /** Replaced by a fresh copy when a query or an update spoils it. */
   instance: Instance;
   readonly #deps: OrchestratorDeps;
   #target: EffectTarget;
   #position: Position | undefined;
   #lastAt: number;
-  /** Tasks an owner before us meant for the lane. */
+  /** Tasks that an earlier owner sent, or meant to send, by the lane. */
   #laned: readonly number[];
-  /** The last commit is an owner's before us, who may have died before its effects were out. */
+  /** The last commit, if an earlier owner made it; that owner may have died before publishing its effects. */
   #inherited: PredecessorCommit;
-  /** Of the last commit, here or before us. */
+  /** Inbox sequence of the message that stands for the last commit, if an earlier owner made that commit. */
+  #inheritedAnchor: number | undefined;
+  /** Id of the last commit, by this owner or an earlier one. */
   #lastCommitId: string;
-  /** The last commit whose effects are out, as far as this copy has seen to it. */
+  /** The last commit whose effects this copy has published. */
   #sentCommitId: string | undefined;
-  /** What was loaded of an instance that is over: its code is only run for questions. */
+  /** The commits of an ended instance: its code runs only to answer queries. */
   readonly #over: readonly Commit[] | undefined;
-  /** People are to be told how it stands when the turn is over. */
+  readonly #earlier: EarlierIds;
+  /** True if the instance's summary must be published at the end of the turn. */
   #toShow = false;
 
   private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
@@ -69,15 +91,17 @@ export class LoadedInstance {
     this.instance = instance;
     this.#over = isEnded(instance.state) ? commits : undefined;
     this.#deps = deps;
+    this.#earlier = new EarlierIds(deps.history);
     this.#target = target;
     this.#position = position;
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
     this.#lastCommitId = last?.commitId ?? "";
     this.#inherited = predecessorCommit(commits);
+    this.#inheritedAnchor = last?.anchor;
   }
 
-  /** `assumeNew`: without looking for a history. If there is one, the first append is fenced. */
+  /** `assumeNew`: do not look for a history. If there is one, the first append is fenced. */
   static async load(
     deps: OrchestratorDeps,
     instanceId: string,
@@ -106,24 +130,24 @@ export class LoadedInstance {
     return new LoadedInstance(deps, { instance, position, target, commits });
   }
 
-  /** Absent where this copy has sent nothing yet. */
+  /** Undefined until this copy has published a commit's effects. */
   get sentCommitId(): string | undefined {
     return this.#sentCommitId;
   }
 
-  /** The instance where its code can be asked between two turns. */
+  /** The instance if its code can answer queries between two turns, else undefined. */
   get askable(): Instance | undefined {
     const { instance } = this;
     return instance.hasCode && !this.isBehind ? instance : undefined;
   }
 
-  /** Something recorded waits to be shown to the code, which can be run. */
+  /** True if recorded facts wait to be shown to the code, and the code may run. */
   get isBehind(): boolean {
     const { parked, hasUnseen, state } = this.instance;
     return !parked && (hasUnseen || state.next !== undefined);
   }
 
-  /** A copy for questions alone: of what is over, only the state was loaded. */
+  /** A copy for queries alone: of an ended instance only the state was loaded. */
   async withCode(): Promise<Instance> {
     const { instance } = this;
     if (!isEnded(instance.state)) return instance;
@@ -134,17 +158,22 @@ export class LoadedInstance {
     return copy;
   }
 
-  /** Empty where there is none. */
+  /** Kept until this owner has made a commit of its own, which fences all earlier owners (T4). */
+  get inheritedAnchor(): number | undefined {
+    return this.#inheritedAnchor;
+  }
+
+  /** Empty string if the history has no commit. */
   get lastCommitId(): string {
     return this.#lastCommitId;
   }
 
-  /** People have not been told of it yet (late-summaries.ts). */
+  /** True if the summary of the last turns is not published yet (late-summaries.ts). */
   get owesSummary(): boolean {
     return this.#target.summaries.owed;
   }
 
-  /** The end of the next turn does not put it off again. */
+  /** Makes the next turn publish the summary instead of postponing it again. */
   hurrySummary(): void {
     this.#target.summaries.hurry();
   }
@@ -154,92 +183,118 @@ export class LoadedInstance {
   }
 
   /**
-   * One turn over all that waits; `owed`: the effects of the last commit may not be out. Fenced: this copy is stale,
-   * nothing of it may be used again (T4).
+   * Runs one turn over all waiting messages. `owed`: the effects of the last commit may be unpublished.
+   * "fenced": this copy is stale and must not be used again (T4).
    */
-  async take(batch: readonly Mail[], lane: LaneWork, owed: boolean): Promise<"done" | "fenced"> {
-    const { clock, announce } = this.#deps.runtime;
-    const startedAt = clock.monotonic();
-    lane.begin();
-    // Time never runs backwards within a history, whatever the clocks of its owners say (F30).
+  async take(
+    batch: readonly Mail[],
+    lane: LaneWork,
+    locals: () => LocalWork,
+    owed: boolean,
+  ): Promise<"done" | "fenced"> {
+    // 1. Begin. Time never runs backwards within a history, whatever the clocks of its owners say (F30).
+    const { clock } = this.#deps.runtime;
     const now = Math.max(clock.now(), this.#lastAt);
-    if (this.instance.state.next) {
-      // An owner died between two executions: the next one begins before anything else happens to the instance.
-      await this.#publish(this.instance.lastEffects, lane);
-      if ((await this.#commitTurn([], [], now, startedAt, lane)) === "fenced") return "fenced";
+    const turn: OpenTurn = {
+      ...{ now, startedAt: clock.monotonic(), lane, locals, owed },
+      ...{ facts: [], effects: [], recalled: [] },
+    };
+    lane.begin();
+    // 2. Repair what a dead owner left undone: an execution to begin, effects without a message (T3).
+    if ((await this.#beginNextExecution(turn)) === "fenced") return "fenced";
+    await this.#askAfterPredecessor(turn);
+    // 3. Accept. Each message becomes facts, in inbox order (T7), or is ignored.
+    for (const mail of await adoptAll(this.#deps.payloads, this.instanceId, batch)) {
+      if ((await this.#accept(mail, turn)) === "fenced") return "fenced";
     }
-    let facts: Turn["events"] = [];
-    let effects: Effect[] = [];
-    let again = owed;
-    if (this.#inherited.unvouched) {
-      again ||= await stillStands(this.#deps, this.#inherited, this.instance);
-      this.#inherited = { ...this.#inherited, unvouched: false };
+    if (turn.owed) await this.#publishAgain(lane);
+    // 4. Run the code, 5. commit (T1), 6. publish (T2); again for each execution that continues as new.
+    if ((await this.#commitTurn(turn)) === "fenced") return "fenced";
+    // 7. Settle: send recalled tasks by the queue, and publish the summary.
+    await this.#settle(turn);
+    return "done";
+  }
+
+  async #beginNextExecution(turn: OpenTurn): Promise<"done" | "fenced"> {
+    if (!this.instance.state.next) return "done";
+    await this.#publish(this.instance.lastEffects, turn.lane);
+    return this.#commitTurn(turn);
+  }
+
+  async #askAfterPredecessor(turn: OpenTurn): Promise<void> {
+    if (!this.#inherited.unvouched) return;
+    turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);
+    this.#inherited = { ...this.#inherited, unvouched: false };
+  }
+
+  async #accept({ message, delivery, aside, recalled }: Mail, turn: OpenTurn): Promise<"done" | "fenced"> {
+    const { lane } = turn;
+    if (recalled !== undefined) turn.recalled.push(recalled);
+    if (delivery && this.instance.state.applied.has(delivery.seq)) {
+      this.#acceptTwice(message, delivery, aside === true, turn);
+      return "done";
     }
-    const recalled: number[] = [];
-    const owned = batch.some(({ message }) => carriesBlob(message)) ? await this.#owned(batch) : batch;
-    for (const { message, delivery, aside, recalled: of } of owned) {
-      if (of !== undefined) recalled.push(of);
-      if (delivery && this.instance.state.applied.has(delivery.seq)) {
-        if (!aside) lane.applied(delivery, message.kind === "start");
-        announce({
-          kind: "message.duplicate",
-          instanceId: this.instanceId,
-          verb: message.kind,
-          seq: delivery.seq,
-        });
-        again ||= this.instance.isBehindLastCommit(delivery.seq);
-        continue;
+    if (message.kind === "update") {
+      const unseen = this.instance.hasUnseen && !this.instance.parked;
+      if (this.instance.mustSeeFirst(message) && (turn.facts.length > 0 || unseen)) {
+        // Earlier messages are part of what the code decides by (T7).
+        if (turn.owed) await this.#publishAgain(lane);
+        turn.owed = false;
+        if ((await this.#commitTurn(turn)) === "fenced") return "fenced";
       }
-      if (message.kind === "update") {
-        const unseen = this.instance.hasUnseen && !this.instance.parked;
-        if (this.instance.mustSeeFirst(message) && (facts.length > 0 || unseen)) {
-          // What came before it is part of what the code decides by (T7).
-          if (again) await this.#publishAgain(lane);
-          again = false;
-          if ((await this.#commitTurn(facts, effects, now, startedAt, lane)) === "fenced") return "fenced";
-          facts = [];
-          effects = [];
-        }
-        if (!(await this.#consider(message, facts, delivery))) continue;
-      }
-      if (this.instance.isAhead) this.instance = await this.#fresh();
-      const accepted = this.instance.take(message, now, facts, effects);
-      if (accepted.kind === "ignored") {
-        again = (await this.#ignored(message, delivery, accepted, lane)) || again;
-        // A look at what was parked: it stands for what the code does if it goes on now.
-        if (delivery && message.kind === "wake" && this.instance.hasUnseen)
-          this.instance.applied(delivery.seq);
-      } else if (delivery) {
-        this.instance.applied(delivery.seq);
-        if (!aside) lane.applied(delivery, message.kind === "start");
-      }
+      if (!(await this.#consider(message, turn.facts, delivery))) return "done";
     }
-    if (again) await this.#publishAgain(lane);
-    if (facts.length > 0 || this.instance.hasUnseen) {
-      const verdict = await this.#commitTurn(facts, effects, now, startedAt, lane);
-      if (verdict === "fenced") return verdict;
-    }
-    if (recalled.length > 0) {
-      await this.#sendTasks(recalled, lane);
-      lane.resent(recalled);
-    }
-    // Whoever recorded that the code goes on again may have died before it said so.
-    if (this.instance.takeResumed()) await this.#tellParkedOrNot();
-    if (this.#toShow) {
-      this.#toShow = false;
-      await this.show();
-    }
-    if (this.owesSummary) {
-      await this.#target.summaries.settle(this.instance.state, lane.keeps(this.instance.state) !== undefined);
+    if (this.instance.isAhead) this.instance = await this.#fresh();
+    const firedOf = delivery && timerFiredBy(message, this.instance.state);
+    const isRepeated = message.kind === "signal" && (await this.#earlier.has(message, this.instance.state));
+    const accepted: Accepted = isRepeated
+      ? { kind: "ignored", why: "repeated" }
+      : this.instance.take(message, turn.now, turn.facts, turn.effects);
+    // The server removed the schedule when it fired: there is nothing left to remove.
+    if (firedOf !== undefined)
+      turn.effects = turn.effects.filter((effect) => effect.kind !== "unschedule" || effect.of !== firedOf);
+    if (accepted.kind === "ignored") {
+      turn.owed = (await this.#ignored(message, delivery, accepted, lane)) || turn.owed;
+      // A look at a parked instance: this message stands for what the code does if it resumes now.
+      if (delivery && message.kind === "wake" && this.instance.hasUnseen) this.instance.applied(delivery.seq);
+    } else if (delivery) {
+      this.instance.applied(delivery.seq);
+      if (!aside) lane.applied(delivery, message.kind === "start");
     }
     return "done";
   }
 
+  #acceptTwice(message: InboxMessage, delivery: Delivery, aside: boolean, turn: OpenTurn): void {
+    if (!aside) turn.lane.applied(delivery, message.kind === "start");
+    const { instanceId } = this;
+    const { seq } = delivery;
+    this.#deps.runtime.announce({ kind: "message.duplicate", instanceId, verb: message.kind, seq });
+    turn.owed ||= this.instance.isBehindLastCommit(seq);
+  }
+
+  async #settle({ recalled, lane }: OpenTurn): Promise<void> {
+    if (recalled.length > 0) {
+      await this.#sendTasks(recalled, lane);
+      lane.resent(recalled);
+    }
+    // An earlier owner may have recorded that the code resumes and died before it announced that.
+    if (this.instance.takeResumed()) await tellParked(this.#deps, this.#target, this.instance);
+    if (this.#toShow) {
+      this.#toShow = false;
+      await this.show();
+    }
+    if (!this.owesSummary) return;
+    const { state } = this.instance;
+    const vouched = lane.keeps(state, this.#inheritedAnchor) !== undefined;
+    await this.#target.summaries.settle(state, vouched);
+  }
+
   /**
-   * The commit before may not have got all its effects out (T3). Its summary is written behind the commit of this turn:
-   * the facts of this batch are in the state already, and in no history (T2).
+   * Publishes the effects of the last commit again, because some may be missing (T3). Its summary follows
+   * after this turn's commit: the state already contains facts of this batch, not yet in the history (T2).
    */
   async #publishAgain(lane: LaneWork): Promise<void> {
+    this.#deps.runtime.announce({ kind: "commit.owed", instanceId: this.instanceId });
     await this.#lookAfterLane(lane);
     const before = this.instance.lastEffects;
     await this.#publish(
@@ -251,46 +306,37 @@ export class LoadedInstance {
     this.#inherited = nothing;
   }
 
-  /** True where the update is to be accepted; otherwise whoever sent it is told why not, and nothing is recorded (Q2). */
+  /** True if the update may be accepted; if not, the client gets the reason, and nothing is recorded (Q2). */
   async #consider(
     update: Extract<InboxMessage, { kind: "update" }>,
     facts: Turn["events"],
     delivery: Delivery | undefined,
   ): Promise<boolean> {
-    const considered = await this.instance.consider(update);
+    const considered = (await this.#earlier.has(update, this.instance.state))
+      ? { kind: "known" as const, record: { kind: "earlier" as const, of: 0 } }
+      : await this.instance.consider(update);
     if (considered.kind === "acceptable") return true;
-    // Sent twice, and not recorded yet: it is answered behind the commit (T2).
+    // The update was sent twice and is not recorded yet: it is answered after the commit (T2).
     if (considered.kind === "known" && facts.some(({ id }) => id === considered.record.of)) return false;
     const answer =
       considered.kind === "known"
         ? await knownAnswer(this.#deps, this.instanceId, update.updateId, considered.record)
         : refusedAnswer(update.updateId, considered);
     const { bus, names } = this.#deps;
-    // Refused only once it cannot come again: an owner after us might take it.
+    // Send the refusal only when the message cannot be redelivered: a later owner might accept it.
     const isSettled = considered.kind === "known" || !delivery || (await delivery.ackSync());
     if (isSettled) bus.send(names.answer(this.instanceId, update.updateId), encode(answer));
     if (considered.kind === "refused" && considered.spoiled) this.instance = await this.#fresh();
     return false;
   }
 
-  /** As the history has it: nothing of this turn is recorded yet. */
+  /** A copy as of the history: nothing of this turn is recorded yet. */
   async #fresh(): Promise<Instance> {
     const { history, host, runaways } = this.#deps;
     const instance = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
     await instance.load((await history.load(this.instanceId))?.commits ?? []);
-    if (this.instance.isAhead) instance.takeResumed(); // told already
+    if (this.instance.isAhead) instance.takeResumed(); // already announced
     return instance;
-  }
-
-  /** Before anything is decided: what cannot be copied now is tried again with the whole turn. */
-  async #owned(batch: readonly Mail[]): Promise<readonly Mail[]> {
-    const { payloads } = this.#deps;
-    return Promise.all(
-      batch.map(async (mail) => {
-        const message = await adoptPayloads(payloads, this.instanceId, mail.message);
-        return message === mail.message ? mail : { ...mail, message };
-      }),
-    );
   }
 
   #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
@@ -300,9 +346,9 @@ export class LoadedInstance {
   }
 
   /**
-   * An execution that is over keeps its schedules until the effects of the next one's first commit are out: where a
-   * local timer brought the end about, nothing else would wake whoever has to repair it (T3). Returns what takes them
-   * away, where there are any.
+   * An execution that has ended keeps its schedules until the effects of the next execution's first commit
+   * are published: if a local timer caused the end, nothing else would wake the owner that has to repair it
+   * (T3). Returns a function that removes the schedules, or undefined if there are none.
    */
   #keepSchedules(lane: LaneWork): (() => Promise<void>) | undefined {
     const { state, lastEffects } = this.instance;
@@ -313,7 +359,7 @@ export class LoadedInstance {
     return () => publishEffects(this.#deps, state, unschedules, target, lane);
   }
 
-  /** By the queue, those still open. */
+  /** Sends those of the tasks that are still open by the queue. */
   #sendTasks(ids: readonly number[], lane: LaneWork): Promise<void> {
     const { tasks } = this.instance.state;
     const open = ids.flatMap((id) => tasks.get(id) ?? []);
@@ -323,9 +369,9 @@ export class LoadedInstance {
     );
   }
 
-  /** The owner before us sent these by the lane: what no live worker has goes by the queue (LANE-1). */
+  /** Sends by the queue those lane tasks of an earlier owner that no live worker holds (LANE-1). */
   async #lookAfterLane(lane: LaneWork): Promise<void> {
-    // Without an anchor nobody would look after it any longer; the one it was sent under is still to come.
+    // Without an anchor no owner would look after these tasks; their own anchor is still to be redelivered.
     if (!lane.hasAnchor) return;
     const { state } = this.instance;
     const laned = this.#laned;
@@ -340,17 +386,13 @@ export class LoadedInstance {
     await this.#sendTasks(lost.flat(), lane);
   }
 
-  async #commitTurn(
-    facts: Turn["events"],
-    effects: Effect[],
-    now: number,
-    startedAt: number,
-    lane: LaneWork,
-  ): Promise<"done" | "fenced"> {
+  async #commitTurn(turn: OpenTurn): Promise<"done" | "fenced"> {
     const { instance } = this;
+    const { now, lane, facts, effects } = turn;
+    turn.facts = [];
+    turn.effects = [];
     if (facts.length > 0 || instance.hasUnseen) {
-      const turn = await instance.finish(facts, effects, now);
-      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
+      if ((await this.#runAndCommit(turn, facts, effects)) === "fenced") return "fenced";
     }
     // Continue-as-new: the next execution begins with a commit of its own.
     const leftovers: (() => Promise<void>)[] = [];
@@ -360,38 +402,29 @@ export class LoadedInstance {
       if (takeAway) leftovers.push(takeAway);
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
-      const turn = await instance.finish(next.facts, next.effects, now);
-      if ((await this.#commit(turn, now, startedAt, lane)) === "fenced") return "fenced";
+      if ((await this.#runAndCommit(turn, next.facts, next.effects)) === "fenced") return "fenced";
     }
     for (const takeAway of leftovers) await takeAway();
     return "done";
   }
 
-  async #commit(turn: Turn, now: number, startedAt: number, lane: LaneWork): Promise<"done" | "fenced"> {
+  async #runAndCommit(open: OpenTurn, facts: Turn["events"], effects: Effect[]): Promise<"done" | "fenced"> {
+    const turn = await this.instance.finish(facts, effects, open.now);
+    await runAhead(this.#deps, this.instance, turn, open.now, open.lane, open.locals);
+    return this.#commit(turn, open);
+  }
+
+  async #commit(turn: Turn, { now, startedAt, lane }: OpenTurn): Promise<"done" | "fenced"> {
     const { history, runtime, faultPoints } = this.#deps;
     const { instance } = this;
     const { state } = instance;
     const changed = instance.parked !== undefined || instance.takeResumed();
     this.#target.summaries.parked = instance.parked;
     if (turn.events.length === 0) {
-      if (changed) await this.#tellParkedOrNot();
+      if (changed) await tellParked(this.#deps, this.#target, this.instance);
       return "done";
     }
-    const laned = lane.plan(state, turn.effects, now);
-    const anchor = lane.standsFor?.seq;
-    const commit: Commit = {
-      v: 1,
-      commitId: token(runtime.random),
-      instanceId: this.instanceId as InstanceId,
-      execution: state.execution,
-      at: now,
-      inbox: instance.takeInbox(anchor),
-      anchor,
-      lane: laned.length > 0 ? laned : undefined,
-      deferred: turn.deferred ? true : undefined,
-      ...(turn.events.some(isOfSecondGeneration) && { needs: 2 }),
-      events: turn.events,
-    };
+    const commit = this.#commitOf(turn, lane.plan(state, turn.effects, now), now, lane.standsFor?.seq);
     // Schedules are many and have short histories: none needs a stream of its own.
     const started = state.status !== "pending" && state.name !== scheduleOrchestration;
     this.#position ??= await history.place(this.instanceId, { started });
@@ -406,82 +439,40 @@ export class LoadedInstance {
     this.#lastAt = now;
     this.#lastCommitId = commit.commitId;
     this.#inherited = nothing;
+    this.#inheritedAnchor = undefined;
     faultPoints.reach("turn.after_append");
-    const done = runtime.clock.monotonic();
-    runtime.announce({
-      kind: "turn.committed",
-      instanceId: this.instanceId,
-      execution: state.execution,
-      events: turn.events.length,
-      turnMs: done - startedAt,
-      appendMs: done - appendAt,
-      replayed: false,
-    });
-    const { name = "", status, execution } = state;
-    if (turn.events.some((event) => event.kind === "instance.started")) {
-      runtime.announce({ kind: "instance.started", instanceId: this.instanceId, name, execution });
-    }
-    const before = state.lastEventId - turn.events.length;
-    if (before < softLimitEvents && state.lastEventId >= softLimitEvents) {
-      const limit = softLimitEvents;
-      runtime.announce({
-        kind: "history.long",
-        instanceId: this.instanceId,
-        events: state.lastEventId,
-        limit,
-      });
-    }
-    if (changed) await this.#tellParkedOrNot();
+    announceCommitted(runtime, state, turn, { startedAt, appendAt });
+    if (changed) await tellParked(this.#deps, this.#target, this.instance);
     await this.#publish(turn.effects, lane);
     this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");
-    if (isEnded(state)) {
-      runtime.announce({
-        kind: "instance.closed",
-        instanceId: this.instanceId,
-        name,
-        status,
-        durationMs: (state.endedAt ?? now) - (state.startedAt ?? now),
-        traceparent: state.traceparent,
-      });
-    }
+    if (isEnded(state)) announceClosed(runtime, state, now);
     return "done";
   }
 
-  /**
-   * Set aside with its reason, or back at work: people see it, and a new deployment finds it (T6, T9). Behind the commit
-   * (T2): who waits for the end would be told of one that nobody recorded.
-   */
-  async #tellParkedOrNot(): Promise<void> {
+  #commitOf(turn: Turn, laned: readonly number[], at: number, anchor: number | undefined): Commit {
     const { instance } = this;
-    const fault = instance.parked;
-    const { announce } = this.#deps.runtime;
-    this.#target.summaries.parked = fault;
-    if (fault)
-      announce({
-        kind: "instance.parked",
-        instanceId: this.instanceId,
-        code: fault.code,
-        message: fault.message,
-      });
-    else announce({ kind: "instance.resumed", instanceId: this.instanceId });
-    await this.#deps.parked.set(this.instanceId, fault);
-    await this.#target.summaries.write(instance.state);
+    return {
+      v: 1,
+      commitId: token(this.#deps.runtime.random),
+      instanceId: this.instanceId as InstanceId,
+      execution: instance.state.execution,
+      at,
+      inbox: instance.takeInbox(anchor),
+      anchor,
+      lane: laned.length > 0 ? [...laned] : undefined,
+      ...(turn.rounds && { rounds: turn.rounds }),
+      deferred: turn.deferred ? true : undefined,
+      ...((turn.rounds || turn.events.some(isOfSecondGeneration)) && { needs: 2 }),
+      events: turn.events,
+    };
   }
 
-  /** Tells people how it stands now, whatever they were told before. */
-  async show(): Promise<void> {
-    const { instance } = this;
-    const { status, lastEventId } = instance.state;
-    this.#target.summaries.parked = instance.parked;
-    // What was only asked for, and never started, is no instance.
-    if (status !== "absent" || lastEventId > 0) await this.#target.summaries.write(instance.state);
-    await this.#target.register.repair(instance.state);
-    // Last: what cannot be shown is still to be found in the list of the parked.
-    await this.#deps.parked.set(this.instanceId, instance.parked);
+  show(): Promise<void> {
+    return showAgain(this.#deps, this.#target, this.instance);
   }
 
-  /** Returns whether the effects of the last commit may not be out. */
+  /** Returns true if the effects of the last commit may be unpublished. */
   async #ignored(
     message: InboxMessage,
     delivery: Delivery | undefined,
@@ -494,10 +485,19 @@ export class LoadedInstance {
     await deadLetterIgnored(this.#deps, state, message, delivery, accepted.why);
     if (message.kind !== "wake" || !message.wake) return false;
     const { wake } = message;
-    // A new deployment's look at what was parked: it may have been put right from outside.
+    // A new deployment looks at a parked instance: the fault may have been repaired from outside.
     if (wake.of === 0) this.#toShow = true;
-    // It stood for a local activity that runs now, and goes on standing for it.
+    // This wake stood for a local activity that runs now, and still stands for it.
     if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
+}
+
+/** The timer whose schedule fired this wake. A timer has one schedule, a task's deadline may have several. */
+function timerFiredBy(
+  message: InboxMessage,
+  { execution, timers }: Readonly<InstanceState>,
+): number | undefined {
+  if (message.kind !== "wake" || message.wake?.execution !== execution) return undefined;
+  return timers.has(message.wake.of) ? message.wake.of : undefined;
 }

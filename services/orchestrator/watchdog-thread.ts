@@ -1,11 +1,11 @@
 /**
- * The thread beside the turns: renews the leases of this orchestrator, so that a turn that takes long does not lose the
- * partitions; and sees a turn that does not end, writes its instance down, ends the process (T9). One thread for both,
- * because a thread costs more memory than either of its duties.
+ * The thread beside the turns. It renews the leases of this orchestrator, so that a long turn does not cost
+ * it the partitions. It also notices a turn that does not end, writes a note about its instance, and kills
+ * the process (T9). One thread does both, because a thread costs more memory than either duty.
  */
 import { workerData } from "node:worker_threads";
 import { Bucket, connectBus } from "../../shared/bus/index.ts";
-// It serves the keeper on the other side as soon as it is loaded.
+// Importing this module starts the renewal service for the lease keeper on the main thread.
 import "../../shared/leases/renewal-thread.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import type { LeaseThreadSetup } from "./lease-thread.ts";
@@ -21,7 +21,7 @@ async function watch({ connection, bucket, mark: buffer, limitMs, build }: Watch
     const turn = mark.get();
     const ms = turn ? performance.timeOrigin + performance.now() - turn.since : 0;
     if (turn && ms > limitMs) {
-      // Without the note the next owner would run into the same turn.
+      // Without the note the next owner would run the same turn again.
       const outcome = await notes.put(runawayKey(turn.instanceId), noteOf(build, limitMs));
       if (outcome.kind === "written") process.kill(process.pid, "SIGKILL");
     }

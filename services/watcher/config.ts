@@ -10,7 +10,7 @@ const second = 1000;
 const minute = 60 * second;
 const day = 24 * 60 * minute;
 
-/** `5s`, `30d`; checked by parsing, so that the complaint names the variable. */
+/** `5s`, `30d`; checked by parsing, so that the error names the variable. */
 const duration = (minMs: number, maxMs: number) =>
   z
     .string()
@@ -52,7 +52,9 @@ export const watcherSettings = {
     .describe("The history of an ended instance leaves its own stream after this."),
   RETAIN_FOR: duration(0, 3650 * day)
     .default(30 * day)
-    .describe("Ended instances are forgotten after this. 0: never."),
+    .describe(
+      "Ended instances are forgotten after this, and signals to ids that nobody has started. 0: never.",
+    ),
   WATCHER_SWEEP_LIMIT: setting
     .wholeNumber(1, 100_000)
     .default(500)
@@ -67,7 +69,7 @@ export interface WatcherConfig {
   readonly deadAfterMs: number;
   readonly archiveAfterMs: number;
   readonly retainForMs: number;
-  /** Most things one step of a sweep does. */
+  /** How many items one step of a sweep handles at most. */
   readonly sweepLimit: number;
 }
 

@@ -1,16 +1,16 @@
 /** What this watcher has done since it started, for the register of services and the metrics. */
 export interface Counters {
-  /** Losses told to their instances. */
+  /** Losses reported to their instances. */
   lost: number;
-  /** Of these, found by reconciling and not by their expiry. */
+  /** Losses found by reconciling instead of by their expiry. */
   reconciled: number;
-  /** Told before: a second report that the server recognised. */
+  /** Reports that the server recognised as repetitions. */
   repeated: number;
-  /** Expiries of attachments that are no longer the session's own. */
+  /** Expiries of attachments that have been followed by a newer one. */
   superseded: number;
-  /** Expiries that waited for the grace to be over (S14). */
+  /** Expiries that waited for the grace period to end (S14). */
   heldBack: number;
-  /** Runs whose silence was told to their instances. */
+  /** Runs whose silence was reported to their instances. */
   silent: number;
   unregistered: number;
   purged: number;

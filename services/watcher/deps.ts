@@ -9,12 +9,14 @@ import type { Counters } from "./counters.ts";
 import type { Grace } from "./grace.ts";
 import { unreadableRecord, unreadableSummary } from "./unreadable.ts";
 
-/** What retention asks of the histories; `HistoryStore` is it. */
+/** What retention needs of the histories; `HistoryStore` implements it. */
 export interface Histories {
   exists(instanceId: string): Promise<boolean>;
   archive(instanceId: string): Promise<void>;
   look(instanceId: string): Promise<SeenHistory>;
   remove(seen: SeenHistory): Promise<void>;
+  /** Returns false if the instance has changed since `seen`. */
+  forgetUnstarted(seen: SeenHistory): Promise<boolean>;
 }
 
 export interface Registers {
@@ -25,18 +27,21 @@ export interface Registers {
   readonly leases: LeaseStore;
 }
 
-/** What every step of the watcher is given. */
+/** Parts that every step of the watcher receives. */
 export interface WatcherDeps {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Runtime;
   readonly config: WatcherConfig;
   readonly registers: Registers;
-  /** What may be written now (E1). */
+  /** Which generation of messages may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
   readonly counters: Counters;
   readonly grace: Grace;
-  /** Still the one to act? A watcher that was paused finds out here. */
+  /**
+   * True while this watcher holds the watcher lease. A watcher that was paused finds out here that it lost
+   * the lease.
+   */
   readonly acting: () => boolean;
 }
 

@@ -7,7 +7,10 @@ import { Repeating } from "./repeating.ts";
 import { Sweep } from "./retention/index.ts";
 import { Silences } from "./silences.ts";
 
-/** All that the acting watcher does: expiries as they come, reconciling and sweeping from time to time. */
+/**
+ * The duties of the acting watcher: it handles expiries as they come, and reconciles and sweeps from time to
+ * time.
+ */
 export class Duties implements Service {
   readonly #deps: WatcherDeps;
   readonly #parts: Service[];
@@ -37,7 +40,7 @@ export class Duties implements Service {
   }
 }
 
-/** Nobody waits for the first round: expiries come first. */
+/** `start` does not wait for the first round: expiries come first. */
 const later = (service: Service): Service => ({
   async start() {
     void service.start();

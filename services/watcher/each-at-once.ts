@@ -1,4 +1,4 @@
-/** Does `act` for every item, so many at a time; the first failure ends it and is thrown. */
+/** Runs `act` for every item, at most `most` at a time; the first failure ends it and is thrown. */
 export async function eachAtOnce<T>(
   items: readonly T[],
   most: number,

@@ -1,8 +1,9 @@
 /**
- * From expiry marker to `session_lost` (S5).
+ * Turns expiry markers of session leases into `session_lost` reports (S5).
  *
  * WATCHER-2 A marker is acknowledged only after its report was stored, or was found not to be needed.
- * WATCHER-3 Everything here may be done twice and by two watchers at once: the message id of the report makes it one.
+ * WATCHER-3 Everything here may be done twice and by two watchers at once: the message id of the report makes
+ *    it one.
  */
 import { type Delivery, leaseKeys } from "../../shared/bus/index.ts";
 import type { Service } from "../../shared/runtime/index.ts";
@@ -11,7 +12,7 @@ import { MarkerFeed, tryAgainMs } from "./marker-feed.ts";
 import type { Purges } from "./purge.ts";
 import { isAttachedAgain, judgeLoss, reportLoss } from "./report-loss.ts";
 
-/** A session is registered before it can be claimed; a register that lags is given these many tries. */
+/** A session is registered before a worker can claim it; a register that lags gets this many tries. */
 const lookups = 5;
 const lookAgainMs = 300;
 
@@ -47,7 +48,7 @@ export class Expiries implements Service {
     }
     const { sessionId, attachment } = address;
     const looked = await registers.sessions.look(sessionId, { leader: true });
-    // E2: its instance was asked to write it anew.
+    // E2: the instance was asked to write the entry anew.
     if (looked.kind === "unreadable") return message.nak(tryAgainMs);
     if (looked.kind === "none") return this.#unregistered(message, sessionId);
     const record = looked.entry.value;
@@ -70,7 +71,10 @@ export class Expiries implements Service {
     await this.#purges.afterLoss(record, attachment);
   }
 
-  /** Its instance cannot be told, because nobody knows it. Old ones were registered once and have been forgotten since. */
+  /**
+   * The session has no register entry, so its instance is unknown and cannot be told. Old sessions were
+   * registered once and have been forgotten since.
+   */
   async #unregistered(message: Delivery, sessionId: string): Promise<void> {
     const { runtime, config, counters } = this.#deps;
     if (runtime.clock.now() - message.at > config.archiveAfterMs + lookups * lookAgainMs)

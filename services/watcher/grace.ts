@@ -1,6 +1,7 @@
 /**
- * S14: an outage of the bus is not the death of every session. After one, expiries are held back for one TTL, in which
- * owners that kept their state may attach again. Holding back is always safe: it only delays.
+ * S14: an outage of the bus is not the death of every session. After an outage, expiries are held back for
+ * one TTL, in which holders that kept their state may attach again. Holding back is always safe: it only
+ * delays.
  */
 import { type Bucket, type Bus, encode } from "../../shared/bus/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
@@ -15,7 +16,7 @@ export class Grace {
   readonly #connectedAt: number;
   #outage: { endedAt: number; awayMs: number } | undefined;
 
-  /** Made when the connection is there: from then on outages are seen. */
+  /** Construct this once the connection is up: from then on it sees outages. */
   constructor(runtime: Runtime, defaultTtlMs: number) {
     this.#runtime = runtime;
     this.#connectedAt = runtime.clock.monotonic();
@@ -26,21 +27,21 @@ export class Grace {
   leftMs(ttlMs = this.#defaultTtlMs): number {
     if (this.#outage === undefined) return 0;
     const { endedAt, awayMs } = this.#outage;
-    // Renewed every TTL/3 and retried at once, no lease is lost to an outage shorter than that.
+    // Leases are renewed every TTL/3 and retried at once, so no lease is lost to a shorter outage.
     if (awayMs < ttlMs / 3) return 0;
     return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());
   }
 
   outageOver(awayMs: number, why: string, over = this.#runtime.clock.monotonic()): void {
     const { announce } = this.#runtime;
-    // A short outage after a long one does not end the grace of the long one.
+    // A short outage after a long one does not end the grace period of the long one.
     const longest = this.leftMs() > 0 ? Math.max(awayMs, this.#outage?.awayMs ?? 0) : awayMs;
     this.#outage = { endedAt: Math.max(over, this.#outage?.endedAt ?? over), awayMs: longest };
     const ms = Math.round(this.leftMs());
     if (ms > 0) announce({ kind: "watcher.grace", ms, why });
   }
 
-  /** While we listen we see outages ourselves. */
+  /** Notices outages while this watcher is connected. */
   follow(bus: Bus): () => void {
     return bus.onState((state) => {
       if (state.kind === "reconnected") this.outageOver(state.awayMs, "the connection was away");
@@ -48,8 +49,9 @@ export class Grace {
   }
 
   /**
-   * Before this watcher connected: another server than the one last seen means that it was restarted meanwhile, at the
-   * latest when we connected. In a cluster each server is compared with itself: to talk to another one is no outage.
+   * Detects an outage before this watcher connected: if the server is not the one last seen, it was restarted
+   * meanwhile, at the latest when this watcher connected. In a cluster each server is compared with itself: a
+   * connection to another server is no outage.
    */
   async compareServer(bus: ConnectedServer, settings: Bucket): Promise<void> {
     const now = bus.serverId();

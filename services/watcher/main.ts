@@ -3,5 +3,5 @@ import { runWatcher } from "./run-watcher.ts";
 
 export { runWatcher };
 
-// The command line loads this file too and starts it itself.
+// The command line also imports this module and starts the watcher itself.
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await runWatcher(process.env);

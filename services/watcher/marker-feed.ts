@@ -1,7 +1,8 @@
 /**
- * Expiries of one kind of key in the lease bucket, as they come.
+ * Delivers the expiries of one kind of key in the lease bucket, as they come.
  *
- * WATCHER-1 The durable consumer forgets nothing while markers live: what expired while nobody watched is delivered on return.
+ * WATCHER-1 The durable consumer forgets nothing while markers live: keys that expired while no watcher ran
+ *    are delivered when one returns.
  */
 import {
   bucketStream,
@@ -15,20 +16,23 @@ import { isExpiry } from "../../shared/leases/index.ts";
 import { type Service, sleep } from "../../shared/runtime/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
-/** Short, because a paused watcher may sit on what it was handed; whoever takes over must not wait for it. */
+/**
+ * Short, because a paused watcher may hold messages that were delivered to it; its successor must not wait
+ * long for them.
+ */
 const ackWaitMs = 2000;
 const atOnce = 256;
-/** After what went wrong. */
+/** Delay before a message is delivered again after a failure. */
 export const tryAgainMs = 500;
 
 export interface MarkerFeedInit {
-  /** Durable name. */
+  /** Name of the durable consumer. */
   consumer: string;
-  /** Which keys. */
+  /** Pattern of the keys to follow. */
   keys: string;
-  /** For faults. */
+  /** Where announced faults say they occurred. */
   where: string;
-  /** Settles the message itself; where it throws, the message comes again. */
+  /** Settles the message itself; if it throws, the message is delivered again. */
   onExpiry(message: Delivery, key: string): Promise<void>;
 }
 
@@ -70,21 +74,24 @@ export class MarkerFeed implements Service {
       name: consumer,
       filter: bucketSubject(this.#bucket, keys),
       ackWaitMs,
-      // After an outage all of them wait together for the grace to be over.
+      // After an outage all expiries wait together for the grace period to end.
       maxAckPending: 100_000,
       headersOnly: true,
     });
     this.#consumption = await bus.consume(this.#stream, consumer, {
       maxMessages: atOnce,
       onMessage: (message) => {
-        // Nearly all of it is renewals.
+        // Nearly all messages are renewals.
         if (isExpiry(message)) void this.#handle(message);
         else message.ack();
       },
     });
   }
 
-  /** Somebody may delete the consumer by mistake (F25): it is made anew, and what it had seen is seen again (WATCHER-3). */
+  /**
+   * A person may delete the consumer by mistake (F25): it is created anew, and markers it had delivered are
+   * delivered again (WATCHER-3).
+   */
   async #keepConsuming(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -99,7 +106,7 @@ export class MarkerFeed implements Service {
     }
   }
 
-  /** Nobody can be told of it. */
+  /** Moves a marker to the dead letters when no instance can be told of it. */
   async bury(message: Delivery, id: string, code: string, why: string): Promise<void> {
     const buried = await bury(this.#deps, message, { what: "expiry", id, code, message: why });
     if (buried) message.ack();

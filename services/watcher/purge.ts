@@ -1,6 +1,7 @@
 /**
- * Work that was sent to an owner and that nobody will take. Only for owners that are gone: an incarnation that left
- * never comes back (S3), while one that is merely slow may attach again (S14), and its new work lies on the same subject.
+ * Purges work that was sent to a holder and that no worker will take. Only for workers that are gone: an
+ * incarnation that left never comes back (S3), while one that is merely slow may attach again (S14), and its
+ * new work is on the same subject.
  */
 import type { SessionRecord } from "../../schemas/index.ts";
 import type { WatcherDeps } from "./deps.ts";
@@ -9,16 +10,22 @@ interface Debt {
   workerId: string;
   sessionId: string;
   attachment: number;
-  /** Monotonic. */
+  /** Monotonic time of the loss. */
   since: number;
 }
 
-/** A turn that began before the instance heard of the loss may still send; after so long it has. */
+/**
+ * A turn that began before the instance learned of the loss may still send work; after this time it no longer
+ * can.
+ */
 const lateMs = 5_000;
 
 export class Purges {
   readonly #deps: WatcherDeps;
-  /** Owners still registered when their session was lost, and what may have come after the purge: seen to with each reconcile. */
+  /**
+   * Losses whose holder was still registered, or whose subject may have received work after the purge;
+   * checked with each reconcile.
+   */
   readonly #owed = new Map<string, Debt>();
 
   constructor(deps: WatcherDeps) {
@@ -42,12 +49,13 @@ export class Purges {
     }
   }
 
-  /** False while the owner is still registered. */
+  /** Returns false while the holder is still registered. */
   async #pay(debt: Debt): Promise<boolean> {
     const { bus, names, registers, runtime, counters } = this.#deps;
     const { workerId, sessionId } = debt;
     const subject = this.#subject(debt);
-    // Looked at first: what is sent to an owner that is there again while this watcher was paused stays.
+    // Read the last sequence first: work sent later, to a holder that came back while this watcher was
+    // paused, stays.
     const last = await bus.last(names.sessionsStream, subject, { leader: true });
     if (await registers.workers.bucket.get(workerId, { leader: true })) return false;
     const messages = last ? await bus.purge(names.sessionsStream, subject, last.seq) : 0;
@@ -58,7 +66,10 @@ export class Purges {
     return true;
   }
 
-  /** It holds the session again; or it lives on, and what it leaves behind one day is the sweep's. */
+  /**
+   * True if the worker holds the session again, or is still alive long after; the sweep then removes what it
+   * may leave behind.
+   */
   async #isForgiven({ workerId, sessionId, attachment }: Debt, age: number): Promise<boolean> {
     const { registers, config } = this.#deps;
     if (age > 2 * config.deadAfterMs) return true;

@@ -1,16 +1,19 @@
-/** The second net (S5): what the register believes held is compared with the leases, a share of it each time. */
+/**
+ * Compares the sessions that the register shows as held with the leases, a share of them each time. It finds
+ * losses whose expiry was missed (S5).
+ */
 import type { SessionRecord } from "../../schemas/index.ts";
 import { leaseKeys } from "../../shared/bus/index.ts";
-import { judge, mayBeHeld, type Suspect } from "../../shared/sessions/reconcile.ts";
+import { judge, mayBeHeld, type Suspect } from "../../shared/sessions/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 import { eachAtOnce } from "./each-at-once.ts";
 import type { Purges } from "./purge.ts";
 import { isAttachedAgain, reportLoss } from "./report-loss.ts";
 
-/** Leases looked at per round: the cost is bounded, whatever the number of sessions. */
+/** Leases read per round: bounds the cost, whatever the number of sessions. */
 const mostLooks = 1000;
 const looksAtOnce = 32;
-/** An instance whose orchestrator is away is not told over and over. */
+/** Limits repeated reports to an instance whose orchestrator is away. */
 const tellAgainMs = 600_000;
 
 export class Reconciler {
@@ -18,7 +21,7 @@ export class Reconciler {
   readonly #purges: Purges;
   #suspects = new Map<string, Suspect>();
   readonly #told = new Map<string, number>();
-  /** The session the last round ended with. */
+  /** The session at which the last round ended. */
   #after = "";
 
   constructor(deps: WatcherDeps, purges: Purges) {
@@ -37,7 +40,7 @@ export class Reconciler {
     await this.#purges.payOwed();
   }
 
-  /** Suspicions about sessions that are not looked at in this round are kept. */
+  /** Keeps suspicions about sessions that this round does not look at. */
   async #nextShare(suspects: Map<string, Suspect>): Promise<SessionRecord[]> {
     const all: SessionRecord[] = [];
     for await (const { value } of this.#deps.registers.sessions.entries()) {

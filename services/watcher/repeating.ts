@@ -1,7 +1,9 @@
 import { isFault } from "../../shared/errors/index.ts";
 import { type Runtime, type Service, sleep } from "../../shared/runtime/index.ts";
 
-/** Does something again and again, never twice at a time; a failure is told and the next round comes all the same. */
+/**
+ * Repeats an action, never twice at a time; a failure is announced, and the next round follows all the same.
+ */
 export class Repeating implements Service {
   readonly #runtime: Runtime;
   readonly #where: string;
@@ -16,7 +18,7 @@ export class Repeating implements Service {
     this.#act = act;
   }
 
-  /** Ready means: the first round is over. */
+  /** Resolves when the first round is over. */
   async start(): Promise<void> {
     if (this.#state.kind === "running") return;
     const stopped = new AbortController();

@@ -1,26 +1,27 @@
 /**
- * Telling an instance that it lost a session (S5). The same from the expiry and from reconciling, and the same message
- * id, so that whoever comes second is recognised; after the server's window the instance itself knows (its attachment
- * is over).
+ * Reports to an instance that it lost a session (S5). The report after an expiry and the one after
+ * reconciling have the same message id, so the server recognises the second; after the server's duplicate
+ * window the instance itself does (its attachment is over).
  */
 import type { SessionRecord, SessionReport } from "../../schemas/index.ts";
-import { encode, leaseKeys } from "../../shared/bus/index.ts";
+import { encode, inInbox, leaseKeys, publishAnew } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
 export interface Loss {
   attachment: number;
   detail: string;
-  /** Server time of the expiry, where there was one. */
+  /** Server time of the expiry; undefined if none was seen. */
   expiredAt: number | undefined;
 }
 
 export type LossVerdict = { kind: "tell" } | { kind: "skip"; why: "superseded" | "over" };
 
-/** Pure: what the register says about the end of this attachment. */
+/** Pure: decides from the register entry whether the end of this attachment must be reported. */
 export function judgeLoss(record: SessionRecord, attachment: number): LossVerdict {
   if (record.attachment > attachment) return { kind: "skip", why: "superseded" };
-  // Older: the owner attached by itself (S14) and its instance has not heard yet. Its end is news all the same.
+  // The entry is older: the holder attached again by itself (S14), and its instance does not know yet. The
+  // loss must be reported all the same.
   if (record.attachment < attachment) return { kind: "tell" };
   switch (record.phase) {
     case "opening":
@@ -36,7 +37,7 @@ export function judgeLoss(record: SessionRecord, attachment: number): LossVerdic
   }
 }
 
-/** S14: the owner came back under the next attachment before anybody was told. */
+/** S14: true if the holder came back under the next attachment before the loss was reported. */
 export async function isAttachedAgain(
   { registers }: WatcherDeps,
   sessionId: string,
@@ -46,7 +47,7 @@ export async function isAttachedAgain(
   return look.kind === "held";
 }
 
-/** Throws a transient fault where the server did not answer: to be done again. */
+/** Throws a transient fault if the server did not answer; the caller tries again. */
 export async function reportLoss(
   deps: WatcherDeps,
   record: SessionRecord,
@@ -62,8 +63,9 @@ export async function reportLoss(
     attachment,
     report: { kind: "lost", reason: "expired", detail, ...(epoch !== undefined && { epoch }) },
   };
-  const outcome = await bus.publish(names.verb(instanceId, "session"), encode(report), {
+  const outcome = await publishAnew(bus, runtime.random, names.verb(instanceId, "session"), encode(report), {
     msgId: `lost-${sessionId}-${attachment}`,
+    original: inInbox(names, instanceId),
   });
   if (outcome.kind !== "stored") {
     throw new Fault("transient", {

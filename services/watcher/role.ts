@@ -1,4 +1,7 @@
-/** Two may run, one acts: whoever holds the lease. Correctness never depends on it (WATCHER-3), only quiet does. */
+/**
+ * Several watchers may run; the one that holds the lease acts. Correctness never depends on the lease
+ * (WATCHER-3); it only avoids double work.
+ */
 import type { LeaseValue } from "../../schemas/index.ts";
 import { leaseKeys } from "../../shared/bus/index.ts";
 import type { Lease, Leases } from "../../shared/leases/index.ts";
@@ -10,7 +13,7 @@ export interface RoleOptions {
   leases: Leases;
   runtime: Runtime;
   ttlMs: number;
-  /** What the acting one does. */
+  /** The duties of the acting watcher. */
   duties: Service;
 }
 
@@ -19,13 +22,13 @@ export class Role implements Service {
   readonly #trying: Repeating;
   readonly #unlisten: () => void;
   #lease: Lease | undefined;
-  /** Duties are taken up and laid down one after the other. */
+  /** Starting and stopping the duties happen one after the other. */
   #changing: Promise<void> = Promise.resolve();
   #toldStandby = false;
 
   constructor(options: RoleOptions) {
     this.#options = options;
-    // Several tries within a TTL: a free lease is taken soon after it became free.
+    // Several tries within a TTL: a free lease is claimed soon.
     this.#trying = new Repeating(options.runtime, "watcher.role", options.ttlMs / 6, () => this.#try());
     this.#unlisten = options.leases.onLost((lease) => {
       if (lease === this.#lease) void this.#layDown();
@@ -64,7 +67,7 @@ export class Role implements Service {
     try {
       await this.#change(() => duties.start());
     } catch (error) {
-      // Whoever cannot do the work must not keep others from it.
+      // A watcher that cannot do the work must not keep others from it.
       await this.#layDown();
       await leases.release(outcome.lease);
       throw error;
@@ -79,7 +82,7 @@ export class Role implements Service {
 
   #change(act: () => Promise<void>): Promise<void> {
     const turn = this.#changing.then(act, act);
-    this.#changing = turn.catch(() => undefined); // told to whoever asked for it
+    this.#changing = turn.catch(() => undefined); // the caller gets the error
     return turn;
   }
 }

@@ -4,7 +4,7 @@ import { runService } from "../run-service.ts";
 import { watcherConfig, watcherSettings } from "./config.ts";
 import { Watcher } from "./watcher.ts";
 
-/** Resolves when the watcher was told to stop and has stopped. */
+/** Resolves when the watcher has stopped after a signal. */
 export function runWatcher(env: Environment): Promise<void> {
   return runService(
     env,

@@ -1,12 +1,12 @@
 /**
- * From the expiry of a run's sign of life to the end of its attempt.
+ * Turns the expiry of a run's heartbeat key into the end of its attempt.
  *
- * BEAT-3 The instance is told as by the run's worker, under the same message id: told by both, it is told once, and what a
- *    worker that was only paused tells later is late (T5). After an outage of the bus it waits for one timeout, in which
- *    the living write their keys anew (WATCHER-6).
+ * BEAT-3 The watcher reports as the run's worker would, under the same message id: reported by both, the
+ *    silence counts once, and a later report of a worker that was only paused is late (T5). After an outage
+ *    of the bus the watcher waits for one timeout, in which live workers write their keys anew (WATCHER-6).
  */
 import { ActivityReport } from "../../schemas/index.ts";
-import { activityReportId, type Delivery, encode } from "../../shared/bus/index.ts";
+import { activityReportId, type Delivery, encode, inInbox, publishAnew } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { type BeatAddress, beatKeys, beatTtlMs, silence } from "../../shared/leases/index.ts";
 import type { Service } from "../../shared/runtime/index.ts";
@@ -61,7 +61,13 @@ export class Silences implements Service {
       result: { kind: "failed", error: silence(name, heartbeatMs) },
     });
     const msgId = activityReportId(address, "failed");
-    const outcome = await bus.publish(names.verb(instanceId, "activity"), encode(report), { msgId });
+    const outcome = await publishAnew(
+      bus,
+      runtime.random,
+      names.verb(instanceId, "activity"),
+      encode(report),
+      { msgId, original: inInbox(names, instanceId) },
+    );
     if (outcome.kind !== "stored") {
       throw new Fault("transient", {
         code: "silence_unanswered",

@@ -1,10 +1,10 @@
 /**
- * Entries of registers that nobody can read (E2): their instance is asked to look again, and writes what its history
- * says over them. Asked for as often as such an entry is met; the message id makes one question of it.
+ * Handles unreadable register entries (E2): the instance is asked to look, and overwrites the entry with what
+ * its history says. The watcher asks whenever it meets such an entry; the message id makes one request of it.
  */
 import type { Wake } from "../../schemas/index.ts";
 import { type Entry, encode } from "../../shared/bus/index.ts";
-import { ownerIn } from "../../shared/sessions/records.ts";
+import { ownerIn } from "../../shared/sessions/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
 type Deps = Pick<WatcherDeps, "bus" | "names" | "runtime">;
@@ -12,13 +12,13 @@ type Deps = Pick<WatcherDeps, "bus" | "names" | "runtime">;
 export const unreadableSummary = (deps: Deps, { key, revision }: Entry): void =>
   ask(deps, key, `instances-${revision}`);
 
-/** Where its instance cannot be told from it, the summaries of instances are searched for the session. */
+/** If the entry does not name its instance, the summaries of instances are searched for the session. */
 export function unreadableRecord(deps: Deps, instances: Instances, { key, revision, value }: Entry): void {
   const owner = ownerIn(value);
   if (owner !== undefined) return ask(deps, owner, `sessions-${revision}`);
   ownerOf(instances, key).then(
     (found) => found !== undefined && ask(deps, found, `sessions-${revision}`),
-    () => undefined, // met again with the next round
+    () => undefined, // the next round meets the entry again
   );
 }
 
@@ -35,7 +35,7 @@ function ask({ bus, names, runtime }: Deps, instanceId: string, entry: string): 
   const look: Wake = { v: 1, execution: 1, of: 0 };
   const msgId = `look-${instanceId}-${entry}`;
   bus.publish(names.verb(instanceId, "wake"), encode(look), { msgId }).catch((error: unknown) => {
-    // Met again with the next round.
+    // The next round meets the entry again.
     const message = `${instanceId} could not be asked to look: ${String(error)}`;
     runtime.announce({ kind: "fault", where: "watcher.registers", code: "not_asked", message, error });
   });

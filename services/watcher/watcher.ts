@@ -1,4 +1,4 @@
-import type { Bus, Subjects } from "../../shared/bus/index.ts";
+import { type Bus, ServerClock, type Subjects } from "../../shared/bus/index.ts";
 import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { LeaseKeeper } from "../../shared/leases/index.ts";
 import { once, type Runtime } from "../../shared/runtime/index.ts";
@@ -18,24 +18,27 @@ export interface WatcherOptions {
   runtime: Runtime;
   config: WatcherConfig;
   histories: Histories;
-  /** What may be written now (E1). Absent: what is newest. */
+  /** Which generation may be written now (E1). Default: the newest. */
   generation?: Pick<Generation, "allows">;
 }
 
-/** Tells instances which of their sessions are lost, and clears away what is over. Two may run, one acts. */
+/** Reports lost sessions to their instances, and cleans up what has ended. Several may run, one acts. */
 export class Watcher implements RunnableService {
+  readonly #time: ServerClock;
   readonly #leases: LeaseKeeper;
   readonly #role: Role;
   readonly #counters: Counters = newCounters();
   readonly #stopFollowing: () => void;
 
   constructor(options: WatcherOptions) {
-    const { id, bus, names, runtime, config, histories, generation = everythingAllowed } = options;
+    const { id, bus, names, config, histories, generation = everythingAllowed } = options;
+    this.#time = new ServerClock({ bus, stream: names.timersStream, runtime: options.runtime });
+    const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const grace = new Grace(runtime, config.graceMs);
     this.#stopFollowing = grace.follow(bus);
     this.#leases = new LeaseKeeper({
       bus,
-      bucket: names.bucket("leases"),
+      bucket: names.engineBucket,
       runtime,
       ttlMs: config.leaseTtlMs,
       giveUpAfterMs: config.leaseTtlMs,
@@ -61,8 +64,9 @@ export class Watcher implements RunnableService {
 
   describe: Describe = () => ({ acting: this.acting, counters: { ...this.#counters } });
 
-  /** Ready means: it acts, or it knows who does. */
+  /** Resolves when this watcher acts, or knows that another one does. */
   start = once(async () => {
+    await this.#time.start();
     await this.#leases.start();
     await this.#role.start();
   });
@@ -70,6 +74,7 @@ export class Watcher implements RunnableService {
   stop = once(async () => {
     await this.#role.stop();
     await this.#leases.stop();
+    await this.#time.stop();
     this.#stopFollowing();
   });
 }

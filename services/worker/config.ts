@@ -1,4 +1,4 @@
-/** The worker's settings: read once, checked whole, refused by name. */
+/** The worker's settings: read once at the start and checked together. An error names the variable. */
 import { bareSessionType } from "../../schemas/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
@@ -6,9 +6,9 @@ import type { Environment } from "../config.ts";
 import { type WorkerSettings, workerSettings } from "./settings.ts";
 
 export interface WorkerConfig {
-  /** Absent: made for this process. */
+  /** Undefined: the worker makes an id for this process. */
   readonly nodeId: string | undefined;
-  /** Absent: the host's name. */
+  /** Undefined: the node id is used. */
   readonly resourceId: string | undefined;
   readonly buildId: string;
   readonly tags: readonly string[];
@@ -16,35 +16,35 @@ export interface WorkerConfig {
   readonly activities: {
     /** 0: this worker runs no plain activities. */
     readonly slots: number;
-    /** Absent: every queue an activity of the application names. */
+    /** Undefined: every queue that an activity of the application names. */
     readonly queues: readonly string[] | undefined;
-    /** Absent: every activity of the application. */
+    /** Undefined: every activity of the application. */
     readonly only: readonly string[] | undefined;
-    /** A task not heard of for so long goes to another worker. */
+    /** The server gives a task to another worker if this one has not confirmed it for this long. */
     readonly ackWaitMs: number;
-    /** A task delivered more often than this is poison. */
+    /** A task delivered more often than this counts as poison. */
     readonly maxDeliveries: number;
-    /** What was pulled and found no slot for so long is given back for others to take. */
+    /** A task that was pulled and found no free slot for this long goes back to the queue. */
     readonly surplusWaitMs: number;
   };
   readonly sessions: {
     /** 0: this worker holds no sessions. */
     readonly max: number;
-    /** Held at a time by all workers together. Absent: no quota. */
+    /** Most sessions that all workers together hold at a time. Undefined: no quota. */
     readonly maxTotal: number | undefined;
-    /** Calls running at a time, over all sessions held. */
+    /** Calls that run at a time, over all sessions of this worker. */
     readonly callSlots: number;
-    /** Absent: every type of the application, and bare sessions. */
+    /** Undefined: every type of the application, and bare sessions. */
     readonly types: readonly string[] | undefined;
-    /** Most sessions per type; precedence over the type's own `maxPerWorker`. */
+    /** Most sessions per type on this worker; takes precedence over the type's own `maxPerWorker`. */
     readonly maxPerType: Readonly<Record<string, number>>;
-    /** Defaults for types and sessions that say nothing themselves. */
+    /** Defaults for types and sessions that do not set their own. */
     readonly leaseTtlMs: number;
     readonly idleTimeoutMs: number;
     readonly maxInitMs: number;
   };
   readonly drainTimeoutMs: number;
-  /** Absent: not known. */
+  /** Undefined: the time between SIGTERM and SIGKILL is not known. */
   readonly stopGraceMs: number | undefined;
   readonly registration: { readonly everyMs: number; readonly ttlMs: number };
 }
@@ -82,7 +82,7 @@ export function workerConfig(settings: WorkerSettings): WorkerConfig {
   return Object.freeze(config);
 }
 
-/** A misspelt variable is silence where a setting was meant. */
+/** Without this check a misspelt variable would be ignored without a word. */
 export function refuseUnknownSettings(env: Environment): void {
   const unknown = Object.keys(env).filter((name) => name.startsWith("WORKER_") && !(name in workerSettings));
   if (unknown.length === 0) return;
@@ -93,7 +93,7 @@ export function refuseUnknownSettings(env: Environment): void {
   });
 }
 
-/** Names in the settings that the application does not have would be waited for in vain. */
+/** The worker would wait for ever for tasks of a name that the application does not define. */
 export function refuseUnknownNames(config: WorkerConfig, app: App): void {
   const check = (variable: string, wanted: readonly string[] | undefined, known: Iterable<string>) => {
     const names = new Set(known);
@@ -107,6 +107,15 @@ export function refuseUnknownNames(config: WorkerConfig, app: App): void {
   };
   const types = [...app.sessions.keys(), bareSessionType];
   check("WORKER_ACTIVITIES", config.activities.only, app.activities.keys());
+  for (const name of config.activities.only ?? []) {
+    const missing = app.activities.get(name)?.tags.filter((tag) => !config.tags.includes(tag)) ?? [];
+    if (missing.length > 0)
+      contradiction(
+        "WORKER_ACTIVITIES",
+        "WORKER_TAGS",
+        `contradict: activity "${name}" requires ${missing.join(", ")}`,
+      );
+  }
   check("WORKER_SESSION_TYPES", config.sessions.types, types);
   check("WORKER_MAX_PER_TYPE", Object.keys(config.sessions.maxPerType), types);
 }

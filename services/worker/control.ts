@@ -1,4 +1,7 @@
-/** Requests to this one worker, on its control subject: `{"kind":"drain"}`. Answered at once, done afterwards. */
+/**
+ * Requests to this one worker, on its control subject: `{"kind":"drain"}`. The worker answers at once and
+ * acts after that.
+ */
 import { WorkerControl } from "../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../shared/bus/index.ts";
 import { once, type Service } from "../../shared/runtime/index.ts";

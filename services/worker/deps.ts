@@ -1,4 +1,4 @@
-/** What every part of a worker is given. Plain activities and sessions meet only here. */
+/** Dependencies of every part of a worker. Plain activities and sessions share nothing but these. */
 import type { WorkerInfo } from "../../schemas/index.ts";
 import type { Bus, Payloads, Subjects } from "../../shared/bus/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
@@ -8,7 +8,10 @@ import type { WorkerConfig } from "./config.ts";
 import type { WorkerFaultPoints } from "./fault-points.ts";
 import type { WorkerIdentity } from "./identity.ts";
 
-/** All workers alive as last heard of, this one included. May lag: decide placement from it, nothing else. */
+/**
+ * The workers alive according to the register, this one included. The view may lag: use it for placement
+ * only.
+ */
 export interface WorkersView {
   workers(): readonly WorkerInfo[];
 }
@@ -16,28 +19,29 @@ export interface WorkersView {
 export interface WorkerDeps {
   readonly bus: Bus;
   readonly names: Subjects;
+  /** `runtime.clock` is the server's clock. */
   readonly runtime: Runtime;
   readonly app: App;
   readonly identity: WorkerIdentity;
   readonly config: WorkerConfig;
-  /** User values to the wire and back; big ones by way of the blob store. */
+  /** Turns user values into payloads and back; big values go through the blob store. */
   readonly payloads: Pick<Payloads, "wrap" | "wrapSync" | "wrapText" | "wrapTextSync" | "unwrap">;
-  /** What may be written now (E1). */
+  /** The wire generation in which this worker may write now (E1). */
   readonly generation: Pick<Generation, "allows" | "isLater">;
-  /** What this worker says of itself beside its entry. */
+  /** Headers that this worker adds to its entry in the register. */
   readonly fleetHeaders: Record<string, string>;
-  /** Switched on by tests only. */
+  /** Set by tests only. */
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;
-  /** Absent: results of what came by the lane are told one by one. */
+  /** Undefined: each result of work that came by the lane is reported by itself. */
   readonly recordings?: { wait(key: string): Promise<boolean> };
-  /** The figures in the register are no longer right: write them soon. Cheap, call it as often as you like. */
+  /** The load figures in the register are out of date: the worker writes them soon. Cheap to call often. */
   readonly loadChanged: () => void;
-  /** The same for calls on sessions, of which there are many: not so soon. */
+  /** The same for calls on sessions. They are frequent, so the worker writes less soon. */
   readonly callsChanged?: () => void;
 }
 
-/** What the session side adds to this worker's `WorkerInfo`. */
+/** The part of this worker's `WorkerInfo` that describes its sessions. */
 export type SessionLoad = Pick<WorkerInfo, "perType" | "pools" | "warm" | "models" | "sessions"> & {
   quotas: WorkerInfo["quotas"];
   used: number;
@@ -49,6 +53,6 @@ export type SessionLoad = Pick<WorkerInfo, "perType" | "pools" | "warm" | "model
 /** The session side of a worker, as the worker sees it. */
 export interface SessionPart extends Service {
   load(): SessionLoad;
-  /** Claims nothing more, finishes, gives up what it holds; `stop` follows. */
+  /** Stops claiming, lets running calls finish and releases the sessions; `stop` follows. */
   drain(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Places of a worker's life where a crash must do no harm. */
+/** Points in a worker's code where a crash must do no harm; tests stop the process there. */
 import type { FaultPoints as Points } from "../fault-points.ts";
 
 export const workerFaultPoints = [

@@ -1,12 +1,13 @@
 /**
- * Who this worker is (S3): a node id that may outlive the process, plus an incarnation that never does. The worker id
- * is both in one token, so a restarted worker is another worker wherever an id is compared.
+ * The identity of this worker (S3): a node id that may outlive the process, plus an incarnation that never
+ * does. The worker id joins both in one token, so a restarted worker has another id wherever ids are
+ * compared.
  */
 import type { WorkerId } from "../../schemas/index.ts";
 import { tokenPattern, WorkerId as WorkerIdSchema } from "../../schemas/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
 import { type Random, token } from "../../shared/runtime/index.ts";
-import { resourceOfHost } from "../../shared/sessions/resource.ts";
+import { resourceOfHost } from "../../shared/sessions/index.ts";
 
 export interface WorkerIdentity {
   readonly workerId: WorkerId;
@@ -14,7 +15,10 @@ export interface WorkerIdentity {
   readonly incarnation: string;
   readonly host: string;
   readonly pid: number;
-  /** What a session token names: a machine, a GPU, a disk. Workers that share it share the resource. */
+  /**
+   * The resource that a session token names: a GPU, a disk, by default this node. At most one worker of a
+   * host has it at a time.
+   */
   readonly resourceId: string;
   readonly buildId: string;
 }
@@ -49,7 +53,7 @@ export function createIdentity(
     incarnation,
     host: machine.host,
     pid: machine.pid,
-    resourceId: settings.resourceId ?? resourceOfHost(machine.host),
+    resourceId: settings.resourceId ?? nodeId,
     buildId: settings.buildId,
   };
 }

@@ -1,4 +1,4 @@
-/** What the engine needs to know of an abort. An AbortSignal is one. */
+/** The part of an AbortSignal that the engine needs. */
 export interface Aborting {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -6,7 +6,7 @@ export interface Aborting {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** An AbortController made when user code asks for the signal: most runs are over before anybody does. */
+/** Makes its AbortController when user code first asks for the signal: most runs end before that. */
 export class LazyAbort implements Aborting {
   #controller: AbortController | undefined;
   #aborted: { reason: unknown } | undefined;
@@ -48,7 +48,7 @@ export class LazyAbort implements Aborting {
     this.#controller?.abort(reason);
   }
 
-  /** Aborts when the run is over too, however it ended: what it started by listening must not outlive it. */
+  /** Also aborts when the run has ended in any way: listeners that the run added must not outlive it. */
   get over(): AbortSignal {
     this.#over ??= new AbortController();
     if (this.#ended) this.#over.abort();

@@ -1,4 +1,7 @@
-/** The worker as a process: settings, connection, the user's application, and then work until told to stop. */
+/**
+ * The worker as a process: reads settings, connects, loads the user's application and works until it is
+ * stopped.
+ */
 import { hostname } from "node:os";
 import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { Payloads } from "../../shared/bus/index.ts";
@@ -9,10 +12,11 @@ import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./confi
 import { createIdentity } from "./identity.ts";
 import { sessionSide } from "./session-side.ts";
 import { workerSettings } from "./settings.ts";
+import type { Will, WillMessage } from "./supervise/will.ts";
 import { Worker } from "./worker.ts";
 
 export async function runWorker(env: Environment): Promise<void> {
-  // Before anything is connected: what is wrong with the settings is wrong without a server too.
+  // Before connecting: wrong settings are reported even if no server can be reached.
   refuseUnknownSettings(env);
   const { config: engine, settings } = readConfig(env, "worker", workerSettings);
   const config = workerConfig(settings);
@@ -24,6 +28,10 @@ export async function runWorker(env: Environment): Promise<void> {
     ({ bus, names, runtime, connection, fleet, fleetHeaders }) => {
       const identity = createIdentity(config, { host: hostname(), pid: process.pid }, runtime.random);
       const payloads = new Payloads(bus.blobs);
+      const dead = { holder: identity.workerId, bucket: names.bucket("leases"), prefix: names.prefix };
+      const will: Will = { connection, dead };
+      const supervised = settings.WORKER_SUPERVISED === "child";
+      if (supervised) process.send?.({ kind: "will", will } satisfies WillMessage);
       return new Worker(
         {
           bus,
@@ -38,8 +46,8 @@ export async function runWorker(env: Environment): Promise<void> {
           faultPoints: faultsFrom(settings.WORKER_FAULT),
         },
         {
-          sessions: (deps) => sessionSide(deps, connection, engine.appPath),
-          // As if the process had been told: it stops what is left and goes.
+          sessions: (deps) => sessionSide(deps, connection, engine.appPath, supervised ? undefined : will),
+          // The same path as a signal from outside: the process stops what is left and exits.
           onDrained: () => process.kill(process.pid, "SIGTERM"),
         },
       );

@@ -1,12 +1,15 @@
-/** Tells the `workers` bucket that this worker is alive and how busy; the key goes by itself when it is not. */
+/**
+ * Writes to the `workers` bucket that this worker is alive and how busy it is. The key expires when the
+ * worker dies.
+ */
 import type { WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, encode } from "../../shared/bus/index.ts";
 import { once, type Service, type Timer } from "../../shared/runtime/index.ts";
 import type { WorkerDeps } from "./deps.ts";
 
-/** Two writes are at least so far apart, however busy it gets. */
+/** Least time between two writes, however often the load changes. */
 export const shortestGapMs = 200;
-/** Well below what a server takes in one message. */
+/** Well below the largest message that a server takes. */
 const mostBytes = 512 * 1024;
 const mostSessions = 1_000;
 const goneTtlMs = 60_000;
@@ -35,12 +38,12 @@ export class Registration implements Service {
     await this.#write();
   }
 
-  /** Something in the description changed: write it, `gapMs` after the last write at the earliest. */
+  /** The description has changed: write it, but not sooner than `gapMs` after the last write. */
   changed(gapMs = shortestGapMs): void {
     if (Number.isFinite(this.#wroteAt)) this.#arm(this.#wroteAt + gapMs);
   }
 
-  /** Writes what is true now, and waits for it. */
+  /** Writes the present description; resolves when it is stored. */
   async tell(): Promise<void> {
     await this.#writing;
     if (!this.#stopped) await this.#write();
@@ -53,7 +56,7 @@ export class Registration implements Service {
     if (!Number.isFinite(this.#wroteAt) || !this.#deps.bus.connected()) return;
     await this.#bucket
       .delete(this.#deps.identity.workerId, { ttlMs: goneTtlMs, timeoutMs: 2_000 })
-      .catch((error: unknown) => this.#announce(error)); // the key goes by its time to live
+      .catch((error: unknown) => this.#announce(error)); // the key expires by its time to live
   });
 
   #arm(at: number): void {
@@ -76,7 +79,7 @@ export class Registration implements Service {
 
   async #put(): Promise<void> {
     const { identity, config } = this.#deps;
-    // Not tried again when nothing is known: the next one is due soon enough.
+    // A write without an answer is not repeated: the next one is due soon.
     await this.#bucket.put(identity.workerId, bounded(this.#describe()), {
       ttlMs: config.registration.ttlMs,
       timeoutMs: 2_000,
@@ -96,7 +99,7 @@ export class Registration implements Service {
   }
 }
 
-/** Users decide how big a snapshot is; the register goes on without them rather than not at all. */
+/** Users decide how big a snapshot is. An entry that is too big is written without snapshots. */
 function bounded(info: WorkerInfo): Uint8Array {
   const whole = encode(info);
   if (whole.length <= mostBytes) return whole;

@@ -1,4 +1,7 @@
-/** A result that became JSON where the code that made it runs, in a thread or process of its own: not written again. */
+/**
+ * A result that the user's thread or process has already turned into JSON: the worker does not serialize it
+ * again.
+ */
 export class SerializedJson {
   readonly json: string;
 

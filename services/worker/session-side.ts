@@ -1,23 +1,34 @@
-/** The session side with the keeper of its leases: renewed on a thread of their own (S8), let go after the sessions. */
+/**
+ * The session side with its lease keeper. Leases are renewed on a thread of their own (S8), which stops after
+ * the sessions.
+ */
 import { ThreadedLeaseKeeper } from "../../shared/leases/index.ts";
 import { once } from "../../shared/runtime/index.ts";
 import type { ConnectionSettings } from "../run-service.ts";
 import type { SessionPart, WorkerDeps } from "./deps.ts";
 import { SessionService } from "./sessions/index.ts";
+import type { Will } from "./supervise/will.ts";
 
 export function sessionSide(
   deps: WorkerDeps,
   connection: ConnectionSettings,
   appPath: string | undefined,
+  will?: Will,
 ): SessionPart {
   const leases = new ThreadedLeaseKeeper({
+    bus: deps.bus,
     connection: { ...connection, name: `${deps.identity.workerId}-leases` },
     bucket: deps.names.bucket("leases"),
     runtime: deps.runtime,
     ttlMs: deps.config.sessions.leaseTtlMs,
     prefix: deps.names.prefix,
   });
-  const sessions = new SessionService({ ...deps, leases, ...(appPath === undefined ? {} : { appPath }) });
+  const sessions = new SessionService({
+    ...deps,
+    leases,
+    will,
+    ...(appPath === undefined ? {} : { appPath }),
+  });
   return {
     start: once(async () => {
       await leases.start();

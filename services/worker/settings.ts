@@ -1,4 +1,4 @@
-/** The variables a worker understands, each checked by itself. How they go together is checked in config.ts. */
+/** The variables that a worker reads, each checked by itself. config.ts checks how they go together. */
 import { z } from "zod";
 import { tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { isFault } from "../../shared/errors/index.ts";
@@ -12,7 +12,7 @@ const hour = 60 * minute;
 
 const token = z.string().regex(tokenPattern, `must be ${tokenRule}`).meta({ rule: tokenRule });
 
-/** Leaves room for the incarnation of a start inside one token. */
+/** Leaves room in the token for the incarnation of a start. */
 const nodeIdRule = `1 to ${longestNodeId} characters of A-Z a-z 0-9 _ -`;
 const nodeId = z
   .string()
@@ -75,7 +75,9 @@ export const workerSettings = {
     .describe("Name of this worker; each start of it is still another worker. Made up when not set."),
   WORKER_RESOURCE_ID: token
     .optional()
-    .describe("What sessions come back to with a token: machine, GPU, disk. Default: the host's name."),
+    .describe(
+      "What sessions come back to with a token: a GPU, a disk, a machine. One worker of a host at a time may have it. Default: the node id.",
+    ),
   WORKER_BUILD_ID: z.string().max(128).default("dev").describe("Which build of your application this is."),
   WORKER_TAGS: tokens.optional().describe("What sessions may require, such as `gpu`."),
   WORKER_RESOURCES: amounts
@@ -145,6 +147,13 @@ export const workerSettings = {
   WORKER_REGISTER_TTL: duration(2 * second, 10 * minute, { wholeSeconds: true })
     .default(15 * second)
     .describe("How long it is remembered without saying so."),
+  WORKER_SUPERVISED: z
+    .enum(["true", "false", "1", "0", "child"], "must be true or false")
+    .meta({ rule: "true or false" })
+    .default("false")
+    .describe(
+      "A small process starts the worker and sees it die: its sessions are reported lost at once, not when their leases expire.",
+    ),
   WORKER_FAULT: z.string().optional().describe("For fault tests: `point:count` kills the process there."),
 };
 

@@ -1,16 +1,16 @@
-/** Rights to run, counted. A slot is released once, however often it is asked to: never handed to two. */
+/** A counted right to run. Releasing a slot twice has no effect: no slot is ever given to two runs. */
 export interface Slot {
   release(): void;
 }
 
 export interface Waiter {
-  /** Leaves the line; false when a slot was already given. */
+  /** Leaves the line; returns false if a slot was already given. */
   leave(): boolean;
 }
 
 export interface SlotsListeners {
   onChange?: () => void;
-  /** One came back and nobody stood in line for it. */
+  /** A slot was released and no request was in line for it. */
   onFree?: () => void;
 }
 
@@ -44,20 +44,20 @@ export class Slots {
     return this.#slot();
   }
 
-  /** Calls back with a slot, first come first served; at once if one is free. */
+  /** Calls back with a slot, first come first served; at once if a slot is free. */
   request(onSlot: (slot: Slot) => void): Waiter {
     const slot = this.tryTake();
     if (slot) {
       onSlot(slot);
       return { leave: () => false };
     }
-    // One entry per request, even if a function is passed twice.
+    // One entry per request, even if a caller passes the same function twice.
     const turn = (given: Slot) => onSlot(given);
     this.#line.add(turn);
     return { leave: () => this.#line.delete(turn) };
   }
 
-  /** Undefined when the signal aborted first. */
+  /** Resolves to undefined if the signal aborted first. */
   take(signal?: AbortSignal): Promise<Slot | undefined> {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve(undefined);

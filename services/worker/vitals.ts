@@ -1,9 +1,9 @@
-/** How this process is doing: memory, and how late its event loop runs. */
+/** Memory use of this process, and how late its event loop runs. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
 export interface Vitals {
   rssBytes: number;
-  /** The 99th percentile since it was asked last. */
+  /** The 99th percentile since the last reading. */
   eventLoopDelayMs: number;
 }
 
@@ -21,7 +21,7 @@ export class ProcessVitals {
   }
 
   read(): Vitals {
-    // The histogram holds whole intervals; what is above the interval asked for is the delay.
+    // The histogram holds whole intervals; the delay is the part above the requested interval.
     const p99 = this.#delay.count > 0 ? this.#delay.percentile(99) / 1e6 - resolutionMs : 0;
     this.#delay.reset();
     return {

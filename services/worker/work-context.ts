@@ -1,4 +1,4 @@
-/** What running user code is given: the same for a plain activity and for a call of a session. */
+/** The context given to user code: the same for a plain activity and for a call of a session. */
 import type { ActivityTask } from "../../schemas/index.ts";
 import type {
   ActivityContext,
@@ -18,12 +18,12 @@ export interface WorkContextInit {
   session: SessionView | undefined;
   lastHeartbeat: unknown;
   onHeartbeat: (details: unknown) => void;
-  /** Asked for at the first write only: most work writes none. */
+  /** Called at the first write only: most work writes no stream. */
   openStream: () => StreamWriter;
   announce: Announce;
 }
 
-// A class with getters on its prototype: one is made for every task, and most tasks use little of it.
+// A class with getters on its prototype: each task gets one, and most tasks use little of it.
 export class WorkContext implements ActivityContext {
   readonly #init: WorkContextInit;
   #stream: StreamWriter | undefined;

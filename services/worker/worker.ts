@@ -1,5 +1,9 @@
-/** A worker: plain activities and sessions side by side, registered while it lives, drained before it goes (S13). */
+/**
+ * A worker: runs plain activities and sessions, is registered while it lives, and drains before it stops
+ * (S13).
+ */
 import { bareSessionType, Name, type WorkerInfo } from "../../schemas/index.ts";
+import { ServerClock } from "../../shared/bus/index.ts";
 import { everythingAllowed, fleetHeaders } from "../../shared/fleet/index.ts";
 import { once, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/index.ts";
@@ -11,18 +15,18 @@ import { Registration } from "./registration.ts";
 import { ProcessVitals } from "./vitals.ts";
 
 type Ours = "view" | "recordings" | "loadChanged";
-/** Absent: this worker writes and reads what is newest. */
+/** Undefined: this worker writes and reads the newest generation. */
 type Fleetwide = "generation" | "fleetHeaders";
 export type WorkerBase = Omit<WorkerDeps, Ours | Fleetwide> & Partial<Pick<WorkerDeps, Fleetwide>>;
 
 export interface WorkerParts {
-  /** Absent: this worker holds no sessions. */
+  /** Undefined: this worker holds no sessions. */
   sessions?: ((deps: WorkerDeps) => SessionPart) | undefined;
-  /** Drained because somebody asked for it over the bus; there is nothing left to do here. */
+  /** The worker has drained after a request over the bus; the process may exit. */
   onDrained?: () => void;
 }
 
-/** How many activities run concerns people more than placement: written less often. */
+/** The number of running activities matters to people more than to placement, so it is written less often. */
 const activityLoadGapMs = 1_000;
 
 const noSessions: SessionLoad = {
@@ -40,6 +44,7 @@ const noSessions: SessionLoad = {
 
 export class Worker implements Service {
   readonly #deps: WorkerDeps;
+  readonly #time: ServerClock;
   readonly #activities: ActivityService;
   readonly #sessions: SessionPart | undefined;
   readonly #registration: Registration;
@@ -47,12 +52,18 @@ export class Worker implements Service {
   readonly #recordings: Recordings;
   readonly #view: LiveWorkers;
   readonly #vitals = new ProcessVitals();
-  readonly #startedAt: number;
+  #startedAt = 0;
   #draining = false;
   #stopping = false;
 
   constructor(given: WorkerBase, parts: WorkerParts = {}) {
-    const base = { generation: everythingAllowed, fleetHeaders: fleetHeaders("unknown"), ...given };
+    const { bus, names } = given;
+    this.#time = new ServerClock({ bus, stream: names.activitiesStream, runtime: given.runtime });
+    const base = {
+      ...{ generation: everythingAllowed, fleetHeaders: fleetHeaders("unknown") },
+      ...given,
+      runtime: { ...given.runtime, clock: this.#time },
+    };
     this.#view = new LiveWorkers(base);
     this.#registration = new Registration(base, () => this.#describe());
     this.#recordings = new Recordings(base);
@@ -63,7 +74,6 @@ export class Worker implements Service {
       loadChanged: () => this.#registration.changed(),
     };
     this.#deps = deps;
-    this.#startedAt = base.runtime.clock.now();
     this.#activities = new ActivityService({
       ...deps,
       loadChanged: () => this.#registration.changed(activityLoadGapMs),
@@ -79,10 +89,12 @@ export class Worker implements Service {
 
   async start(): Promise<void> {
     this.#vitals.start();
+    await this.#time.start();
+    this.#startedAt = this.#deps.runtime.clock.now();
     await this.#view.start();
     await this.#control.start();
     await this.#recordings.start();
-    // Who is in the register and does not listen is dead (D1).
+    // Subscribe before registering: others take a registered worker that does not listen for dead (D1).
     await this.#activities.listen();
     await this.#registration.start();
     await this.#activities.start();
@@ -91,7 +103,10 @@ export class Worker implements Service {
     runtime.announce({ kind: "worker.ready", workerId: identity.workerId });
   }
 
-  /** Takes nothing new, finishes or hands back what it has. Said first, so that nobody counts on this worker. */
+  /**
+   * Takes no new work, and finishes or hands back the rest. The register shows it first, so that no claim
+   * counts on this worker.
+   */
   drain = once(async () => {
     const { runtime, identity } = this.#deps;
     this.#draining = true;
@@ -106,6 +121,7 @@ export class Worker implements Service {
     await this.#recordings.stop();
     await this.#registration.stop();
     await this.#view.stop();
+    await this.#time.stop();
     this.#vitals.stop();
   });
 

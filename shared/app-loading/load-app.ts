@@ -4,8 +4,8 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type App, collectApp } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
-import { breaksUsing } from "./mend-using.ts";
 import { registerOwnModules } from "./own-modules.ts";
+import { refuseMiscompiled } from "./refuse-miscompiled.ts";
 import { registerTypescript } from "./register-typescript.ts";
 
 const entryNames = ["app.ts", "app.mts", "app.js", "app.mjs", "index.ts", "index.js"];
@@ -31,19 +31,7 @@ export async function loadApp(path: string | undefined, cwd = "."): Promise<App>
   return app;
 }
 
-/** What comes by the loader was mended; CommonJS that a build made of it does not come by it. */
-export function refuseMiscompiled({ orchestrations, activities }: App, path: string): void {
-  for (const { name, run } of [...orchestrations.values(), ...activities.values()]) {
-    if (!breaksUsing(String(run))) continue;
-    throw new Fault("config", {
-      code: "app_miscompiled",
-      message: `cannot load the application ${path}: "${name}" was compiled by esbuild so that "using" in a loop throws errors of earlier rounds`,
-      hint: "Build ES modules, which are corrected when they are loaded, or give the TypeScript file itself.",
-    });
-  }
-}
-
-/** A module of the user's, with the same copy of this package as everything else. */
+/** Imports a user's module so that it shares this copy of the package. */
 export async function importUserModule(path: string, cwd = "."): Promise<Record<string, unknown>> {
   const file = findEntry(path, resolve(cwd, path));
   await prepareLoader(file);
@@ -73,7 +61,7 @@ async function importModule(path: string, file: string): Promise<Record<string, 
   }
 }
 
-/** One line. The compiler's complaint has its place on the second line, Node's on the first. */
+/** One line. The compiler puts the place of an error on the second line, Node on the first. */
 function reasonOf(error: unknown): string {
   const lines = String(error instanceof Error ? error.message : error)
     .split("\n")
@@ -84,7 +72,7 @@ function reasonOf(error: unknown): string {
     : (lines[0] ?? "unknown");
 }
 
-/** Where it is in another file of the application and the reason does not say so. */
+/** The place of the error, if it is in another file of the application and the reason does not name it. */
 function placeOf(error: unknown, entry: string): string {
   if (!(error instanceof Error)) return "";
   const [, place = ""] = /(?:file:\/\/)?(\/[^\s()]+\.[cm]?[jt]sx?:\d+)/.exec(error.stack ?? "") ?? [];
@@ -97,9 +85,10 @@ function placeOf(error: unknown, entry: string): string {
 let prepared = { own: false, typescript: false };
 
 async function prepareLoader(file: string): Promise<void> {
-  // The application will ask for it. Once there are hooks, every module loaded goes through their thread (Node 20).
+  // The application will import it. Once hooks are registered, every import goes through their thread (Node
+  // 20), so import it first.
   if (!prepared.own) await import("../sdk/index.ts");
-  // First the compiler, then our own hook: the last one registered is asked first.
+  // First the compiler, then our own hook: Node asks the hook registered last first.
   if (/\.[cm]?tsx?$/.test(file) && !prepared.typescript) {
     await registerTypescript();
     prepared = { own: false, typescript: true };
@@ -116,7 +105,7 @@ async function prepareLoader(file: string): Promise<void> {
   }
 }
 
-/** The application runs with the very copy of this package that runs it, wherever the application lies. */
+/** The application runs with the same copy of this package that runs it, wherever the application lies. */
 function ownModule(path: string): string {
   const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? "ts" : "js";
   return new URL(`./${path}.${extension}`, import.meta.url).href;

@@ -1,15 +1,19 @@
 /**
- * esbuild, which compiles applications here and in many builds, lowers `using` to variables that outlive the block: in a
- * loop a failure of one round is thrown again by every later one, though its work was done. The failure is moved to
- * where it belongs, on the list of resources, which each round makes anew. What is put in is not longer than what was
- * there (unless names were shortened) and filled up with blanks: source maps stay right.
+ * esbuild, which compiles applications here and in many builds, lowers `using` to variables that outlive the
+ * block: in a loop, the failure of one round is thrown again by every later round, though that round
+ * succeeded. The mended code keeps the failure on the list of resources, which each round makes anew. The
+ * replacement is no longer than the original (unless names were shortened) and is padded with blanks: source
+ * maps stay right.
  */
 
 /** `catch (_) { var _error = _, _hasError = true; } finally { var _promise = __callDispose(_stack, _error, _hasError)` */
 export const loweredUsing =
   /(catch\s*\(([\w$]+)\)\s*\{\s*)(var\s+([\w$]+)\s*=\s*\2\s*,\s*([\w$]+)\s*=\s*(?:true|!0))(;?\s*\}\s*finally\s*\{\s*(?:var\s+[\w$]+\s*=\s*)?[\w$]+\(([\w$]+)\s*,\s*)(\4\s*,\s*\5)(\s*\))/g;
 
-/** The same code, with `using` as the language means it. Its text also runs on the loader's thread. */
+/**
+ * Returns the code with `using` as the language defines it. The text of this function also runs on the
+ * loader's thread.
+ */
 export function mendUsing(code: string): string {
   return code.replace(loweredUsing, (...found: string[]) => {
     const [, open = "", caught, kept = "", , , middle, stack, passed = "", close] = found;
@@ -19,13 +23,16 @@ export function mendUsing(code: string): string {
   });
 }
 
-/** True for a function that was compiled that way with `using` inside a loop: it does not do what was written. */
+/**
+ * True for a function that was compiled that way with `using` inside a loop: it does not do what its source
+ * says.
+ */
 export function breaksUsing(compiled: string): boolean {
   for (const { index } of compiled.matchAll(loweredUsing)) if (isInLoop(compiled, index)) return true;
   return false;
 }
 
-/** Looks outwards, block by block, up to the function. */
+/** Searches outwards, block by block, up to the function. */
 function isInLoop(code: string, at: number): boolean {
   let closed = 0;
   for (let index = at - 1; index >= 0; index--) {

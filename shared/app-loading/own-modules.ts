@@ -1,18 +1,19 @@
 /**
- * Hooks into Node's resolution of an application's imports. An application mounted from anywhere finds what we bring along
- * (this package, zod, models) unless it has its own. A folder without package.json counts as CommonJS; TypeScript there
- * is written as modules all the same.
+ * Hooks into Node's resolution of an application's imports. An application in any folder finds the packages
+ * that Holdfast brings along (this package, zod, models) unless it has its own. In a folder without
+ * package.json Node assumes CommonJS; TypeScript there is still treated as modules.
  *
- * Twice, because a hook on the loader's own thread (all that Node 20 has) is asked after those on the main thread, and
- * where the latter exist the TypeScript compiler uses them: it would have decided already.
+ * There are two hooks, because a hook on the loader's own thread (all that Node 20 has) is asked after those
+ * on the main thread. Where Node has main-thread hooks the TypeScript compiler uses them, and would have
+ * decided already.
  */
 import * as nodeModule from "node:module";
 import { loweredUsing, mendUsing } from "./mend-using.ts";
 
 export interface OwnModules {
-  /** Import name → address. */
+  /** Import name → URL. */
   own: Readonly<Record<string, string>>;
-  /** Where else to look for packages: as if imported from here. */
+  /** A second place to look for packages: resolved as if imported from here. */
   home: string;
 }
 
@@ -56,18 +57,20 @@ function locate({ own, home }: OwnModules, specifier: string, context: Context, 
     try {
       return next(wanted, { ...context, parentURL: home });
     } catch {
-      throw error; // the user looked for it in his place, not in ours
+      throw error; // report the failure of the user's own import, not of the second try
     }
   }
 }
 
-/** The two ways Node says so, for imports and for what it takes for CommonJS. */
+/** The two error codes for a missing module: for imports, and for files that Node takes for CommonJS. */
 const isMissing = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&
   (error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND");
 
-/** A query the application did not write is the compiler's, for what it takes for CommonJS. */
+/**
+ * A query that the application did not write comes from the compiler, for files that it takes for CommonJS.
+ */
 function asModule(specifier: string, found: Resolved): Resolved {
   const typescript =
     /^file:.*\.(?:m?ts|tsx)(?:$|\?|%3F)/.test(found.url) && !found.url.includes("/node_modules/");
@@ -84,7 +87,7 @@ function mended(url: string, loaded: Loaded): Loaded {
   return better === code ? loaded : { ...loaded, source: better };
 }
 
-/** The same for the loader's thread, which has no TypeScript, hence text. */
+/** The same for the loader's thread, which cannot run TypeScript, hence as text. */
 const threadHook = `
 const __name = (named) => named; // what the compiler of the sources asks for
 let own, home;

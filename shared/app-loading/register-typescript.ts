@@ -1,6 +1,7 @@
 /**
- * The compiler for applications in TypeScript. Where hooks run on the loader's own thread (all that Node 20 has), only
- * that thread needs the compiler: its own way in would load it into this one as well, for some 6 MB of every service.
+ * Registers the compiler for applications in TypeScript. Where hooks run on the loader's own thread (all that
+ * Node 20 has), only that thread needs the compiler: the compiler's own registration would load it into this
+ * thread too, for some 6 MB in every service.
  */
 import * as nodeModule from "node:module";
 
@@ -10,7 +11,7 @@ export async function registerTypescript(): Promise<void> {
     register();
     return;
   }
-  // What that does there, less the namespaces.
+  // The same steps as the compiler's own registration, without its namespaces.
   process.setSourceMapsEnabled(true);
   nodeModule.register("tsx/esm", { parentURL: import.meta.url, data: true });
 }

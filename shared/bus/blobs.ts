@@ -1,12 +1,15 @@
 /**
- * Blobs in a JetStream object store, in its documented format (`nats object` reads and writes them), over the bus alone:
- * reads are direct gets that survive a reconnect, where the client library's use a consumer that stalls.
+ * Blobs in a JetStream object store, in its documented format (`nats object` reads and writes them). Blobs
+ * are read by direct gets, which survive a reconnect; the client library reads them with a consumer, which
+ * stalls after one.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { z } from "zod";
 import { Fault } from "../errors/index.ts";
 import type { BlobStore, Bus, PublishOutcome, StoredBlob, StoredMessage } from "./bus.ts";
 import { decode, encode } from "./codec.ts";
+import { headerNames } from "./header-names.ts";
+import { blobStore } from "./topology.ts";
 
 const chunkBytes = 128 * 1024;
 const parallelChunks = 8;
@@ -32,13 +35,16 @@ export class ObjectBlobs implements BlobStore {
   readonly #bucket: string;
   readonly #stream: string;
   readonly #replicas: number;
+  readonly #provisioned: boolean;
   #created: Promise<unknown> | undefined;
 
-  constructor(bus: BlobBus, bucket: string, options: { replicas: number }) {
+  /** `provisioned`: the store exists already and is not created here. */
+  constructor(bus: BlobBus, bucket: string, options: { replicas: number; provisioned?: boolean }) {
     this.#bus = bus;
     this.#bucket = bucket;
     this.#stream = `OBJ_${bucket}`;
     this.#replicas = options.replicas;
+    this.#provisioned = options.provisioned === true;
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
@@ -60,19 +66,27 @@ export class ObjectBlobs implements BlobStore {
     if (before && !before.meta.deleted) await this.#purgeChunks(before.meta);
   }
 
-  /** Chunks are read in the order they were stored, so one that must be sent again means all under a new name. */
+  /**
+   * Readers take the chunks in the order in which the server stored them. If a chunk has to be sent again or
+   * was overtaken by a later one, all chunks are sent anew under a new name, one after the other.
+   */
   async #putChunks(bytes: Uint8Array): Promise<{ nuid: string; chunks: number }> {
     const chunks = Math.ceil(bytes.length / chunkBytes);
     for (let attempt = 0; attempt < attempts; attempt++) {
       const nuid = randomUUID().replaceAll("-", "");
       const subject = this.#subject(`C.${nuid}`);
+      const atOnce = attempt === 0 ? parallelChunks : 1;
       let whole = true;
-      for (let first = 0; whole && first < chunks; first += parallelChunks) {
-        const group = Array.from({ length: Math.min(parallelChunks, chunks - first) }, (_, i) => first + i);
+      let last = 0;
+      for (let first = 0; whole && first < chunks; first += atOnce) {
+        const group = Array.from({ length: Math.min(atOnce, chunks - first) }, (_, i) => first + i);
         const outcomes = await Promise.all(
           group.map((n) => this.#bus.publish(subject, bytes.subarray(n * chunkBytes, (n + 1) * chunkBytes))),
         );
-        whole = outcomes.every((outcome) => outcome.kind === "stored");
+        for (const outcome of outcomes) {
+          whole &&= outcome.kind === "stored" && outcome.seq > last;
+          if (outcome.kind === "stored") last = outcome.seq;
+        }
       }
       if (whole) return { nuid, chunks };
       await this.#purgeChunks({ nuid });
@@ -81,9 +95,11 @@ export class ObjectBlobs implements BlobStore {
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
-    // Somebody may put the same key meanwhile and so remove the chunks being read: then the newer one is read.
+    // Another client may put the same key meanwhile, which removes the chunks being read; the newer blob is
+    // read then.
     for (let attempt = 0; attempt < 3; attempt++) {
-      // A copy that lags does not have what was stored just now; whoever is told that it is missing gives up for good.
+      // A lagging replica may not have a blob that was stored just now, and a caller gives up for good on a
+      // missing blob: ask the leader too.
       const { meta } = (await this.#find(key)) ?? (await this.#find(key, { leader: true })) ?? {};
       if (!meta || meta.deleted) return undefined;
       const chunks =
@@ -116,13 +132,13 @@ export class ObjectBlobs implements BlobStore {
       const found = await this.#find(key, { leader: true });
       if (!found) return false;
       const { meta, seq } = found;
-      // One that we marked without being told so is ours to finish.
+      // If the delete mark is our own, from a publish whose answer was lost, finish that deletion.
       if (meta.deleted && meta.nuid !== asked) return false;
       if (!meta.deleted) {
         if (seq > seenSeq) return false;
         asked = meta.nuid;
         const deleted = { ...meta, size: 0, chunks: 0, digest: "", deleted: true };
-        // Touched or put meanwhile, or not answered: looked at anew.
+        // Another client touched or put the key meanwhile, or the server did not answer: read it again.
         if ((await this.#replaceMeta(key, deleted, seq)).kind !== "stored") continue;
       }
       await this.#purgeChunks(meta);
@@ -132,7 +148,7 @@ export class ObjectBlobs implements BlobStore {
     throw this.#unstored();
   }
 
-  /** The mark of a deletion is for those who look meanwhile; it would stay for ever. */
+  /** Removes the delete mark, which only concurrent readers need; the server would keep it for ever. */
   async #forget(key: string): Promise<void> {
     const found = await this.#find(key, { leader: true });
     if (found?.meta.deleted) await this.#bus.purge(this.#stream, this.#subject(metaOf(key)), found.seq);
@@ -144,18 +160,21 @@ export class ObjectBlobs implements BlobStore {
     for await (const message of this.#bus.lastPerSubject(this.#stream, this.#subject("M.*"))) {
       const meta = parse(message);
       if (meta && !meta.deleted && meta.name.startsWith(prefix))
-        blobs.push({ key: meta.name, seq: message.seq });
+        blobs.push({ key: meta.name, seq: message.seq, at: message.at });
     }
     return blobs;
   }
 
-  /** Chunks of one put have a subject of their own, which nobody uses again: all of them go. */
+  /**
+   * The chunks of one put have a subject of their own that is never used again, so the whole subject is
+   * purged.
+   */
   #purgeChunks({ nuid }: Pick<Meta, "nuid">): Promise<number> {
     return this.#bus.purge(this.#stream, this.#subject(`C.${nuid}`), Number.MAX_SAFE_INTEGER);
   }
 
   #replaceMeta(key: string, meta: Meta, expectLastSeq: number): Promise<PublishOutcome> {
-    const options = { expectLastSeq, headers: { "Nats-Rollup": "sub" } };
+    const options = { expectLastSeq, headers: { [headerNames.rollup]: "sub" } };
     return this.#bus.publish(this.#subject(metaOf(key)), encode(meta), options);
   }
 
@@ -165,10 +184,10 @@ export class ObjectBlobs implements BlobStore {
     return meta && { meta, seq: message.seq };
   }
 
-  /** An unknown outcome is asked again; the message id keeps the answer the same. */
+  /** Publishes again if the outcome is unknown; the message id makes the server store it once. */
   async #putMeta(key: string, body: Uint8Array, msgId: string): Promise<void> {
     for (let attempt = 0; attempt < attempts; attempt++) {
-      const options = { msgId, headers: { "Nats-Rollup": "sub" } };
+      const options = { msgId, headers: { [headerNames.rollup]: "sub" } };
       const outcome = await this.#bus.publish(this.#subject(metaOf(key)), body, options);
       if (outcome.kind === "stored") return;
     }
@@ -187,17 +206,12 @@ export class ObjectBlobs implements BlobStore {
   }
 
   async #ensure(): Promise<void> {
-    this.#created ??= this.#bus.ensureStream({
-      name: this.#stream,
-      subjects: [this.#subject("C.>"), this.#subject("M.>")],
-      retention: "limits",
-      sequencesByTime: true,
-      replicas: this.#replicas,
-    });
+    if (this.#provisioned) return;
+    this.#created ??= this.#bus.ensureStream(blobStore(this.#bucket, this.#replicas));
     try {
       await this.#created;
     } catch (error) {
-      this.#created = undefined; // asked again next time
+      this.#created = undefined; // The next call tries again.
       throw error;
     }
   }

@@ -1,12 +1,14 @@
 /**
  * A key-value bucket over the bus, in the format of NATS key-value stores (`nats kv` reads and writes it).
  *
- * BUCKET-1 Every write says how long it lives; nothing here drops a time to live in passing.
- * BUCKET-2 Each write carries an id of its own, so an unknown outcome (BUS-1) is settled by looking whose value is there.
- * BUCKET-3 What was deleted or has expired is absent for readers and an event for watchers.
+ * BUCKET-1 Every write states its time to live; no operation drops a time to live silently.
+ * BUCKET-2 Each write carries an id of its own, so an unknown outcome (BUS-1) is settled by reading whose
+ *    value the key holds.
+ * BUCKET-3 A deleted or expired entry is absent for readers and an event for watchers.
  */
 import { type Random, systemRandom, token } from "../runtime/index.ts";
 import type { Bus, Headers, PublishOptions, Stoppable, StoredMessage } from "./bus.ts";
+import { headerNames } from "./header-names.ts";
 import { bucketStream, bucketSubject } from "./subjects.ts";
 
 export interface Entry {
@@ -25,9 +27,9 @@ export type BucketEvent =
 
 export type WriteOutcome =
   | { kind: "written"; revision: number }
-  /** Somebody else's write, or none, is there instead of what was expected. */
+  /** The key holds another writer's value, or none, instead of the expected revision. */
   | { kind: "conflict" }
-  /** Not answered, and not to be found out now. */
+  /** The server did not answer, and reading the key did not settle the outcome either. */
   | { kind: "unknown" };
 
 export interface WriteOptions {
@@ -36,8 +38,8 @@ export interface WriteOptions {
   timeoutMs?: number;
 }
 
-const operation = "KV-Operation";
-const writeId = "Holdfast-Write";
+const operation = headerNames.kvOperation;
+const writeId = headerNames.write;
 const empty = new Uint8Array(0);
 
 export class Bucket {
@@ -63,7 +65,7 @@ export class Bucket {
     return this.#write(key, value, options);
   }
 
-  /** Written only where the key is absent: never there, deleted or expired. */
+  /** Writes only if the key is absent: never written, deleted or expired. */
   async create(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<WriteOutcome> {
     const first = await this.#write(key, value, { ...options, expectLastSeq: 0 });
     if (first.kind !== "conflict") return first;
@@ -72,17 +74,18 @@ export class Bucket {
     return this.#write(key, value, { ...options, expectLastSeq: there?.seq ?? 0 });
   }
 
-  /** Written only over this revision. */
+  /** Writes only over this revision. Revision 0: only if the key is absent or carries a delete marker. */
   update(
     key: string,
     value: Uint8Array,
     revision: number,
     options: WriteOptions = {},
   ): Promise<WriteOutcome> {
+    if (revision === 0) return this.create(key, value, options);
     return this.#write(key, value, { ...options, expectLastSeq: revision });
   }
 
-  /** Leaves a note of the deletion; with `ttlMs` the note itself goes after that time. */
+  /** Leaves a delete marker; with `ttlMs` the server removes the marker after that time. */
   delete(key: string, options: WriteOptions & { revision?: number } = {}): Promise<WriteOutcome> {
     const { revision, ...rest } = options;
     return this.#write(key, empty, {
@@ -92,14 +95,14 @@ export class Bucket {
     });
   }
 
-  /** What changes while it is read comes again, the later one last. */
+  /** An entry that changes during the iteration is yielded again; the later value comes last. */
   async *entries(filter = ">"): AsyncGenerator<Entry, void, undefined> {
     for await (const message of this.#bus.lastPerSubject(this.stream, this.#subject(filter))) {
       if (absence(message) === undefined) yield this.#entry(message);
     }
   }
 
-  /** Everything there now, then every change. Deletions from before the start are not reported. */
+  /** Reports every current entry, then every change. Deletions from before the start are not reported. */
   watch(
     filter: string,
     listener: { onEntry: (event: BucketEvent) => void; onCaughtUp?: () => void },
@@ -118,7 +121,7 @@ export class Bucket {
     });
   }
 
-  /** What a message of the bucket's stream means; for those who read it with a consumer. */
+  /** Reads a message of the bucket's stream as an event, for callers that read the stream with a consumer. */
   event(message: StoredMessage): BucketEvent {
     const kind = absence(message);
     if (kind === undefined) return { kind: "put", ...this.#entry(message) };
@@ -134,7 +137,8 @@ export class Bucket {
     const first = await publish();
     if (first.kind === "stored") return { kind: "written", revision: first.seq };
     if (first.kind === "conflict") return first;
-    // BUCKET-2: ours is there; or another's; or nothing happened yet, then it is tried once more.
+    // BUCKET-2: the key holds our write, or another writer's, or no write yet; in the last case try once
+    // more.
     const there = await this.#readBack(subject);
     if (there === "unknown") return { kind: "unknown" };
     if (there?.headers[writeId] === id) return { kind: "written", revision: there.seq };
@@ -152,7 +156,7 @@ export class Bucket {
     try {
       return await this.#bus.last(this.stream, subject, { leader: true });
     } catch {
-      return "unknown"; // no answer either: the caller is told that nothing is known
+      return "unknown"; // The read was not answered either: the outcome is unknown.
     }
   }
 
@@ -170,10 +174,10 @@ export class Bucket {
   }
 }
 
-/** Why a message of a bucket is no value; undefined where it is one. */
+/** Why a bucket message is not a value; undefined if it is a value. */
 function absence(message: StoredMessage): "deleted" | "expired" | undefined {
   const { headers } = message;
-  if (headers["Nats-Marker-Reason"] === "MaxAge") return "expired";
-  if (headers["Nats-Marker-Reason"] !== undefined || headers[operation] !== undefined) return "deleted";
+  if (headers[headerNames.markerReason] === "MaxAge") return "expired";
+  if (headers[headerNames.markerReason] !== undefined || headers[operation] !== undefined) return "deleted";
   return undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * The seam to NATS. Everything the engine does on the wire goes through this interface; `nats-bus.ts` is the real one,
- * `shared/testing/memory/index.ts` its seeded twin, and both pass `test/conformance/bus.ts`.
+ * The interface to NATS. Everything the engine does on the wire goes through it; `nats-bus.ts` is the real
+ * implementation, `shared/testing/memory/index.ts` its seeded in-memory twin, and both pass
+ * `test/conformance/bus.ts`.
  *
  * BUS-1 A publish that was not answered is `unknown`, never failed: it may have been stored.
  * BUS-2 Streams are the only storage; buckets are streams read by their last message per subject.
@@ -21,15 +22,20 @@ export interface StreamSpec {
   maxBytes?: number;
   /** Messages may carry a time to live; expiry leaves a marker kept this long. */
   markerTtlMs?: number;
+  /** Messages may carry a time to live; an expired message leaves no marker. */
+  timesToLive?: boolean;
+  /** The server copies messages of these other streams into this one, under another subject. */
+  sources?: { stream: string; from: string; to: string }[];
   /** Messages may be schedules that publish to another subject of this stream later. */
   schedules?: boolean;
   /**
-   * Its first sequence is the server's time of its creation (microseconds), so that sequences grow from one stream of a
-   * name to the next: positions, epochs and sets of sequences from before mean nothing else after it was created anew.
-   * Faster than a stream takes messages, and exact in a number until the year 2255.
+   * The stream's first sequence is the server's time of its creation, in microseconds. A stream that is
+   * deleted and created again therefore never reuses a sequence: stored positions, epochs and sets of
+   * sequences stay unambiguous. Time in microseconds grows faster than a stream takes messages, and is exact
+   * in a number until the year 2255.
    */
   sequencesByTime?: boolean;
-  /** Purge and delete refused (append-only). Not together with schedules. */
+  /** The server refuses purge and delete (append-only). Cannot be combined with `schedules`. */
   immutable?: boolean;
   dedupeWindowMs?: number;
   replicas?: number;
@@ -40,13 +46,26 @@ export interface PublishOptions {
   /** De-duplicated by the server inside the stream's window. */
   msgId?: string;
   headers?: Headers;
-  /** The fence: stored only if this is the subject's last sequence (0: none yet). */
+  /**
+   * The fence: the server stores the message only if this is the subject's last sequence (0: the subject is
+   * empty).
+   */
   expectLastSeq?: number;
-  /** Expires after this long; whole seconds, at least one. */
+  /** The message expires after this long; whole seconds, at least one. */
   ttlMs?: number;
-  /** Store as a schedule: published to `target` at `at` (epoch ms, server clock). Same subject again replaces it. */
-  schedule?: { at: number; target: string };
+  /**
+   * Stores the message as a schedule: the server publishes it to `target` at `at` (epoch ms, server clock).
+   * Another schedule on the same subject replaces it.
+   */
+  schedule?: Schedule;
   timeoutMs?: number;
+}
+
+export interface Schedule {
+  at: number;
+  target: string;
+  /** How long the published message is kept. Undefined: as long as the stream keeps messages. */
+  keptMs?: number | undefined;
 }
 
 export type PublishOutcome =
@@ -66,15 +85,20 @@ export interface StoredMessage {
 export interface Delivery extends StoredMessage {
   /** 1 for the first delivery. */
   deliveries: number;
-  /** Position among all deliveries of its consumer, from 1: a gap means that something was lost on the way. */
+  /**
+   * Position among all deliveries of its consumer, from 1: a gap means that a delivery was lost on the way.
+   */
   order: number;
   ack(): void;
-  /** Waits until the server has taken the acknowledgement. False: it was already settled. */
+  /** Waits until the server has taken the acknowledgement. False: the delivery was already settled. */
   ackSync(): Promise<boolean>;
   nak(delayMs?: number): void;
-  /** Not dead, still at it: the redelivery clock starts anew. */
+  /** Tells the server that the message is still being worked on: its redelivery clock starts anew. */
   working(): void;
-  /** Kept for long, to be settled later: it takes no more room from what comes after it. */
+  /**
+   * The delivery will be settled much later: it no longer counts against the consumer's limit of unsettled
+   * messages.
+   */
   putAside(): void;
 }
 
@@ -86,16 +110,22 @@ export interface ConsumerSpec {
   ackWaitMs: number;
   maxAckPending?: number;
   headersOnly?: boolean;
-  /** Removed by the server when nobody pulled for so long. */
+  /** The server removes the consumer if no client has pulled from it for this long. */
   inactiveMs?: number;
-  /** What it knows is kept in memory, which costs the server no files, and is gone with the server. */
+  /**
+   * The server keeps the consumer's state in memory: no files, but the state is lost when the server
+   * restarts.
+   */
   volatile?: boolean;
 }
 
 export interface Consumption {
-  /** No more deliveries after this resolves. What was handed out may still be acknowledged. */
+  /** No message is delivered after this resolves. Deliveries handed out before may still be acknowledged. */
   stop(): Promise<void>;
-  /** Resolves when it ended: `stopped` by us, or `gone` because the consumer or stream was deleted. */
+  /**
+   * Resolves when the consumption ended: `stopped` by us, or `gone` because the consumer or stream was
+   * deleted.
+   */
   readonly ended: Promise<"stopped" | "gone">;
 }
 
@@ -103,7 +133,7 @@ export interface CoreMessage {
   subject: string;
   headers: Headers;
   body: Uint8Array;
-  /** Undefined where the sender does not wait for a reply. */
+  /** Undefined if the sender does not wait for a reply. */
   reply: ((body: Uint8Array, headers?: Headers) => void) | undefined;
 }
 
@@ -120,20 +150,20 @@ export interface StreamInfo {
   lastSeq: number;
   consumers: number;
   replicas: number;
-  /** Of a cluster: the server that leads it, whose clock `seenAt` is. */
+  /** In a cluster: the server that leads the stream; `seenAt` is by its clock. */
   leader?: string;
-  /** A copy of it is away or far behind. */
+  /** True if a replica of the stream is offline or far behind. */
   degraded?: boolean;
-  /** Limits somebody set; absent where there is none. */
+  /** Limits that an operator set; undefined without a limit. */
   maxBytes?: number;
   maxMessages?: number;
-  /** What its creator noted on it. */
+  /** Metadata written by the stream's creator. */
   metadata: Readonly<Record<string, string>>;
   /** Server time of this answer, epoch ms. */
   seenAt: number;
 }
 
-/** What the account uses of JetStream; a limit is absent where there is none. */
+/** What the account uses of JetStream; a limit is undefined if the account has none. */
 export interface AccountInfo {
   streams: number;
   consumers: number;
@@ -143,13 +173,6 @@ export interface AccountInfo {
   maxBytes?: number;
 }
 
-/** The clock of the server a client is connected to, compared with the client's own. */
-export interface ServerTime {
-  aheadMs: number;
-  /** Half of the round trip it was measured with. */
-  unsureMs: number;
-}
-
 export interface ConsumerInfo {
   stream: string;
   name: string;
@@ -157,7 +180,10 @@ export interface ConsumerInfo {
   pending: number;
   ackPending: number;
   redelivered: number;
-  /** Up to this sequence of the stream everything is settled; up to the other everything was handed out once. */
+  /**
+   * Every message up to `settledSeq` is settled; every message up to the other sequence was delivered at
+   * least once.
+   */
   settledSeq: number;
   handedOutSeq: number;
 }
@@ -176,17 +202,20 @@ export interface Bus {
   ensureStream(spec: StreamSpec): Promise<{ created: boolean }>;
   deleteStream(name: string): Promise<boolean>;
   streamInfo(name: string): Promise<StreamInfo | undefined>;
-  /** Streams whose subjects overlap the filter. */
+  /** Names of the streams whose subjects overlap the filter. */
   streamNames(subjectFilter: string): Promise<string[]>;
-  /** All streams of the account; cheap. */
+  /** Number of streams in the account; a cheap request. */
   streamCount(): Promise<number>;
   account(): Promise<AccountInfo>;
   publish(subject: string, body: Uint8Array, options?: PublishOptions): Promise<PublishOutcome>;
-  /** Last message of a subject. `leader` reads one's own writes, the default may lag by a replica. */
+  /**
+   * Last message of a subject. With `leader` a client reads its own writes; by default a lagging replica may
+   * answer.
+   */
   last(stream: string, subject: string, options?: { leader?: boolean }): Promise<StoredMessage | undefined>;
   /**
-   * All messages of a subject (or filter) from a sequence on, in order. Undefined where there is no such stream.
-   * `limit` is a hint: at least so many if there are so many, possibly more.
+   * All messages of a subject (or filter) from a sequence on, in order. Undefined if the stream does not
+   * exist. `limit` is a hint: the answer has at least this many messages if they exist, possibly more.
    */
   read(
     stream: string,
@@ -196,11 +225,11 @@ export interface Bus {
   ): Promise<StoredMessage[] | undefined>;
   /** The last message of each subject that matches, deletions and markers included. */
   lastPerSubject(stream: string, filter: string): AsyncIterable<StoredMessage>;
-  /** False where there was nothing to delete. */
+  /** False if there was no such message. */
   deleteMessage(stream: string, seq: number): Promise<boolean>;
   /**
-   * Number of messages removed. Only those up to `throughSeq`, which the caller saw before it decided: what is stored
-   * while it was paused, for somebody who has the same subject now, stays.
+   * Returns the number of messages removed. Removes only messages up to `throughSeq`, the last one the caller
+   * saw before it decided: messages stored later, for a new user of the same subject, stay.
    */
   purge(stream: string, filter: string, throughSeq: number): Promise<number>;
 
@@ -208,21 +237,30 @@ export interface Bus {
   ensureConsumer(spec: ConsumerSpec): Promise<void>;
   deleteConsumer(stream: string, name: string): Promise<boolean>;
   consumers(stream: string): Promise<ConsumerInfo[]>;
-  /** Keeps up to `maxMessages` handed out and unsettled at a time flowing to `onMessage`, in stream order. */
+  /** Delivers messages to `onMessage` in stream order, with at most `maxMessages` unsettled at a time. */
   consume(
     stream: string,
     consumer: string,
     options: { maxMessages: number; onMessage: (message: Delivery) => void },
   ): Promise<Consumption>;
-  /** One message, or undefined after `expiresMs` or when the signal aborts. Throws Fault `consumer_gone`. */
+  /**
+   * Returns one message, or undefined after `expiresMs` or when the signal aborts. Throws Fault
+   * `consumer_gone`.
+   */
   next(
     stream: string,
     consumer: string,
     options: { expiresMs: number; signal?: AbortSignal },
   ): Promise<Delivery | undefined>;
-  /** Hands out again, at once, what is with somebody who is known to be dead. What is settled, or was never out, stays as it is. */
+  /**
+   * Makes the server redeliver at once messages that are with a dead client. Messages that are settled or
+   * were never delivered are not affected.
+   */
   handBack(stream: string, consumer: string, seqs: readonly number[]): Promise<void>;
-  /** Live view without acknowledgements: existing last-per-subject messages first if asked, then everything new. Not of work queues. */
+  /**
+   * A live view without acknowledgements: the existing last message of each subject first if asked for, then
+   * every new message. Not for work queues.
+   */
   tail(
     stream: string,
     filter: string,
@@ -236,7 +274,10 @@ export interface Bus {
     body: Uint8Array,
     options: { timeoutMs: number; headers?: Headers },
   ): Promise<Reply>;
-  /** Resolves when the server knows; `unconfirmed` saves that round trip where a later request will show it. */
+  /**
+   * Resolves when the server has the subscription; `unconfirmed` saves that round trip if a later request
+   * confirms it.
+   */
   subscribe(
     subject: string,
     options: { queue?: string; unconfirmed?: boolean },
@@ -247,16 +288,16 @@ export interface Bus {
 
   // connection
   readonly maxPayloadBytes: number;
-  /** Changes when the server was restarted (or another node answers). */
+  /** Changes when the server was restarted (or another node of the cluster answers). */
   serverId(): string;
-  /** As configured; the same after a restart. */
+  /** The configured name; a restart does not change it. */
   serverName(): string;
   serverVersion(): string;
-  /** The server is one of several: streams may have copies, and a copy may lag. */
+  /** True if the server is part of a cluster: streams may have replicas, and a replica may lag. */
   clustered(): boolean;
   connected(): boolean;
   onState(listener: (state: BusState) => void): () => void;
-  /** Waits until what was sent has reached the server. */
+  /** Waits until every sent message has reached the server. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -265,14 +306,22 @@ export interface StoredBlob {
   key: string;
   /** Grows with every put and touch of the key. */
   seq: number;
+  /** Time of the latest put or touch, by the server's clock. */
+  at: number;
 }
 
 export interface BlobStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
   get(key: string): Promise<Uint8Array | undefined>;
-  /** False where there is none. What is there counts as put now: who saw it before cannot delete it any more. */
+  /**
+   * Marks the blob as put now, so that a caller that listed it earlier cannot delete it. False if there is no
+   * blob.
+   */
   touch(key: string): Promise<boolean>;
-  /** With `seenSeq`, only if it was not put or touched since it was listed. False where nothing was deleted. */
+  /**
+   * With `seenSeq`, deletes only if the blob was not put or touched since it was listed. False if nothing was
+   * deleted.
+   */
   delete(key: string, seenSeq?: number): Promise<boolean>;
   list(prefix: string): Promise<StoredBlob[]>;
 }

@@ -1,11 +1,11 @@
-/** Between values and bytes. What comes off the wire is measured before it is parsed (F32). */
+/** Converts between values and bytes. Bytes from the wire are measured before they are parsed (F32). */
 import type { z } from "zod";
 import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
 import { unknownKinds } from "./unknown-kind.ts";
 
 export type Decoded<T> =
   | { kind: "ok"; value: T }
-  /** `newer`: well made, but with kinds that only a newer version knows (E1). */
+  /** `newer`: well formed, but with kinds that only a newer version knows (E1). */
   | { kind: "invalid"; message: string; newer?: true };
 
 export interface DecodeLimits {
@@ -24,7 +24,7 @@ export function encode(value: unknown): Uint8Array {
   return utf8(text);
 }
 
-/** Most of what is sent is plain ASCII, which is copied an order of magnitude faster than it is encoded. */
+/** Most texts are plain ASCII, and copying ASCII is an order of magnitude faster than encoding it. */
 export const utf8 = (text: string): Uint8Array =>
   Buffer.from(text, Buffer.byteLength(text) === text.length ? "latin1" : "utf8");
 
@@ -43,7 +43,10 @@ export function decode<S extends z.ZodType>(
     : { kind: "invalid", message: `made by a newer version: ${unknown}`, newer: true };
 }
 
-/** JSON of unknown origin as a value that is safe to look at: bounded in size and depth, without prototype tricks. */
+/**
+ * Parses JSON of unknown origin into a value that is safe to inspect: bounded in size and depth, without
+ * prototype keys.
+ */
 export function parseJson(bytes: Uint8Array, limits: DecodeLimits = {}): Decoded<unknown> {
   const { maxBytes = defaultMaxBytes, maxDepth } = limits;
   if (bytes.length > maxBytes) {
@@ -71,10 +74,13 @@ export function parseText(text: string, maxDepth = maxMessageDepth): Decoded<unk
   }
 }
 
-/** A key may be written with escapes, so any escape is looked at twice. */
+/** JSON may spell a key with escapes, so a text with any escape takes the careful path. */
 const suspicious = /__proto__|"constructor"|\\u/;
 
-/** Drops what a careless merge would let reach a prototype; any other key called `constructor` is the user's. */
+/**
+ * Drops keys through which a careless merge would reach a prototype; any other key called `constructor` is
+ * the user's.
+ */
 function harmless(key: string, value: unknown): unknown {
   if (key === "__proto__") return undefined;
   if (

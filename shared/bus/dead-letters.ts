@@ -1,14 +1,18 @@
-/** Where everything goes that nobody could take: with its reason, once, and never so big that it cannot be kept. */
+/**
+ * Dead letters: messages that no receiver could process are stored once, with the reason, cut to a size that
+ * can be stored.
+ */
 import type { DeadLetter } from "../../schemas/index.ts";
+import { toFailure } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
-import type { Bus, StoredMessage } from "./bus.ts";
+import type { Bus, Delivery, StoredMessage } from "./bus.ts";
 import { encode } from "./codec.ts";
 import type { Subjects } from "./subjects.ts";
 
 export interface Burial {
   /** The kind of message: `inbox`, `activity`, `claim`, … */
   what: string;
-  /** Whom it is about, as far as that could be told. */
+  /** The instance, session or worker the message is about, if the message says. */
   id: string;
   code: string;
   message: string;
@@ -22,7 +26,7 @@ export interface BurialDeps {
 
 const headersRoom = 16 * 1024;
 
-/** True when it is safely stored: only then may the original be acknowledged. */
+/** Returns true once the dead letter is stored: only then may the original be acknowledged. */
 export async function bury(deps: BurialDeps, original: StoredMessage, burial: Burial): Promise<boolean> {
   const { bus, names, runtime } = deps;
   const { what, id, code, message } = burial;
@@ -54,7 +58,22 @@ export async function bury(deps: BurialDeps, original: StoredMessage, burial: Bu
   return true;
 }
 
-/** Base64 makes four bytes of three, and the rest of the letter needs room too. */
+const againMs = 1_000;
+
+/** Acknowledges the delivery once its dead letter is stored; otherwise the server delivers it again. */
+export async function buryDelivery(deps: BurialDeps, delivery: Delivery, burial: Burial): Promise<void> {
+  try {
+    if (await bury(deps, delivery, burial)) delivery.ack();
+    else delivery.nak(againMs);
+  } catch (error) {
+    delivery.nak(againMs);
+    const { code, message } = toFailure(error);
+    const where = `dead letter of ${delivery.subject}`;
+    deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}
+
+/** Base64 turns three bytes into four, and the other fields of the letter need room too. */
 function fitting(body: Uint8Array, maxPayloadBytes: number): { body: Uint8Array; cut: string } {
   const room = Math.max(0, Math.floor(((maxPayloadBytes - 2 * headersRoom) * 3) / 4));
   return body.length <= room

@@ -1,7 +1,29 @@
 export { Bucket, type BucketEvent, type Entry, type WriteOptions, type WriteOutcome } from "./bucket.ts";
-export type * from "./bus.ts";
-export { type Decoded, type DecodeLimits, decode, encode, parseJson } from "./codec.ts";
-export { type Burial, type BurialDeps, bury } from "./dead-letters.ts";
+export type {
+  AccountInfo,
+  BlobStore,
+  Bus,
+  BusState,
+  ConsumerInfo,
+  ConsumerSpec,
+  Consumption,
+  CoreMessage,
+  Delivery,
+  Headers,
+  PublishOptions,
+  PublishOutcome,
+  Reply,
+  Schedule,
+  Stoppable,
+  StoredBlob,
+  StoredMessage,
+  StreamInfo,
+  StreamSpec,
+} from "./bus.ts";
+export { type Decoded, type DecodeLimits, decode, encode, parseJson, utf8 } from "./codec.ts";
+export { type Burial, type BurialDeps, bury, buryDelivery } from "./dead-letters.ts";
+export { headerNames } from "./header-names.ts";
+export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./message-ids.ts";
 export {
   type MicroEndpoint,
   type MicroReply,
@@ -9,11 +31,16 @@ export {
   type MicroServiceSpec,
   startMicroService,
 } from "./micro-service.ts";
+export { headersOf } from "./nats/publish.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";
+export { createKeys, type KeyPair, publicKeyOf, signWith } from "./nkeys.ts";
 export { type PayloadLimits, Payloads } from "./payloads.ts";
-export { type Attempt, activityReportId } from "./report-id.ts";
-export { scheduledFor } from "./schedules.ts";
+export { inInbox, isThere, type Original, publishAnew } from "./publish-anew.ts";
+export { publishUntilStored, type StoredOnce, type UntilStored } from "./publish-until-stored.ts";
+export { scheduledFor, scheduleHeader, scheduleText } from "./schedules.ts";
+export { ServerClock } from "./server-clock.ts";
 export { type ClockSkew, readServerClocks, type ServerClockReading, skewOf } from "./server-clocks.ts";
 export * from "./subjects.ts";
 export * from "./topology.ts";
 export { TypedBucket, type TypedEntry, type TypedEvent } from "./typed-bucket.ts";
+export { unknownKinds } from "./unknown-kind.ts";

@@ -1,4 +1,7 @@
-/** A blob store that is loaded with its first use: threads that only keep leases would load the schema library for it. */
+/**
+ * A blob store that is loaded at its first use: lease threads never use it and would load the schema library
+ * for it.
+ */
 import type { BlobStore, StoredBlob } from "./bus.ts";
 
 export class LateBlobs implements BlobStore {

@@ -1,6 +1,7 @@
 /**
- * The NATS services protocol (ADR-32) over `Bus.subscribe`: `nats micro ls`, `info`, `stats` see it, any client may
- * call it. Written here because the published library is built for another version of the client, and it is small.
+ * The NATS services protocol (ADR-32) over `Bus.subscribe`: `nats micro ls`, `info` and `stats` list the
+ * service, and any client may call it. Written by hand because the published library is built for another
+ * version of the client, and the protocol is small.
  */
 import { Fault } from "../errors/index.ts";
 import { type Random, type Runtime, token } from "../runtime/index.ts";
@@ -10,17 +11,17 @@ import { encode } from "./codec.ts";
 export interface MicroReply {
   body: Uint8Array;
   headers?: Headers;
-  /** Sent as headers beside the body, as the protocol asks. */
+  /** Sent as headers beside the body, as the protocol requires. */
   error?: { code: number; description: string };
 }
 
 export interface MicroEndpoint {
   name: string;
   subject: string;
-  /** Instances sharing a queue share the requests; with `none` each gets every request. */
+  /** Instances with the same queue share the requests; with `none` each instance gets every request. */
   queue?: string | "none";
   metadata?: Record<string, string>;
-  /** Undefined: another instance answers. */
+  /** Returns undefined if another instance is to reply. */
   handler(message: CoreMessage): Promise<MicroReply | undefined>;
 }
 
@@ -142,7 +143,7 @@ async function serve(
   message.reply?.(reply.body, { ...reply.headers, ...errorHeaders(reply.error) });
 }
 
-/** What the handler did not catch is an internal error for the caller and a fault for us. */
+/** An error the handler did not catch is an internal error for the caller and is reported here as a fault. */
 async function answer(
   endpoint: MicroEndpoint,
   message: CoreMessage,

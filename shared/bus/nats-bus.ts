@@ -1,4 +1,4 @@
-/** The real bus: each method goes to the part that knows how. */
+/** The real bus: each method delegates to the class that implements it. */
 
 import type {
   AccountInfo,
@@ -23,6 +23,7 @@ import { LateBlobs } from "./late-blobs.ts";
 import { Api } from "./nats/api.ts";
 import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
+import { FirstSequence } from "./nats/first-sequence.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
@@ -30,20 +31,21 @@ import { type Meaning, Mux } from "./nats/mux.ts";
 import { busClosed, refusedByClient } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
-import { ServerClock } from "./nats/server-clock.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
 
 export interface BusOptions extends ConnectOptions {
   /** Name of the object store for big values; `subjects(prefix).blobBucket`. */
   blobBucket?: string;
-  /** Replicas of the object store, where this client is the one to create it. */
+  /** Replicas of the object store, if this client creates it. */
   replicas?: number;
-  /** How long an idempotent question may take, waiting for a reconnect included. */
+  /** Streams and stores exist already: this client creates none. */
+  provisioned?: boolean;
+  /** How long an idempotent request may take, including the wait for a reconnect. */
   apiTimeoutMs?: number;
 }
 
-/** Connects, checks the server, and never gives the connection up again until it is closed. */
+/** Connects and checks the server; afterwards the client reconnects for ever until it is closed. */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const { nc, info } = await openConnection(options);
   const bus = new NatsBus(new Link(nc, info, options.announce), options);
@@ -73,17 +75,20 @@ class NatsBus implements Bus {
     this.#inboxPrefix = options.inboxPrefix;
     this.#mux = new Mux(link, options.inboxPrefix);
     this.#api = new Api(link, this.#mux, options.apiTimeoutMs ?? 5_000);
-    this.#streams = new Streams(this.#api, new ServerClock(link, this.#mux));
+    this.#streams = new Streams(this.#api, new FirstSequence(link, this.#mux));
     this.#publisher = new Publisher(link, this.#mux);
     this.#reader = new Reader(link, this.#mux, this.#api);
     this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);
     this.blobs = new LateBlobs(async () => {
       const { ObjectBlobs } = await import("./blobs.ts");
-      return new ObjectBlobs(this, options.blobBucket ?? "blobs", { replicas: options.replicas ?? 1 });
+      const { blobBucket = "blobs", replicas = 1, provisioned = false } = options;
+      return new ObjectBlobs(this, blobBucket, { replicas, provisioned });
     });
   }
 
-  /** The server may have JetStream and the account not. A user who may not ask is believed. */
+  /**
+   * The account may lack JetStream although the server has it. If the user may not ask, the check is skipped.
+   */
   async checkJetStream(options: BusOptions): Promise<void> {
     const answer = await this.#api.ask("INFO").catch((error: unknown) => {
       if (isDenied(error)) return undefined;
@@ -184,7 +189,7 @@ class NatsBus implements Bus {
   }
 
   send(subject: string, body: Uint8Array, headers?: Headers): void {
-    if (!this.#link.connected) return; // a hint that may be lost
+    if (!this.#link.connected) return; // A plain message may be lost.
     const wire = headers === undefined ? undefined : { headers: new WireHeaders().addAll(headers) };
     try {
       this.#link.publish(subject, body, wire);
@@ -224,13 +229,13 @@ class NatsBus implements Bus {
         subject: message.subject,
         headers: parseHeaders(message).headers,
         body: message.data,
-        reply: reply ? (body, headers) => this.send(reply, body, headers) : undefined,
+        reply: reply && isInbox(reply) ? (body, headers) => this.send(reply, body, headers) : undefined,
       });
     });
     try {
-      if (!options.unconfirmed) await this.#link.flush(); // ready means: the server knows
+      if (!options.unconfirmed) await this.#link.flush(); // The subscription is ready when the server has it.
     } catch (error) {
-      subscription.unsubscribe(); // who asks again must not hear everything twice
+      subscription.unsubscribe(); // A caller that subscribes again must not receive every message twice.
       throw error;
     }
     return {
@@ -240,7 +245,7 @@ class NatsBus implements Bus {
           this.#link.cork();
           return subscription.unsubscribe();
         }
-        await subscription.drain().catch(() => undefined); // disconnected: it is gone already
+        await subscription.drain().catch(() => undefined); // Disconnected: the subscription is gone.
       },
     };
   }
@@ -281,6 +286,12 @@ class NatsBus implements Bus {
     return this.#link.close();
   }
 }
+
+/**
+ * SEC-4 An answer goes to an inbox and nowhere else: the requester names the reply subject, and this process
+ * may publish to subjects that the requester may not. The server names the inbox of another account `_R_`.
+ */
+const isInbox = (subject: string): boolean => subject.startsWith("_INBOX") || subject.startsWith("_R_.");
 
 const replyMeaning: Meaning<Reply> = {
   ofReply: (reply) => {

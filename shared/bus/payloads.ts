@@ -1,9 +1,11 @@
 /**
- * User values on their way through messages: small ones in place, big ones as blobs with a reference (claim check).
+ * User values on their way through messages: small ones in place, big ones as blobs with a reference (claim
+ * check).
  *
- * VALUE-1 What comes out is what JSON makes of what went in, already in the process that wrapped it: a value looks the same
- *    live and replayed.
- * VALUE-2 The key of a blob is its owner and its digest: storing twice is storing once, and a wrong content is noticed.
+ * VALUE-1 A reader gets what JSON makes of the value, already in the process that wrapped it: a value looks
+ *    the same live and replayed.
+ * VALUE-2 The key of a blob is its owner and its digest: storing it twice stores it once, and wrong content
+ *    is noticed.
  */
 import { createHash } from "node:crypto";
 import type { BlobRef, Payload } from "../../schemas/index.ts";
@@ -13,9 +15,9 @@ import type { BlobStore } from "./bus.ts";
 import { parseJson, parseText } from "./codec.ts";
 
 export interface PayloadLimits {
-  /** Up to this many bytes of JSON travel inside the message. */
+  /** JSON up to this many bytes travels inside the message. */
   inlineBytes?: number;
-  /** More than this is refused. */
+  /** Larger values are refused. */
   maxBytes?: number;
 }
 
@@ -34,12 +36,12 @@ export class Payloads {
     this.#maxBytes = limits.maxBytes ?? maxValueBytes;
   }
 
-  /** `owner` is whose blobs are deleted together: an instance's id. */
+  /** `owner` is the instance id; the blobs of one owner are deleted together. */
   async wrap(value: unknown, owner: string): Promise<Payload> {
     return this.#store(this.#serialise(value), owner);
   }
 
-  /** As `wrap`, for who has the value as JSON already. */
+  /** Like `wrap`, for a caller that already has the JSON text. */
   async wrapText(json: string, owner: string): Promise<Payload> {
     return this.#store(this.#check(json), owner);
   }
@@ -53,21 +55,21 @@ export class Payloads {
     return { blob: { key, bytes: bytes.length, sha256 } };
   }
 
-  /** Without waiting, where the value is small enough; undefined where it needs a blob. */
+  /** Wraps a small value without waiting; undefined if the value needs a blob. */
   wrapSync(value: unknown): Payload | undefined {
     const serialised = this.#serialise(value);
     return serialised.kind === "plain" ? { json: serialised.json } : undefined;
   }
 
-  /** Both at once. */
+  /** `wrapText` without waiting; undefined if the value needs a blob. */
   wrapTextSync(json: string): Payload | undefined {
     const serialised = this.#check(json);
     return serialised.kind === "plain" ? { json: serialised.json } : undefined;
   }
 
   /**
-   * The same value as a blob of `owner`: whoever accepts a value keeps it, also when its sender is forgotten. One that
-   * is missing or damaged stays as it is; who reads it is told.
+   * Stores the same value as a blob of `owner`: the receiver of a value keeps it although the sender's blobs
+   * may be deleted. A missing or damaged blob keeps its reference; its reader gets the error.
    */
   async adopt(payload: Payload, owner: string): Promise<Payload> {
     if (this.isInline(payload) || payload.blob.key.startsWith(`${owner}/`)) return payload;
@@ -122,9 +124,9 @@ export class Payloads {
     return this.#check(writeJson(value));
   }
 
-  /** What is stored away is not parsed here: whoever needs it reads it back. */
+  /** The text of a large value is not parsed here: a reader of the value fetches it back. */
   #check(text: string): Serialised {
-    // A character is at least one byte of UTF-8 and at most three: most need no counting.
+    // A character takes one to three bytes of UTF-8: most texts need no exact count.
     const mayBeLarge = text.length * 3 > this.#inlineBytes;
     const size = mayBeLarge ? Buffer.byteLength(text) : text.length;
     if (size > this.#maxBytes) throw this.#tooLarge(size);

@@ -1,11 +1,12 @@
-/** How a stored message says that it is a schedule, and for when. */
+/** How the headers of a stored message say that it is a schedule, and for which time. */
 import type { Headers } from "./bus.ts";
+import { headerNames } from "./header-names.ts";
 
-export const scheduleHeader = "Nats-Schedule";
+export const scheduleHeader = headerNames.schedule;
 
 export const scheduleText = (at: number): string => `@at ${new Date(at).toISOString()}`;
 
-/** Epoch milliseconds; undefined where it is no schedule for one instant. */
+/** Epoch milliseconds; undefined if the message is not a schedule for one instant. */
 export function scheduledFor(headers: Headers): number | undefined {
   const [, text = ""] = /^@at (.+)$/.exec(headers[scheduleHeader] ?? "") ?? [];
   const at = Date.parse(text);

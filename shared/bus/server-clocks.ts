@@ -1,25 +1,25 @@
 /**
- * How far the clocks of a cluster's servers are apart. A lease ends by the clock of the server that leads its bucket; when
- * another one takes the lead, it ends earlier by as much as that one's clock is ahead. Each server is asked by way of
- * the streams it leads.
+ * How far apart the clocks of a cluster's servers are. A lease ends by the clock of the server that leads its
+ * bucket; when a server whose clock is ahead takes the lead, the lease ends that much earlier. Each server is
+ * asked through the streams it leads.
  */
 import type { Bus } from "./bus.ts";
 
 export interface ServerClockReading {
   server: string;
-  /** Of this process's clock. */
+  /** Ahead of this process's clock. */
   aheadMs: number;
   unsureMs: number;
 }
 
-/** The truth lies between them. */
+/** The true skew lies between the two bounds. */
 export interface ClockSkew {
   leastMs: number;
   mostMs: number;
 }
 
 const mostStreams = 40;
-/** A stream without a leader does not answer, and must hold nobody up. */
+/** A stream without a leader does not answer and must not delay the caller. */
 const patienceMs = 1_000;
 
 export async function readServerClocks(
@@ -38,9 +38,9 @@ export async function readServerClocks(
     if (known && known.unsureMs <= unsureMs) return;
     best.set(info.leader, { server: info.leader, aheadMs: info.seenAt - (before + after) / 2, unsureMs });
   };
-  // One after the other: many at once would wait for one another, and a slow answer says little.
+  // One after the other: parallel requests would delay one another, and a slow answer is imprecise.
   const readAll = async (): Promise<void> => {
-    for (const stream of streams) await read(stream).catch(() => undefined); // no leader: nothing to be learnt
+    for (const stream of streams) await read(stream).catch(() => undefined); // It has no leader.
   };
   let timer: NodeJS.Timeout | undefined;
   const enough = new Promise<void>((resolve) => {

@@ -2,7 +2,7 @@
 import { poolQueue, tokenPattern, tokenRule } from "../../schemas/tokens.ts";
 import { Fault } from "../errors/index.ts";
 
-/** Refuses anything that is not one safe token, before it can touch a subject. */
+/** Throws unless the value is one safe token, before it becomes part of a subject. */
 export function requireToken(what: string, value: unknown): string {
   if (typeof value === "string" && tokenPattern.test(value)) return value;
   throw new Fault("contract", {
@@ -37,7 +37,15 @@ const plainVerbs = new Set(["cancel", "terminate", "activity", "child", "session
 
 export type Subjects = ReturnType<typeof subjects>;
 
-export function subjects(prefix = "") {
+export interface SubjectsOptions {
+  /**
+   * True if the installation was made before 0.2. It keeps its layout: timers are schedules in the inbox, and
+   * the engine's leases are in the workers' bucket.
+   */
+  former?: boolean;
+}
+
+export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) {
   if (prefix !== "") requireToken("prefix", prefix);
   const dot = prefix === "" ? "" : `${prefix}.`;
   const bar = prefix === "" ? "" : `${prefix}_`;
@@ -48,12 +56,19 @@ export function subjects(prefix = "") {
   const orchestration = (instanceId: string, rest: string) =>
     `${dot}orchestrations.${id(instanceId)}.${rest}`;
 
+  const timerKind = former ? "timers" : "alarms";
+
   return {
     prefix,
+    isFormer: former,
 
     // inbox
     inboxStream: `${bar}INBOX`,
-    inboxSubjects: [`${dot}orchestrations.*.>`, `${dot}timers.>`],
+    /**
+     * Untrusted clients write here, so the stream takes no schedules, roll-ups or times to live (SEC-1):
+     * timers have a stream of their own.
+     */
+    inboxSubjects: [`${dot}orchestrations.*.>`, ...(former ? [`${dot}timers.>`] : [])],
     inboxTransform: (partitions: number) => {
       // Wildcards are counted from the left; the prefix is literal and does not count.
       return {
@@ -62,7 +77,7 @@ export function subjects(prefix = "") {
       };
     },
     inboxPartition: (partition: number) => `${dot}inbox.${partition}.>`,
-    /** What waits for one instance, whatever its partition. */
+    /** Every waiting message of one instance, in any partition. */
     inboxOf: (instanceId: string) => `${dot}inbox.*.${id(instanceId)}.>`,
     start: (instanceId: string, orchestrationName: string) =>
       orchestration(instanceId, `start.${name(orchestrationName)}`),
@@ -72,29 +87,52 @@ export function subjects(prefix = "") {
       orchestration(instanceId, `update.${name(updateName)}`),
     verb: (instanceId: string, verb: "cancel" | "terminate" | "activity" | "child" | "session" | "wake") =>
       orchestration(instanceId, verb),
-    /** One durable schedule per timer or deadline: a late one can only repeat, never replace another's. */
+
+    // timers: schedules and the messages they publish, which the server copies into the inbox
+    timersStream: former ? `${bar}INBOX` : `${bar}TIMERS`,
+    timersSubjects: [`${dot}alarms.*.*.*`, `${dot}fired.*.>`],
+    /**
+     * One durable schedule per timer or deadline: a late write can only repeat its own schedule, never
+     * replace another.
+     */
     timer: (instanceId: string, execution: number, of: number) =>
-      `${dot}timers.${id(instanceId)}.${execution}.${of}`,
-    /** A start that waits for its time: one of an instance. */
-    delayedStart: (instanceId: string) => `${dot}timers.${id(instanceId)}.0.0`,
-    allTimers: `${dot}timers.>`,
-    timersOf: (instanceId: string) => `${dot}timers.${id(instanceId)}.>`,
+      `${dot}${timerKind}.${id(instanceId)}.${execution}.${of}`,
+    /** The schedule of a delayed start; one per instance. */
+    delayedStart: (instanceId: string) => `${dot}${timerKind}.${id(instanceId)}.0.0`,
+    allTimers: `${dot}${timerKind}.>`,
+    timersOf: (instanceId: string) => `${dot}${timerKind}.${id(instanceId)}.>`,
+    /** Where a schedule publishes a message for this subject of the inbox. */
+    fired: (inboxSubject: string) =>
+      former ? inboxSubject : `${dot}fired.${strip(inboxSubject, `${dot}orchestrations.`) ?? ""}`,
+    /**
+     * The server copies a fired timer into the inbox at once; the original is kept this long in case it could
+     * not.
+     */
+    firedKeptMs: former ? undefined : 3_600_000,
+    firedOf: (instanceId: string) => `${dot}fired.${id(instanceId)}.>`,
+    firedTransform: (partitions: number) => ({
+      from: `${dot}fired.*.>`,
+      to: `${dot}inbox.{{partition(${partitions},1)}}.{{wildcard(1)}}.>`,
+    }),
     parseTimer(subject: string): { execution: number; of: number } | undefined {
       const [kind, , execution, of, ...rest] = strip(subject, dot)?.split(".") ?? [];
       const wake = { execution: Number(execution), of: Number(of) };
-      const isTimer = kind === "timers" && rest.length === 0 && wake.execution > 0 && wake.of > 0;
-      return isTimer ? wake : undefined;
+      const isKind = kind === "alarms" || kind === "timers";
+      return isKind && rest.length === 0 && wake.execution > 0 && wake.of > 0 ? wake : undefined;
     },
-    /** Wakes of an instance that nobody has acknowledged, whatever its partition. */
+    /** Unacknowledged wakes of an instance, in any partition. */
     wakesOf: (instanceId: string) => `${dot}inbox.*.${id(instanceId)}.wake`,
 
-    /** As its sender wrote it: what the inbox stores under a partition, and anything else as it is. */
+    /**
+     * The subject as its sender wrote it: without the partition for inbox subjects, any other subject
+     * unchanged.
+     */
     published(subject: string): string {
       const inbox = /^inbox\.\d+\.(.+)$/.exec(strip(subject, dot) ?? "");
       return inbox ? `${dot}orchestrations.${inbox[1]}` : subject;
     },
 
-    /** Undefined for what no verb matches: it is dead-lettered by the caller. */
+    /** Undefined if no verb matches: the caller dead-letters the message. */
     parseInbox(subject: string): InboxAddress | undefined {
       const tokens = strip(subject, dot)?.split(".");
       if (tokens?.[0] !== "inbox") return undefined;
@@ -109,13 +147,13 @@ export function subjects(prefix = "") {
       return { instanceId, verb: { kind: verb } as InboxVerb };
     },
 
-    /** What is wrong with a subject of the inbox that `parseInbox` does not know, by its rules. */
-    /** Whose it is, whatever the verb. */
+    /** The instance id, whatever the verb. */
     inboxInstance(subject: string): string | undefined {
       const [, , instanceId = ""] = strip(subject, dot)?.split(".") ?? [];
       return tokenPattern.test(instanceId) ? instanceId : undefined;
     },
 
+    /** Explains what is wrong with an inbox subject that `parseInbox` does not know. */
     whyNotInbox(subject: string): { code: string; message: string } {
       const [, , instanceId = "", verb = "", ...argument] = strip(subject, dot)?.split(".") ?? [];
       if (!tokenPattern.test(instanceId))
@@ -161,7 +199,7 @@ export function subjects(prefix = "") {
     allRetries: `${dot}retries.>`,
     /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
-    /** All calls of a pool, whichever call it is: its members take them from one consumer. */
+    /** Every call of a pool: its members take all of them from one consumer. */
     poolTasks: (poolId: string) => `${dot}activities.${requireToken("pool", poolQueue(poolId))}.*`,
     poolConsumer: (poolId: string) => `p_${poolId}`,
     claimsStream: `${bar}CLAIMS`,
@@ -187,10 +225,16 @@ export function subjects(prefix = "") {
         ? { workerId, sessionId }
         : undefined;
     },
+    /**
+     * Calls sent straight to the holder, with a reply. Not stored: the session stream takes only subjects
+     * of three tokens.
+     */
+    sessionCalls: (workerId: string, sessionId: string) =>
+      `${dot}sessions.${worker(workerId)}.${session(sessionId)}.calls`,
     workerConsumer: (workerId: string) => `w_${workerId}`,
     parseWorkerConsumer: (consumer: string): string | undefined => strip(consumer, "w_"),
 
-    // what work writes out while it runs
+    // streams: chunks that activities and calls write while they run
     streamsStream: `${bar}STREAMS`,
     streamsSubjects: [`${dot}streams.*.*.*`],
     stream: (instanceId: string, execution: number, of: number) =>
@@ -203,7 +247,7 @@ export function subjects(prefix = "") {
     dead: (what: string, about: string) =>
       `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
 
-    // what waits for instances that were set aside
+    // messages that wait for set-aside instances
     asideStream: `${bar}ASIDE`,
     asideSubjects: [`${dot}aside.*`],
     aside: (instanceId: string) => `${dot}aside.${id(instanceId)}`,
@@ -214,28 +258,35 @@ export function subjects(prefix = "") {
     audit: (action: string) => `${dot}audit.${requireToken("action", action)}`,
 
     // plain messages: hints that may be lost
-    /** How long things took lately, from every process. */
+    /** Recent durations, from every process. */
     pulse: `${dot}pulse`,
-    /** To one worker: a claim it should look at now. */
+    /** To one worker: look at this claim now. */
     nudge: (workerId: string) => `${dot}nudge.${worker(workerId)}`,
     /** To all workers: a task was cancelled. */
     cancels: `${dot}cancels`,
-    /** To whoever looks: this instance changed. `kind` is `changed` or `ended`. */
+    /** To anyone watching: this instance changed. `kind` is `changed` or `ended`. */
     notice: (instanceId: string, kind: "changed" | "ended") => `${dot}notices.${id(instanceId)}.${kind}`,
     noticesOf: (instanceId: string) => `${dot}notices.${id(instanceId)}.*`,
     allNotices: `${dot}notices.>`,
-    /** To one worker, answered: drain. */
+    /** To one worker, with a reply: drain. */
     workerControl: (workerId: string) => `${dot}control.${worker(workerId)}`,
 
-    // the lane: work straight to a live worker and its result straight back; lost messages are made up for by the queues
-    /** Any worker that serves the activity, answered: one of them takes the task or none does. */
+    // the lane: work goes straight to a live worker and its result straight back; the queues make up for lost
+    // messages
+    /** To any worker that serves the activity, with a reply: at most one worker takes the task. */
     laneOfActivity: (queue: string, activityName: string) =>
       `${dot}lanes.activities.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,
-    /** The holder of a session, answered. */
+    /** To one worker that serves the activity, with a reply. */
+    laneOfWorker: (workerId: string, queue: string, activityName: string) =>
+      `${dot}lanes.workers.${worker(workerId)}.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,
+    /** `sessionCalls` in the first generation of the wire format. */
     laneOfSession: (workerId: string, sessionId: string) =>
       `${dot}lanes.sessions.${worker(workerId)}.${session(sessionId)}`,
     laneOfSessions: (workerId: string) => `${dot}lanes.sessions.${worker(workerId)}.*`,
-    /** Whoever sent the work, answered when the result is recorded. `returned`: it could not be finished. */
+    /**
+     * To the orchestrator that sent the work, which replies when the result is recorded. `returned`: the work
+     * was not finished.
+     */
     laneOfOwner: (orchestratorId: string, instanceId: string, verb: "report" | "returned") =>
       `${dot}lanes.owners.${requireToken("orchestrator id", orchestratorId)}.${id(instanceId)}.${verb}`,
     laneOfOwners: (orchestratorId: string) =>
@@ -244,11 +295,11 @@ export function subjects(prefix = "") {
       const [instanceId, verb] = subject.split(".").slice(-2);
       return instanceId && verb ? { instanceId, verb } : undefined;
     },
-    /** One worker: what it told is recorded. */
+    /** To one worker: the owner recorded its reports. */
     laneOfRecordings: (workerId: string) => `${dot}lanes.recordings.${worker(workerId)}`,
-    /** One worker, answered: which of these tasks it does not have. */
+    /** To one worker, with a reply: which of these tasks the worker does not have. */
     laneOfHoldings: (workerId: string) => `${dot}lanes.holdings.${worker(workerId)}`,
-    /** All workers; only one that has all of these tasks answers. */
+    /** To all workers; only a worker that has all of these tasks replies. */
     laneOfSeekers: `${dot}lanes.seekers`,
 
     // endpoints
@@ -256,10 +307,21 @@ export function subjects(prefix = "") {
     parseEndpoint: (subject: string): string | undefined =>
       strip(subject, dot)?.split(".").slice(1).join("."),
 
-    /** A question about an instance; answered by its owner. */
+    /** Opens, describes or closes the session of a key. */
+    keyed: (type: string, key: string) =>
+      `${dot}session.${requireToken("session type", type)}.${requireToken("key", key)}`,
+    allKeyed: `${dot}session.*.*`,
+    /** A call of a key's session; the reply is its result. */
+    keyedCall: (type: string, key: string, callName: string) =>
+      `${dot}call.${requireToken("session type", type)}.${requireToken("key", key)}.${requireToken("call", callName)}`,
+    allKeyedCalls: `${dot}call.*.*.*`,
+    /** Type, key, and the call name if the subject has one. */
+    parseKeyed: (subject: string): string[] => strip(subject, dot)?.split(".").slice(1) ?? [],
+
+    /** A query to an instance; its owner replies. */
     query: (instanceId: string, queryName: string) => `${dot}query.${id(instanceId)}.${name(queryName)}`,
     queries: `${dot}query.*.*`,
-    /** How an update stands, to whoever waits for it. */
+    /** The state of an update, sent to the client that waits for it. */
     answer: (instanceId: string, updateId: string) =>
       `${dot}answers.${id(instanceId)}.${requireToken("update id", updateId)}`,
     updates: `${dot}update.*.*`,
@@ -272,14 +334,24 @@ export function subjects(prefix = "") {
         : undefined;
     },
 
+    /** True if the stream's name belongs to this installation. */
+    isOwnStream: (stream: string): boolean =>
+      new RegExp(`^(${bar}([A-Z]+|HISTORY_\\d+|H_.+)|(KV|OBJ)_${bar}[a-z]+)$`).test(stream),
+
     // buckets
     bucket: (bucket: BucketName) => `${bar}${bucket}`,
+    /**
+     * Leases of partitions, members and services. Not in the workers' lease bucket: a worker could remove
+     * that bucket whole (SEC-1).
+     */
+    engineBucket: `${bar}${former ? "leases" : "engine"}`,
     blobBucket: `${bar}blobs`,
   };
 }
 
 export type BucketName =
   | "leases"
+  | "engine"
   | "workers"
   | "instances"
   | "sessions"
@@ -294,16 +366,19 @@ const strip = (subject: string, prefix: string): string | undefined =>
 export const bucketStream = (bucket: string): string => `KV_${bucket}`;
 export const bucketSubject = (bucket: string, key: string): string => `$KV.${bucket}.${key}`;
 
-/** Lease keys. One per attachment of a session, never reused: with history 1 a new write would cover an unread marker. */
+/**
+ * Lease keys. Each attachment of a session has a key of its own, never reused: the bucket keeps one message
+ * per key, so a new write would hide an unread expiry marker.
+ */
 export const leaseKeys = {
   session: (sessionId: string, attachment: number) => `session.${sessionId}.${attachment}`,
   partition: (partition: number) => `partition.${partition}`,
   allPartitions: "partition.*",
   parsePartition: (key: string): number => Number(key.slice("partition.".length)),
   service: (name: string) => `service.${name}`,
-  /** An orchestrator that is alive and shares in the partitions. */
+  /** A live orchestrator that shares in the partitions. */
   member: (id: string) => `member.${id}`,
-  /** One of the numbered seats of a quota: of a type, or of all sessions where there is none. */
+  /** One numbered seat of a quota: of a session type, or of all sessions if `type` is undefined. */
   seat: (type: string | undefined, seat: number) =>
     type === undefined ? `quota.all.${seat}` : `quota.type.${type}.${seat}`,
   allSeats: "quota.>",

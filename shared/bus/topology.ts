@@ -1,6 +1,7 @@
-/** Streams and buckets as data. Whoever starts first creates them; everybody may, at once (idempotent). */
+/** Streams and buckets as data. The first process creates them; several may do so at once (idempotent). */
+import { Fault } from "../errors/index.ts";
 import type { Bus, StreamSpec } from "./bus.ts";
-import { type BucketName, bucketStream, type Subjects } from "./subjects.ts";
+import { type BucketName, bucketStream, type Subjects, subjects } from "./subjects.ts";
 
 export interface TopologyOptions {
   partitions: number;
@@ -14,12 +15,13 @@ const day = 86_400_000;
 
 interface BucketSpec {
   name: BucketName;
-  /** Keys may expire; the marker of an expiry is kept this long. */
+  /** Keys may expire; the expiry marker is kept this long. */
   markerTtlMs?: number;
 }
 
 const buckets: BucketSpec[] = [
   { name: "leases", markerTtlMs: day },
+  { name: "engine", markerTtlMs: day },
   { name: "workers", markerTtlMs: 60_000 },
   { name: "services", markerTtlMs: 60_000 },
   { name: "heartbeats", markerTtlMs: 60_000 },
@@ -30,7 +32,7 @@ const buckets: BucketSpec[] = [
 ];
 
 export function topology(names: Subjects, options: TopologyOptions): StreamSpec[] {
-  // People name dead letters by their sequence: those stay short.
+  // People name dead letters by their sequence, so their sequences stay short.
   return streamsOf(names, options).map((spec) => ({
     ...spec,
     sequencesByTime: spec.name !== names.deadStream,
@@ -46,11 +48,14 @@ function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
       subjects: names.inboxSubjects,
       retention: "workqueue",
       transform: names.inboxTransform(options.partitions),
-      schedules: true,
+      ...(names.isFormer
+        ? { schedules: true }
+        : { sources: [{ stream: names.timersStream, ...names.firedTransform(options.partitions) }] }),
       dedupeWindowMs,
       replicas,
       metadata: { partitions: String(options.partitions) },
     },
+    ...(names.isFormer ? [] : [timers(names, dedupeWindowMs, replicas)]),
     {
       name: names.activitiesStream,
       subjects: names.activitiesSubjects,
@@ -75,7 +80,7 @@ function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
       replicas,
     },
     {
-      // Bounded three ways: per task, over all, and in time. Retention purges a finished instance's part sooner.
+      // Limited per task, in total and in time. Retention purges a finished instance's chunks sooner.
       name: names.streamsStream,
       subjects: names.streamsSubjects,
       retention: "limits",
@@ -111,12 +116,29 @@ function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
     },
     ...Array.from({ length: options.historyShards }, (_, shard) => ({
       ...sharedHistory(names, shard, replicas),
-      // With another number of shards histories would be looked for in the wrong one: such a service is refused.
+      // A service with another number of shards would look for histories in the wrong stream: it is refused.
       metadata: { shards: String(options.historyShards) },
     })),
-    ...buckets.map((bucket) => bucketSpec(names, bucket, replicas)),
+    blobStore(names.blobBucket, replicas),
+    ...buckets
+      .filter(({ name }) => name !== "engine" || names.bucket(name) === names.engineBucket)
+      .map((bucket) => bucketSpec(names, bucket, replicas)),
   ];
 }
+
+/**
+ * Only the engine writes here: a client that may write schedules could publish to every subject of the stream
+ * and remove all of it.
+ */
+const timers = (names: Subjects, dedupeWindowMs: number, replicas: number): StreamSpec => ({
+  name: names.timersStream,
+  subjects: names.timersSubjects,
+  retention: "limits",
+  schedules: true,
+  timesToLive: true,
+  dedupeWindowMs,
+  replicas,
+});
 
 export function sharedHistory(names: Subjects, shard: number, replicas: number): StreamSpec {
   return {
@@ -138,6 +160,15 @@ export function ownHistory(names: Subjects, instanceId: string, replicas: number
   };
 }
 
+/** Big values, in the format of NATS object stores. */
+export const blobStore = (bucket: string, replicas: number): StreamSpec => ({
+  name: `OBJ_${bucket}`,
+  subjects: [`$O.${bucket}.C.>`, `$O.${bucket}.M.>`],
+  retention: "limits",
+  sequencesByTime: true,
+  replicas,
+});
+
 function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): StreamSpec {
   const full = names.bucket(bucket.name);
   return {
@@ -150,10 +181,65 @@ function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): Stre
   };
 }
 
+/** The names this installation uses: one made before 0.2 keeps its layout. */
+export async function installedNames(bus: Pick<Bus, "streamInfo">, names: Subjects): Promise<Subjects> {
+  const apart = await bus.streamInfo(bucketStream(names.bucket("engine")));
+  return apart ? names : subjects(names.prefix, { former: true });
+}
+
+/**
+ * True if the installation was made before the engine had a lease bucket. To move the leases, stop everything
+ * first: see docs/security.md.
+ */
+async function isFormer(bus: Bus, names: Subjects): Promise<boolean> {
+  const [inbox, apart] = [
+    await bus.streamInfo(names.inboxStream),
+    await bus.streamInfo(bucketStream(names.bucket("engine"))),
+  ];
+  return inbox !== undefined && apart === undefined;
+}
+
+/**
+ * Creates nothing: for processes without the permission, after `holdfast provision` has created the streams.
+ */
+export async function checkTopology(bus: Bus, names: Subjects, options: TopologyOptions): Promise<void> {
+  const specs = topology(await installedNames(bus, names), options);
+  const found = await Promise.all(
+    specs.map(async (spec) => ({ spec, info: await bus.streamInfo(spec.name) })),
+  );
+  const missing = found.filter(({ info }) => !info).map(({ spec }) => spec.name);
+  if (missing.length > 0) {
+    throw new Fault("transient", {
+      code: "not_provisioned",
+      message: `${missing.length === specs.length ? "nothing is" : `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} not`} there yet, and this process makes nothing (HOLDFAST_PROVISION=never)`,
+      hint: "Run `holdfast provision` with the user that may.",
+    });
+  }
+  for (const { spec, info } of found) {
+    for (const [key, value] of Object.entries(spec.metadata ?? {})) {
+      const there = info?.metadata[key];
+      if (there === value) continue;
+      throw new Fault("config", {
+        code: "stream_mismatch",
+        message: `stream ${spec.name} exists with another ${key} (${there ?? "none"}, wanted ${value})`,
+        hint: "All services of one installation need the same settings.",
+      });
+    }
+  }
+}
+
 export async function ensureTopology(bus: Bus, names: Subjects, options: TopologyOptions): Promise<void> {
-  const specs = topology(names, options);
-  // These say with which settings the installation was made: whoever has others is refused before it makes anything.
+  const engine = bucketStream(names.bucket("engine"));
+  const actual = (await isFormer(bus, names)) ? await installedNames(bus, names) : names;
+  const specs = topology(actual, options);
+  // These streams record the settings of the installation: a process with other settings is refused before it
+  // creates anything.
   const first = new Set([names.inboxStream, names.sharedHistoryStream(0)]);
-  await Promise.all(specs.filter((spec) => first.has(spec.name)).map((spec) => bus.ensureStream(spec)));
-  await Promise.all(specs.filter((spec) => !first.has(spec.name)).map((spec) => bus.ensureStream(spec)));
+  const rest = new Set(specs.map(({ name }) => name).filter((name) => !first.has(name)));
+  // The inbox has the timers as a source; the server retries a missing source only after a while. And a
+  // process that finds an inbox without an engine bucket takes the installation for one made before 0.2.
+  const earliest = new Set([actual.timersStream, engine].filter((name) => !first.has(name)));
+  for (const name of earliest) rest.delete(name);
+  for (const group of [earliest, first, rest])
+    await Promise.all(specs.filter(({ name }) => group.has(name)).map((spec) => bus.ensureStream(spec)));
 }

@@ -1,4 +1,7 @@
-/** A bucket whose values are JSON of one schema. What does not fit is reported once and skipped: never a crash. */
+/**
+ * A bucket whose values are JSON of one schema. Entries that do not fit are reported and skipped, never
+ * thrown.
+ */
 import type { z } from "zod";
 import type { Announce } from "../runtime/index.ts";
 import type { Bucket, BucketEvent, Entry, WriteOptions, WriteOutcome } from "./bucket.ts";
@@ -8,7 +11,7 @@ import { decode, encode } from "./codec.ts";
 export type TypedEntry<T> = Omit<Entry, "value"> & { value: T };
 export type TypedEvent<T> = ({ kind: "put" } & TypedEntry<T>) | Exclude<BucketEvent, { kind: "put" }>;
 
-/** What is under a key: also that something is there which this version cannot read. */
+/** What a key holds; `unreadable` means that an entry exists which this version cannot read. */
 export type Looked<T> =
   | { kind: "none" }
   | { kind: "entry"; entry: TypedEntry<T> }
@@ -22,7 +25,7 @@ export class TypedBucket<T> {
 
   readonly #onUnreadable: ((entry: Entry) => void) | undefined;
 
-  /** `onUnreadable` hears of each entry that does not fit, every time it is met. */
+  /** `onUnreadable` is called for each entry that does not fit, every time one is read. */
   constructor(
     bucket: Bucket,
     schema: z.ZodType<T>,

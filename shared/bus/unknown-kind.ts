@@ -1,10 +1,10 @@
 /**
- * What a schema refused: something malformed, or something a newer version wrote (E1)? It is newer where nothing is wrong
- * with it but names that are not on our lists: a `kind`, a status, a reason; or a `v` beyond ours.
+ * Decides whether a value refused by a schema is malformed or was written by a newer version (E1). It is
+ * newer if its only problems are unknown names (a `kind`, a status, a reason) or a `v` greater than ours.
  */
 import type { z } from "zod";
 
-/** The names we do not know, as in `result.kind "paused"`; undefined where it is malformed. */
+/** The unknown names, as in `result.kind "paused"`; undefined if the value is malformed. */
 export function unknownKinds(error: z.ZodError, value: unknown): string | undefined {
   const found: string[] = [];
   for (const issue of error.issues) {
@@ -18,7 +18,7 @@ export function unknownKinds(error: z.ZodError, value: unknown): string | undefi
   return found.length > 0 ? found.join(", ") : undefined;
 }
 
-/** No branch was tried, because none is for that name. */
+/** No branch of the union was tried, because none has that name. */
 const isUndiscriminated = (issue: { errors: readonly unknown[] }): boolean => issue.errors.length === 0;
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {

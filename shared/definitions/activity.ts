@@ -1,9 +1,11 @@
+import { tokenPattern, tokenRule } from "../../schemas/tokens.ts";
 import { Fault } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
 import { activityOptionNames, refuseUnknownOptions, retryOptionNames } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
+/** How often and how fast a failed attempt is repeated, and which errors are final. */
 export interface RetryOptions {
   /** Including the first. 1: no retry. Default 3 for activities, 1 for session calls. */
   maxAttempts?: number;
@@ -16,7 +18,7 @@ export interface RetryOptions {
 
 /** Each timeout fails with code `timeout`; those of one run, start-to-close and heartbeat, are retried. */
 export interface ActivityOptions {
-  /** Which workers take it: all, or those whose `WORKER_QUEUES` names this queue. */
+  /** The queue it is scheduled on: served by all workers, or by those whose `WORKER_QUEUES` names it. */
   queue?: string;
   retry?: RetryOptions;
   /** How long an attempt may wait for a worker. */
@@ -26,16 +28,34 @@ export interface ActivityOptions {
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
   /**
-   * How long a run may be silent between heartbeats, in whole seconds. A worker that is paused or cut off is noticed by
-   * it; one that died is noticed without it.
+   * How long a run may go without a heartbeat, in whole seconds. It detects a worker that is paused or cut
+   * off; a worker that died is detected without it.
    */
   heartbeatTimeout?: Duration;
 }
 
-/** Options of an activity that `ctx.local` runs in the orchestrator's process: there is no queue and no heartbeat. */
+/** Options of one `ctx.run`. */
+export interface RunOptions extends ActivityOptions {
+  /**
+   * The worker that holds this session is asked first, because its caches may help. If it is busy, gone or
+   * does not serve the activity, any other worker runs it.
+   */
+  preferWorkerOf?: { readonly id: string };
+}
+
+/** Requirements that a worker must meet to run an activity. */
+export interface ActivityRequirements {
+  /** Only workers with all of these tags (`WORKER_TAGS`) run it. */
+  tags?: string[];
+}
+
+/**
+ * Options of an activity that `ctx.local` runs in the orchestrator's process: there is no queue and no
+ * heartbeat.
+ */
 export interface LocalOptions {
   retry?: RetryOptions;
-  /** How long one run may take. Default 10 s: what takes longer belongs to a worker. */
+  /** How long one run may take. Default 10 s: longer work belongs on a worker. */
   startToClose?: Duration;
   /** How long all attempts may take together, with the time between them. */
   scheduleToClose?: Duration;
@@ -45,15 +65,40 @@ export interface LocalOptions {
 export interface RateLimit<I = unknown> {
   limit: number;
   per: Duration;
-  /** So many at once after a pause. Default 1: evenly. */
+  /** How many may begin at once after a pause. Default 1: evenly spaced. */
   burst?: number;
   /** Each key has a bucket of its own. */
   key?: (input: I) => string;
-  /** `queue`: all activities of the queue that say so share one bucket. Default: each activity has its own. */
+  /**
+   * `queue`: all activities of the queue with this setting share one bucket. Default: each activity has its
+   * own.
+   */
   of?: "activity" | "queue";
 }
 
-/** What code inside a session knows about it. The epoch is a fencing token for the outside world. */
+/** Something stored under a name in a session. */
+export interface BlobInfo {
+  name: string;
+  bytes: number;
+  storedAt: number;
+}
+
+/**
+ * Bytes that the code of a session keeps under names, such as compiled programs or intermediate results. They
+ * survive the loss of the holder and go with the session.
+ */
+export interface SessionBlobs {
+  /** Resolves once it is stored for good: the next holder has it. Replaces what has the same name. */
+  put(name: string, data: Uint8Array): Promise<BlobInfo>;
+  /** Undefined if there is none of this name. */
+  get(name: string): Promise<Uint8Array | undefined>;
+  /** False if there is none of this name. */
+  delete(name: string): Promise<boolean>;
+  /** The oldest first. */
+  list(): Promise<BlobInfo[]>;
+}
+
+/** The session as code inside it sees it. The epoch is a fencing token for the outside world. */
 export interface SessionView {
   readonly id: string;
   readonly type: string;
@@ -62,24 +107,29 @@ export interface SessionView {
   readonly workerId: string;
   /** The machine of its holder. */
   readonly host: string;
-  /** The resource a token of this session names (`session.token()`). */
+  /** The resource that a token of this session names (`session.token()`). */
   readonly resourceId: string;
+  /** The metadata at the time of the claim, with the changes made by code inside the session since. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Sets the given names and removes those whose value is null. The instance learns of it a little later. */
+  setMetadata(change: Readonly<Record<string, string | null>>): void;
+  readonly blobs: SessionBlobs;
   /** Gives the session up: its instance sees it as lost, reason `aborted`. */
   abort(reason: string): void;
   /** Messages sent with `client.session(id).send`. */
   readonly events: AsyncIterable<{ name: string; payload: unknown }>;
 }
 
-/** Who runs the code. */
+/** The worker that runs the code. */
 export interface WorkerView {
   readonly id: string;
-  /** Its machine. */
+  /** The worker's machine. */
   readonly host: string;
   /** WORKER_RESOURCE_ID: the machine, GPU or disk it works on. */
   readonly resourceId: string;
 }
 
+/** A log whose lines carry the ids of the work they are about. */
 export interface WorkLog {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -87,30 +137,36 @@ export interface WorkLog {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
+/** Writes chunks that clients read live, and again from any offset. */
 export interface StreamWriter {
-  /** Readable live and from an offset by `client.stream(instanceId)`. */
+  /** Writes one chunk; `client.stream(instanceId)` reads it live, and from an offset. */
   write(chunk: unknown): Promise<void>;
 }
 
+/**
+ * The context of an activity: its instance, the attempt, a signal that aborts, heartbeats, a stream and a
+ * log.
+ */
 export interface ActivityContext {
   readonly instanceId: string;
   readonly name: string;
   readonly attempt: number;
   readonly workerId: string;
-  /** Absent where no worker runs it (`ctx.local`). */
+  /** Undefined if no worker runs it (`ctx.local`). */
   readonly worker: WorkerView | undefined;
   /** Aborts on cancellation, timeout, loss of the session, or shutdown of the worker. */
   readonly signal: AbortSignal;
-  /** Says that the work is alive; the details reach the next attempt. */
+  /** Reports that the work is alive; the details reach the next attempt. */
   heartbeat(details?: unknown): void;
-  /** Details of the attempt before. */
+  /** Heartbeat details of the previous attempt. */
   readonly lastHeartbeat: unknown;
-  /** Present when run on a session. */
+  /** Set if the activity runs on a session. */
   readonly session: SessionView | undefined;
   readonly stream: StreamWriter;
   readonly log: WorkLog;
 }
 
+/** An activity as `defineActivity` returns it. */
 export interface ActivityDefinition<I = unknown, O = unknown> {
   readonly [brand]: "activity";
   readonly name: string;
@@ -118,12 +174,26 @@ export interface ActivityDefinition<I = unknown, O = unknown> {
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
   readonly rate: RateLimit<I> | undefined;
+  /** Tags a worker must have; empty: any worker. */
+  readonly tags: readonly string[];
   run(ctx: ActivityContext, input: I): Promise<O> | O;
 }
 
+/** An activity of any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: a bag of definitions of every type; `unknown` is not assignable both ways
 export type AnyActivity = ActivityDefinition<any, any>;
 
+/**
+ * Defines an activity: ordinary code with side effects that a worker runs, again if it fails.
+ *
+ * @example
+ * ```ts
+ * export const resize = defineActivity("resize", {
+ *   input: z.object({ url: z.string() }),
+ *   run: async (ctx, { url }) => resizeImage(url, ctx.signal),
+ * });
+ * ```
+ */
 export function defineActivity<
   I = unknown,
   O = unknown,
@@ -135,6 +205,7 @@ export function defineActivity<
     input?: IS;
     output?: OS;
     rate?: RateLimit<IS extends Schema ? SchemaOut<IS> : I>;
+    requires?: ActivityRequirements;
     run(
       ctx: ActivityContext,
       input: IS extends Schema ? SchemaOut<IS> : I,
@@ -147,10 +218,12 @@ export function defineActivity<
     output: true,
     run: true,
     rate: true,
+    requires: true,
   });
   refuseUnknownOptions(`retry of activity "${name}"`, spec.retry, retryOptionNames);
-  const { input, output, run, rate, ...options } = spec;
+  const { input, output, run, rate, requires, ...options } = spec;
   if (rate) checkRate(name, rate);
+  refuseUnknownOptions(`requires of activity "${name}"`, requires, { tags: true });
   return {
     [brand]: "activity",
     name: requireName("activity", name),
@@ -158,8 +231,17 @@ export function defineActivity<
     input,
     output,
     rate: rate as RateLimit | undefined,
+    tags: (requires?.tags ?? []).map((tag) => requireTag(name, tag)),
     run: run as ActivityDefinition["run"],
   } as ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
+}
+
+function requireTag(name: string, tag: unknown): string {
+  if (typeof tag === "string" && tokenPattern.test(tag)) return tag;
+  throw new Fault("config", {
+    code: "invalid_activity_definition",
+    message: `activity "${name}": tag ${JSON.stringify(tag)} is not allowed: must be ${tokenRule}`,
+  });
 }
 
 function checkRate(name: string, { limit, per, burst = 1 }: Omit<RateLimit, "key">): void {

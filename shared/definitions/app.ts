@@ -1,21 +1,29 @@
-/** A user's application: what a module exports, sorted. */
+/** A user's application: the definitions among a module's exports, sorted by kind. */
 import { Fault } from "../errors/index.ts";
 import type { AnyActivity } from "./activity.ts";
 import { kindOf } from "./brand.ts";
 import type { AnyOrchestration } from "./orchestration.ts";
+import type { PoolDefinition } from "./pool.ts";
 import type { AnySession } from "./session.ts";
 
+/** Everything an application defines, by kind and name; `collectApp` makes it from the exports. */
 export interface App {
   readonly orchestrations: ReadonlyMap<string, AnyOrchestration>;
   readonly activities: ReadonlyMap<string, AnyActivity>;
   readonly sessions: ReadonlyMap<string, AnySession>;
+  /** Pools that the installation keeps warm. */
+  readonly pools?: readonly PoolDefinition[];
 }
 
-/** Finds definitions among a module's exports: named ones, and those in arrays or plain objects one level down. */
+/**
+ * Finds definitions among a module's exports: named ones, and those in arrays or plain objects one level
+ * down.
+ */
 export function collectApp(exports: Record<string, unknown>, from = "the application"): App {
   const orchestrations = new Map<string, AnyOrchestration>();
   const activities = new Map<string, AnyActivity>();
   const sessions = new Map<string, AnySession>();
+  const pools: PoolDefinition[] = [];
   const add = <T extends { name: string }>(map: Map<string, T>, kind: string, definition: T) => {
     const known = map.get(definition.name);
     if (known && known !== definition) {
@@ -35,6 +43,12 @@ export function collectApp(exports: Record<string, unknown>, from = "the applica
         return add(activities, "activities", value as AnyActivity);
       case "signal":
         return;
+      case "pool": {
+        const pool = value as PoolDefinition;
+        if (!pools.includes(pool)) pools.push(pool);
+        // A pool that is exported without its session type brings the type along.
+        return add(sessions, "session types", pool.type);
+      }
       case "session":
         return add(sessions, "session types", value as AnySession);
       default:
@@ -44,5 +58,5 @@ export function collectApp(exports: Record<string, unknown>, from = "the applica
     }
   };
   visit(exports, 0);
-  return { orchestrations, activities, sessions };
+  return { orchestrations, activities, sessions, pools };
 }

@@ -1,4 +1,4 @@
-/** How definitions shape the arguments of what takes them: an input that is not asked for may be left out. */
+/** Types of arguments that depend on a definition: an input that may be undefined may be left out. */
 import type { ActivityDefinition } from "./activity.ts";
 import type { OrchestrationDefinition } from "./orchestration.ts";
 
@@ -7,7 +7,7 @@ export type InputArguments<I, Options> = undefined extends I
   ? [input?: I, options?: Options]
   : [input: I, options?: Options];
 
-/** What an activity or orchestration takes; unknown for a plain name. */
+/** The input type of an activity or orchestration; unknown for a plain name. */
 export type InputOf<D> =
   D extends ActivityDefinition<infer I, infer _O>
     ? I
@@ -15,7 +15,7 @@ export type InputOf<D> =
       ? I
       : unknown;
 
-/** What an activity or orchestration returns; unknown for a plain name. */
+/** The result type of an activity or orchestration; unknown for a plain name. */
 export type OutputOf<D> =
   D extends ActivityDefinition<infer _I, infer O>
     ? O
@@ -23,7 +23,7 @@ export type OutputOf<D> =
       ? O
       : unknown;
 
-/** Options of what a session type is opened with: `config` is required where the type requires it. */
+/** Options for opening a session type: `config` is required if the type requires it. */
 export type ConfiguredArguments<Config, Options> = undefined extends Config
   ? [options?: Options & { config?: Config }]
   : [options: Options & { config: Config }];

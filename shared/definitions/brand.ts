@@ -1,10 +1,17 @@
 import { tokenPattern, tokenRule } from "../../schemas/index.ts";
 import { Fault } from "../errors/index.ts";
 
-/** Registered symbol: two copies of this package recognise each other's definitions. */
+/** A registered symbol, so that two copies of this package recognise each other's definitions. */
 export const brand: unique symbol = Symbol.for("holdfast.definition") as never;
 
-export type DefinitionKind = "orchestration" | "activity" | "session" | "query" | "update" | "signal";
+export type DefinitionKind =
+  | "orchestration"
+  | "activity"
+  | "session"
+  | "query"
+  | "update"
+  | "signal"
+  | "pool";
 
 export const kindOf = (value: unknown): DefinitionKind | undefined =>
   typeof value === "object" && value !== null && brand in value

@@ -1,9 +1,14 @@
-/** Where the state of a session type lives and what its host is given: the options, and which of them contradict. */
+/**
+ * Options for where the state of a session type lives and for its host, and the check for contradictions
+ * among them.
+ */
 import { Fault } from "../errors/index.ts";
 import type { Duration } from "../runtime/index.ts";
 
+/** Where a session's state lives: in the worker's own thread, in a thread, or in a process. */
 export type Isolation = "inline" | "thread" | "process";
 
+/** How the threads or processes that hold a session type's state are kept: room, recycling, pings. */
 export interface HostOptions {
   /** Sessions per thread host: 4 by default, 1 with `threads` above 1. A process hosts one. */
   sessionsPerHost?: number;
@@ -14,34 +19,45 @@ export interface HostOptions {
   pingTimeout?: Duration;
   maxMissed?: number;
   ping?: {
-    /** False: the host is never asked whether it still answers, only its end is noticed. Default true. */
+    /** False: the host is not pinged, and only its exit is noticed. Default true. */
     enabled?: boolean;
-    /** Before the first ping after the host said that it is ready. Default: `pingInterval`. */
+    /** Time between the host's report that it is ready and the first ping. Default: `pingInterval`. */
     initialDelay?: Duration;
   };
-  /** Between SIGTERM and SIGKILL. */
+  /** Time between SIGTERM and SIGKILL. */
   killGrace?: Duration;
-  /** Longest message to and from a host started by `command`, in megabytes, attachments included. Default 256. */
+  /**
+   * Longest message to and from a host started by `command`, in megabytes, attachments included. Default 256.
+   */
   maxMessageMb?: number;
 }
 
 /** A program and its arguments. A URL stands for the path of that file. */
 export type HostCommand = readonly [string | URL, ...(string | URL)[]];
 
+/**
+ * Where a session type's state lives: in the worker, a thread, a process, or a program in another language.
+ */
 export interface HostingOptions {
   isolation?: Isolation;
   host?: HostOptions;
-  /** Any program that speaks the host protocol (docs/host-protocol.md) keeps the state. Needs isolation "process". */
+  /**
+   * Any program that speaks the host protocol (docs/host-protocol.md) keeps the state. Needs isolation
+   * "process".
+   */
   command?: HostCommand;
-  /** Where `command` runs. Default: the folder of the application's module. */
+  /** The working folder of `command`. Default: the folder of the application's module. */
   cwd?: string | URL;
-  /** Set in the environment of this type's hosts, above what the worker would set. Not for isolation "inline". */
+  /**
+   * Variables for the environment of this type's hosts; they take precedence over the worker's. Not for
+   * isolation "inline".
+   */
   env?: Readonly<Record<string, string>>;
-  /** Threads of one host on which calls of one session compute at once. Needs isolation "thread" and `threadSafe`. */
+  /** Threads of one host that run calls of one session at once. Needs isolation "thread" and `threadSafe`. */
   threads?: number;
   /**
-   * True: calls may run at once on this state. False: they may not; a second one while the first runs is refused by the
-   * host, except in production (NODE_ENV), where nothing is checked.
+   * True: calls may run at once on this state. False: they may not; the host refuses a second call while the
+   * first runs, except in production (NODE_ENV), where nothing is checked.
    */
   threadSafe?: boolean;
 }

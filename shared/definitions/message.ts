@@ -1,15 +1,20 @@
-/** Questions and requests an orchestration answers: named once, typed for its code and for its callers. */
+/** Queries and updates that an orchestration answers: named once, typed for its code and for its callers. */
 import { brand, requireName } from "./brand.ts";
 import { type OptionNames, refuseUnknownOptions } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
 /** Signals of one name, in order of arrival: `for await (const payload of ctx.signals("paid"))`. */
 export interface SignalStream<T> extends AsyncIterable<T> {
-  /** Those that are there and nobody has taken, at once: before `continueAsNew`, which carries the others over. */
+  /**
+   * Takes all unread signals of the name at once: use it before `continueAsNew`, which carries the other
+   * signals over.
+   */
   drain(): T[];
 }
 
-/** A request that changes an instance and is answered: `ctx.onUpdate` handles it, `client.update` sends it. */
+/**
+ * A request that changes an instance and is answered: `ctx.onUpdate` handles it, `client.update` sends it.
+ */
 export type UpdateDefinition<I = unknown, O = unknown> = MessageDefinition<"update", I, O>;
 
 interface MessageDefinition<K extends "query" | "update", I, O> {
@@ -28,15 +33,15 @@ type Input<S, I> = S extends Schema ? SchemaIn<S> : I;
 type Output<S, O> = S extends Schema ? SchemaOut<S> : O;
 
 interface MessageSpec<IS, OS> {
-  /** Checks what the caller sends. */
+  /** Checks the caller's input. */
   input?: IS;
-  /** Checks what the orchestration answers. */
+  /** Checks the orchestration's answer. */
   output?: OS;
 }
 
 const specNames: OptionNames<MessageSpec<unknown, unknown>> = { input: true, output: true };
 
-/** Names a question. The name is a token of a subject. */
+/** Names a query. The name is a token of a subject. */
 export function defineQuery<
   I = undefined,
   O = unknown,
@@ -47,7 +52,7 @@ export function defineQuery<
   return { [brand]: "query", name: requireName("query", name), input: spec.input, output: spec.output };
 }
 
-/** Names a request. The name is a token of a subject. */
+/** Names an update. The name is a token of a subject. */
 export function defineUpdate<
   I = undefined,
   O = unknown,

@@ -1,11 +1,12 @@
-/** Options that do not exist are refused by name: a misspelt one would be ignored in silence. */
+/** Options that do not exist are refused by name: a misspelt option would otherwise be ignored. */
 import { HoldfastError } from "../errors/index.ts";
 import type { ActivityOptions, RetryOptions } from "./activity.ts";
 import type { HostOptions } from "./hosting.ts";
+import type { KeyOptions } from "./keyed.ts";
 import type { ChildOptions, OpenSessionOptions, PoolOptions } from "./orchestration.ts";
 import type { SessionTypeOptions } from "./session.ts";
 
-/** Every name a type of options has; the compiler refuses a table with one missing. */
+/** Every property name of a type of options; the compiler refuses a table with one missing. */
 export type OptionNames<Options> = { readonly [K in keyof Required<Options>]: true };
 
 export const retryOptionNames: OptionNames<RetryOptions> = {
@@ -51,6 +52,13 @@ export const poolOptionNames: OptionNames<PoolOptions> = {
   config: true,
 };
 
+export const keyOptionNames: OptionNames<KeyOptions> = {
+  key: true,
+  config: true,
+  onLost: true,
+  ttl: true,
+};
+
 export const childOptionNames: OptionNames<ChildOptions> = {
   id: true,
   grant: true,
@@ -90,7 +98,7 @@ const sessionTypeOptionNames: OptionNames<SessionTypeOptions> = {
   affinityKey: true,
 };
 
-/** What `defineSession` takes: options and code. */
+/** The properties that `defineSession` takes: options and code. */
 export const sessionOptionNames = {
   ...sessionTypeOptionNames,
   config: true,
@@ -115,7 +123,7 @@ export const callOptionNames = {
 export function refuseUnknownOptions(
   what: string,
   options: object | undefined,
-  names: Readonly<Record<string, true>>,
+  names: Readonly<Record<string, unknown>>,
 ): void {
   if (typeof options !== "object" || options === null) return;
   for (const name of Object.keys(options)) {
@@ -129,7 +137,7 @@ export function refuseUnknownOptions(
   }
 }
 
-/** Undefined where none is near. */
+/** Undefined if no name is near. */
 function nearestOf(name: string, names: readonly string[]): string | undefined {
   let best: { name: string; steps: number } | undefined;
   for (const candidate of names) {
@@ -139,7 +147,7 @@ function nearestOf(name: string, names: readonly string[]): string | undefined {
   return best && best.steps <= Math.max(2, Math.floor(name.length / 3)) ? best.name : undefined;
 }
 
-/** Letters to insert, remove or replace. */
+/** Number of letters to insert, remove or replace. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -1,14 +1,17 @@
-/** Users bring any Standard Schema validator; zod is what we write in examples. */
+/** Users may bring any Standard Schema validator; the examples use zod. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { HoldfastError } from "../errors/index.ts";
 
+/** Any schema of the Standard Schema kind: zod, valibot, arktype and others. */
 export type Schema<I = unknown, O = I> = StandardSchemaV1<I, O>;
+/** The input type of a schema. */
 export type SchemaIn<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : unknown;
+/** The output type of a schema. */
 export type SchemaOut<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : unknown;
 
 /**
- * Checks a value. `code` is what the caller's user sees (`invalid_input`, `invalid_output`, …), `what` names whose
- * value it is; the message carries the path of the first issues.
+ * Checks a value. `code` is the error code that the user sees (`invalid_input`, `invalid_output`, …), `what`
+ * names the value; the message carries the paths of the first issues.
  */
 export function validate<S extends Schema>(
   schema: S | undefined,

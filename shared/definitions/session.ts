@@ -12,24 +12,28 @@ import {
 } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
-/** What `init`, `restore` and `shutdown` are told. */
+/** The context of `init`, `restore` and `shutdown`. */
 export interface InitContext {
   readonly session: Omit<SessionView, "events">;
   readonly signal: AbortSignal;
   readonly log: WorkLog;
-  /** How many threads a library should compute with here: this host's share of the cores, or what the worker was told. */
+  /**
+   * How many threads a library should compute with here: this host's share of the cores, or the worker's
+   * setting.
+   */
   readonly threads: number;
-  /** What `share` returned: the same memory in every thread where it is a SharedArrayBuffer. */
+  /** The value that `share` returned: a SharedArrayBuffer is the same memory in every thread. */
   readonly shared?: unknown;
-  /** Shown in the worker's metadata and metrics. */
+  /** Reports a loaded model, shown in the worker's metadata and metrics. */
   reportModel(model: { name: string; device: string; loadMs: number; bytes?: number }): void;
 }
 
-/** A call's context is an activity's, and it always has the session. */
+/** The context of a call: an activity's context that always has the session. */
 export interface CallContext extends ActivityContext {
   readonly session: SessionView;
 }
 
+/** How calls that arrive together are handed to `run` as one array. */
 export interface BatchOptions {
   maxSize: number;
   maxDelay: Duration;
@@ -39,18 +43,20 @@ interface CallShape<State, I, O> {
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
   readonly batch: { maxSize: number; maxDelay: Duration } | undefined;
-  /** Longest a single run may take; beyond it the call fails and the session is given up. */
+  /** How long a single run may take; beyond it the call fails and the session is given up. */
   readonly timeout: Duration | undefined;
   readonly heartbeatTimeout: Duration | undefined;
-  /** Undefined where the code is in a program of its own (`command`). */
+  /** Undefined if the code is in a program of its own (`command`). */
   readonly run: ((state: State, input: never, ctx: CallContext) => unknown) | undefined;
   readonly types?: { input: I; output: O };
 }
 
+/** One call of a session type, as `call` returns it. */
 export interface Call<State, I, O> extends CallShape<State, I, O> {
   readonly kind: "call";
 }
 
+/** A session's call of any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: calls of every type live in one record
 export type AnyCall<State = any> = Call<State, any, any>;
 
@@ -64,9 +70,27 @@ interface CallBase<IS, OS> {
 type In<IS, I> = IS extends Schema ? SchemaOut<IS> : I;
 type Out<OS, O> = OS extends Schema ? SchemaIn<OS> : O;
 
+type BatchCallSpec<State, I, O, IS, OS> = CallBase<IS, OS> & {
+  batch: BatchOptions;
+  run(
+    state: State,
+    inputs: In<IS, I>[],
+    ctx: CallContext,
+  ): Promise<(Out<OS, O> | Error)[]> | (Out<OS, O> | Error)[];
+};
+type SingleCallSpec<State, I, O, IS, OS> = CallBase<IS, OS> & {
+  batch?: undefined;
+  run(state: State, input: In<IS, I>, ctx: CallContext): Promise<Out<OS, O>> | Out<OS, O>;
+};
+type CallMade<State, I, O, IS, OS> = Call<
+  State,
+  NoInfer<IS extends Schema ? SchemaIn<IS> : I>,
+  NoInfer<OS extends Schema ? SchemaOut<OS> : O>
+>;
+
 /**
- * One call of a session type. With `batch`, `run` gets an array of inputs (calls that came together) and returns an
- * array of results of the same length; an `Error` in that array fails its item alone.
+ * One call of a session type. With `batch`, `run` gets an array of inputs (calls that came together) and
+ * returns an array of results of the same length; an `Error` in that array fails its item alone.
  */
 export function call<
   State,
@@ -74,28 +98,14 @@ export function call<
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
->(
-  spec: CallBase<IS, OS> & {
-    batch: BatchOptions;
-    run(
-      state: State,
-      inputs: In<IS, I>[],
-      ctx: CallContext,
-    ): Promise<(Out<OS, O> | Error)[]> | (Out<OS, O> | Error)[];
-  },
-): Call<State, NoInfer<IS extends Schema ? SchemaIn<IS> : I>, NoInfer<OS extends Schema ? SchemaOut<OS> : O>>;
+>(spec: BatchCallSpec<State, I, O, IS, OS>): CallMade<State, I, O, IS, OS>;
 export function call<
   State,
   I = unknown,
   O = unknown,
   IS extends Schema | undefined = undefined,
   OS extends Schema | undefined = undefined,
->(
-  spec: CallBase<IS, OS> & {
-    batch?: undefined;
-    run(state: State, input: In<IS, I>, ctx: CallContext): Promise<Out<OS, O>> | Out<OS, O>;
-  },
-): Call<State, NoInfer<IS extends Schema ? SchemaIn<IS> : I>, NoInfer<OS extends Schema ? SchemaOut<OS> : O>>;
+>(spec: SingleCallSpec<State, I, O, IS, OS>): CallMade<State, I, O, IS, OS>;
 /** A call whose code is in the program that `command` starts; with `batch`, that program gets batches. */
 export function call<
   I = unknown,
@@ -112,33 +122,42 @@ export function call(spec: CallBase<Schema, Schema> & { batch?: BatchOptions; ru
   return { kind: "call", input, output, batch, timeout, heartbeatTimeout, run };
 }
 
+/** The options of `defineSession` besides its code: requirements, times, isolation, concurrency. */
 export interface SessionTypeOptions extends HostingOptions {
   requires?: { tags?: string[]; resources?: Record<string, number> };
-  /** Parks a session nobody called for so long. Without a checkpoint its state is lost with that, and `init` runs again. 0: never. */
+  /**
+   * Parks a session after this long without a call. Without a checkpoint the state is lost then, and `init`
+   * runs again. 0: never.
+   */
   idleTimeout?: Duration;
   leaseTtl?: Duration;
   creationTimeout?: Duration;
   executionTimeout?: Duration;
-  /** Calls of one session at a time. Default 1: in order. */
+  /** Calls of one session that run at a time. Default 1: in order. */
   concurrency?: number;
   /**
-   * What becomes of the session when a call was cancelled and its code has not stopped after 5 s. `give_up` (default): the
-   * session is lost as `hung`, because that code may still use its state. `go_on`: the next call runs beside it.
+   * What becomes of the session if a call was cancelled and its code has not stopped after 5 s. `give_up`
+   * (default): the session is lost as `hung`, because that code may still use its state. `go_on`: the next
+   * call runs beside it.
    */
   afterCancel?: "give_up" | "go_on";
   /** Most sessions of this type on one worker. */
   maxPerWorker?: number;
   /** Most sessions of this type held at a time, over all workers. */
   maxTotal?: number;
-  /** Write a checkpoint after every n calls (needs `checkpoint`). Always written on drain. */
+  /** Write a checkpoint after every n calls (needs `checkpoint`). A drain always writes one. */
   checkpointEvery?: number;
-  /** Sessions with the same key share warmth; default: digest of type and config. */
+  /**
+   * Sessions with the same key prefer a worker that is already warm for it. Default: digest of type and
+   * config.
+   */
   affinityKey?: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: state and config are opaque to the engine
 type Opaque = any;
 
+/** A session type as `defineSession` returns it. */
 export interface SessionDefinition<
   State = Opaque,
   Config = Opaque,
@@ -160,47 +179,59 @@ export interface SessionDefinition<
   readonly configTypes?: Config;
 }
 
+/** A session type of any config, state and calls. */
 export type AnySession = SessionDefinition;
+/** The config of a session type. */
 export type ConfigOf<D> = D extends SessionDefinition<infer _S, infer C, infer _K> ? C : unknown;
+/** The calls of a session type, by name. */
 export type CallsOf<D> = D extends SessionDefinition<infer _S, infer _C, infer K> ? K : never;
+
+/** `call` for a known type of state. */
+export interface CallOf<State> {
+  <
+    I = unknown,
+    O = unknown,
+    IS extends Schema | undefined = undefined,
+    OS extends Schema | undefined = undefined,
+  >(
+    spec: BatchCallSpec<State, I, O, IS, OS>,
+  ): CallMade<State, I, O, IS, OS>;
+  <
+    I = unknown,
+    O = unknown,
+    IS extends Schema | undefined = undefined,
+    OS extends Schema | undefined = undefined,
+  >(
+    spec: SingleCallSpec<State, I, O, IS, OS>,
+  ): CallMade<State, I, O, IS, OS>;
+}
+
+/**
+ * `any` until TypeScript knows the state: it looks at calls with an annotated `state` before it looks at an
+ * `init` whose parameters are not annotated.
+ */
+type Known<State> = unknown extends State ? Opaque : NoInfer<State>;
 
 /** Code of a session type: `init` makes the state, `calls` work on it. */
 interface SessionCode<State, Config, Calls extends Record<string, AnyCall>> extends SessionTypeOptions {
   init(ctx: InitContext, config: Config): Promise<State> | State;
-  // Written so, because only this lets the calls' `state` be inferred from what `init` returns.
-  calls: Calls & { [K in keyof Calls]: AnyCall<NoInfer<State>> };
   /**
-   * Runs once, before `init`, on one thread of the host; every thread's `init` finds what it returned in `ctx.shared`.
-   * With the bytes of a checkpoint where there is one.
+   * With `(call) => ({ … })` after `init`, the type of the calls' `state` is the result of `init`. TypeScript
+   * cannot infer that in a plain object, where `state` is `any` unless it is annotated.
+   */
+  calls: (Calls & { [K in keyof Calls]: AnyCall<Known<State>> }) | ((call: CallOf<State>) => Calls);
+  /**
+   * Runs once, before `init`, on one thread of the host; every thread's `init` finds the result in
+   * `ctx.shared`. `bytes` is the checkpoint, if there is one.
    */
   share?(ctx: InitContext, config: Config, bytes: Uint8Array | undefined): unknown;
   checkpoint?(state: NoInfer<State>): Promise<Uint8Array> | Uint8Array;
-  // What `init` returns is the state; this has to be the same.
+  // `restore` must return the same type of state as `init`.
   restore?(ctx: InitContext, config: Config, bytes: Uint8Array): Promise<NoInfer<State>> | NoInfer<State>;
   snapshot?(state: NoInfer<State>): unknown;
   shutdown?(state: NoInfer<State>, ctx: InitContext): Promise<void> | void;
 }
 
-/**
- * A type of session: `init` makes a state that lives in a worker's memory, `calls` work on it.
- *
- * @example
- * ```ts
- * export const counter = defineSession("counter", {
- *   config: z.object({ from: z.number() }),
- *   init: async (_ctx, { from }) => ({ n: from }),
- *   calls: { add: call({ input: z.number(), run: async (state, by) => (state.n += by) }) },
- * });
- * ```
- */
-export function defineSession<State, Calls extends Record<string, AnyCall>, CS extends Schema>(
-  name: string,
-  spec: { config: CS } & SessionCode<State, SchemaOut<CS>, Calls>,
-): SessionDefinition<State, SchemaIn<CS>, Calls>;
-export function defineSession<State, Calls extends Record<string, AnyCall>, C = undefined>(
-  name: string,
-  spec: { config?: undefined } & SessionCode<State, C, Calls>,
-): SessionDefinition<State, C, Calls>;
 /** A type whose state and code live in a program of its own, in any language: see docs/host-protocol.md. */
 export function defineSession<
   Calls extends Record<string, AnyCall>,
@@ -220,17 +251,39 @@ export function defineSession<
     init?: undefined;
   },
 ): SessionDefinition<unknown, CS extends Schema ? SchemaIn<CS> : C, Calls>;
+/**
+ * A type of session: `init` makes a state that lives in a worker's memory, `calls` work on it.
+ *
+ * @example
+ * ```ts
+ * export const counter = defineSession("counter", {
+ *   config: z.object({ from: z.number() }),
+ *   init: async (_ctx, { from }) => ({ n: from }),
+ *   calls: { add: call({ input: z.number(), run: async (state, by) => (state.n += by) }) },
+ * });
+ * ```
+ */
+export function defineSession<
+  State,
+  Calls extends Record<string, AnyCall>,
+  CS extends Schema | undefined = undefined,
+  C = undefined,
+>(
+  name: string,
+  spec: { config?: CS } & SessionCode<State, CS extends Schema ? SchemaOut<CS> : C, Calls>,
+): SessionDefinition<State, CS extends Schema ? SchemaIn<CS> : C, Calls>;
 export function defineSession(
   name: string,
   spec: SessionTypeOptions &
     Partial<Pick<SessionDefinition, "init" | "share" | "restore" | "shutdown">> & {
       config?: Schema;
-      calls: Record<string, AnyCall>;
+      calls: Record<string, AnyCall> | ((make: typeof call) => Record<string, AnyCall>);
       checkpoint?: SessionDefinition["checkpoint"] | boolean;
       snapshot?: SessionDefinition["snapshot"] | boolean;
     },
 ): SessionDefinition {
-  const { config, init, share, calls, checkpoint, restore, snapshot, shutdown, ...options } = spec;
+  const { config, init, share, calls: given, checkpoint, restore, snapshot, shutdown, ...options } = spec;
+  const calls = typeof given === "function" ? given(call) : given;
   requireName("session", name);
   refuseUnknownOptions(`session "${name}"`, spec, sessionOptionNames);
   refuseUnknownOptions(`host of session "${name}"`, spec.host, hostOptionNames);
@@ -248,7 +301,7 @@ export function defineSession(
   return {
     [brand]: "session",
     name,
-    // Threads are there to be used at once.
+    // By default as many calls run at once as there are threads.
     options: threads > 1 ? { concurrency: threads, ...options } : options,
     config,
     calls,
@@ -261,13 +314,23 @@ export function defineSession(
   };
 }
 
-/** Stands for code that is in a program of its own. The worker asks that program and never comes here. */
+/** Stands for code in a program of its own. The worker asks that program and never calls this. */
 const elsewhere = (): never => {
   throw new Fault("bug", { code: "hosted_elsewhere", message: "this code is in the program of its host" });
 };
 
-/** Names a session handle uses itself; a call of that name could not be reached. */
-const reserved = new Set(["id", "info", "run", "close", "token", "then", "constructor", "type"]);
+/** Property names of a session handle; a call of that name could not be reached. */
+const reserved = new Set([
+  "id",
+  "info",
+  "run",
+  "close",
+  "setMetadata",
+  "token",
+  "then",
+  "constructor",
+  "type",
+]);
 
 function checkSpec(
   name: string,

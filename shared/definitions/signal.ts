@@ -6,25 +6,26 @@ import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 export interface SignalDefinition<In = unknown, Out = In> {
   readonly [brand]: "signal";
   readonly name: string;
-  /** Checked where it is sent and where it is received. */
+  /** Checked by the sender and by the receiver. */
   readonly payload: Schema | undefined;
-  /** Not there at run time. */
+  /** For the compiler alone; undefined at run time. */
   readonly types?: { in: In; out: Out };
 }
 
+/** A signal of any payload. */
 // biome-ignore lint/suspicious/noExplicitAny: signals of every type; `unknown` is not assignable both ways
 export type AnySignal = SignalDefinition<any, any>;
 
-/** What a sender gives; unknown for a plain name. */
+/** The payload type for a sender; unknown for a plain name. */
 export type SignalIn<S> = S extends SignalDefinition<infer In, infer _Out> ? In : unknown;
 
-/** What the code that waits gets; unknown for a plain name. */
+/** The payload type for the code that waits; unknown for a plain name. */
 export type SignalOut<S> = S extends SignalDefinition<infer _In, infer Out> ? Out : unknown;
 
 /**
- * A signal whose payload is checked on both sides: `client.signal(id, approved, { by: "ann" })` does not compile, and is
- * refused at run time (`invalid_signal`), where the payload does not fit; so is `ctx.waitForSignal(approved)` where
- * somebody sent something else.
+ * A signal whose payload is checked on both sides. A payload that does not fit does not compile in
+ * `client.signal(id, approved, { by: "ann" })`, and is refused at run time (`invalid_signal`). If a sender
+ * bypassed the check, `ctx.waitForSignal(approved)` fails with the same error.
  *
  * @example
  * ```ts

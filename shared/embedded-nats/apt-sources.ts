@@ -1,6 +1,6 @@
 /**
- * Pure: from the machine's own apt source files to the same sources with a newer suite. Mirrors, keyrings and proxies
- * stay those the machine already trusts; none is written here.
+ * Rewrites the machine's own apt source files to name a newer suite. Mirrors, keyrings and proxies stay those
+ * the machine already trusts. Pure: writes nothing.
  */
 
 export interface SourceFile {
@@ -14,7 +14,7 @@ const newerSuites: Readonly<Record<string, string>> = { debian: "testing", ubunt
 export interface Distribution {
   /** Suites this machine's base system may be listed under, e.g. `bookworm` or `stable`. */
   ownSuites: ReadonlySet<string>;
-  /** The suite this machine runs, where it says so. */
+  /** The suite this machine runs; undefined if /etc/os-release does not say. */
   codename: string | undefined;
   newerSuite: string;
 }
@@ -37,8 +37,9 @@ export function distributionOf(osRelease: string): Distribution | undefined {
 }
 
 /**
- * Both formats, told apart by file name as apt does. Only the base archive is taken: its suite is the machine's own
- * and it has `main`. Security, updates and third-party archives have no newer suite of that name.
+ * Reads both formats, told apart by file name as apt does. Takes only the base archive: its suite is the
+ * machine's own and it has `main`. Security, updates and third-party archives have no newer suite of that
+ * name.
  */
 export function newerSources(
   files: readonly SourceFile[],
@@ -58,7 +59,7 @@ export function newerSources(
 
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
 
-/** deb822: fields may go on over indented lines (an inline key in Signed-By), which are kept as they are. */
+/** deb822: fields may continue on indented lines (an inline key in Signed-By), which are kept unchanged. */
 function newerStanzas(
   text: string,
   { ownSuites, newerSuite }: Pick<Distribution, "ownSuites" | "newerSuite">,

@@ -1,6 +1,7 @@
 /**
- * Packages of the machine's own distribution, downloaded and not installed. Nothing of the system is written: lists, cache
- * and packages live in a temporary folder, and apt checks signatures as always. Needs no root.
+ * Downloads packages of the machine's own distribution without installing them. Nothing of the system is
+ * written: lists, cache and packages are in a temporary folder, and apt checks signatures as always. Needs no
+ * root.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +16,7 @@ export type OpenedApt = { kind: "open"; apt: AptWorkspace } | { kind: "failed"; 
 export class AptWorkspace implements AsyncDisposable {
   /** Downloaded packages appear here. */
   readonly folder: string;
-  /** As the archive calls it. */
+  /** The archive's name of the suite. */
   readonly suite: string;
 
   constructor(folder: string, suite: string) {
@@ -78,20 +79,23 @@ async function prepare(folder: string, sources: readonly SourceFile[]): Promise<
   await writeFile(join(folder, "apt.conf"), aptConfig(folder));
 }
 
-/** Read after the machine's own configuration (`-c`), so proxies stay and what would reach outside is cleared. */
+/**
+ * apt reads this after the machine's own configuration (`-c`): proxies stay, and settings that would write
+ * elsewhere are cleared.
+ */
 function aptConfig(folder: string): string {
   return [
     `Dir::Etc::sourcelist "/dev/null";`,
     `Dir::Etc::sourceparts "${join(folder, "sources")}";`,
     `Dir::State::lists "${join(folder, "lists")}";`,
     `Dir::Cache "${join(folder, "cache")}";`,
-    // Pins and a default release of the machine would hide the newer suite.
+    // The machine's pins and default release would hide the newer suite.
     `Dir::Etc::preferences "/dev/null";`,
     `Dir::Etc::preferencesparts "/dev/null";`,
     "#clear APT::Default-Release;",
-    // Hooks of the machine clean its package cache or refresh its catalogues: not ours to set off.
+    // The machine's hooks clean its package cache or refresh its catalogues: they must not run here.
     "#clear APT::Update;",
-    // As root apt would drop to _apt, which cannot write into our folder.
+    // Run by root, apt would switch to the user _apt, which cannot write into our folder.
     `APT::Sandbox::User "root";`,
     `Acquire::Languages "none";`,
     `Acquire::Retries "1";`,

@@ -2,11 +2,11 @@
  * One live server per data folder: JetStream does not guard its own store.
  *
  * LOCK-1 The lock file appears whole (written aside, then hard-linked), so a reader never sees half of it.
- * LOCK-2 It is held while any process named in it lives: the starter, and from the spawn on the server too, so a server
- *    that outlived its starter still holds its folder.
- * LOCK-3 A dead holder's file is renamed away before it is removed and looked at once more: of two starters that find
- *    the same dead lock, the slower one puts back the lock of the faster one. What remains is a third starter in that
- *    same instant.
+ * LOCK-2 The lock is held while any process named in it lives: the starter, and from the spawn on the server
+ *    too, so a server that outlived its starter still holds its folder.
+ * LOCK-3 A dead holder's file is renamed before it is removed, and read once more: of two starters that find
+ *    the same dead lock, the slower one puts back the lock of the faster one. A third starter in that same
+ *    instant is not covered.
  *
  * Processes are compared by pid, so two containers that share a folder do not see each other.
  */
@@ -39,7 +39,7 @@ export class DataDirLock {
     renameSync(staged, this.#path);
   }
 
-  /** Twice is once; a lock that is someone else's by now is left alone. */
+  /** May be called twice. A lock that another process holds by now is left alone. */
   release(): void {
     if (readHolder(this.#path)?.token === this.#token) rmSync(this.#path, { force: true });
   }
@@ -92,7 +92,7 @@ function removeDead(path: string, dead: Holder | undefined): void {
   rmSync(aside, { force: true });
 }
 
-/** `undefined` also for a file nobody can have written whole (LOCK-1): it holds nothing. */
+/** Undefined also for a file that no holder can have written whole (LOCK-1): such a file holds nothing. */
 function readHolder(path: string): Holder | undefined {
   try {
     return Holder.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;

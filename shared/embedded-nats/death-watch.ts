@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
 
-/** TERM does not reach a paused process until it goes on, hence CONT. Five seconds are the grace before KILL. */
+/** A paused process receives TERM only after CONT. KILL follows five seconds later. */
 const script = `
 read _
 kill -TERM "$1"; kill -CONT "$1"
@@ -11,18 +11,18 @@ kill -KILL "$1"
 `;
 
 /**
- * Ends the server when this process dies in whatever way, `kill -9` included. A shell waits on a pipe whose other end
- * only this process holds: the system closes it when the process is gone. Without a shell (Windows) nothing watches.
- * Returns the function that calls the watch off.
+ * Ends the server when this process dies in any way, `kill -9` included. A shell waits on a pipe whose other
+ * end only this process holds: the system closes it when the process is gone. Without a shell (Windows) the
+ * server is not watched. Returns a function that ends the watch.
  */
 export function watchOwnDeath(serverPid: number): () => void {
   const watch = spawn("/bin/sh", ["-c", script, "holdfast-death-watch", String(serverPid)], {
-    // Its own group: Ctrl-C in the terminal must not take the watch away before its time.
+    // A process group of its own: Ctrl-C in the terminal must not end the watch early.
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
   watch.once("error", () => {
-    // No shell here: then a killed parent leaves the server running, and the data folder's lock names it.
+    // There is no shell: the server survives a killed parent, and the data folder's lock names it.
   });
   watch.unref();
   if (watch.stdin instanceof Socket) watch.stdin.unref();

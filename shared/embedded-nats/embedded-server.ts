@@ -1,10 +1,10 @@
 /**
- * A nats-server of our own.
+ * Starts a nats-server of our own.
  *
- * SERVER-1 Start means ready: JetStream has recovered and the server has answered with the name it was given this time.
- *    Whoever else answers on the port is never taken for it.
+ * SERVER-1 Start means ready: JetStream has recovered and the server has answered with the name it was given
+ *    at this start. Another server that answers on the port is never taken for it.
  * SERVER-2 One live server per data folder (data-dir-lock.ts).
- * SERVER-3 It does not outlive this process where a shell can watch (death-watch.ts).
+ * SERVER-3 The server does not outlive this process if a shell can watch (death-watch.ts).
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -20,20 +20,25 @@ import { type ServerExit, ServerProcess } from "./server-process.ts";
 import type { FoundServer } from "./ways.ts";
 
 export interface EmbeddedNatsOptions extends FindServerOptions {
-  /** Made when missing. Holds the store, the configuration, the log and the lock. */
+  /** Created if missing. Holds the store, the configuration, the log and the lock. */
   dataDir: string;
-  /** A free one when not given. */
+  /** A free port is chosen if left out. */
   port?: number | undefined;
   /**
-   * Flush every write to disk before it is acknowledged. Off by default: an acknowledged write then survives the death
-   * of any process, but a power cut may lose the last two minutes. On costs about four fifths of the write rate.
+   * Flush every write to disk before it is acknowledged. Off by default: an acknowledged write then survives
+   * the death of any process, but a power cut may lose the last two minutes. When on, the write rate drops by
+   * about four fifths.
    */
   syncAlways?: boolean | undefined;
-  /** Further lines of nats-server configuration, as they are. */
+  /** Further lines of nats-server configuration, copied unchanged. */
   extraConfig?: string | undefined;
-  /** Recovery of a big store takes long (50 s for 20 000 streams); a server that dies is noticed at once. */
+  /**
+   * Recovery of a big store takes long (50 s for 20 000 streams); the death of the server is noticed at once.
+   */
   readyTimeoutMs?: number | undefined;
-  /** Once, when a server that was ready has ended. `asked` tells stop() from a crash. */
+  /**
+   * Called once, when a server that was ready has ended. `asked` is true after stop(), false after a crash.
+   */
   onExit?: ((exit: ServerExit) => void) | undefined;
 }
 
@@ -47,7 +52,7 @@ export interface EmbeddedNats {
   /** `always`: flushed before the acknowledgement. `interval`: every two minutes. */
   readonly sync: "always" | "interval";
   readonly exited: Promise<ServerExit>;
-  /** SIGTERM, then SIGKILL after the grace. Resolves when the process is gone; twice is once. */
+  /** SIGTERM, then SIGKILL after the grace. Resolves when the process has ended; may be called twice. */
   stop(): Promise<void>;
   /** Sends a signal; false when the process has ended. */
   kill(signal: NodeJS.Signals): boolean;
@@ -55,7 +60,9 @@ export interface EmbeddedNats {
 
 const stopGraceMs = 5_000;
 const askEveryMs = 20;
-/** Ports can be lost between picking and binding; with a port given by the caller there is nothing to choose. */
+/**
+ * Another process may take a free port before the server binds it. A port given by the caller is tried once.
+ */
 const portAttempts = 5;
 
 export async function startEmbeddedNats(options: EmbeddedNatsOptions): Promise<EmbeddedNats> {
@@ -65,7 +72,7 @@ export async function startEmbeddedNats(options: EmbeddedNatsOptions): Promise<E
   const lock = lockDataDir(dataDir);
   try {
     for (let attempt = 1; ; attempt++) {
-      // The one this folder had before, if it is free: addresses people have noted stay right.
+      // Prefer the port this folder's server had before, so that addresses people noted stay valid.
       const port =
         options.port ?? (attempt === 1 ? await rememberedPort(dataDir) : undefined) ?? (await pickFreePort());
       const launch = await launchServer({ ...options, dataDir, port }, binary, lock);
@@ -102,7 +109,7 @@ async function launchServer(
   lock: DataDirLock,
 ): Promise<Launch> {
   const { dataDir, port } = options;
-  // New at every start, so that its answer proves which process gave it (SERVER-1).
+  // A new name at every start: the name in the answer proves which process answers (SERVER-1).
   const serverName = `holdfast-${randomUUID()}`;
   const logFile = join(dataDir, "nats-server.log");
   const configFile = join(dataDir, "nats-server.conf");
@@ -128,7 +135,7 @@ async function launchServer(
     await child.stop(stopGraceMs);
     return explainFailure(port, logFile, logStart);
   }
-  // Whoever waits for the end may use the folder again right after it.
+  // A caller that waits for the exit may use the folder immediately afterwards.
   const exited = child.exited.then((exit) => {
     lock.release();
     return exit;
@@ -152,7 +159,10 @@ async function launchServer(
   return { kind: "ready", server };
 }
 
-/** SERVER-1. `undefined` when the process ended or time ran out. The port opens only after JetStream has recovered. */
+/**
+ * SERVER-1. Undefined if the process ended or the time ran out. The server opens its port only after
+ * JetStream has recovered.
+ */
 async function untilReady(
   child: ServerProcess,
   port: number,
@@ -169,7 +179,8 @@ async function untilReady(
 }
 
 async function explainFailure(port: number, logFile: string, logStart: number): Promise<Launch> {
-  // Our own server is gone: whoever answers now has the port. Asked, not read from the server's English.
+  // Our own server has ended: whichever process answers now has the port. Asked, not parsed from the server's
+  // log text.
   const answer = await readInfo(port);
   if (answer.kind !== "nobody") {
     const fault = new Fault("config", {
@@ -201,7 +212,7 @@ const sizeOf = (file: string): Promise<number> =>
     () => 0,
   );
 
-/** The last lines of this start, the fatal one among them. */
+/** The last log lines of this start, including the fatal one. */
 async function logTail(logFile: string, from: number): Promise<string> {
   const text = await readFile(logFile).then(
     (bytes) => bytes.subarray(from).toString("utf8"),

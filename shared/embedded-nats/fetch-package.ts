@@ -1,4 +1,7 @@
-/** nats-server out of a newer suite of the machine's own distribution, unpacked and not installed (apt-workspace.ts). */
+/**
+ * Fetches nats-server from a newer suite of the machine's own distribution, unpacked and not installed
+ * (apt-workspace.ts).
+ */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type AptWorkspace, openApt } from "./apt-workspace.ts";
@@ -26,7 +29,8 @@ export async function fetchPackage({ cacheDir, onProgress }: PackageOptions): Pr
 }
 
 async function fetchFrom(apt: AptWorkspace, cacheDir: string): Promise<Way> {
-  // With several sources one may lack the suite while another has it, so the download is what decides.
+  // With several sources one may lack the suite while another has it, so the download decides, not the
+  // update.
   const update = await apt.update();
   const download = await apt.download("nats-server");
   if (download.kind === "failed") {

@@ -1,4 +1,4 @@
-/** The official release of nats-server: a tarball whose checksum is known before it is asked for. */
+/** Fetches the official release of nats-server: a tarball whose checksum is pinned here. */
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import type { OnProgress, Way } from "./ways.ts";
 
 export interface Release {
   readonly version: string;
-  /** Folder of the release; the files in it are named as the project names them. */
+  /** Address of the release's folder; its files have the names the project gives them. */
   readonly url: string;
   /** sha256 of `nats-server-v<version>-<platform>.tar.gz`, by platform. */
   readonly sha256: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export const pinnedRelease: Release = {
   },
 };
 
-/** A closed network must not cost more than this before the next way is tried. */
+/** A closed network must not delay the next way by more than this. */
 const answerWithinMs = 5_000;
 const downloadWithinMs = 120_000;
 
@@ -93,7 +93,7 @@ async function download(url: string): Promise<Uint8Array> {
   }
 }
 
-/** `fetch` says only "fetch failed"; what happened is in the cause. */
+/** `fetch` says only "fetch failed"; the reason is in the error's cause. */
 function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? rootMessage(error.cause) : error.message;

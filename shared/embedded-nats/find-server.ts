@@ -10,14 +10,14 @@ import { formatServerVersion, minServerVersion } from "./server-version.ts";
 import type { FoundServer, OnProgress, Origin, Way } from "./ways.ts";
 
 export interface FindServerOptions {
-  /** Folder of fetched servers; `~/.cache/holdfast/nats-server` when not given. */
+  /** Folder of fetched servers; default `~/.cache/holdfast/nats-server`. */
   cacheDir?: string | undefined;
-  /** What to search instead of this process's PATH. */
+  /** Searched instead of this process's PATH. */
   path?: string | undefined;
-  /** The ways allowed, tried in this order. All of them when not given. */
+  /** The allowed ways, tried in this order. Default: all. */
   ways?: readonly Origin[] | undefined;
   release?: Release | undefined;
-  /** Called only when something is fetched. */
+  /** Called only while a server is downloaded. */
   onProgress?: OnProgress | undefined;
 }
 
@@ -64,7 +64,7 @@ function tryWay(origin: Origin, options: FindServerOptions): Promise<Way> {
   }
 }
 
-/** Goes on past a server that is too old: a newer one may stand later on PATH. */
+/** Continues past a server that is too old: a newer one may come later on PATH. */
 async function findOnPath(path: string): Promise<Way> {
   const reasons: string[] = [];
   for (const folder of new Set(path.split(delimiter))) {

@@ -2,13 +2,16 @@ import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
 /**
- * Below the range the system takes outgoing ports from (32768 on Linux, 49152 elsewhere). A port of that range can be
- * lost while the server is down for a restart: clients that try to reconnect may be given it, even connect to
- * themselves through it.
+ * Below the range from which the system takes outgoing ports (32768 on Linux, 49152 elsewhere). A port of
+ * that range can be lost while the server restarts: the system may give it to a client that tries to
+ * reconnect, which may even connect to itself.
  */
 const range = { from: 20_000, to: 32_000 };
 
-/** A port free at this moment. The caller tries again with another one when it was lost before the server had it. */
+/**
+ * Returns a port that is free at this moment. If another process takes it before the server does, the caller
+ * tries another.
+ */
 export async function pickFreePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(range.from, range.to);

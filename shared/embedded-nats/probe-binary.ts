@@ -11,7 +11,10 @@ export type Probe = { kind: "usable"; version: ServerVersion } | { kind: "unusab
 
 export const binaryName = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
-/** Asks the file itself: a binary for another architecture or a broken copy is found here, not at start. */
+/**
+ * Runs the file to read its version: a binary for another architecture or a broken copy fails here, not at
+ * the start.
+ */
 export async function probeBinary(path: string): Promise<Probe> {
   const result = await runCommand(path, ["--version"], { timeoutMs: 10_000 });
   if (result.kind === "failed") return { kind: "unusable", reason: result.reason };

@@ -1,26 +1,27 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Tells a process from a later one under the same pid: in containers pids are small and soon used again, and a lock
- * left by a crash must not be taken for held. `undefined`: no such process. Empty: alive, but nothing more is known.
+ * Distinguishes a process from a later one with the same pid: in containers pids are small and soon reused,
+ * and a lock left by a crash must not count as held. Undefined: no such process. Empty string: alive, but its
+ * start time is unknown.
  */
 export function processMark(pid: number): string | undefined {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM means that it lives under another user.
+    // EPERM means that the process is alive and belongs to another user.
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return undefined;
   }
   if (process.platform !== "linux") return "";
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the command in parentheses and may hold anything, so count from its end.
+    // The second field is the command in parentheses and may contain anything, so count from its end.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, startTicks] = [fields[0], fields[19]];
-    // Nobody may ever collect a zombie in a container without an init process: it holds nothing any more.
+    // In a container without an init process a zombie may never be collected: it holds no lock.
     return state === "Z" || state === "X" ? undefined : (startTicks ?? "");
   } catch {
-    return undefined; // it ended between the two looks
+    return undefined; // The process ended between the two reads.
   }
 }
 

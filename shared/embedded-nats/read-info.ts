@@ -1,4 +1,6 @@
-/** Who answers on a port? A NATS server introduces itself with one INFO line before anything is asked. */
+/**
+ * Finds out which server answers on a port: a NATS server sends one INFO line before it is asked anything.
+ */
 import { connect } from "node:net";
 import { z } from "zod";
 

@@ -1,8 +1,9 @@
+/** Runs a tool of the machine, such as apt-get or tar, with a time limit. */
 import { execFile } from "node:child_process";
 
 export type CommandResult =
   | { kind: "done"; stdout: string }
-  /** Not installed, exit code other than 0, or out of time; `reason` is one line. */
+  /** The tool is not installed, exited with another code than 0, or timed out; `reason` is one line. */
   | { kind: "failed"; reason: string };
 
 export interface CommandOptions {
@@ -10,7 +11,7 @@ export interface CommandOptions {
   timeoutMs: number;
 }
 
-/** Never throws: a tool that is missing or fails is an outcome the caller goes on from. */
+/** Never throws: the caller continues if a tool is missing or fails. */
 export function runCommand(
   file: string,
   args: readonly string[],

@@ -1,3 +1,4 @@
+/** The configuration file of the embedded nats-server, as text. */
 import { compareServerVersions, type ServerVersion } from "./server-version.ts";
 
 export interface ServerConfig {
@@ -7,12 +8,13 @@ export interface ServerConfig {
   storeDir: string;
   logFile: string;
   syncAlways: boolean;
-  /** Further lines of nats-server configuration, as they are. */
+  /** Further lines of nats-server configuration, copied unchanged. */
   extraConfig?: string | undefined;
 }
 
 export function renderServerConfig(config: ServerConfig): string {
-  // A limit of 1 000 consumers a stream came with 2.15; older servers have neither the limit nor the word for it.
+  // 2.15 introduced a limit of 1 000 consumers per stream; older servers have neither the limit nor the
+  // setting.
   const limitsConsumers = compareServerVersions(config.version, { major: 2, minor: 15, patch: 0 }) >= 0;
   return [
     `server_name: ${quote(config.serverName)}`,
@@ -32,5 +34,5 @@ export function renderServerConfig(config: ServerConfig): string {
   ].join("\n");
 }
 
-/** The server's strings take the escapes JSON makes. */
+/** The server's configuration strings accept JSON's escapes. */
 const quote = (text: string): string => JSON.stringify(text);

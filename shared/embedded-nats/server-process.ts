@@ -6,7 +6,7 @@ import { watchOwnDeath } from "./death-watch.ts";
 export interface ServerExit {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** Ended by `stop()`. */
+  /** True if `stop()` ended the process. */
   asked: boolean;
 }
 
@@ -23,9 +23,9 @@ export class ServerProcess {
   #stopping: Promise<void> | undefined;
 
   constructor({ binary, configFile, logFile }: SpawnOptions) {
-    // What the server says before it has read its configuration goes to stderr: into the same file.
+    // Before it has read its configuration the server writes to stderr: into the same file.
     const log = openSync(logFile, "a");
-    // Its own group: on Ctrl-C the services need the server until they have drained.
+    // A process group of its own: on Ctrl-C the services need the server until they have drained.
     this.#child = spawn(binary, ["-c", configFile], { detached: true, stdio: ["ignore", log, log] });
     closeSync(log);
     const callOff = this.#child.pid === undefined ? undefined : watchOwnDeath(this.#child.pid);
@@ -36,14 +36,14 @@ export class ServerProcess {
         resolve({ code, signal, asked: this.#stopping !== undefined });
       };
       this.#child.once("exit", settle);
-      // Emitted instead of exit when the file could not be executed at all, later when a signal could not be sent.
+      // Emitted instead of `exit` if the file could not be executed, and later if a signal could not be sent.
       this.#child.on("error", () => {
         if (this.#child.pid === undefined) settle(null, null);
       });
     });
   }
 
-  /** `undefined` when it could not be executed. */
+  /** Undefined if the binary could not be executed. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -63,7 +63,7 @@ export class ServerProcess {
 
   async #end(graceMs: number): Promise<void> {
     this.kill("SIGTERM");
-    // A paused server sees SIGTERM only when it goes on.
+    // A paused server receives SIGTERM only after SIGCONT.
     this.kill("SIGCONT");
     const timer = setTimeout(() => this.kill("SIGKILL"), graceMs);
     await this.exited;

@@ -1,3 +1,4 @@
+/** Versions of nats-server: parse, compare, and the oldest that Holdfast accepts. */
 export interface ServerVersion {
   readonly major: number;
   readonly minor: number;

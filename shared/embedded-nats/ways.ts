@@ -9,7 +9,7 @@ export interface FoundServer {
   readonly origin: Origin;
 }
 
-/** What came of one way. A failed way is no fault: the next one is tried, its reasons are kept for the end. */
+/** The result of one way. If a way fails, the next is tried; the reasons are kept for the final error. */
 export type Way = { kind: "found"; server: FoundServer } | { kind: "failed"; reasons: string[] };
 
 export type OnProgress = (line: string) => void;

@@ -1,6 +1,7 @@
 /**
- * Request and reply for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`, `schedule.<id>`. Visible in `nats micro ls`.
- * Replies are JSON, `{"ok":true,…}` or `{"ok":false,"error":{"code","message"}}`, never silence.
+ * Request and reply endpoints for any NATS client: `start.<name>`, `status.<id>`, `result.<id>`,
+ * `schedule.<id>`. Listed by `nats micro ls`. Every request gets a JSON reply, `{"ok":true,…}` or
+ * `{"ok":false,"error":{"code","message"}}`.
  */
 import { BlobRef, type Failure, type FlowOptions, updateIdHeader } from "../../schemas/index.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type CoreMessage,
   decode,
   encode,
+  headerNames,
   type MicroReply,
   type MicroService,
   parseJson,
@@ -16,22 +18,22 @@ import {
 } from "../bus/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, type Runtime } from "../runtime/index.ts";
-import { parseFlow } from "../sdk/flow-start.ts";
 import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
+import { parseFlow } from "../sdk/internal.ts";
 import { answerSchedule } from "./schedule-endpoint.ts";
 
 export interface EndpointsOptions {
   names: Subjects;
   runtime: Runtime;
   version: string;
-  /** Orchestrations somebody serves, as far as known. Undefined: not known, any name is accepted. */
+  /** Orchestrations that live orchestrators serve. Undefined: unknown, and any name is accepted. */
   orchestrations: () => readonly string[] | undefined | Promise<readonly string[] | undefined>;
 }
 
-/** For all that is said beside a value. */
+/** Room for the other fields of a reply beside the value. */
 const headroomBytes = 64 * 1024;
 const defaultWaitMs = 30_000;
-/** Whoever wants to wait longer asks again. */
+/** A client that wants to wait longer asks again. */
 const maxWaitMs = 3_600_000;
 
 export function startEndpoints(bus: Bus, client: Client, options: EndpointsOptions): Promise<MicroService> {
@@ -107,20 +109,20 @@ async function start(
   if (input.kind === "invalid") {
     throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
   }
-  const id = header(message, "Holdfast-Id");
+  const id = header(message, headerNames.instanceId);
   const inputBlob = blobOf(message);
-  const delay = header(message, "Holdfast-Delay");
+  const delay = header(message, headerNames.delay);
   const { instanceId } = await client.start(name, input.value, {
     id,
     inputBlob,
-    delay: delay === undefined ? undefined : parseDuration(delay, "Holdfast-Delay"),
+    delay: delay === undefined ? undefined : parseDuration(delay, headerNames.delay),
     flow: flowOf(message),
   });
   return { instanceId };
 }
 
 function flowOf(message: CoreMessage): FlowOptions | undefined {
-  const text = header(message, "Holdfast-Flow");
+  const text = header(message, headerNames.flow);
   if (text === undefined) return undefined;
   const flow = parseJson(new TextEncoder().encode(text));
   if (flow.kind === "ok") return parseFlow(flow.value);
@@ -136,13 +138,13 @@ async function update(
     message.body.length === 0 ? { kind: "ok" as const, value: undefined } : parseJson(message.body);
   if (input.kind === "invalid")
     throw new HoldfastError({ code: "invalid_json", message: `the input is ${input.message}` });
-  const wait = header(message, "Holdfast-Wait");
+  const wait = header(message, headerNames.wait);
   const timeout = Math.min(
-    wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait"),
+    wait === undefined ? defaultWaitMs : parseDuration(wait, headerNames.wait),
     maxWaitMs,
   );
   const options = { id: header(message, updateIdHeader), timeout };
-  const waitFor = header(message, "Holdfast-Wait-For") ?? "completed";
+  const waitFor = header(message, headerNames.waitFor) ?? "completed";
   if (waitFor !== "accepted" && waitFor !== "completed")
     throw new HoldfastError({
       code: "invalid_header",
@@ -157,7 +159,7 @@ async function update(
 }
 
 function blobOf(message: CoreMessage): BlobRef | undefined {
-  const text = header(message, "Holdfast-Blob");
+  const text = header(message, headerNames.blob);
   if (text === undefined) return undefined;
   const ref = decode(BlobRef, new TextEncoder().encode(text));
   if (ref.kind === "ok") return ref.value;
@@ -165,8 +167,8 @@ function blobOf(message: CoreMessage): BlobRef | undefined {
 }
 
 async function result(bus: Bus, client: Client, id: string, message: CoreMessage): Promise<object> {
-  const wait = header(message, "Holdfast-Wait");
-  const waitMs = wait === undefined ? defaultWaitMs : parseDuration(wait, "Holdfast-Wait");
+  const wait = header(message, headerNames.wait);
+  const waitMs = wait === undefined ? defaultWaitMs : parseDuration(wait, headerNames.wait);
   const view = await client.waitForEnd(id, Math.min(waitMs, maxWaitMs), fitting(bus));
   if (!view) {
     throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
@@ -174,10 +176,10 @@ async function result(bus: Bus, client: Client, id: string, message: CoreMessage
   return shown(view);
 }
 
-/** Larger values do not fit into an answer: it says where they lie instead. */
+/** A larger value does not fit into a reply: the reply says where it is stored instead. */
 const fitting = (bus: Bus): ViewOptions => ({ largestBytes: bus.maxPayloadBytes - headroomBytes });
 
-/** Without stacks: whoever may ask for a result need not see our files. */
+/** Without stacks: a client that may read a result need not see the names of source files. */
 function shown(view: InstanceView): object {
   return { ...view, ...(view.error === undefined ? {} : { error: withoutStack(view.error) }) };
 }
@@ -186,7 +188,7 @@ function withoutStack({ stack: _, cause, ...failure }: Failure): Failure {
   return cause === undefined ? failure : { ...failure, cause: withoutStack(cause) };
 }
 
-/** Header names are matched as they come: some clients write them in lower case. */
+/** Header names are matched without regard to case: some clients write them in lower case. */
 function header(message: CoreMessage, name: string): string | undefined {
   const found = Object.entries(message.headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
   return found?.[1] === "" ? undefined : found?.[1];
@@ -195,7 +197,7 @@ function header(message: CoreMessage, name: string): string | undefined {
 async function reply(bus: Bus, answer: Promise<object>): Promise<MicroReply> {
   try {
     const { input, customStatus, ...rest }: { input?: unknown; customStatus?: unknown } = await answer;
-    // Who asks for a result can do without what was put in, and without what was said on the way.
+    // If the result does not fit, the reply leaves out the input first, then the custom status.
     for (const shown of [{ input, customStatus, ...rest }, { customStatus, ...rest }, rest]) {
       const body = encode({ ok: true, ...shown });
       if (body.length <= bus.maxPayloadBytes) return { body };

@@ -1,4 +1,4 @@
-/** `schedule.<id>` by request: one subject, the body says what to do. */
+/** The endpoint `schedule.<id>`: one subject; the body names the operation. */
 import { z } from "zod";
 import { Overlap, ScheduleSpec } from "../../schemas/index.ts";
 import { type CoreMessage, decode } from "../bus/index.ts";

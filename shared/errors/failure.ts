@@ -1,4 +1,6 @@
-/** Errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure. */
+/**
+ * Converts errors to data and back. Whatever user code throws (strings, undefined, cycles) becomes a Failure.
+ */
 import type { Failure } from "../../schemas/index.ts";
 import {
   ActivityError,
@@ -18,7 +20,7 @@ import { isDeeperThan } from "./value-limits.ts";
 
 const maxDepth = 5;
 const maxText = 8192;
-/** Details travel inside causes inside reports: deeper ones could not be read at the other end. */
+/** Details travel inside causes inside reports: the receiver could not read deeper ones. */
 const maxDetailsDepth = 100;
 const codePattern = /^[A-Za-z0-9_.:-]{1,128}$/;
 
@@ -26,7 +28,7 @@ export function toFailure(thrown: unknown, depth = 0): Failure {
   try {
     return read(thrown, depth);
   } catch {
-    // Getters and proxies may throw: even asking what is wrong can go wrong.
+    // Getters and proxies may throw: even reading the thrown value can fail.
     return { code: "thrown_value", message: "threw a value that cannot be read", retryable: true };
   }
 }
@@ -71,15 +73,15 @@ function jsonOrUndefined(value: unknown): unknown {
     if (text === undefined || text.length > maxText || isDeeperThan(text, maxDetailsDepth)) return undefined;
     return JSON.parse(text);
   } catch {
-    return undefined; // cycles, BigInt, throwing toJSON: the message must do
+    return undefined; // cycles, BigInt, throwing toJSON: the message alone must do
   }
 }
 
 type Fallback = new (init: ConstructorParameters<typeof HoldfastError>[0]) => HoldfastError;
 
 /**
- * Rebuilds the class users match on from the stable code; anything else becomes `fallback`. The stack is the one of where
- * it was thrown, in whatever language, and not of here.
+ * Rebuilds the error class that users match on from the stable code; any other code becomes `fallback`. The
+ * stack is that of the place where the error was thrown, in whatever language.
  */
 export function fromFailure(failure: Failure, fallback: Fallback = HoldfastError): HoldfastError {
   const error = rebuilt(failure, fallback);

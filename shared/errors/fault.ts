@@ -1,6 +1,6 @@
 /**
- * The one class for faults inside the engine. Outcomes (`fenced`, `refused`, a lost lease) are returned, never thrown;
- * what is thrown has a kind, and the kind alone says what follows.
+ * The one class for faults inside the engine. Outcomes (`fenced`, `refused`, a lost lease) are returned,
+ * never thrown; a thrown fault has a kind, and the kind alone decides the reaction.
  */
 export type FaultKind =
   /** User code failed: recorded in history. */
@@ -13,7 +13,7 @@ export type FaultKind =
   | "nondeterminism"
   /** The installation is wrong: the process says so in one line and exits. */
   | "config"
-  /** Ours. */
+  /** A bug of the engine. */
   | "bug";
 
 export type Reaction = "record" | "retry" | "dead-letter" | "park" | "exit";
@@ -57,6 +57,6 @@ export function isFault(error: unknown, kind?: FaultKind): error is Fault {
   try {
     return error instanceof Fault && (kind === undefined || error.kind === kind);
   } catch {
-    return false; // a proxy that throws when asked: certainly none of ours
+    return false; // a proxy that throws when read: not an error of this package
   }
 }

@@ -1,4 +1,4 @@
-/** What gets an instance going again depends on why it stopped. */
+/** How to get a parked instance going again; depends on why it stopped. */
 export function unparking(instanceId: string, code: string): string {
   switch (code) {
     case "nondeterminism":

@@ -12,6 +12,19 @@ export interface HoldfastErrorInit {
   cause?: unknown;
 }
 
+/**
+ * Every error Holdfast throws. `code` is stable; `hint` says what to do. All codes: docs/errors.md.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await client.signal(id, "approve");
+ * } catch (error) {
+ *   if (error instanceof HoldfastError && error.code === "unknown_instance") return;
+ *   throw error;
+ * }
+ * ```
+ */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly code: string;
@@ -39,10 +52,12 @@ export class ActivityError extends HoldfastError {
   override name = "ActivityError";
 }
 
+/** A child orchestration failed. `cause` has its error. */
 export class ChildError extends HoldfastError {
   override name = "ChildError";
 }
 
+/** The instance, or the scope around this work, was cancelled. */
 export class CancelledError extends HoldfastError {
   override name = "CancelledError";
   constructor(message = "cancelled") {
@@ -63,6 +78,21 @@ export interface SessionLostDetails {
   detail?: string | undefined;
 }
 
+/**
+ * The worker that held the session is gone, and its state with it. `code` is `session_lost`.
+ *
+ * @example
+ * ```ts
+ * for (;;) {
+ *   try {
+ *     await using session = await ctx.openSession(model);
+ *     return await session.generate(prompt);
+ *   } catch (error) {
+ *     if (!isSessionLost(error)) throw error;
+ *   }
+ * }
+ * ```
+ */
 export class SessionLostError extends HoldfastError {
   override name = "SessionLostError";
   readonly sessionId: string;
@@ -70,7 +100,7 @@ export class SessionLostError extends HoldfastError {
   readonly workerId: string | undefined;
   readonly reason: LossReason;
 
-  /** User code on a bare session may throw it with just a message: its own state is missing. */
+  /** User code on a bare session may throw this with just a message, if its own state is missing. */
   constructor(details: SessionLostDetails | string) {
     const known: SessionLostDetails =
       typeof details === "string" ? { sessionId: "", reason: "aborted", detail: details } : details;
@@ -90,14 +120,17 @@ export class SessionLostError extends HoldfastError {
   }
 }
 
+/** No worker took the session within its `creationTimeout`. The message says why. */
 export class SessionCreationTimeout extends HoldfastError {
   override name = "SessionCreationTimeout";
 }
 
+/** The session's `init` failed on every worker that tried. `cause` has the last error. */
 export class SessionInitFailed extends HoldfastError {
   override name = "SessionInitFailed";
 }
 
+/** A session was to be created anew on a resource that no live worker has. */
 export class SessionResourceGone extends HoldfastError {
   override name = "SessionResourceGone";
 }
@@ -116,9 +149,11 @@ function hasCode(error: unknown, code: string): boolean {
   try {
     return typeof error === "object" && error !== null && "code" in error && error.code === code;
   } catch {
-    return false; // a getter or a proxy that throws: certainly none of ours
+    return false; // a getter or a proxy that throws: not an error of this package
   }
 }
 
+/** True if the error says that a session's worker was lost; see `SessionLostError`. */
 export const isSessionLost = (error: unknown): error is SessionLostError => hasCode(error, "session_lost");
+/** True if the error says that this work was cancelled. */
 export const isCancelled = (error: unknown): error is CancelledError => hasCode(error, "cancelled");

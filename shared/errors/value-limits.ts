@@ -1,6 +1,6 @@
 /**
- * What a user's value may be. Checked where it enters, so that whatever was accepted can be read by everybody behind:
- * the messages around a value nest it a few levels deeper.
+ * Limits of a user's value. Checked where the value enters, so that every later reader can read an accepted
+ * value: the messages around a value nest it a few levels deeper.
  */
 export const maxValueDepth = 180;
 export const maxMessageDepth = 200;
@@ -20,7 +20,10 @@ export function isDeeperThan(json: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Where the string that begins here ends: a quote behind an even number of backslashes. Much text is jumped over. */
+/**
+ * Where the string that begins here ends: at a quote after an even number of backslashes. `indexOf` skips
+ * long texts quickly.
+ */
 function endOfString(json: string, begin: number): number {
   for (let end = begin; ; ) {
     end = json.indexOf('"', end + 1);

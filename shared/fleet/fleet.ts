@@ -1,10 +1,11 @@
 /**
- * Everybody alive and what each can read, from the buckets in which services and workers say that they are there. What
- * does not parse counts all the same: only key and headers are looked at.
+ * All live processes and the generation each can read, from the buckets in which services and workers keep
+ * their entries. An entry that does not parse counts all the same: only its key and headers are read.
  *
- * E1 A new generation is written only when every live service can read it. The step back is taken at once; the step up
- *    waits where the last one that held it back was not seen to leave: a process that was paused comes back and reads
- *    on. A fleet in which nobody holds it back writes the newest from the beginning.
+ * E1 A new generation is written only when every live service can read it. The step back is taken at once.
+ *    The step up waits if the last process that held it back was not seen to leave: a process that was paused
+ *    comes back and reads on. A fleet in which no process holds it back writes the newest generation from the
+ *    beginning.
  */
 import { z } from "zod";
 import { newestGeneration, versionHeader, wireObject } from "../../schemas/index.ts";
@@ -24,9 +25,12 @@ export interface FleetDeps {
   bus: Bus;
   names: Subjects;
   runtime: Pick<Runtime, "clock" | "announce">;
-  /** How long somebody silent is still counted. */
+  /** How long a process whose entry has expired is still counted. */
   patienceMs?: number;
-  /** This process's own operator keeps the way back open: counted before its own entry is there. */
+  /**
+   * The generation limit set by this process's operator, who keeps a downgrade possible; it counts before the
+   * process's own entry is written.
+   */
   atMost?: number;
 }
 
@@ -36,11 +40,11 @@ export class Fleet implements Service, Generation {
   readonly #deps: FleetDeps;
   readonly #patienceMs: number;
   readonly #members = new Map<string, FleetMember>();
-  /** Those whose entry has run out, until when they count. */
+  /** Processes whose entry has expired, and until when they count. */
   readonly #silent = new Map<string, { member: FleetMember; until: number }>();
   readonly #watches: Stoppable[] = [];
   #said: number | undefined;
-  /** Until when what was counted last is right, if nobody comes or goes. */
+  /** The last result and until when it holds if no process comes or goes. */
   #counted: { written: number; until: number } | undefined;
 
   constructor(deps: FleetDeps) {
@@ -48,7 +52,7 @@ export class Fleet implements Service, Generation {
     this.#patienceMs = deps.patienceMs ?? 60_000;
   }
 
-  /** Asked with every message that is written, so it is counted only when something changed. */
+  /** Read for every message that is written, so the result is computed only after a change. */
   get written(): number {
     const now = this.#deps.runtime.clock.monotonic();
     if (!this.#counted || this.#counted.until <= now) {
@@ -78,7 +82,7 @@ export class Fleet implements Service, Generation {
     return [...this.#members.values(), ...[...this.#silent.values()].map(({ member }) => member)];
   }
 
-  /** Resolves when everybody registered so far is known. */
+  /** Resolves when all processes registered so far are known. */
   async start(): Promise<void> {
     await this.#follow("services", serviceOf);
     await this.#follow("workers", (entry) => member("worker", entry.key, entry));
@@ -143,7 +147,7 @@ const member = (kind: FleetMember["kind"], id: string, { headers, value }: Entry
   generation: generationOf(headers),
 });
 
-/** Services of 0.1.0 say it in their entry only. */
+/** Services of version 0.1.0 write their version only in the entry's body. */
 function versionIn(value: Uint8Array): string | undefined {
   const decoded = decode(Versioned, value);
   return decoded.kind === "ok" ? decoded.value.version : undefined;

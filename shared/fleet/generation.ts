@@ -2,30 +2,30 @@
 import { firstGeneration, generationHeader, newestGeneration, versionHeader } from "../../schemas/index.ts";
 
 /**
- * What writers are given. Whatever has come with generation 2 or later is written only where `allows` says so:
+ * Passed to every writer. A field that came with generation 2 or later is written only if `allows` says so:
  *
  *     { v: 1, of, attempt, ...(generation.allows(2) && { proof }) }
  */
 export interface Generation {
-  /** The newest that everybody alive can read. */
+  /** The newest generation that every live process can read. */
   readonly written: number;
   allows(generation: number): boolean;
-  /** Somebody of that kind is alive who can read more than this process. */
+  /** True if a live process of that kind can read more than this process. */
   isLater(kind: FleetMember["kind"]): boolean;
-  /** Who cannot read the newest: empty where it is written. */
+  /** The processes that cannot read the newest generation; empty if the newest is written. */
   heldBackBy(): readonly FleetMember[];
 }
 
-/** Somebody alive, as its entry in `services` or `workers` tells. */
+/** A live process, as its entry in `services` or `workers` describes it. */
 export interface FleetMember {
   readonly kind: "orchestrator" | "worker" | "watcher" | "gateway" | "other";
   readonly id: string;
-  /** Undefined: one of 0.1.0's workers, which do not say it. */
+  /** Undefined for workers of version 0.1.0, which do not write it. */
   readonly version: string | undefined;
   readonly generation: number;
 }
 
-/** For tests, and for those who write to nobody else. */
+/** For tests, and for processes that write to no other process. */
 export const fixedGeneration = (written: number): Generation => ({
   written,
   allows: (generation) => generation <= written,
@@ -35,13 +35,13 @@ export const fixedGeneration = (written: number): Generation => ({
 
 export const everythingAllowed: Generation = fixedGeneration(newestGeneration);
 
-/** What a process says of itself beside its entry. `atMost`: its operator keeps the way back open. */
+/** The headers of a process's entry. `atMost`: the operator's limit, which keeps a downgrade possible. */
 export function fleetHeaders(version: string, atMost = newestGeneration): Record<string, string> {
   const generation = Math.min(atMost, newestGeneration);
   return { [generationHeader]: String(generation), [versionHeader]: version };
 }
 
-/** What the headers of an entry say; who says nothing is of the first generation. */
+/** The generation in the headers of an entry; an entry without one is of the first generation. */
 export function generationOf(headers: Readonly<Record<string, string>>): number {
   const said = Number(headers[generationHeader]);
   return Number.isSafeInteger(said) && said >= firstGeneration ? said : firstGeneration;

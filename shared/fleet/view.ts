@@ -1,13 +1,16 @@
-/** Who runs which version, what is written and who holds it back: for `doctor`, `/version` and the dashboard. */
+/**
+ * Which processes run which version, which generation is written, and which processes hold it back: for
+ * `doctor`, `/version` and the dashboard.
+ */
 import { z } from "zod";
 import { newestGeneration } from "../../schemas/index.ts";
 import type { FleetMember } from "./generation.ts";
 
 export const FleetView = z.strictObject({
-  /** The newest generation that whoever answers can read and write. */
+  /** The newest generation that the answering process can read and write. */
   newest: z.int(),
   written: z.int(),
-  /** Version → processes of it; `unknown` are workers of 0.1.0, which do not say it. */
+  /** Version → number of processes; `unknown` are workers of 0.1.0, which do not write it. */
   versions: z.record(z.string(), z.int()),
   heldBackBy: z.array(
     z.strictObject({ kind: z.string(), id: z.string(), version: z.string(), generation: z.int() }),
@@ -42,7 +45,7 @@ export const versionsText = ({ versions }: FleetView): string =>
     .map(([version, count]) => `${version} (${count})`)
     .join(", ");
 
-/** Who, the first few by name. */
+/** Names the first few processes that hold the generation back. */
 export function heldBackText({ heldBackBy }: FleetView): string {
   const some = heldBackBy.slice(0, 3).map(({ kind, id, version }) => `${kind} ${id} (${version})`);
   const more = heldBackBy.length - some.length;

@@ -1,18 +1,19 @@
 /**
- * One message under its fence. An answer that did not come is resolved by looking, never by guessing (BUS-1, F29):
- * the message is recognised by its commit id, and tried again as long as nobody has appended anything. Not for ever: a
- * stream that does not answer would hold whoever waits here, and all that waits for him.
+ * Appends one message under its fence. If no answer comes, the writer reads the stream instead of guessing
+ * (BUS-1, F29): the message is recognised by its commit id, and is sent again as long as no other writer has
+ * appended. The tries are limited: a stream that does not answer would block the caller, and everything that
+ * waits for the caller.
  */
-import type { Bus, Headers, StoredMessage } from "../bus/bus.ts";
+import type { Bus, Headers, StoredMessage } from "../bus/index.ts";
+import { headerNames } from "../bus/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { type Backoff, backoffMs, type Runtime, sleep } from "../runtime/index.ts";
-import { headers } from "./headers.ts";
 
 export interface FencedMessage {
   stream: string;
   subject: string;
   expectLastSeq: number;
-  /** One of them is the commit id, unique to this message. */
+  /** One of the headers is the commit id, unique to this message. */
   headers: Headers;
   body: Uint8Array;
 }
@@ -22,7 +23,10 @@ export type FencedOutcome = { kind: "stored"; seq: number } | { kind: "conflict"
 const backoff: Backoff = { initialMs: 50, maxMs: 2_000, factor: 2 };
 const longestMs = 10_000;
 
-/** Throws transient where it cannot be told whether it is stored: by what the history says later, or by the fence. */
+/**
+ * Throws a transient fault if it is unknown whether the message is stored; the history or the fence resolves
+ * it later.
+ */
 export async function appendFenced(
   bus: Bus,
   runtime: Runtime,
@@ -36,9 +40,10 @@ export async function appendFenced(
   const deadline = runtime.clock.monotonic() + longestMs;
   for (let attempt = 1; ; attempt++) {
     const last = await lookAgain(bus, runtime, message, deadline);
-    const landed = last?.headers[headers.commit] === carried[headers.commit];
+    const landed = last?.headers[headerNames.commit] === carried[headerNames.commit];
     if (landed || (last?.seq ?? 0) !== message.expectLastSeq) {
-      // If ours landed and somebody has appended on top of it, they have taken over with it: fenced all the same.
+      // If this message landed and another writer has appended after it, that writer has taken over: fenced
+      // all the same.
       runtime.announce({ kind: "append.ambiguous", instanceId, landed });
       return landed && last ? { kind: "stored", seq: last.seq } : { kind: "conflict" };
     }
@@ -49,11 +54,11 @@ export async function appendFenced(
       runtime.announce({ kind: "append.ambiguous", instanceId, landed: false });
       return again;
     }
-    // A conflict now may be with our own first try, which came late: look.
+    // A conflict now may be with this writer's own first try, which landed late: look again.
   }
 }
 
-/** From the leader: a replica may not have it yet. */
+/** Reads from the leader: a replica may not have the message yet. */
 async function lookAgain(
   bus: Bus,
   runtime: Runtime,

@@ -1,15 +1,17 @@
 /**
- * From a stream of its own into the shared one. Every step may be repeated, by several at once, after a crash anywhere:
- * seal the own stream, copy what is not copied yet under the fence, compare, delete. Nothing is deleted before the copy
- * was read back, and the copy is never undone: a slow second archiver could not tell that the first had finished.
+ * Moves a history from its own stream into the shared one. Every step may be repeated, by several archivers
+ * at once, after a crash anywhere: seal the own stream, copy under the fence what is not copied yet, compare,
+ * delete. Nothing is deleted before the copy was read back, and the copy is never undone: a slow second
+ * archiver could not tell that the first had finished.
  */
 import type { Commit, EventKind } from "../../schemas/index.ts";
-import type { Bus, StoredMessage } from "../bus/bus.ts";
+import type { Bus, StoredMessage } from "../bus/index.ts";
+import { headerNames } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced } from "./append-fenced.ts";
 import { decodeCommit } from "./codec.ts";
-import { commitsOnly, executionStartOf, headers, lastCommitSeqOf, sealOf } from "./headers.ts";
+import { commitsOnly, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
 import { deleteOwn, type Place, seal } from "./locate.ts";
 
 export interface ArchiveJob {
@@ -27,7 +29,7 @@ const terminal: ReadonlySet<EventKind> = new Set([
   "instance.terminated",
 ] satisfies EventKind[]);
 
-/** False where there was nothing to move. */
+/** Returns false if there was nothing to move. */
 export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
   const { bus, own } = job;
   const last = await sealed(job);
@@ -39,14 +41,14 @@ export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
   return deleteOwn(bus, own, last.seq);
 }
 
-/** The seal at the end of the own stream, set if need be. */
+/** Returns the seal at the end of the own stream; sets it if it is missing. */
 async function sealed(job: ArchiveJob): Promise<StoredMessage | undefined> {
   const { bus, runtime, instanceId, own } = job;
   for (;;) {
     const last = await bus.last(own.stream, own.subject, { leader: true });
     if (last === undefined || sealOf(last) !== undefined) return last;
     await requireEnded(job, last);
-    // Conflict: another archiver sealed it, or the instance was not at its end. Looked at anew either way.
+    // Conflict: another archiver sealed the stream, or the instance had not ended. Look again in both cases.
     await seal(bus, runtime, instanceId, own, "archive", last);
   }
 }
@@ -78,7 +80,7 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
   for (let attempt = 1; attempt <= 20; attempt++) {
     const there = (await bus.read(shared.stream, shared.subject)) ?? [];
     const copied = copiesOf(there, commits);
-    // Read back and found whole: this is the verification.
+    // The copy was read back and is whole: this is the verification.
     if (copied.length === commits.length) return;
     let lastSeq = there.at(-1)?.seq ?? 0;
     const sequences = new Map(copied.map((message, index) => [commits[index]?.seq, message.seq]));
@@ -91,7 +93,7 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
         headers: copyHeaders(commit, index === 0, starts === commit.seq ? undefined : sequences.get(starts)),
         body: commit.body,
       });
-      // Another archiver is at it, or a replica showed us too little: look again.
+      // Another archiver is copying too, or a replica showed too little: look again.
       if (outcome.kind === "conflict") break;
       lastSeq = outcome.seq;
       sequences.set(commit.seq, outcome.seq);
@@ -104,16 +106,16 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
   });
 }
 
-/** The messages of the latest copy, if they are a beginning of what is to be copied; strays count as nothing. */
+/** The messages of the latest copy, if they are the beginning of what is to be copied; otherwise none. */
 function copiesOf(there: StoredMessage[], commits: StoredMessage[]): StoredMessage[] {
-  const start = there.findLastIndex((message) => message.headers[headers.archived] !== undefined);
+  const start = there.findLastIndex((message) => message.headers[headerNames.archived] !== undefined);
   if (start < 0) return [];
   const copies = there.slice(start);
   const same = copies.every((message, index) => {
     const original = commits[index];
     return (
       original !== undefined &&
-      message.headers[headers.commit] === original.headers[headers.commit] &&
+      message.headers[headerNames.commit] === original.headers[headerNames.commit] &&
       Buffer.compare(message.body, original.body) === 0
     );
   });
@@ -126,11 +128,11 @@ function copyHeaders(
   executionStart: number | undefined,
 ): Record<string, string> {
   const copied: Record<string, string> = {
-    [headers.commit]: commit.headers[headers.commit] ?? `copy-${commit.seq}`,
+    [headerNames.commit]: commit.headers[headerNames.commit] ?? `copy-${commit.seq}`,
   };
-  const blob = commit.headers[headers.blob];
-  if (blob !== undefined) copied[headers.blob] = blob;
-  if (executionStart !== undefined) copied[headers.executionStart] = String(executionStart);
-  if (first) copied[headers.archived] = "true";
+  const blob = commit.headers[headerNames.blob];
+  if (blob !== undefined) copied[headerNames.blob] = blob;
+  if (executionStart !== undefined) copied[headerNames.executionStart] = String(executionStart);
+  if (first) copied[headerNames.archived] = "true";
   return copied;
 }

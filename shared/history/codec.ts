@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
 import { BlobRef, Commit, needsNewerVersion, whyNewer } from "../../schemas/index.ts";
-import type { Bus, StoredMessage } from "../bus/bus.ts";
-import { utf8 } from "../bus/codec.ts";
-import { unknownKinds } from "../bus/unknown-kind.ts";
+import type { Bus, StoredMessage } from "../bus/index.ts";
+import { headerNames, unknownKinds, utf8 } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
-import { headers } from "./headers.ts";
 
-/** Room for headers and subject inside the server's limit. */
+/** Room for headers and subject within the server's payload limit. */
 const headroomBytes = 8 * 1024;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -14,7 +12,9 @@ const nothing = new Uint8Array();
 
 export interface EncodedCommit {
   body: Uint8Array;
-  /** Present where the body was too big: it lies in the blob store, to be written before the message. */
+  /**
+   * Set if the body was too big: it is then in the blob store, and must be written there before the message.
+   */
   overflow?: { ref: BlobRef; bytes: Uint8Array };
 }
 
@@ -26,9 +26,9 @@ export function encodeCommit(commit: Commit, maxPayloadBytes: number): EncodedCo
   return { body: nothing, overflow: { ref, bytes } };
 }
 
-/** What cannot be read parks its instance (T9): a newer version wrote it, or it was damaged. */
+/** A commit that cannot be read parks its instance (T9): a newer version wrote it, or it was damaged. */
 export async function decodeCommit(bus: Bus, instanceId: string, message: StoredMessage): Promise<Commit> {
-  const ref = message.headers[headers.blob];
+  const ref = message.headers[headerNames.blob];
   const body = ref === undefined ? message.body : await fetchOverflow(bus, instanceId, message, ref);
   const value = parseJson(body);
   const parsed = Commit.safeParse(value);
@@ -68,7 +68,7 @@ function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(body));
   } catch {
-    return undefined; // the schema says what is wrong
+    return undefined; // the schema reports what is wrong
   }
 }
 
@@ -77,7 +77,7 @@ const needsOf = (value: unknown): unknown =>
 
 const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** E1: nothing is wrong with it. Somebody newer goes on with the instance. */
+/** E1: the commit is sound. A newer process goes on with the instance. */
 const madeByNewer = (instanceId: string, message: StoredMessage, why: string): Fault =>
   new Fault("bug", {
     code: needsNewerVersion,

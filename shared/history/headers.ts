@@ -1,29 +1,15 @@
-/** What stands beside a commit in its message, so that it can be found and told apart without being parsed. */
-import type { StoredMessage } from "../bus/bus.ts";
-
-export const headers = {
-  /** Id of the commit: tells our own ambiguous append from somebody else's. */
-  commit: "Holdfast-Commit",
-  /** Sequence at which the commit's execution began. Absent: with this very message. */
-  executionStart: "Holdfast-Execution-Start",
-  /** The body is too big for a message and lies in the blob store; the value is its BlobRef. */
-  blob: "Holdfast-Blob",
-  /** Nothing may follow on this subject; see `Seal`. */
-  sealed: "Holdfast-Sealed",
-  /** On a seal: sequence of the last commit before it. */
-  sealedLast: "Holdfast-Sealed-Last",
-  /** On the first message of an archived history. What stands before it on the subject is not part of it. */
-  archived: "Holdfast-Archived",
-} as const;
+/** The headers of a commit's message, by which a commit is found and recognised without parsing its body. */
+import { headerNames, type StoredMessage } from "../bus/index.ts";
 
 /**
- * `archive`: the history is complete and is being copied to the shared stream; this stream is the truth until it is gone.
- * `moved`: the history lives in the shared stream; this one was made by somebody who came second.
+ * `archive`: the history is complete and is being copied to the shared stream; this stream is the truth until
+ * it is deleted.
+ * `moved`: the history is in the shared stream; a second owner made this stream too late.
  */
 export type Seal = "archive" | "moved";
 
 export function sealOf(message: StoredMessage): Seal | undefined {
-  const seal = message.headers[headers.sealed];
+  const seal = message.headers[headerNames.sealed];
   return seal === "archive" || seal === "moved" ? seal : undefined;
 }
 
@@ -33,18 +19,21 @@ const number = (message: StoredMessage, name: string): number | undefined => {
 };
 
 export const executionStartOf = (message: StoredMessage): number =>
-  number(message, headers.executionStart) ?? message.seq;
+  number(message, headerNames.executionStart) ?? message.seq;
 
-/** Of the commit the message is, or of the commit before it where it is a seal. */
+/** Sequence of the commit in this message, or, if the message is a seal, of the commit before it. */
 export const lastCommitSeqOf = (message: StoredMessage): number =>
-  number(message, headers.sealedLast) ?? message.seq;
+  number(message, headerNames.sealedLast) ?? message.seq;
 
-/** Drops seals, and whatever stands before the start of an archived copy. */
+/** Drops seals, and all messages before the start of an archived copy. */
 export function commitsOnly(messages: StoredMessage[]): StoredMessage[] {
-  const start = messages.findLastIndex((message) => message.headers[headers.archived] !== undefined);
+  const start = messages.findLastIndex((message) => message.headers[headerNames.archived] !== undefined);
   return messages.slice(Math.max(0, start)).filter((message) => sealOf(message) === undefined);
 }
 
-/** Nothing of its history stands before it. A later execution begins with a message of its own, too. */
+/**
+ * True if the message is the first of its history. A later execution also begins with a message of its own.
+ */
 export const beginsHistory = (message: StoredMessage): boolean =>
-  message.headers[headers.archived] !== undefined || message.headers[headers.executionStart] === undefined;
+  message.headers[headerNames.archived] !== undefined ||
+  message.headers[headerNames.executionStart] === undefined;

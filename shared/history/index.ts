@@ -1,3 +1,4 @@
+export { type FoundHistory, HistoryReader, type ReadCommit } from "./history-reader.ts";
 export {
   type AppendOutcome,
   type HistoryMark,

@@ -1,20 +1,21 @@
 /**
- * Which of its two possible places holds the history of an instance.
+ * Finds which of its two possible places holds the history of an instance.
  *
  * HISTORY-1 An own stream with a commit is the truth, until it is gone or sealed as moved.
- * HISTORY-2 Whoever places an instance in its own stream makes the stream first and looks into the shared one afterwards;
- *    whoever places it in the shared stream appends first and looks for the own stream afterwards. So of two owners who
- *    disagree about the place (one of them stale), at least one sees the other and yields.
- * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so that an owner who
- *    went to sleep between making the stream and appending to it wakes up fenced (T4).
- * HISTORY-4 Who decides by what it finds asks the leader. A copy that lags makes news look old, and what is found to be old is
- *    acknowledged without an append that would be fenced.
+ * HISTORY-2 An owner that places an instance in its own stream makes the stream first and looks into the
+ *    shared one afterwards; an owner that places it in the shared stream appends first and looks for the own
+ *    stream afterwards. So of two owners that disagree about the place (one of them stale), at least one sees
+ *    the other and yields.
+ * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so
+ *    that an owner that was paused between making the stream and appending to it wakes up fenced (T4).
+ * HISTORY-4 A process that decides by what it reads asks the leader. A replica that lags makes new messages
+ *    look old, and a message found to be old is acknowledged without an append that would be fenced.
  */
-import type { Bus, StoredMessage } from "../bus/bus.ts";
-import type { Subjects } from "../bus/subjects.ts";
+import type { Bus, StoredMessage, Subjects } from "../bus/index.ts";
+import { headerNames } from "../bus/index.ts";
 import { hash32, type Runtime, token } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
-import { headers, type Seal, sealOf } from "./headers.ts";
+import { type Seal, sealOf } from "./headers.ts";
 
 export interface Place {
   readonly stream: string;
@@ -22,7 +23,7 @@ export interface Place {
 }
 
 export interface Located extends Place {
-  /** Last message, a commit or a seal of kind `archive`. */
+  /** The last message: a commit, or a seal of kind `archive`. */
   readonly last: StoredMessage;
 }
 
@@ -55,11 +56,12 @@ export async function locate(
   return { ...shared, last: sharedLast };
 }
 
-/** Only the very first commit can be one whose writer has not looked for the own stream yet (HISTORY-2). */
+/** True for a very first commit. Only its writer may not have looked for the own stream yet (HISTORY-2). */
 const isFirstCommit = (message: StoredMessage): boolean =>
-  message.headers[headers.executionStart] === undefined && message.headers[headers.archived] === undefined;
+  message.headers[headerNames.executionStart] === undefined &&
+  message.headers[headerNames.archived] === undefined;
 
-/** HISTORY-3. The own stream's commit, where one was there after all. */
+/** HISTORY-3. Returns the own stream's commit if it turns out to have one. */
 async function sealIfEmpty(
   bus: Bus,
   runtime: Runtime,
@@ -72,22 +74,23 @@ async function sealIfEmpty(
   return last && sealOf(last) !== "moved" ? last : undefined;
 }
 
-/** Takes an empty own stream out of the way. Sealed first: one that has got a commit meanwhile stays. */
+/** Removes an empty own stream. It is sealed first, so that a stream that got a commit meanwhile stays. */
 export async function retire(bus: Bus, runtime: Runtime, instanceId: string, own: Place): Promise<void> {
   const outcome = await seal(bus, runtime, instanceId, own, "moved", undefined);
   if (outcome.kind === "stored") await deleteOwn(bus, own, outcome.seq);
 }
 
 /**
- * Deletes the own stream whose last message is this one (undefined: an empty one, whose next append is fenced and tried
- * again). NATS deletes streams by name alone: so whoever was paused looks once more, and one begun anew stays.
+ * Deletes the own stream if this is still its last message (undefined: an empty stream, whose next append is
+ * fenced and tried again). NATS deletes streams by name alone: so a process that was paused reads the last
+ * message once more, and a stream begun anew stays.
  */
 export async function deleteOwn(bus: Bus, own: Place, lastSeq: number | undefined): Promise<boolean> {
   const last = await bus.last(own.stream, own.subject, { leader: true });
   return last?.seq === lastSeq && bus.deleteStream(own.stream);
 }
 
-/** Ends a stream: nothing can be appended behind the given last message any more. */
+/** Ends a stream: no message can be appended after the given last message any more. */
 export function seal(
   bus: Bus,
   runtime: Runtime,
@@ -96,14 +99,41 @@ export function seal(
   kind: Seal,
   last: StoredMessage | undefined,
 ): Promise<FencedOutcome> {
-  const start = last && (last.headers[headers.executionStart] ?? String(last.seq));
+  const start = last && (last.headers[headerNames.executionStart] ?? String(last.seq));
   return appendFenced(bus, runtime, instanceId, {
     ...place,
     expectLastSeq: last?.seq ?? 0,
     headers: {
-      [headers.commit]: `seal-${token(runtime.random)}`,
-      [headers.sealed]: kind,
-      ...(last && start ? { [headers.sealedLast]: String(last.seq), [headers.executionStart]: start } : {}),
+      [headerNames.commit]: `seal-${token(runtime.random)}`,
+      [headerNames.sealed]: kind,
+      ...(last && start
+        ? { [headerNames.sealedLast]: String(last.seq), [headerNames.executionStart]: start }
+        : {}),
+    },
+    body: new Uint8Array(),
+  });
+}
+
+/**
+ * Writes a mark: messages before it are no longer part of the history. It is written as the seal of an
+ * archive that begins with itself, so that older versions read it in the same way.
+ */
+export function forgotten(
+  bus: Bus,
+  runtime: Runtime,
+  instanceId: string,
+  place: Place,
+  last: StoredMessage,
+): Promise<FencedOutcome> {
+  return appendFenced(bus, runtime, instanceId, {
+    ...place,
+    expectLastSeq: last.seq,
+    headers: {
+      [headerNames.commit]: `forgotten-${token(runtime.random)}`,
+      [headerNames.sealed]: "archive" satisfies Seal,
+      [headerNames.archived]: "1",
+      [headerNames.sealedLast]: "0",
+      [headerNames.executionStart]: last.headers[headerNames.executionStart] ?? String(last.seq),
     },
     body: new Uint8Array(),
   });

@@ -1,25 +1,28 @@
-/** How many histories have a stream of their own: sampled, because asking each time would cost a round trip a start. */
-import type { Bus } from "../bus/bus.ts";
+/**
+ * Limits how many histories have a stream of their own. The count is sampled, because asking the server each
+ * time would cost one round trip per start.
+ */
+import type { Bus } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 
 const sampleEveryMs = 1_000;
-/** Then whoever waits for the first count fails, and tries again with its turn. */
+/** After this time a caller that waits for the first count fails, and tries again with its turn. */
 const patienceMs = 30_000;
 
 export interface OwnStreamLimitOptions {
   bus: Bus;
   runtime: Runtime;
   max: number;
-  /** Streams of the installation that are no histories of single instances. */
+  /** Number of the installation's streams that are not histories of single instances. */
   others: number;
-  /** One that has as many copies as own streams get. */
+  /** Name of a stream that has as many replicas as own streams get. */
   anyStream: string;
 }
 
 interface Sample {
   live: number;
-  /** Ours, or what the account allows if that is less. */
+  /** The configured limit, or the account's limit if that is lower. */
   limit: number;
   at: number;
 }
@@ -34,13 +37,13 @@ export class OwnStreamLimit {
     this.#options = options;
   }
 
-  /** True: there is room, and it is counted as taken. */
+  /** Returns true if there is room for one more stream, and counts it as taken. */
   async take(): Promise<boolean> {
     const { runtime, max } = this.#options;
     if (max === 0) return this.#tell(0, 0);
     if (this.#sample === undefined) await this.#renew();
     else if (!this.#sampling && runtime.clock.monotonic() - this.#sample.at > sampleEveryMs)
-      void this.#renew().catch(() => undefined); // people were told; the old count serves on
+      void this.#renew().catch(() => undefined); // the fault was announced; the old count stays in use
     const sample = this.#sample;
     if (sample === undefined) return this.#tell(max, max);
     if (sample.live >= sample.limit) return this.#tell(sample.live, sample.limit);
@@ -48,7 +51,10 @@ export class OwnStreamLimit {
     return true;
   }
 
-  /** The server allows no more: others were faster, or it tells its limit to nobody. Until the next count this is it. */
+  /**
+   * Called when the server refuses a stream: other processes were faster, or the server does not report its
+   * limit. The present count is the limit until the next sample.
+   */
   refused(): void {
     const sample = this.#sample;
     if (sample === undefined) return;
@@ -63,7 +69,9 @@ export class OwnStreamLimit {
     return false;
   }
 
-  /** One question for all who want to know, asked again for all of them: of a server that is slow each would tell people. */
+  /**
+   * All callers share one question and its retries: otherwise each would announce that the server is slow.
+   */
   #renew(): Promise<void> {
     this.#sampling ??= this.#askUntilAnswered().finally(() => {
       this.#sampling = undefined;
@@ -87,7 +95,10 @@ export class OwnStreamLimit {
     }
   }
 
-  /** A stream made while a server is away may be given that server as its leader, and waits for an election. */
+  /**
+   * A stream created while a server is away may get that server as its leader, and then waits for an
+   * election.
+   */
   async #isDegraded(): Promise<boolean> {
     const { bus, anyStream } = this.#options;
     return bus.clustered() && (await bus.streamInfo(anyStream))?.degraded === true;
@@ -97,7 +108,7 @@ export class OwnStreamLimit {
     const { bus, others, runtime, max } = this.#options;
     const { streams, maxStreams = Number.POSITIVE_INFINITY } = await bus.account();
     const live = Math.max(0, streams - others);
-    // One stays free: the bucket of blobs is made with the first of them.
+    // One stream stays free: the bucket of blobs is created with the first blob.
     const free = Math.max(0, maxStreams - streams - 1);
     const limit = (await this.#isDegraded()) ? 0 : Math.min(max, live + free);
     this.#sample = { live, limit, at: runtime.clock.monotonic() };

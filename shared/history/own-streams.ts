@@ -1,13 +1,15 @@
 /**
- * Which instances have a stream of their own, asked once for all who want to know at the same time: the server answers
- * a question about a stream that is not there more slowly than it stores a commit. Everybody gets the answer to a
- * question that was sent after they asked (HISTORY-2).
+ * Which instances have a stream of their own. Callers that ask at the same time share one request, because
+ * the server answers a question about a missing stream more slowly than it stores a commit. Every caller gets
+ * the answer to a request that was sent after its call (HISTORY-2).
  */
-import type { Bus } from "../bus/bus.ts";
-import type { Subjects } from "../bus/subjects.ts";
+import type { Bus, Subjects } from "../bus/index.ts";
 import type { Clock } from "../runtime/index.ts";
 
-/** Of more than these the list is the dearer answer; looked at again after a while. */
+/**
+ * With more streams than this the list costs more than single questions; the list is tried again after a
+ * while.
+ */
 const most = 200;
 const singlyForMs = 10_000;
 
@@ -19,7 +21,7 @@ export interface OwnStreamsOptions {
 
 export class OwnStreams {
   readonly #options: OwnStreamsOptions;
-  /** Not sent yet: whoever comes may join. */
+  /** The next request, not sent yet: further callers may join it. */
   #next: Promise<ReadonlySet<string>> | undefined;
   #sent: Promise<unknown> = Promise.resolve();
   #singlyUntil = 0;
@@ -41,7 +43,7 @@ export class OwnStreams {
     await this.#sent;
     this.#next = undefined;
     const asked = bus.streamNames(names.ownHistories);
-    this.#sent = asked.catch(() => undefined); // who asked is told; the next one asks anew
+    this.#sent = asked.catch(() => undefined); // the callers get the error; the next caller asks anew
     const found = await asked;
     if (found.length > most) this.#singlyUntil = clock.monotonic() + singlyForMs;
     return new Set(found);

@@ -1,20 +1,29 @@
 /**
- * Histories of instances: append under a fence, read back, put away.
+ * Histories of instances: append under a fence, read, archive, remove.
  *
- * T1 One commit is one message, stored only if the subject's last sequence is the one its writer knows. T4 follows:
- * who does not know the last sequence is `fenced`. Where a history lies is decided once, see locate.ts (HISTORY-1–HISTORY-3).
+ * T1 One commit is one message, stored only if the subject's last sequence is the one its writer knows. T4
+ *    follows: a writer that does not know the last sequence is `fenced`. The place of a history is decided
+ *    once, see locate.ts (HISTORY-1–HISTORY-3).
  */
 import type { Commit } from "../../schemas/index.ts";
-import type { Bus, Stoppable, StoredMessage } from "../bus/bus.ts";
-import type { Subjects } from "../bus/subjects.ts";
-import { ownHistory, topology } from "../bus/topology.ts";
+import type { Bus, Stoppable, StoredMessage, Subjects } from "../bus/index.ts";
+import { headerNames, ownHistory, topology } from "../bus/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
 import { archiveHistory } from "./archive.ts";
 import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
-import { beginsHistory, commitsOnly, executionStartOf, headers, lastCommitSeqOf } from "./headers.ts";
-import { deleteOwn, type Located, locate, ownPlace, type Place, retire, sharedPlace } from "./locate.ts";
+import { beginsHistory, commitsOnly, executionStartOf, lastCommitSeqOf } from "./headers.ts";
+import {
+  deleteOwn,
+  forgotten,
+  type Located,
+  locate,
+  ownPlace,
+  type Place,
+  retire,
+  sharedPlace,
+} from "./locate.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 import { OwnStreams } from "./own-streams.ts";
 
@@ -22,36 +31,39 @@ export interface HistoryStoreOptions {
   bus: Bus;
   names: Subjects;
   layout: "per-instance" | "shared";
-  /** Beyond so many live streams new instances are placed in the shared ones. */
+  /** Beyond this many live streams, new instances are placed in the shared streams. */
   maxOwnStreams: number;
   shards: number;
   replicas: number;
   runtime: Runtime;
 }
 
-/** Where the next commit of an instance goes, and behind what. Whoever has an old one is fenced. */
+/**
+ * Where the next commit of an instance goes, and after which message. A writer with an old position is
+ * fenced.
+ */
 export interface Position extends Place {
-  /** 0: nothing there yet. */
+  /** 0 if the place has no message yet. */
   readonly lastSeq: number;
   readonly executionStartSeq: number;
 }
 
 export interface LoadedHistory {
-  /** Of the latest execution; signals that came before the start belong to the first. */
+  /** Commits of the latest execution; signals before the start belong to the first execution. */
   commits: Commit[];
   position: Position;
 }
 
-/** What was there of an instance when somebody looked. */
+/** What the streams held of an instance when `look` read them. */
 export interface SeenHistory {
   readonly instanceId: string;
   readonly blobs: readonly string[];
-  /** Undefined: nothing in it. */
+  /** Undefined if the own stream is empty or missing. */
   readonly ownLastSeq: number | undefined;
   readonly sharedLastSeq: number | undefined;
 }
 
-/** How far a reader has come. */
+/** How far a reader has read. */
 export interface HistoryMark {
   readonly stream: string;
   readonly lastSeq: number;
@@ -59,7 +71,7 @@ export interface HistoryMark {
 
 export interface ReadOn {
   commits: Commit[];
-  /** These are all there are; otherwise they follow those read before. */
+  /** True if these are all commits; false if they follow those read before. */
   anew: boolean;
   mark: HistoryMark;
 }
@@ -81,7 +93,7 @@ export class HistoryStore {
     this.#options = options;
     this.#bus = bus;
     this.#names = names;
-    // Partitions do not change the number of streams; one more for the blobs.
+    // The number of partitions does not change the number of streams; add one for the blobs.
     const others = topology(names, { partitions: 1, historyShards: shards, replicas }).length + 1;
     this.#limit = new OwnStreamLimit({
       ...{ bus, runtime, max: maxOwnStreams, others },
@@ -90,12 +102,15 @@ export class HistoryStore {
     this.#ownStreams = new OwnStreams({ bus, names, clock: runtime.clock });
   }
 
-  /** Whole, up to the last commit that was acknowledged before the call (HISTORY-4): turns are decided by it. */
+  /**
+   * Loads the history up to the last commit that was acknowledged before the call (HISTORY-4), because turns
+   * are decided by it.
+   */
   async load(instanceId: string): Promise<LoadedHistory | undefined> {
     const read = await this.#read(instanceId, ({ last }) => executionStartOf(last), this.#leader);
     if (!read) return undefined;
     const { found, messages } = read;
-    // Somebody may have gone on since, even into the next execution.
+    // Another owner may have appended since, even into the next execution.
     const last = messages.at(-1) ?? found.last;
     const executionStartSeq = executionStartOf(last);
     const current = messages.filter((message) => message.seq >= executionStartSeq);
@@ -105,8 +120,9 @@ export class HistoryStore {
   }
 
   /**
-   * A place for an instance that has no history. Throws transient `history_exists` where it has one after all. What was
-   * only signalled, and may never be started, gets no stream of its own: nobody would ever take it away.
+   * Chooses a place for an instance that has no history. Throws transient `history_exists` if it has one
+   * after all. An instance that was only signalled, and may never be started, gets no stream of its own: that
+   * stream would never be removed.
    */
   async place(instanceId: string, { started = true } = {}): Promise<Position> {
     const { layout } = this.#options;
@@ -122,7 +138,7 @@ export class HistoryStore {
       this.#limit.refused();
       return start(shared);
     }
-    // HISTORY-2: only now, and not from a replica that may lag.
+    // HISTORY-2: look only now, and not at a replica that may lag.
     if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#leader })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
       throw new Fault("transient", {
@@ -143,10 +159,10 @@ export class HistoryStore {
     const encoded = encodeCommit(commit, this.#bus.maxPayloadBytes);
     // Signals before the start are part of the first execution.
     const starts = lastSeq === 0 || (startsExecution && commit.execution > 1);
-    const extra: Record<string, string> = { [headers.commit]: commit.commitId };
-    if (!starts) extra[headers.executionStart] = String(position.executionStartSeq);
+    const extra: Record<string, string> = { [headerNames.commit]: commit.commitId };
+    if (!starts) extra[headerNames.executionStart] = String(position.executionStartSeq);
     if (encoded.overflow) {
-      extra[headers.blob] = JSON.stringify(encoded.overflow.ref);
+      extra[headerNames.blob] = JSON.stringify(encoded.overflow.ref);
       await this.#bus.blobs.put(encoded.overflow.ref.key, encoded.overflow.bytes);
     }
     let outcome: FencedOutcome;
@@ -159,7 +175,7 @@ export class HistoryStore {
         body: encoded.body,
       });
     } catch (error) {
-      // Archived and deleted since, or the server is closing down: whoever is still here must load again.
+      // The stream was archived and deleted since, or the server is shutting down: the owner must load again.
       if (isFault(error, "transient") && error.code === "no_stream") return fenced;
       throw error;
     }
@@ -170,13 +186,16 @@ export class HistoryStore {
     return { kind: "appended", position: { stream, subject, lastSeq: seq, executionStartSeq } };
   }
 
-  /** Every execution, oldest first. */
+  /** All executions, oldest first. */
   async readAll(instanceId: string): Promise<Commit[] | undefined> {
     const read = await this.#read(instanceId, () => 1);
     return read && this.#decode(instanceId, read.messages);
   }
 
-  /** What came behind the mark, and the next one. Everything where there is none or it fits no more. */
+  /**
+   * Returns the commits after the mark, and the next mark. Returns all commits if there is no mark or it no
+   * longer fits.
+   */
   async readOn(instanceId: string, mark?: HistoryMark): Promise<ReadOn | undefined> {
     const knownOf = ({ stream, last }: Located) =>
       mark?.stream === stream && mark.lastSeq <= lastCommitSeqOf(last) ? mark.lastSeq : 0;
@@ -187,13 +206,14 @@ export class HistoryStore {
     const known = knownOf(found);
     if (known > 0 && messages.length === 0)
       return { commits: [], anew: false, mark: { stream, lastSeq: known } };
-    // Removed and begun again under the same id, or put away: what was read before is not part of this one.
+    // The history was removed and begun again under the same id, or archived: commits read before are not
+    // part of it.
     if (known > 0 && messages.some(beginsHistory)) return this.readOn(instanceId);
     const commits = await this.#decode(instanceId, messages);
     return { commits, anew: known === 0, mark: { stream, lastSeq: messages.at(-1)?.seq ?? known } };
   }
 
-  /** Calls back for every commit from now on. Undefined where there is no history yet. */
+  /** Calls back for every commit from now on. Returns undefined if there is no history yet. */
   async follow(instanceId: string, onCommit: () => void): Promise<Stoppable | undefined> {
     const found = await this.#locate(instanceId);
     return found && this.#bus.tail(found.stream, found.subject, { existing: false, onMessage: onCommit });
@@ -203,7 +223,10 @@ export class HistoryStore {
     return (await this.#locate(instanceId)) !== undefined;
   }
 
-  /** Moves the history of an ended instance into the shared stream. Any number may try, and die trying. */
+  /**
+   * Moves the history of an ended instance into the shared stream. Several processes may try at once, and may
+   * die at any point.
+   */
   async archive(instanceId: string): Promise<void> {
     const { runtime } = this.#options;
     const moved = await archiveHistory({
@@ -216,7 +239,10 @@ export class HistoryStore {
     if (moved) runtime.announce({ kind: "history.archived", instanceId });
   }
 
-  /** All there is of an instance now: what `remove` takes away, and nothing begun anew under its id since. */
+  /**
+   * Reads all that is stored of an instance now. `remove` deletes exactly this, and nothing begun anew under
+   * the id since.
+   */
   async look(instanceId: string): Promise<SeenHistory> {
     const parts = await Promise.all(
       [this.#own(instanceId), this.#shared(instanceId)].map(async (place) => {
@@ -226,7 +252,7 @@ export class HistoryStore {
       }),
     );
     const blobs = parts.flatMap(({ messages }) =>
-      messages.flatMap(({ headers: { [headers.blob]: blob } }) => {
+      messages.flatMap(({ headers: { [headerNames.blob]: blob } }) => {
         const ref = blob === undefined ? undefined : overflowRef(blob);
         return ref ? [ref.key] : [];
       }),
@@ -234,24 +260,42 @@ export class HistoryStore {
     return { instanceId, blobs, ownLastSeq: parts[0]?.lastSeq, sharedLastSeq: parts[1]?.lastSeq };
   }
 
-  /** Forgets what was seen of an instance: its stream, its subject, its blobs. */
+  /**
+   * Forgets an id that was only signalled, as `look` saw it. Returns false if it was started or signalled
+   * again since: the fence lets only one of the two happen. A process that dies between the two steps leaves
+   * a mark with the same meaning.
+   */
+  async forgetUnstarted(seen: SeenHistory): Promise<boolean> {
+    const { instanceId, ownLastSeq, sharedLastSeq } = seen;
+    if (ownLastSeq !== undefined || sharedLastSeq === undefined) return false;
+    const shared = this.#shared(instanceId);
+    const last = await this.#bus.last(shared.stream, shared.subject, { leader: true });
+    if (last?.seq !== sharedLastSeq) return false;
+    const { runtime } = this.#options;
+    const mark = await forgotten(this.#bus, runtime, instanceId, shared, last);
+    if (mark.kind === "conflict") return false;
+    await this.remove({ ...seen, sharedLastSeq: mark.seq });
+    return true;
+  }
+
+  /** Deletes what `look` saw of an instance: its stream, its subject, its blobs. */
   async remove({ instanceId, blobs, ownLastSeq, sharedLastSeq }: SeenHistory): Promise<void> {
     const shared = this.#shared(instanceId);
-    // Blobs first: were the messages gone, nobody would know them after a crash.
+    // Blobs first: after a crash their keys could not be found without the messages.
     for (const key of blobs) await this.#bus.blobs.delete(key);
     await deleteOwn(this.#bus, this.#own(instanceId), ownLastSeq);
     if (sharedLastSeq !== undefined) await this.#bus.purge(shared.stream, shared.subject, sharedLastSeq);
   }
 
   /**
-   * HISTORY-4. On a single server every reading is the leader's, and the direct one is the cheaper. The setting does not
-   * tell: streams keep the copies they were made with, or an operator gave them.
+   * HISTORY-4. On a single server every read is the leader's, and a direct read is cheaper. The setting does
+   * not decide: streams keep the replicas they were created with, or that an operator gave them.
    */
   get #leader(): boolean {
     return this.#bus.clustered();
   }
 
-  /** As many as the shared histories have, whatever this service was told. */
+  /** As many as the shared histories have, whatever this service's own setting says. */
   async #replicasOfOwn(): Promise<number> {
     const { replicas } = this.#options;
     if (!this.#bus.clustered()) return replicas;
@@ -267,12 +311,12 @@ export class HistoryStore {
     return locate(this.#bus, this.#options.runtime, instanceId, { ...places, leader });
   }
 
-  /** HISTORY-2: the first commit in a shared stream counts only if nobody has made an own stream before it. */
+  /** HISTORY-2: the first commit in a shared stream counts only if no own stream was made before it. */
   async #ownerElsewhere({ stream }: Position, instanceId: string): Promise<boolean> {
     return stream !== this.#own(instanceId).stream && this.#ownStreams.has(instanceId);
   }
 
-  /** Archived between the look and the reading, it is found again where it is now. */
+  /** A history that is archived between locating and reading is located again. */
   async #read(
     instanceId: string,
     fromSeq: (found: Located) => number,
@@ -288,7 +332,10 @@ export class HistoryStore {
     throw incomplete(`the history of ${instanceId} moves faster than it can be read`);
   }
 
-  /** Replicas may lag behind the last message we were shown. Undefined where the stream is gone since. */
+  /**
+   * Replicas may lag behind the last message that was located. Returns undefined if the stream was deleted
+   * since.
+   */
   async #readFrom(found: Located, fromSeq: number): Promise<StoredMessage[] | undefined> {
     const wanted = lastCommitSeqOf(found.last);
     if (fromSeq > wanted) return [];
@@ -308,7 +355,7 @@ export class HistoryStore {
   }
 }
 
-/** Before a reader gives up what moves or does not show yet; whoever asked tries again. */
+/** Tries before a reader gives up on a history that moves or is not visible yet; the caller tries again. */
 const looks = 20;
 
 const incomplete = (message: string): Fault =>

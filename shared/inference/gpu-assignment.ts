@@ -1,21 +1,25 @@
+/** The input of `gpuAssignment`. */
 export interface GpuAssignmentInput {
-  /** The worker's GPUs, from its `resources`: indices or UUIDs as `nvidia-smi -L` prints them. Empty: none. */
+  /**
+   * The worker's GPUs, from its `resources`: indices or UUIDs as `nvidia-smi -L` prints them. Empty: none.
+   */
   devices: readonly string[];
-  /** Which host of the worker this is, counted from 0. */
+  /** The number of this host on its worker, counted from 0. */
   hostIndex: number;
-  /** How many GPUs one host needs. More than there are gives all of them. */
+  /** How many GPUs one host needs. If there are fewer, the host gets all of them. */
   devicesPerHost?: number | undefined;
 }
 
+/** The GPUs a host may see. */
 export interface GpuAssignment {
   devices: readonly string[];
   env: { CUDA_VISIBLE_DEVICES: string };
 }
 
 /**
- * Hosts take the GPUs in turn. A host sees only its own and knows them as 0, 1, …, so user code never chooses a
- * device by number. Without any the variable is empty, which hides all GPUs: a CPU worker on a GPU machine must
- * not allocate on a device that another worker was given.
+ * Hosts take the GPUs in turn. A host sees only its own GPUs and knows them as 0, 1, …, so user code never
+ * chooses a device by number. For a worker without GPUs the variable is empty, which hides all GPUs: a CPU
+ * worker on a GPU machine must not allocate on a device that another worker was given.
  */
 export function gpuAssignment({ devices, hostIndex, devicesPerHost = 1 }: GpuAssignmentInput): GpuAssignment {
   const wanted = Math.min(devices.length, devicesPerHost);

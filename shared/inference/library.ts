@@ -5,8 +5,8 @@ export type Library = typeof import("@huggingface/transformers");
 const packageName = "@huggingface/transformers";
 
 /**
- * transformers.js is an optional peer: who runs no models installs none of it, so it is imported when the first
- * model is loaded and never before.
+ * transformers.js is an optional peer: users that run no models need not install it, so it is imported when
+ * the first model is loaded and never before.
  */
 export async function importLibrary(
   importer: () => Promise<Library> = () => import("@huggingface/transformers"),

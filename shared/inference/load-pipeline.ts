@@ -8,6 +8,7 @@ import { modelError, reasonOf } from "./model-errors.ts";
 import { Pipeline, type Runnable, runBatch } from "./pipeline.ts";
 import type { Dtype, RunOptions, TextTask } from "./tasks.ts";
 
+/** Which model to load, from where, on which device, in which precision. */
 export interface LoadPipelineOptions {
   task: TextTask;
   /** A hub id, or a path that is absolute or begins with `./`. */
@@ -16,13 +17,16 @@ export interface LoadPipelineOptions {
   device?: Device;
   /** Lets a named device fall back to the CPU as `auto` does. */
   fallback?: boolean;
-  /** Which of the model's files; `auto` and nothing leave it to the model's config, then fp32. */
+  /**
+   * The precision, which selects the model's file; `auto` or undefined leaves it to the model's config, then
+   * fp32.
+   */
   dtype?: Dtype;
   /** Threads inside one operator. 1 by default; a session type takes its host's share (`ctx.threads`). */
   threads?: number;
-  /** Of a model on the hub. */
+  /** The revision of a model on the hub. */
   revision?: string;
-  /** Whether a model that is not here may be fetched from the hub. Off by default. */
+  /** True: a model that is not on this machine may be fetched from the hub. Default false. */
   allowRemote?: boolean;
   /** Folder with models by id. */
   localModelPath?: string;
@@ -30,7 +34,7 @@ export interface LoadPipelineOptions {
   cacheDir?: string;
   /** Texts to run once before the model counts as loaded: the first run allocates. `false` for none. */
   warmUp?: readonly string[] | false;
-  /** Options for every run, for those of the warm-up too. */
+  /** Options for every run, including the warm-up. */
   runOptions?: RunOptions;
 }
 
@@ -43,7 +47,7 @@ export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeli
     ...options,
     cacheDir: options.cacheDir ?? library.env.cacheDir ?? undefined,
   });
-  // `pipeline()` forgets `cache_dir` for the first files it reads; a process has one cache anyway.
+  // `pipeline()` ignores `cache_dir` for the first files it reads; a process has one cache anyway.
   if (location.kind === "hub" && options.cacheDir) library.env.cacheDir = options.cacheDir;
   const residentBefore = process.memoryUsage.rss();
   const { runnable, used, why } = await firstThatWorks(
@@ -61,7 +65,7 @@ export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeli
       device: used,
       why,
       loadMs: performance.now() - startedAt,
-      // Freed memory is reused by a second load, so growth alone would call that one free.
+      // A second load reuses freed memory, so its growth alone would be too small.
       memoryBytes: Math.max(grown, weightBytes(location)),
       threads: options.threads ?? defaultThreads,
     },
@@ -122,7 +126,7 @@ async function loadOn(
   return loaded;
 }
 
-/** A device may load a model and fail only when it first computes; what it took must not stay taken. */
+/** A device may load a model and fail only at its first run; then the memory must be freed. */
 async function disposeOnFailure(runnable: Runnable, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
@@ -157,7 +161,7 @@ function loadFailed(
 ) {
   const message = `${model} could not be loaded (${reasons.join("; ")})`;
   return device === "cpu"
-    ? modelError("model_load_failed", message, { retryable: allowRemote, cause }) // only a download may do better
+    ? modelError("model_load_failed", message, { retryable: allowRemote, cause }) // a download may work later
     : modelError("model_device_unavailable", message, { details: { device }, cause });
 }
 
@@ -165,11 +169,14 @@ function onnxFiles(folder: string): string[] {
   try {
     return readdirSync(join(folder, "onnx")).filter((file) => file.includes(".onnx"));
   } catch {
-    return []; // no such folder is an answer here
+    return []; // a missing folder counts as empty
   }
 }
 
-/** A folder may hold the same weights at several precisions, each with data beside it: the smallest is a safe floor. */
+/**
+ * A folder may hold the same weights at several precisions, each with its data files: the smallest is a safe
+ * lower bound.
+ */
 function weightBytes(location: ModelLocation): number {
   if (location.kind === "hub") return 0;
   const sizes = new Map<string, number>();

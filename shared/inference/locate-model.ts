@@ -11,7 +11,7 @@ export interface ModelName {
   localModelPath?: string | undefined;
   /** Where models fetched from the hub are kept. */
   cacheDir?: string | undefined;
-  /** Whether a model that is not here may be fetched from the hub. */
+  /** True: a model that is not on this machine may be fetched from the hub. */
   allowRemote?: boolean | undefined;
 }
 
@@ -23,10 +23,10 @@ const revisionPattern = /^[A-Za-z0-9][\w./-]*$/;
 /**
  * Decides where a model is read from.
  *
- * MODEL-1 A model's name may come from an orchestration's input, that is from outside: it cannot point out of the models
- *    folder.
- * MODEL-2 Without `allowRemote` the answer is a folder or an error, never an id. transformers.js 4.3 asks the hub about
- *    an id in spite of its own `local_files_only`, so an id must not reach it.
+ * MODEL-1 A model's name may come from an orchestration's input, that is from outside: it cannot point out of
+ *    the models folder.
+ * MODEL-2 Without `allowRemote` the answer is a folder or an error, never an id. transformers.js 4.3 asks the
+ *    hub about an id in spite of its own `local_files_only`, so an id must not reach it.
  */
 export function locateModel(name: ModelName, exists: (path: string) => boolean = existsSync): ModelLocation {
   const { model, revision = "main", allowRemote = false } = name;

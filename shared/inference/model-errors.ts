@@ -1,6 +1,6 @@
 import { HoldfastError } from "../errors/index.ts";
 
-/** What can go wrong with a model, as users, logs and the history see it. */
+/** The error codes of models, as users, logs and the history see them. */
 export type ModelErrorCode =
   | "model_package_missing"
   | "model_name_refused"
@@ -11,7 +11,7 @@ export type ModelErrorCode =
   | "model_disposed";
 
 export interface ModelErrorInit {
-  /** Only where another try, perhaps on another worker, can end differently. */
+  /** Set only if another try, perhaps on another worker, can succeed. */
   retryable?: boolean;
   details?: unknown;
   cause?: unknown;

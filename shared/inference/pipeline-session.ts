@@ -15,28 +15,32 @@ import type { Pipeline } from "./pipeline.ts";
 import { type TaskOutputs, taskDefaults, taskOutputs } from "./task-outputs.ts";
 import type { TextTask } from "./tasks.ts";
 
+/** Options of a session type that holds a model: its model, its batches, its requirements. */
 export interface ModelSessionOptions extends Omit<LoadPipelineOptions, "task" | "model"> {
-  /** Of the session type. Default: the task. */
+  /** The name of the session type. Default: the task. */
   name?: string;
-  /** Id or path. Without it, and instead of it, whoever opens the session may name an id in its config. */
+  /** Id or path. The opener of a session may name another id in its config, and must if this is undefined. */
   model?: string;
   /** Calls that come together run as one batch. `false`: each alone. */
   batch?: BatchOptions | false;
-  /** Where and how the session lives. `isolation` is `process` unless said otherwise, see the README. */
+  /** Where and how the session lives. The default `isolation` is `process`, see the README. */
   session?: SessionTypeOptions;
 }
 
-/** The state of a session: the model and what it has done. */
+/** The state of a session: the loaded model and its counters. */
 export interface LoadedModel {
   readonly pipeline: Pipeline;
   texts: number;
   batches: number;
 }
 
-/** Measured on a CPU, larger batches are slower; a GPU will want more. */
+/** On a CPU larger batches measured slower; a GPU will want more. */
 const defaultBatch: BatchOptions = { maxSize: 8, maxDelay: "4ms" };
 
-/** Comes from outside, so ids only (MODEL-1): which folders hold models is for the worker to say. */
+/**
+ * The config comes from outside, so it may name ids only (MODEL-1): the worker decides which folders hold
+ * models.
+ */
 const Config = z.object({ model: z.string().regex(modelIdPattern).optional() }).default({});
 
 /** A session type over a task of transformers.js, with one call: `infer(text)`. */
@@ -118,7 +122,7 @@ function modelCall<Output>(
   });
 }
 
-/** A row of another shape fails its own text, not its neighbours. */
+/** A row of another shape fails its own text, not the others of the batch. */
 function parsed<Output>(output: z.ZodType<Output>, row: unknown, { facts }: Pipeline): Output | Error {
   const result = output.safeParse(row);
   if (result.success) return result.data;

@@ -2,27 +2,31 @@ import type { ConcreteDevice } from "./device-plan.ts";
 import { modelError, reasonOf } from "./model-errors.ts";
 import { type RunOptions, type TextTask, taskArguments } from "./tasks.ts";
 
-/** What is used of a transformers.js pipeline. */
+/** The part of a transformers.js pipeline that is used here. */
 export interface Runnable {
   (...args: unknown[]): Promise<unknown>;
   dispose(): Promise<unknown>;
 }
 
-/** What is used of its tensors, which some tasks return. */
+/** The part of a tensor that is used here; some tasks return tensors. */
 interface TensorLike {
   tolist(): unknown;
   dispose(): void;
 }
 
+/** Facts about a loaded model: its device, its precision, how long loading took. */
 export interface PipelineFacts {
   task: TextTask;
   model: string;
   device: ConcreteDevice;
-  /** Why it is not on a better device; undefined when it is where it was asked to be. */
+  /** Why the model is not on a better device; undefined if it is on the requested one. */
   why: string | undefined;
-  /** From the request to the first answer. */
+  /** Time from the request to the first answer. */
   loadMs: number;
-  /** Growth of the process while loading, at least the size of the weights. An estimate, for placement and metrics. */
+  /**
+   * Growth of the process while loading, at least the size of the weights. An estimate, for placement and
+   * metrics.
+   */
   memoryBytes: number;
   /** Threads inside one operator. */
   threads: number;
@@ -31,8 +35,8 @@ export interface PipelineFacts {
 /**
  * A loaded model.
  *
- * onnxruntime computes on the thread that calls it, so `run` blocks the event loop it is awaited on: a session with
- * a model belongs in a `thread` or a `process`.
+ * onnxruntime computes on the thread that calls it, so `run` blocks the event loop it is awaited on: a
+ * session with a model belongs in a `thread` or a `process`.
  */
 export class Pipeline implements AsyncDisposable {
   readonly facts: PipelineFacts;
@@ -78,7 +82,7 @@ export class Pipeline implements AsyncDisposable {
     }
   }
 
-  /** Waits for what runs, then frees the model. Twice is once. */
+  /** Waits for running calls, then frees the model. A second call has no effect. */
   dispose(): Promise<void> {
     this.#disposed ??= Promise.allSettled(this.#running).then(async () => {
       await this.#runnable.dispose();

@@ -5,7 +5,10 @@ const Label = z.object({ label: z.string(), score: z.number() });
 const Entity = z.looseObject({ entity: z.string(), score: z.number(), word: z.string() });
 const Filled = z.looseObject({ score: z.number(), token_str: z.string(), sequence: z.string() });
 
-/** What each task gives for one text. `top_k` and the like change the shape: for those, define a session over `loadPipeline`. */
+/**
+ * The result of each task for one text. `top_k` and the like change the shape: for those, define a session
+ * over `loadPipeline`.
+ */
 const schemas = {
   "text-classification": Label,
   "token-classification": z.array(Entity),
@@ -18,6 +21,7 @@ const schemas = {
   "text-generation": z.array(z.looseObject({ generated_text: z.unknown() })),
 } satisfies Record<TextTask, z.ZodType>;
 
+/** The result type of each text task for one input. */
 export type TaskOutputs = { [Task in TextTask]: z.output<(typeof schemas)[Task]> };
 
 export const taskOutputs: { [Task in TextTask]: z.ZodType<TaskOutputs[Task]> } = schemas;

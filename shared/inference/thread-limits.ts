@@ -1,7 +1,7 @@
 /**
- * Every maths library starts one thread per core unless told otherwise, so four hosts on eight cores would run
- * 32 threads that only wait for each other. The variables are read when the library is loaded: they must be in
- * the environment of a process before it starts, and a thread inherits those of its process.
+ * Every maths library starts one thread per core by default, so four hosts on eight cores would run 32
+ * threads that only wait for each other. A library reads the variables when it is loaded: they must be in the
+ * environment of a process before it starts, and a thread inherits those of its process.
  */
 const variables = [
   "OMP_NUM_THREADS",
@@ -13,15 +13,17 @@ const variables = [
 
 export type ThreadLimitVariable = (typeof variables)[number];
 
+/** The input of `threadLimits`. */
 export interface ThreadLimitsInput {
   /** Cores of the machine, or of the container: `os.availableParallelism()`. */
   cores: number;
   /** Hosts (threads or child processes) that will compute at the same time. */
   hosts: number;
-  /** Set by the user: wins over the share of the cores. */
+  /** Set by the user: takes precedence over the share of the cores. */
   threads?: number | undefined;
 }
 
+/** The environment that keeps numeric libraries to a host's share of the cores. */
 export interface ThreadLimits {
   /** Also the number for onnxruntime's `intraOpNumThreads`, which reads no variable. */
   threads: number;
@@ -29,8 +31,8 @@ export interface ThreadLimits {
 }
 
 /**
- * A fair share of the cores for one host, at least one. A core is left to the worker's main thread (bus, leases)
- * as soon as there are two.
+ * A fair share of the cores for one host, at least one. If there are two cores or more, one is left to the
+ * worker's main thread (bus, leases).
  */
 export function threadLimits({ cores, hosts, threads }: ThreadLimitsInput): ThreadLimits {
   const usable = Math.max(1, atLeastOne(cores) - 1);
@@ -44,5 +46,7 @@ export function threadLimits({ cores, hosts, threads }: ThreadLimitsInput): Thre
   };
 }
 
-/** Counts come from the system or from parsed config; a zero, a fraction or NaN still gives a working host. */
+/**
+ * Counts come from the system or from parsed config; a zero, a fraction or NaN still gives a working host.
+ */
 const atLeastOne = (count: number): number => Math.max(1, Math.floor(count) || 1);

@@ -1,15 +1,19 @@
 /**
- * The key of a run that must give signs of life: it is in the lease bucket, and its expiry is the run's silence.
+ * The heartbeat key of a run: it is in the lease bucket, and its expiry means that the run is silent.
  *
- * BEAT-1 The key is written when a run with a heartbeat timeout begins and again with its beats, and lives for the timeout: only
- *    a beat of the code renews it, and the end of the run removes it. So it expires where the code is silent and where its
- *    worker is dead, paused or cut off, however long the wait for acknowledgements is.
+ * BEAT-1 The key is written when a run with a heartbeat timeout begins and again with its beats, and lives
+ *    for the timeout: only a beat of the code renews it, and the end of the run removes it. So it expires if
+ *    the code is silent and if its worker is dead, paused or cut off, however long the wait for
+ *    acknowledgements is.
  */
 import type { ActivityTask, Failure } from "../../schemas/index.ts";
-import { tokenPattern } from "../../schemas/tokens.ts";
-import type { Attempt } from "../bus/report-id.ts";
+import { tokenPattern } from "../../schemas/index.ts";
+import type { Attempt } from "../bus/index.ts";
 
-/** Which run, and what its instance is told when it is silent: a marker of an expiry has nothing but its key. */
+/**
+ * Identifies the run and what its instance is told when it is silent: an expiry marker has nothing but its
+ * key.
+ */
 export interface BeatAddress extends Attempt {
   readonly name: string;
   readonly heartbeatMs: number;
@@ -30,20 +34,20 @@ export const beatKeys = {
   },
 };
 
-/** Undefined where nobody counts the silence of this task. */
+/** Undefined if the task has no heartbeat timeout. */
 export function beatAddress(task: ActivityTask): BeatAddress | undefined {
   const { instanceId, execution, of, attempt, name } = task;
   const { heartbeatMs } = task.timeouts;
   return heartbeatMs === undefined ? undefined : { instanceId, execution, of, attempt, name, heartbeatMs };
 }
 
-/** For a beat that came in time and was stored a little later. */
+/** Allowance for a beat that came in time and was stored a little later. */
 const slackMs = 250;
 
-/** The server counts in whole seconds. */
+/** The server counts TTLs in whole seconds. */
 export const beatTtlMs = (heartbeatMs: number): number => Math.ceil((heartbeatMs + slackMs) / 1000) * 1000;
 
-/** The same from whoever notices it. */
+/** The failure of a silent run; the same from its worker and from the watcher. */
 export const silence = (name: string, heartbeatMs: number): Failure => ({
   code: "timeout",
   message: `${name} sent no heartbeat for ${heartbeatMs} ms`,

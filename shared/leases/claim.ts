@@ -1,13 +1,13 @@
 /**
- * Winning a key, as one act with a known end.
+ * Claims a key, as one act with a known outcome.
  *
- * LEASE-3 A claim is a CAS create; its revision is the epoch (S2). All attempts of one claim carry the same claim id, so an
- *    unanswered one that landed is recognised by reading.
- * LEASE-4 The key of a session's attachment is claimed once in its life: what is written over an expiry would hide it from
- *    the watcher, and a late copy of a claim must not revive an attachment that is over.
+ * LEASE-3 A claim is a CAS create; its revision is the epoch (S2). All attempts of one claim carry the same
+ *    claim id, so an unanswered one that landed is recognised by reading.
+ * LEASE-4 The key of a session's attachment is claimed once in its life: a write over an expiry would hide
+ *    the expiry from the watcher, and a late copy of a claim must not revive an attachment that is over.
  */
 import type { LeaseValue } from "../../schemas/index.ts";
-import { leaseKeys } from "../bus/subjects.ts";
+import { leaseKeys } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
 import { type Clock, sleep } from "../runtime/index.ts";
 import { deadlineOf } from "./holding.ts";
@@ -24,6 +24,16 @@ export interface ClaimRequest {
 }
 
 export type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
+
+/** What the keeper needs in order to renew the key. */
+export interface ClaimedKey {
+  readonly key: string;
+  readonly claimId: string;
+  readonly body: Uint8Array;
+  readonly ttlMs: number;
+  readonly won: Won;
+}
+
 type Taken = Extract<ClaimOutcome, { kind: "taken" }>;
 
 export const leaseBody = (value: LeaseValue): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
@@ -35,7 +45,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
   const timeoutMs = Math.min(2000, ttlMs / 2);
   let epoch: number | undefined;
   let expected = 0;
-  /** Beginning of the earliest attempt that may be the one that was stored (LEASE-1). */
+  /** Start of the earliest attempt that may be the one that was stored (LEASE-1). */
   let beganAt = startedAt;
   for (;;) {
     const outcome = await store.write({ key, claimId, body, ttlMs, expected, timeoutMs });
@@ -46,13 +56,14 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
       epoch ??= ours;
       if (clock.monotonic() < deadlineOf(ttlMs, beganAt, skewMs))
         return { kind: "won", epoch, revision: ours, beganAt };
-      // Answered so late that it may be over: ours only if it can be written once more in time.
+      // The answer came so late that the lease may be over: it is granted only if one more write succeeds in
+      // time.
       expected = ours;
       beganAt = clock.monotonic();
     } else if (look !== undefined) {
       const free = epoch === undefined ? freeAt(look, once) : undefined;
       if (free === undefined) return takenBy(look);
-      if (free === expected) throw unanswered(key); // the server contradicts itself: a purge meanwhile
+      if (free === expected) throw unanswered(key); // the key was purged meanwhile
       expected = free;
       beganAt = clock.monotonic();
     } else {
@@ -62,7 +73,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
   }
 }
 
-/** The revision to create over, or undefined where the key is not to be had. */
+/** The revision to create over, or undefined if the key cannot be claimed. */
 function freeAt(look: Look, once: boolean): number | undefined {
   switch (look.kind) {
     case "none":

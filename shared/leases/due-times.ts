@@ -3,8 +3,9 @@ import type { Clock } from "../runtime/index.ts";
 const stepMs = 25;
 
 /**
- * Things to do at their times, those of one step together: thousands of leases cost tens of timers a second, and
- * their messages leave in few writes. An item taken away is simply skipped by whoever handles it.
+ * Runs items at their times, those of one step together: thousands of leases cost tens of timers a second,
+ * and their messages leave in few writes. There is no removal: the handler skips an item that is no longer
+ * wanted.
  */
 export class DueTimes<T> {
   readonly #clock: Clock;
@@ -16,7 +17,7 @@ export class DueTimes<T> {
     this.#onDue = onDue;
   }
 
-  /** `at` on the monotonic clock. Never early, at most one step late. */
+  /** `at` on the monotonic clock. An item is never early, and at most one step late. */
   add(item: T, at: number): void {
     const now = this.#clock.monotonic();
     const step = Math.ceil(Math.max(at, now) / stepMs);

@@ -1,11 +1,12 @@
 /**
- * One lease in the hands of its keeper: what was acknowledged last, and until when it may be acted upon.
+ * One lease that its keeper holds: the write acknowledged last, and until when the holder may act under it.
  *
- * LEASE-1 A write was acknowledged only from the moment it *began*: the server stored it later than that, so
- *    `began + TTL` is never later than the server's own end of the lease. Minus a margin, that is the deadline (S7).
- *    A lease past its deadline stays over, whatever is answered later: somebody may have looked and let go.
- * LEASE-2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises its own claim.
- *    Which of several unanswered ones it was is not known, so the earliest counts.
+ * LEASE-1 A write counts only from the moment it *began*: the server stored it later than that, so `began +
+ *    TTL` is never later than the server's own end of the lease. Minus a margin, that is the deadline (S7). A
+ *    lease past its deadline stays over, whatever is answered later: its user may have checked it and
+ *    stopped.
+ * LEASE-2 An unanswered renewal may have been stored. The next one meets a conflict, reads, and recognises
+ *    its own claim. Which of several unanswered renewals was stored is not known, so the earliest counts.
  */
 import type { Clock } from "../runtime/index.ts";
 import { type Lease, type LeaseTiming, type LossWhy, leaseTiming } from "./lease.ts";
@@ -19,10 +20,10 @@ export interface HoldingInit {
   lease: Lease;
   claimId: string;
   body: Uint8Array;
-  /** Of the claim that won, or of the write that followed it. */
+  /** Revision of the claim that won, or of the write that followed it. */
   revision: number;
   beganAt: number;
-  /** Between the servers' clocks. */
+  /** Largest difference between the servers' clocks. */
   skewMs: number;
 }
 
@@ -50,7 +51,7 @@ export class Holding {
     this.#deadline = this.#deadlineFrom(init.beganAt);
   }
 
-  /** On the monotonic clock. */
+  /** Until when the holder may act, on the monotonic clock. */
   get deadline(): number {
     return this.#deadline;
   }
@@ -59,7 +60,7 @@ export class Holding {
     return this.#phase === "held";
   }
 
-  /** Held, and not past its deadline: the only state to act in. */
+  /** True if the lease is held and not past its deadline: only then may the holder act. */
   get good(): boolean {
     return this.held && this.#clock.monotonic() < this.#deadline;
   }
@@ -72,7 +73,7 @@ export class Holding {
     return this.#alone(() => this.#renew());
   }
 
-  /** CAS on the last revision known, so it cannot hit a successor (S9). */
+  /** Compares with the last known revision, so it cannot remove a successor's lease (S9). */
   release(giveUpAfterMs: number): Promise<"released" | "gone"> {
     if (this.#phase !== "held") return Promise.resolve("gone");
     this.#phase = "releasing";
@@ -96,7 +97,7 @@ export class Holding {
     }
   }
 
-  /** LEASE-2. Answered by `unanswered`, so that the next renewal follows soon and is counted from its own beginning. */
+  /** LEASE-2. Returns `unanswered`, so that the next renewal follows soon and counts from its own start. */
   #adopt(look: Look): Renewal {
     if (look.kind === "held" && look.claimId === this.claimId) {
       this.#acknowledged(look.revision, this.#unansweredSince);
@@ -115,10 +116,10 @@ export class Holding {
           this.#revision = look.revision;
           continue;
         }
-        // Our own removal that went unanswered also ends here: either way nobody holds it by this claim.
+        // An unanswered removal by this keeper also ends here: either way this claim no longer holds the key.
         return look.kind === "released" ? "released" : "gone";
       }
-      if (this.#clock.monotonic() >= giveUpAt) return "gone"; // it runs out by itself
+      if (this.#clock.monotonic() >= giveUpAt) return "gone"; // the lease runs out by itself
       await this.#pause(this.timing.retryAfterMs);
     }
   }
@@ -144,7 +145,7 @@ export class Holding {
     return beganAt + this.lease.ttlMs - this.timing.marginMs;
   }
 
-  /** One write of a lease at a time: the expected revision of the next is the answer to the one before. */
+  /** One write of a lease at a time: the next write expects the revision that the last one returned. */
   #alone<T>(act: () => Promise<T>): Promise<T> {
     const turn = this.#writing.then(act, act);
     this.#writing = turn;
@@ -156,7 +157,7 @@ export class Holding {
   }
 }
 
-/** Until when a lease written at `beganAt` may be acted upon. */
+/** Until when the holder may act under a lease whose write began at `beganAt`. */
 export const deadlineOf = (ttlMs: number, beganAt: number, skewMs: number): number =>
   beganAt + ttlMs - leaseTiming(ttlMs, skewMs).marginMs;
 

@@ -10,5 +10,6 @@ export {
 } from "./lease.ts";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease-keeper.ts";
 export { isExpiry, LeaseStore, type Look, readLease } from "./lease-store.ts";
+export { type DeadHolder, releaseDead, releaseLeasesOf } from "./release-dead.ts";
 export type { LeaseConnection, ThreadSetup } from "./thread-protocol.ts";
 export { ThreadedLeaseKeeper, type ThreadedLeaseKeeperOptions } from "./threaded-lease-keeper.ts";

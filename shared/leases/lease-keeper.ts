@@ -1,8 +1,8 @@
 import type { LeaseValue } from "../../schemas/index.ts";
-import type { Bus } from "../bus/bus.ts";
-import { readServerClocks, skewOf } from "../bus/server-clocks.ts";
+import type { Bus } from "../bus/index.ts";
+import { readServerClocks, skewOf } from "../bus/index.ts";
 import { type Runtime, token } from "../runtime/index.ts";
-import { claimKey, leaseBody } from "./claim.ts";
+import { type ClaimedKey, claimKey, leaseBody } from "./claim.ts";
 import { DueTimes } from "./due-times.ts";
 import { Holding } from "./holding.ts";
 import {
@@ -22,13 +22,13 @@ export interface LeaseKeeperOptions {
   bucket: string;
   runtime: Runtime;
   ttlMs: number;
-  /** Told after every renewal until when the lease may be acted upon, on the monotonic clock. */
+  /** Called after every renewal with the time until which the holder may act, on the monotonic clock. */
   onHeldUntil?: (lease: Lease, deadline: number) => void;
   /** How long a claim or a release may go unanswered. */
   giveUpAfterMs?: number;
 }
 
-/** Keeps leases alive until they are released, or lost; whichever it is, exactly once. */
+/** Renews leases until they are released or lost, and reports that end exactly once. */
 export class LeaseKeeper implements Leases {
   readonly #runtime: Runtime;
   readonly #store: LeaseStore;
@@ -54,7 +54,7 @@ export class LeaseKeeper implements Leases {
     this.#deadlines = new DueTimes(options.runtime.clock, (due) => this.#fence(due));
   }
 
-  /** Throws where the clocks of the servers are too far apart to keep a lease on them. */
+  /** Throws if the clocks of the servers are too far apart to keep a lease. */
   async start(): Promise<void> {
     this.#stopped = false;
     if (!this.#bus.clustered()) return;
@@ -62,7 +62,10 @@ export class LeaseKeeper implements Leases {
     this.#skewMs = requireLittleSkew(this.#ttlMs, skew);
   }
 
-  /** Renews no more and releases nothing: what is still held runs out, and the watcher tells whom it concerns. */
+  /**
+   * Stops renewing and releases nothing: leases still held run out, and the watcher reports their loss to the
+   * instances.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#renewals.clear();
@@ -80,17 +83,32 @@ export class LeaseKeeper implements Leases {
     const skewMs = this.#skewMs;
     const won = await claimKey(this.#store, clock, { key, claimId, body, ttlMs, giveUpAfterMs, skewMs });
     if (won.kind === "taken") return won;
-    const lease: Lease = Object.freeze({ key, epoch: won.epoch, ttlMs });
-    const { revision, beganAt } = won;
-    const holding = new Holding({
-      ...{ store: this.#store, clock, lease, claimId, body, revision, beganAt, skewMs },
-    });
+    const holding = this.#holdingOf({ key, claimId, body, ttlMs, won });
     if (this.#stopped) {
       await holding.release(giveUpAfterMs);
       return { kind: "taken", why: "spent", holder: undefined, revision: won.epoch };
     }
     this.#hold(holding);
-    return { kind: "granted", lease };
+    return { kind: "granted", lease: holding.lease };
+  }
+
+  /** Renews from now on a key that was claimed over another connection of this process. */
+  keep(claimed: ClaimedKey): Lease {
+    const holding = this.#holdingOf(claimed);
+    this.#hold(holding);
+    return holding.lease;
+  }
+
+  /** Largest difference between the servers' clocks, measured at the start. */
+  get skewMs(): number {
+    return this.#skewMs;
+  }
+
+  #holdingOf({ key, claimId, body, ttlMs, won: { epoch, revision, beganAt } }: ClaimedKey): Holding {
+    const lease: Lease = Object.freeze({ key, epoch, ttlMs });
+    const { clock } = this.#runtime;
+    const store = this.#store;
+    return new Holding({ store, clock, lease, claimId, body, revision, beganAt, skewMs: this.#skewMs });
   }
 
   release(lease: Lease): Promise<"released" | "gone"> {
@@ -104,7 +122,7 @@ export class LeaseKeeper implements Leases {
     return this.#holdings.get(lease)?.good ?? false;
   }
 
-  /** Until when the lease may be acted upon, on the monotonic clock; undefined once it is over. */
+  /** Until when the holder may act, on the monotonic clock; undefined once the lease is over. */
   deadlineOf(lease: Lease): number | undefined {
     return this.#holdings.get(lease)?.deadline;
   }
@@ -122,7 +140,7 @@ export class LeaseKeeper implements Leases {
     const { clock, random, announce } = this.#runtime;
     this.#holdings.set(holding.lease, holding);
     announce({ kind: "lease.granted", key: holding.lease.key, epoch: holding.lease.epoch });
-    // Many claimed at once must not be renewed at once.
+    // Spread the first renewals: leases claimed at once must not be renewed at once.
     const first = (holding.timing.renewEveryMs * (1 + random.next())) / 2;
     this.#renewals.add(holding, clock.monotonic() + first);
     this.#deadlines.add(holding, holding.deadline);
@@ -145,7 +163,7 @@ export class LeaseKeeper implements Leases {
     const renewal = await this.#renewSafely(holding);
     if (!holding.held || this.#stopped) return false;
     if (!holding.good && renewal.kind !== "lost") {
-      this.#lose(holding, "expired"); // LEASE-1: also if it was renewed just now
+      this.#lose(holding, "expired"); // LEASE-1: even if the renewal succeeded just now
       return false;
     }
     this.#onHeldUntil?.(holding.lease, holding.deadline);
@@ -164,7 +182,7 @@ export class LeaseKeeper implements Leases {
     }
   }
 
-  /** A fault of one renewal is no reason to lose a lease; not being able to renew until the deadline is. */
+  /** One failed renewal does not lose a lease; failing until the deadline does. */
   async #renewSafely(holding: Holding): ReturnType<Holding["renew"]> {
     try {
       return await holding.renew();
@@ -175,7 +193,10 @@ export class LeaseKeeper implements Leases {
     }
   }
 
-  /** S7: ends here before it can end at the server. A lease renewed meanwhile is looked at again at its new deadline. */
+  /**
+   * S7: the lease ends here before it can end at the server. A lease renewed meanwhile is checked again at
+   * its new deadline.
+   */
   #fence(due: Holding[]): void {
     for (const holding of due) {
       if (!holding.held) continue;

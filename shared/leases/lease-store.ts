@@ -1,14 +1,18 @@
-/** The lease bucket on the wire: every write carries the claim it belongs to, so that a holder knows its own. */
-import type { Bus, PublishOutcome, StoredMessage } from "../bus/bus.ts";
-import { parseJson } from "../bus/codec.ts";
-import { bucketStream, bucketSubject } from "../bus/subjects.ts";
+/**
+ * Reads and writes the lease bucket: every write carries its claim id, so that a holder recognises its own.
+ */
+import type { Bus, PublishOutcome, StoredMessage } from "../bus/index.ts";
+import { bucketStream, bucketSubject, headerNames, parseJson } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
 
-const claimHeader = "Holdfast-Claim";
-/** A released key says so this long, then it is gone without a trace: a late copy of a claim must find it. */
+const claimHeader = headerNames.claim;
+/**
+ * How long a released key keeps its tombstone, so that a late copy of a claim meets it; then the key is gone
+ * without a trace.
+ */
 const tombstoneTtlMs = 600_000;
 
-/** `at` is the server's time of that write: for people, never for deciding. */
+/** `at` is the server's time of that write: shown to people, never used to decide. */
 export type Look =
   | { kind: "none" }
   | { kind: "expired"; revision: number; at: number }
@@ -24,7 +28,7 @@ export type Look =
 export interface LeaseWrite {
   key: string;
   claimId: string;
-  /** The fence: last revision known, 0 for a key never written. */
+  /** The fence: the last known revision, 0 for a key never written. */
   expected: number;
   timeoutMs: number;
 }
@@ -46,8 +50,8 @@ export class LeaseStore {
   }
 
   remove(write: LeaseWrite): Promise<PublishOutcome> {
-    // PURGE and not DEL: the server lets it age out without a marker, which would look like an expiry.
-    const headers = { [claimHeader]: write.claimId, "KV-Operation": "PURGE" };
+    // PURGE and not DEL: the server lets a PURGE age out without a marker, which would look like an expiry.
+    const headers = { [claimHeader]: write.claimId, [headerNames.kvOperation]: "PURGE" };
     return this.#publish(write, new Uint8Array(), tombstoneTtlMs, headers);
   }
 
@@ -66,18 +70,18 @@ export class LeaseStore {
       const subject = bucketSubject(this.#bucket, key);
       return await this.#bus.publish(subject, body, { ttlMs, expectLastSeq: expected, timeoutMs, headers });
     } catch (error) {
-      // No leader, no connection: nothing is known about this write, as with one that was not answered.
+      // No leader or no connection: the outcome of this write is unknown, as without an answer.
       if (isFault(error, "transient")) return { kind: "unknown" };
       throw error;
     }
   }
 }
 
-/** What the last message of a lease key says. */
+/** Interprets the last message of a lease key. */
 export function readLease(message: StoredMessage): Look {
   const { seq: revision, at } = message;
   if (isExpiry(message)) return { kind: "expired", revision, at };
-  if (message.headers["KV-Operation"] !== undefined) return { kind: "released", revision, at };
+  if (message.headers[headerNames.kvOperation] !== undefined) return { kind: "released", revision, at };
   return {
     kind: "held",
     revision,
@@ -87,15 +91,15 @@ export function readLease(message: StoredMessage): Look {
   };
 }
 
-/** Only expiry writes this marker; a release never does. */
+/** Only an expiry writes this marker; a release never does. */
 export const isExpiry = (message: Pick<StoredMessage, "headers">): boolean =>
-  message.headers["Nats-Marker-Reason"] === "MaxAge";
+  message.headers[headerNames.markerReason] === "MaxAge";
 
-/** Checked by hand: the thread that renews should not load a schema library to show a name to people. */
+/** Checked by hand: the renewal thread should not load a schema library to show a name to people. */
 function holderOf(body: Uint8Array): string | undefined {
   const parsed = parseJson(body);
   const value = parsed.kind === "ok" ? parsed.value : undefined;
-  // Somebody else's format: the key is held all the same.
+  // The value is in an unknown format: the key is held all the same.
   if (typeof value !== "object" || value === null || !("holder" in value)) return undefined;
   return typeof value.holder === "string" ? value.holder : undefined;
 }

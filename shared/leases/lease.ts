@@ -1,5 +1,5 @@
 import type { LeaseValue } from "../../schemas/index.ts";
-import type { ClockSkew } from "../bus/server-clocks.ts";
+import type { ClockSkew } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
 import type { Service } from "../runtime/index.ts";
 
@@ -12,20 +12,20 @@ export interface Lease {
 }
 
 export type LossWhy =
-  /** The server expired it, or it could not be renewed in time and fenced itself (S7). */
+  /** The server expired the lease, or its holder could not renew it in time and fenced itself (S7). */
   | "expired"
-  /** Somebody else holds the key now. */
+  /** Another holder has the key now. */
   | "taken"
-  /** Somebody else ended it: an operator, a sweep. */
+  /** An operator or a sweep ended the lease. */
   | "released"
-  /** The process it is held for no longer proves that it is alive (S8). */
+  /** The process that holds the lease no longer proves that it is alive (S8). */
   | "stalled";
 
 export type ClaimOutcome =
   | { kind: "granted"; lease: Lease }
   | {
       kind: "taken";
-      /** `held`: somebody has it now. `spent`: a key that is claimed once in its life had its life. */
+      /** `held`: another holder has the key now. `spent`: the key can be claimed only once, and was. */
       why: "held" | "spent";
       holder: string | undefined;
       revision: number;
@@ -33,19 +33,19 @@ export type ClaimOutcome =
 
 export type LostListener = (lease: Lease, why: LossWhy) => void;
 
-/** What both keepers do: the plain one on the caller's thread, the threaded one on its own (S8). */
+/** Implemented by both keepers: the plain one on the caller's thread, the threaded one on its own (S8). */
 export interface Leases extends Service {
-  /** Without `ttlMs` the keeper's own. Throws a transient Fault where no answer could be had in time. */
+  /** `ttlMs` defaults to the keeper's own. Throws a transient Fault if the server did not answer in time. */
   claim(key: string, value: LeaseValue, ttlMs?: number): Promise<ClaimOutcome>;
-  /** From the call on nothing may be done under the lease. `gone`: it was over already. */
+  /** From this call on the caller must not act under the lease. `gone`: the lease was over already. */
   release(lease: Lease): Promise<"released" | "gone">;
-  /** To be asked before every act: exact also right after the process was paused (F10). */
+  /** Ask before every act: exact even right after the process was paused (F10). */
   isHeld(lease: Lease): boolean;
-  /** Once per lease that ends other than by `release`. */
+  /** Called once per lease that ends other than by `release`. */
   onLost(listener: LostListener): () => void;
 }
 
-/** `what` names the option in the complaint. */
+/** `what` names the option in the error. */
 export function requireTtl(ttlMs: number, what = "lease TTL"): number {
   if (Number.isInteger(ttlMs) && ttlMs >= 1000 && ttlMs % 1000 === 0) return ttlMs;
   throw new Fault("config", {
@@ -65,8 +65,8 @@ export interface LeaseTiming {
 }
 
 /**
- * A renewal that fails can be tried at least twice more before the lease fences itself, also with the shortest TTL.
- * `skewMs`: how far the clocks of the servers may be apart, each of which may come to lead the bucket.
+ * A failed renewal can be tried at least twice more before the lease fences itself, even with the shortest
+ * TTL. `skewMs`: how far the clocks of the servers may be apart; each server may become leader of the bucket.
  */
 export const leaseTiming = (ttlMs: number, skewMs = 0): LeaseTiming => ({
   renewEveryMs: ttlMs / 3,
@@ -75,7 +75,7 @@ export const leaseTiming = (ttlMs: number, skewMs = 0): LeaseTiming => ({
   marginMs: Math.min(1000, ttlMs / 10) + skewMs,
 });
 
-/** Beyond this there would not be time enough to renew: a third of the TTL. */
+/** A larger skew than a third of the TTL would not leave enough time to renew. */
 export function requireLittleSkew(ttlMs: number, { leastMs, mostMs }: ClockSkew): number {
   const bound = ttlMs / 3;
   if (leastMs <= bound) return Math.min(mostMs, bound);

@@ -1,15 +1,16 @@
 /**
- * The thread that renews (S8): a keeper with a connection of its own, which the user's code can neither block nor
- * delay. It renews only while the main loop proves that it turns; a holder that cannot act must not look alive.
+ * The renewal thread (S8): a keeper with a connection of its own, which users' code can neither block nor
+ * delay. It renews only while the main loop proves that it runs; a holder that cannot act must not look
+ * alive.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
 import { connectBus } from "../bus/index.ts";
-import { subjects } from "../bus/subjects.ts";
 import { type Happening, type Runtime, systemRandom, type Timer } from "../runtime/index.ts";
 import type { Lease } from "./lease.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { processClock } from "./process-clock.ts";
+import { reportLost } from "./report-lost.ts";
 import { SharedInstant } from "./shared-instant.ts";
 import {
   type Answer,
@@ -22,17 +23,25 @@ import {
 interface Held {
   lease: Lease;
   heldUntil: SharedInstant;
-  /** Whom to tell where the lease is a session's. */
+  /** The session and instance to notify if the lease is a session's. */
   session: LeaseValue["session"];
 }
 
-async function run(setup: ThreadSetup, say: (message: FromThread) => void): Promise<(m: ToThread) => void> {
+type Remembered = Pick<Extract<ToThread, { kind: "keep" }>, "id" | "value" | "heldUntil">;
+
+interface Running {
+  hear(message: ToThread): void;
+  readonly skewMs: number;
+}
+
+async function run(setup: ThreadSetup, say: (message: FromThread) => void): Promise<Running> {
   const announce = (happening: Happening) => say({ kind: "happened", happening: sendable(happening) });
   const runtime: Runtime = { clock: processClock, random: systemRandom, announce };
   const beat = new SharedInstant(setup.beat);
   const silentMs = () => processClock.monotonic() - beat.get();
   const isStalled = (lease: Lease) => silentMs() > (setup.stallLimitMs ?? lease.ttlMs);
-  // The process has had a connection already: NATS was there and will be again, this one is waited for as that is.
+  // The process already had a connection, so NATS was there: this connection waits for the server as that one
+  // does.
   const bus = await connectBus({ ...setup.connection, waitForServer: true, announce });
   const byId = new Map<number, Held>();
   const idOf = new Map<Lease, number>();
@@ -58,10 +67,11 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   });
 
   /**
-   * Looked at often, so renewals need not ask: a lease renewed a moment before is given back all the same.
+   * Gives up the leases of a stalled process. Checked often, so renewals need not check: a lease renewed a
+   * moment before is given up all the same.
    *
-   * A main loop that has stood still for too long cannot act, and nobody need wait until its leases run out as well: they
-   * are given back by this thread, which also tells the instances why, for whoever removed a lease tells.
+   * A main loop that has been blocked for too long cannot act, and no other process should wait until its
+   * leases run out: this thread releases them, and also tells the instances why.
    */
   const giveUpStalled = async (id: number, { lease, session }: Held): Promise<void> => {
     const blockedMs = Math.round(silentMs());
@@ -70,19 +80,14 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     announce({ kind: "lease.lost", key: lease.key, epoch: lease.epoch, why: "stalled" });
     const released = await keeper.release(lease);
     if (released !== "released" || !session || setup.prefix === undefined) return;
-    const { instanceId, sessionId, attachment } = session;
     const detail = `code that runs inline has blocked its worker's event loop for ${blockedMs} ms`;
-    const report = { kind: "lost", epoch: lease.epoch, reason: "hung", detail };
-    const body = new TextEncoder().encode(JSON.stringify({ v: 1, sessionId, attachment, report }));
-    const subject = subjects(setup.prefix).verb(instanceId, "session");
-    // Unanswered, it is found out by the watcher: no lease, and nobody told.
-    await bus.publish(subject, body, { msgId: `lost-${sessionId}-${attachment}` });
+    await reportLost(bus, setup.prefix, session, { epoch: lease.epoch, reason: "hung", detail });
   };
   const lookEveryMs = Math.min(setup.ttlMs, setup.stallLimitMs ?? setup.ttlMs, 5000) / 10;
   let looking: Timer | undefined;
   const look = () => {
     for (const [id, held] of [...byId]) {
-      // After a pause of the whole process the lease is over: that is an expiry, and the keeper says so.
+      // After a pause of the whole process the lease has expired, and the keeper reports that.
       if (!isStalled(held.lease) || !keeper.isHeld(held.lease)) continue;
       giveUpStalled(id, held).catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
@@ -96,11 +101,14 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
     const outcome = await keeper.claim(message.key, message.value, message.ttlMs);
     if (outcome.kind === "taken") return outcome;
     const { lease } = outcome;
-    const heldUntil = new SharedInstant(message.heldUntil);
-    heldUntil.set(keeper.deadlineOf(lease) ?? 0);
-    byId.set(message.id, { lease, heldUntil, session: message.value.session });
-    idOf.set(lease, message.id);
+    remember(lease, message);
     return { kind: "granted", epoch: lease.epoch, ttlMs: lease.ttlMs };
+  };
+  const remember = (lease: Lease, { id, value, heldUntil: buffer }: Remembered): void => {
+    const heldUntil = new SharedInstant(buffer);
+    heldUntil.set(keeper.deadlineOf(lease) ?? 0);
+    byId.set(id, { lease, heldUntil, session: value.session });
+    idOf.set(lease, id);
   };
   const release = async (id: number): Promise<Answer> => {
     const held = byId.get(id);
@@ -116,10 +124,12 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
 
   await keeper.start();
   look();
-  return (message) => {
+  const hear = (message: ToThread): void => {
     switch (message.kind) {
       case "claim":
         return void answer(message.id, claim(message));
+      case "keep":
+        return remember(keeper.keep(message.claimed), message);
       case "release":
         return void answer(message.id, release(message.lease));
       case "stop":
@@ -130,9 +140,10 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
           .finally(() => say({ kind: "stopped" }));
     }
   };
+  return { hear, skewMs: keeper.skewMs };
 }
 
-/** Errors of all kinds may hang on a happening; not all of them can cross threads. */
+/** A happening may carry any error; not every error can be sent to another thread. */
 function sendable(happening: Happening): Happening {
   return happening.kind === "fault" ? { ...happening, error: undefined } : happening;
 }
@@ -141,9 +152,9 @@ if (parentPort) {
   const port = parentPort;
   const say = (message: FromThread) => port.postMessage(message);
   run(workerData as ThreadSetup, say).then(
-    (hear) => {
+    ({ hear, skewMs }) => {
       port.on("message", hear);
-      say({ kind: "ready" });
+      say({ kind: "ready", skewMs });
     },
     (error) => say({ kind: "refused", fault: toPlainFault(error) }),
   );

@@ -1,6 +1,6 @@
 const perMs = 1000;
 
-/** One point in time that two threads see: written whole, read whole. Zero is long ago. */
+/** One point in time that two threads share: written whole, read whole. Zero means long ago. */
 export class SharedInstant {
   readonly buffer: SharedArrayBuffer;
   readonly #cell: BigInt64Array;
@@ -10,7 +10,7 @@ export class SharedInstant {
     this.#cell = new BigInt64Array(buffer);
   }
 
-  /** Milliseconds of the process's monotonic clock. */
+  /** Milliseconds on the process's monotonic clock. */
   get(): number {
     return Number(Atomics.load(this.#cell, 0)) / perMs;
   }

@@ -1,28 +1,37 @@
-/** What the two threads say to each other. They are one program of one build: types are enough, nothing is parsed. */
+/**
+ * The messages between the two threads. Both belong to one build, so types are enough and nothing is parsed.
+ */
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { BusOptions } from "../bus/index.ts";
 import { Fault, type FaultKind, isFault } from "../errors/index.ts";
 import type { Happening } from "../runtime/index.ts";
+import type { ClaimedKey } from "./claim.ts";
 import type { LossWhy } from "./lease.ts";
 
-/** How the thread reaches the server: what `connectBus` takes, less what cannot cross threads. */
+/**
+ * How the thread connects to the server: the options of `connectBus`, without those that cannot be sent to
+ * another thread.
+ */
 export type LeaseConnection = Omit<BusOptions, "announce" | "signal">;
 
 export interface ThreadSetup {
   connection: LeaseConnection;
   bucket: string;
   ttlMs: number;
-  /** A holder silent for longer gives its leases up; absent: each lease's own TTL. */
+  /** A process whose main loop is blocked for longer gives its leases up; undefined: each lease's own TTL. */
   stallLimitMs: number | undefined;
   giveUpAfterMs: number | undefined;
-  /** Prefix of the subjects under which instances are told of a session whose holder stalled. Absent: nobody is told. */
+  /**
+   * Prefix of the subjects under which instances are told that a session's holder stalled. Undefined: no
+   * report is sent.
+   */
   prefix: string | undefined;
-  /** When the main loop last turned. */
+  /** When the main loop last ran. */
   beat: SharedArrayBuffer;
 }
 
 export type ToThread =
-  /** `id` also names the lease from then on. `heldUntil` is where its deadline is kept. */
+  /** `id` also names the lease from then on. `heldUntil`: memory that holds the lease's deadline. */
   | {
       kind: "claim";
       id: number;
@@ -31,6 +40,8 @@ export type ToThread =
       ttlMs: number | undefined;
       heldUntil: SharedArrayBuffer;
     }
+  /** The main loop claimed the key; the thread renews it from now on. Not answered. */
+  | { kind: "keep"; id: number; claimed: ClaimedKey; value: LeaseValue; heldUntil: SharedArrayBuffer }
   | { kind: "release"; id: number; lease: number }
   | { kind: "stop" };
 
@@ -42,7 +53,8 @@ export type Answer =
   | { kind: "failed"; fault: PlainFault };
 
 export type FromThread =
-  | { kind: "ready" }
+  /** `skewMs`: largest difference between the servers' clocks. */
+  | { kind: "ready"; skewMs?: number }
   | { kind: "refused"; fault: PlainFault }
   | { kind: "answer"; id: number; answer: Answer }
   | { kind: "lost"; lease: number; why: LossWhy }

@@ -1,7 +1,18 @@
 import type { Worker } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
+import type { Bus } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
-import { once, type Runtime, startThread, type Timer, within } from "../runtime/index.ts";
+import {
+  once,
+  type Runtime,
+  startThread,
+  systemRandom,
+  type Timer,
+  token,
+  within,
+} from "../runtime/index.ts";
+import { claimKey, leaseBody } from "./claim.ts";
+import { deadlineOf, Holding } from "./holding.ts";
 import {
   type ClaimOutcome,
   type Lease,
@@ -10,6 +21,7 @@ import {
   type LostListener,
   requireTtl,
 } from "./lease.ts";
+import { LeaseStore } from "./lease-store.ts";
 import { processClock } from "./process-clock.ts";
 import { SharedInstant } from "./shared-instant.ts";
 import {
@@ -23,19 +35,29 @@ import {
 
 export interface ThreadedLeaseKeeperOptions {
   connection: LeaseConnection;
+  /**
+   * Claims use this connection and only renewals use the thread, which saves the claim two hops between
+   * threads. Undefined: everything goes through the thread.
+   */
+  bus?: Bus;
   /** Full name of the bucket: `names.bucket("leases")`. */
   bucket: string;
-  /** Time is always the process's own: the threads must agree on it. */
+  /** The clock is always the process's own: both threads must agree on it. */
   runtime: Pick<Runtime, "announce">;
   ttlMs: number;
-  /** The main loop may stand still for so long. Default: the TTL of each lease. */
+  /** How long the main loop may be blocked. Default: the TTL of each lease. */
   stallLimitMs?: number;
   giveUpAfterMs?: number;
-  /** Where sessions are held: prefix of the subjects under which their instances are told that this process stalled. */
+  /**
+   * For holders of sessions: prefix of the subjects under which instances are told that this process stalled.
+   */
   prefix?: string;
-  /** Starts the thread: one that has other duties too, or, in tests, one that does not behave. */
+  /** Starts the thread: one with further duties, or, in tests, one that misbehaves. */
   spawn?: (workerData: ThreadSetup) => Worker;
 }
+
+/** The same default as in the plain keeper. */
+const defaultGiveUpAfterMs = 5000;
 
 interface Held {
   id: number;
@@ -43,12 +65,13 @@ interface Held {
 }
 
 /**
- * The same as `LeaseKeeper`, behind a thread of its own (S8). The main loop proves that it turns by writing the time
- * to memory both threads see; the deadline of each lease comes back the same way, so that a process waking from a pause
- * knows what it lost before any message is read (F10).
+ * Like `LeaseKeeper`, but renewing on a thread of its own (S8). The main loop proves that it runs by writing
+ * the time to memory that both threads share; the deadline of each lease comes back in the same way, so that
+ * a process that wakes from a pause knows which leases it lost before it reads any message (F10).
  */
 export class ThreadedLeaseKeeper implements Leases {
   readonly #options: ThreadedLeaseKeeperOptions;
+  readonly #store: LeaseStore | undefined;
   readonly #beatEveryMs: number;
   readonly #beat = new SharedInstant();
   readonly #leases = new Map<Lease, Held>();
@@ -61,9 +84,11 @@ export class ThreadedLeaseKeeper implements Leases {
   #thread: Worker | undefined;
   #beating: Timer | undefined;
   #lastId = 0;
+  #skewMs = 0;
 
   constructor(options: ThreadedLeaseKeeperOptions) {
     this.#options = { ...options, ttlMs: requireTtl(options.ttlMs) };
+    this.#store = options.bus && new LeaseStore(options.bus, options.bucket);
     this.#beatEveryMs = Math.min(options.ttlMs, options.stallLimitMs ?? options.ttlMs, 5000) / 10;
   }
 
@@ -72,7 +97,7 @@ export class ThreadedLeaseKeeper implements Leases {
     await this.#spawn();
   });
 
-  /** As with the plain keeper: what is still held runs out. */
+  /** As with the plain keeper, leases still held run out. */
   stop = once(async () => {
     this.#beating?.cancel();
     this.#beating = undefined;
@@ -88,21 +113,21 @@ export class ThreadedLeaseKeeper implements Leases {
         thread.on("message", (message: FromThread) => message.kind === "stopped" && resolve());
       });
       thread.postMessage({ kind: "stop" } satisfies ToThread);
-      await within(2000, stopped); // without a server even saying goodbye can take for ever
+      await within(2000, stopped); // without a server, closing the connection can take for ever
       await thread.terminate();
     }
   });
 
   async claim(key: string, value: LeaseValue, ttlMs?: number): Promise<ClaimOutcome> {
     if (ttlMs !== undefined) requireTtl(ttlMs);
+    if (this.#store) return this.#claimHere(this.#store, key, value, ttlMs ?? this.#options.ttlMs);
     const id = ++this.#lastId;
     const heldUntil = new SharedInstant();
     const answer = await this.#ask({ kind: "claim", id, key, value, ttlMs, heldUntil: heldUntil.buffer });
     switch (answer.kind) {
       case "granted": {
         const lease: Lease = Object.freeze({ key, epoch: answer.epoch, ttlMs: answer.ttlMs });
-        this.#leases.set(lease, { id, heldUntil });
-        this.#byId.set(id, lease);
+        this.#remember(lease, { id, heldUntil });
         return { kind: "granted", lease };
       }
       case "taken":
@@ -116,6 +141,46 @@ export class ThreadedLeaseKeeper implements Leases {
           message: `a claim was answered ${answer.kind}`,
         });
     }
+  }
+
+  /**
+   * The thread renews from the moment it gets the message; until then the deadline of the claim itself holds
+   * (LEASE-1).
+   */
+  async #claimHere(store: LeaseStore, key: string, value: LeaseValue, ttlMs: number): Promise<ClaimOutcome> {
+    if (this.#beating === undefined) throw unavailable("the keeper is not running");
+    if (this.#thread === undefined) await this.#spawn();
+    const claimId = token(systemRandom);
+    const body = leaseBody(value);
+    const skewMs = this.#skewMs;
+    const giveUpAfterMs = this.#options.giveUpAfterMs ?? defaultGiveUpAfterMs;
+    const request = { key, claimId, body, ttlMs, giveUpAfterMs, skewMs };
+    const won = await claimKey(store, processClock, request);
+    if (won.kind === "taken") return won;
+    const lease: Lease = Object.freeze({ key, epoch: won.epoch, ttlMs });
+    if (this.#thread === undefined) {
+      // The keeper was stopped, or its thread died meanwhile: the lease would never be renewed.
+      const { revision, beganAt } = won;
+      const clock = processClock;
+      const holding = new Holding({ store, clock, lease, claimId, body, revision, beganAt, skewMs });
+      await holding.release(giveUpAfterMs);
+      return { kind: "taken", why: "spent", holder: undefined, revision: won.epoch };
+    }
+    const id = ++this.#lastId;
+    const heldUntil = new SharedInstant();
+    heldUntil.set(deadlineOf(ttlMs, won.beganAt, skewMs));
+    this.#remember(lease, { id, heldUntil });
+    const claimed = { key, claimId, body, ttlMs, won };
+    this.#thread.postMessage({
+      kind: "keep",
+      ...{ id, claimed, value, heldUntil: heldUntil.buffer },
+    } satisfies ToThread);
+    return { kind: "granted", lease };
+  }
+
+  #remember(lease: Lease, held: Held): void {
+    this.#leases.set(lease, held);
+    this.#byId.set(held.id, lease);
   }
 
   async release(lease: Lease): Promise<"released" | "gone"> {
@@ -146,8 +211,10 @@ export class ThreadedLeaseKeeper implements Leases {
     this.#thread = thread;
     return new Promise((resolve, reject) => {
       thread.on("message", (message: FromThread) => {
-        if (message.kind === "ready") resolve();
-        else if (message.kind === "refused") {
+        if (message.kind === "ready") {
+          this.#skewMs = message.skewMs ?? 0;
+          resolve();
+        } else if (message.kind === "refused") {
           reject(fromPlainFault(message.fault));
           void thread.terminate();
         } else this.#hear(message);
@@ -165,7 +232,7 @@ export class ThreadedLeaseKeeper implements Leases {
         return;
       }
       case "lost": {
-        // The answer to the claim may still be on its way through the microtask queue: this comes after it.
+        // The answer to the claim may still be in the microtask queue: handle the loss after it.
         setImmediate(() => this.#lose(message.lease, message.why));
         return;
       }
@@ -176,7 +243,9 @@ export class ThreadedLeaseKeeper implements Leases {
     }
   }
 
-  /** Without the thread nothing is renewed: all is lost now, and the next claim starts another. */
+  /**
+   * Without the thread nothing is renewed: all leases are lost now, and the next claim starts another thread.
+   */
   #died(thread: Worker, error: unknown, reject: (error: unknown) => void): void {
     reject(error);
     if (this.#thread !== thread) return;
@@ -220,7 +289,7 @@ export class ThreadedLeaseKeeper implements Leases {
     });
   }
 
-  /** Of those at 0 the thread has said why already. */
+  /** A lease whose deadline is 0 was already reported by the thread. */
   #loseWhatIsOver(now: number): void {
     for (const [id, lease] of [...this.#byId]) {
       const heldUntil = this.#leases.get(lease)?.heldUntil.get() ?? 0;
@@ -237,7 +306,8 @@ export class ThreadedLeaseKeeper implements Leases {
     const now = processClock.monotonic();
     const stoodStill = now - this.#beat.get() > 2 * this.#beatEveryMs;
     this.#beat.set(now);
-    // After a pause what is over is known here before the thread can say it, and before much else gets its turn.
+    // After a pause this thread finds expired leases before the renewal thread can report them, and before
+    // most other code runs.
     if (stoodStill) this.#loseWhatIsOver(now);
     this.#beating = processClock.after(this.#beatEveryMs, () => this.#proveLife());
   }

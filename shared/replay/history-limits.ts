@@ -1,13 +1,13 @@
-/** How long the history of one execution may be. Counted in events: replay pays for each of them. */
+/** How long the history of one execution may be. Counted in events, because replay costs time for each. */
 import type { Failure } from "../../schemas/index.ts";
 
 /**
- * From here on `ctx.suggestContinueAsNew` is true. Not a setting: the code decides by it, and must decide the same on
- * replay.
+ * From this length on `ctx.suggestContinueAsNew` is true. Not a setting: the code decides by it, and must
+ * decide the same on replay.
  */
 export const softLimitEvents = 10_000;
 
-/** Unless the operator says otherwise, an execution ends with an error here. */
+/** At this length an execution ends with an error, unless the operator sets another limit. */
 export const hardLimitEvents = 100_000;
 
 export const historyTooLong = (events: number, limit: number): Failure => ({

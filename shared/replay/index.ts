@@ -16,11 +16,20 @@ export {
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
 export { requestEnd, spawnFollowed } from "./handles/following.ts";
-export { lend, takeBack } from "./handles/lending.ts";
+export {
+  closeNow,
+  lend,
+  phaseOf,
+  refuseToLend,
+  takeBack,
+  takeBackFrom,
+  whenOver,
+} from "./handles/lending.ts";
+export { wantedPool } from "./handles/pool-handle.ts";
 export type { Asked } from "./handles/queries.ts";
 export type { Considered } from "./handles/updates.ts";
 export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export type { PayloadAccess } from "./run/payload-access.ts";
-export { watched, watchWindows } from "./run/turn-window.ts";
+export { replayInOneStretch, watched, watchWindows } from "./run/turn-window.ts";

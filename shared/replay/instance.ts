@@ -1,6 +1,6 @@
 /**
- * One instance in memory: its state and its running code. Takes turns; knows nothing of the bus. Dropping it and
- * building it again from its commits changes nothing (T8).
+ * One instance in memory: its state and its running code. It takes turns and knows nothing of the bus.
+ * Dropping it and building it again from its commits changes nothing (T8).
  */
 import type {
   Commit,
@@ -15,9 +15,11 @@ import {
   currentRules,
   flowOrchestration,
   isCommand,
+  keyedOrchestration,
   leftOutOrchestration,
   lenderOrchestration,
   Name,
+  poolCallOrchestration,
   poolOrchestration,
   scheduleOrchestration,
 } from "../../schemas/index.ts";
@@ -32,7 +34,14 @@ import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./dec
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
+import {
+  carriedIds,
+  type InstanceState,
+  initialState,
+  isEnded,
+  sessionTasks,
+  type UpdateRecord,
+} from "./fold/state.ts";
 import type { Asked } from "./handles/queries.ts";
 import type { Considered } from "./handles/updates.ts";
 import { engineEnding } from "./run/engine-ending.ts";
@@ -43,36 +52,40 @@ export interface InstanceHost extends Journal {
   readonly app: App;
   readonly payloads: PayloadAccess;
   readonly placement: PlacementFacts;
-  /** Events of one execution; it fails when it has so many. */
+  /** An execution fails when it has this many events. */
   readonly historyLimit?: number | undefined;
-  /** Which fields everybody alive can read (E1). Absent: all. */
+  /** The generations that every living process can read (E1). Undefined: all. */
   readonly generation?: { allows(generation: number): boolean };
 }
 
 export interface Turn {
   events: HistoryEvent[];
   effects: Effect[];
-  /** True while the code could not be run: facts only, to be shown to it later. */
+  /** True if the code could not be run: the commit holds facts only, which the code sees later. */
   deferred: boolean;
-  /** The first commit of its execution. */
+  /** True for the first commit of an execution. */
   startsExecution: boolean;
+  /**
+   * First events of further runs of the code, if there were any (services/orchestrator/local/run-ahead.ts).
+   */
+  rounds?: EventId[];
 }
 
 export class Instance {
   readonly #host: InstanceHost;
   #state: InstanceState;
   #runner: Runner | undefined;
-  /** Recorded while parked: not yet seen by the code. */
+  /** Facts recorded while parked, which the code has not seen yet. */
   #unseen: Shown[] = [];
   #isAhead = false;
   #parked: Fault | undefined;
   #wasParked = false;
   #inbox: number[] = [];
   #lastInbox: readonly number[] = [];
-  /** What the last commit asked for; published again when one of its messages comes twice (T3). */
+  /** The effects of the last commit; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
-  /** `setAside`: its code must not be run, for this reason; what happens to it is recorded all the same (T9). */
+  /** `setAside`: the reason why its code must not be run; facts about it are recorded all the same (T9). */
   constructor(instanceId: string, host: InstanceHost, setAside?: Fault) {
     this.#host = host;
     this.#parked = setAside;
@@ -87,26 +100,26 @@ export class Instance {
     return this.#parked;
   }
 
-  /** Facts the code has not been shown: it was parked, or could not be found. */
+  /** True if there are facts that the code has not seen: it was parked, or could not be found. */
   get hasUnseen(): boolean {
     return this.#unseen.length > 0;
   }
 
   /**
-   * The code was shown deferred facts and asked for nothing, so no commit says that it has seen them. Replay shows them
-   * together with the next facts, when sessions may stand otherwise: whoever has such facts loads the instance again
-   * first (T8). Questions may be asked all the same.
+   * The code has seen deferred facts and issued no command, so no commit says that it has seen them. Replay
+   * would show them together with the next facts, when sessions may be in another state: an owner that gets
+   * new facts loads the instance again first (T8). Queries are answered without that.
    */
   get isAhead(): boolean {
     return this.#isAhead;
   }
 
-  /** True while the code runs here, and can be asked. */
+  /** True while the code runs here and can answer queries. */
   get hasCode(): boolean {
     return this.#runner !== undefined;
   }
 
-  /** True once after the code went on again where it had been parked. */
+  /** Returns true once after parked code went on again. */
   takeResumed(): boolean {
     const resumed = this.#wasParked && !this.#parked;
     if (resumed) this.#wasParked = false;
@@ -118,45 +131,60 @@ export class Instance {
   }
 
   /**
-   * Builds state and code from one execution's commits. A disagreement parks (T6), it does not throw. `check`: the code
-   * is run to see whether it agrees, also where it is over.
+   * Builds state and code from one execution's commits. If code and history disagree, the instance parks (T6)
+   * and nothing is thrown. `check`: runs the code to see whether it agrees, even if the execution is over.
    */
   async load(commits: readonly Commit[], { check = false } = {}): Promise<void> {
-    // What is over needs no code any more, only its state.
+    // An execution that is over needs its state only, and no code.
     const over = commits
       .at(-1)
       ?.events.some(({ kind }) => endings.has(kind) || kind === "instance.continued");
     for (const commit of commits) await this.#replay(commit, !check && over === true);
-    // Whoever made the last commit may have died before it told that the code goes on again.
+    // The owner that made the last commit may have died before it announced that the code goes on again.
     if (!over && commits.at(-2)?.deferred) this.#wasParked = true;
   }
 
   async #replay(commit: Commit, foldOnly: boolean): Promise<void> {
     const state = this.#state;
     if (state.execution < commit.execution) state.execution = commit.execution;
-    const { events, at } = commit;
-    const firstCommand = events.findIndex(isCommand);
-    const lead = commit.deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
-    const rest = commit.deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
-    const effects = lead.flatMap((event) => apply(state, event, at));
-    if (foldOnly) {
-      this.#wasParked = false;
-    } else if (commit.deferred) {
-      this.#unseen.push(...lead.map((fact) => ({ fact, at })));
-      this.#wasParked = true;
-    } else {
-      this.#wasParked = false;
-      await this.#show(lead, at, rest.filter(isCommand), events);
+    const { events, at, deferred = false, rounds } = commit;
+    const effects: Effect[] = [];
+    if (!rounds) await this.#replayRound(events, at, { deferred, foldOnly }, effects);
+    else {
+      const parts = roundsOf(events, rounds);
+      for (const [index, part] of parts.entries())
+        await this.#replayRound(
+          part,
+          at,
+          { deferred: deferred && index === parts.length - 1, foldOnly },
+          effects,
+        );
     }
-    effects.push(...rest.flatMap((event) => apply(state, event, at)));
     for (const seq of commit.inbox) state.applied.add(seq);
-    // However many came since: it is unacknowledged, and must be known again.
+    // The anchor is not acknowledged yet and must be recognised again, however many messages came since.
     if (commit.anchor !== undefined) state.applied.add(commit.anchor);
     this.#lastInbox = behind(commit.inbox, commit.anchor);
     this.#lastEffects = effects;
   }
 
-  /** Decides what a message means and applies it. Must be followed by `finish` in the same turn. */
+  async #replayRound(
+    events: readonly HistoryEvent[],
+    at: number,
+    { deferred, foldOnly }: { deferred: boolean; foldOnly: boolean },
+    effects: Effect[],
+  ): Promise<void> {
+    const state = this.#state;
+    const firstCommand = events.findIndex(isCommand);
+    const lead = deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
+    const rest = deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
+    for (const event of lead) effects.push(...apply(state, event, at));
+    this.#wasParked = deferred && !foldOnly;
+    if (this.#wasParked) this.#unseen.push(...lead.map((fact) => ({ fact, at })));
+    else if (!foldOnly) await this.#show(lead, at, rest.filter(isCommand), events);
+    for (const event of rest) effects.push(...apply(state, event, at));
+  }
+
+  /** Decides what a message means and applies it. `finish` must follow in the same turn. */
   take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
     if (this.#state.next)
       throw new Error("nothing happens between instance.continued and the next execution");
@@ -171,7 +199,7 @@ export class Instance {
     for (const newest of events) {
       const event = old ? eventOfFirstGeneration(newest) : newest;
       if (event.kind === "instance.started" && this.#state.execution === 0) this.#state.execution = 1;
-      // Made for this turn and nobody else's: a copy would cost more than the rest of its way.
+      // The event was made for this turn alone: a copy would cost more than the rest of its handling.
       const recorded = event as HistoryEvent;
       recorded.id = (this.#state.lastEventId + 1) as EventId;
       effects.push(...apply(this.#state, recorded, at));
@@ -179,7 +207,7 @@ export class Instance {
     }
   }
 
-  /** Runs the code over the facts of this turn and adds what it asks for. */
+  /** Runs the code over the facts of this turn and adds the commands it issues. */
   async finish(facts: HistoryEvent[], effects: Effect[], now: number): Promise<Turn> {
     const startsExecution = facts[0]?.id === 1;
     const turn: Turn = { events: facts, effects, deferred: false, startsExecution };
@@ -189,7 +217,7 @@ export class Instance {
     } else if (this.#state.status === "running") {
       await this.#runCode(turn, now);
     }
-    // Copied: an array that grew has room to spare, and this one may be kept for long.
+    // Copied, because a grown array has spare room, and this one may be kept for long.
     this.#lastEffects = turn.effects.slice();
     return turn;
   }
@@ -214,13 +242,16 @@ export class Instance {
       if (small.kind === "activity.scheduled" && small.target.kind === "session")
         asked.add(small.target.sessionId);
     }
-    // Behind all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
+    // After all commands: the code knows the ids of its commands when it issues them (REPLAY-4).
     this.#request(asked, now, turn);
     await this.#boundHistory(now, turn);
     this.#isAhead = wasBehind && turn.events.length === 0;
   }
 
-  /** A long history is continued by itself where the definition says so, and ended where it passes the limit. */
+  /**
+   * The engine continues a long history as new if the definition asks for that, and ends it if it passes the
+   * limit.
+   */
   async #boundHistory(now: number, turn: Turn): Promise<void> {
     const { payloads, historyLimit } = this.#host;
     const ending = this.#runner && engineEnding(this.#runner, this.#state, historyLimit);
@@ -232,7 +263,7 @@ export class Instance {
     this.#record([...closed, small], now, turn.events, turn.effects);
   }
 
-  /** Sessions the code opened or called in this turn and nobody was asked to hold yet. */
+  /** Sessions that the code opened or called in this turn and that no worker was asked to hold yet. */
   #request(sessionIds: Set<string>, now: number, turn: Turn): void {
     for (const sessionId of sessionIds) {
       const session = this.#state.sessions.get(sessionId);
@@ -252,6 +283,7 @@ export class Instance {
   ): Promise<IssuedCommand[]> {
     if (this.#parked) return [];
     const state = this.#state;
+    let goesOn = recorded !== undefined && this.#runner !== undefined;
     if (!this.#runner) {
       if (state.status !== "running" || !state.name) return [];
       const definition = this.#host.app.orchestrations.get(state.name);
@@ -266,16 +298,19 @@ export class Instance {
     const runner = this.#runner;
     let issued: IssuedCommand[] = [];
     try {
-      const values = valuesOf(recorded ? [...looked, ...visible] : looked, this.#host.payloads);
-      issued = await runner.round(unseen, at, recorded, values instanceof Promise ? await values : values);
+      const found = valuesOf(before.length > 0 ? [...looked, ...visible] : visible, this.#host.payloads);
+      goesOn &&= !(found instanceof Promise);
+      const values = found instanceof Promise ? await found : found;
+      issued = await runner.round(unseen, at, recorded, values, goesOn);
     } catch (error) {
-      // A value that is gone or damaged: the code cannot go on without it, and trying again does not bring it back (T9).
+      // A payload is missing or damaged: the code cannot go on without it, and trying again does not bring it
+      // back (T9).
       if (!isFault(error, "contract")) throw error;
       runner.failWith(error);
     }
     const { fault } = runner;
     if (!fault) return issued;
-    // Of a live round the earlier leftovers stay unseen; its own facts are added by the caller.
+    // In a live round the earlier facts stay unseen; the caller adds the facts of the round.
     this.#park(fault, recorded === undefined ? before : unseen);
     return [];
   }
@@ -294,7 +329,8 @@ export class Instance {
       retryable: false,
       details: { name, names },
     };
-    // A history that ran under this name has lost its code by a deployment: wait for it (T6). A new start is refused.
+    // A history that ran under this name has lost its code by a deployment: wait for it (T6). A new start is
+    // refused.
     const isNew = facts.some((fact) => fact.kind === "instance.started") && this.#state.execution === 1;
     if (!isNew) {
       this.#park(new Fault("nondeterminism", { code: failure.code, message: failure.message }), this.#unseen);
@@ -304,8 +340,8 @@ export class Instance {
   }
 
   /**
-   * Asks the code, between two turns; nothing is recorded (Q1). What is over is asked like what runs, if it was loaded
-   * with `check`.
+   * Asks the code between two turns; nothing is recorded (Q1). An execution that is over answers too, if it
+   * was loaded with `check`.
    */
   query(name: string, input: unknown): Asked {
     const { instanceId, status } = this.#state;
@@ -316,12 +352,12 @@ export class Instance {
     return runner.queries.ask(instanceId, runner.now, name, input);
   }
 
-  /** True where what comes before the update in the inbox must be seen by the code first (T7). */
+  /** True if the code must see the messages before the update in the inbox first (T7). */
   mustSeeFirst(update: UpdateMessage): boolean {
     return this.hasUnseen || !this.#runner || this.#runner.updates.dependsOnState(update.name);
   }
 
-  /** Whether the code takes an update, before anything is recorded of it (Q2). */
+  /** Asks the code whether it accepts an update, before anything is recorded (Q2). */
   async consider(update: UpdateMessage): Promise<Considered | { kind: "known"; record: UpdateRecord }> {
     const state = this.#state;
     const { instanceId, status } = state;
@@ -339,13 +375,16 @@ export class Instance {
       const input = "json" in payload ? payload.json : await this.#host.payloads.fetch(payload);
       return runner.updates.consider(instanceId, runner.now, name, input);
     } catch (error) {
-      // Its input is gone or damaged: its sender's trouble, not the instance's.
+      // The update's input is missing or damaged: the sender gets an error, and the instance goes on.
       if (!isFault(error, "contract")) throw error;
       return refusedBecause(error.code, `input of update "${name}": ${error.message}`);
     }
   }
 
-  /** After `instance.continued`: a fresh state with what comes along. The caller finishes the turn. */
+  /**
+   * After `instance.continued`: a fresh state with everything that is carried over. The caller finishes the
+   * turn.
+   */
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
     if (!before.next) throw new Error("continueAsNew without instance.continued");
@@ -377,10 +416,10 @@ export class Instance {
         startedAt: before.startedAt,
       },
     };
-    // A rebuild was let go of with the other tasks, but the session still needs it.
+    // A rebuild ended with the other tasks, but the session still needs it.
     const rebuilds = sessions.filter(({ phase }) => phase.kind === "rebuilding").map(rebuildTask);
     this.#record([started, ...rebuilds], now, facts, effects);
-    // Whoever asked the instance to cancel did not mean one execution of it.
+    // A request to cancel is meant for the instance, not for one execution.
     if (before.cancelRequested)
       this.#record([{ kind: "cancel.requested", reason: before.cancelReason }], now, facts, effects);
   }
@@ -391,7 +430,7 @@ export class Instance {
     this.#inbox.push(seq);
   }
 
-  /** Sequences to record with the commit of this turn; `anchor` is recorded beside them. */
+  /** Sequences to record with the commit of this turn; the commit records `anchor` separately. */
   takeInbox(anchor?: number): number[] {
     const inbox = this.#inbox;
     this.#inbox = [];
@@ -400,7 +439,7 @@ export class Instance {
     return inbox;
   }
 
-  /** Whether this message is behind the latest commit: then its effects may not all be out (T3). */
+  /** True if this message belongs to the latest commit, whose effects may not all be published (T3). */
   isBehindLastCommit(seq: number): boolean {
     return this.#lastInbox.includes(seq);
   }
@@ -408,11 +447,21 @@ export class Instance {
 
 type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
 
-/** Messages whose redelivery means that a commit's effects may not be out. */
+/** Splits the events of a commit by the runs of the code they belong to. */
+function roundsOf(events: readonly HistoryEvent[], firstIds: readonly EventId[]): HistoryEvent[][] {
+  const parts: HistoryEvent[][] = [[]];
+  for (const event of events) {
+    if (firstIds.includes(event.id)) parts.push([]);
+    parts.at(-1)?.push(event);
+  }
+  return parts;
+}
+
+/** Messages whose redelivery means that a commit's effects may not be published. */
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
   anchor === undefined ? inbox.slice() : [...inbox, anchor];
 
-/** Ids the code chose may be opened again; those the engine made are never used twice. */
+/** Ids that the code chose may be opened again; ids that the engine made are never used twice. */
 function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: Record<string, number> } {
   const used = [...sessions.values()].filter(
     ({ owner, sessionId, attachments }) =>
@@ -428,24 +477,20 @@ function updatesBefore({ updates }: InstanceState): { updates?: Name[] } {
     : { updates: [...updates.keys()].slice(-carriedIds).map((id) => Name.parse(id)) };
 }
 
-/** Of more ids than that the oldest are forgotten: whoever opens one again is told that it was used. */
-const carriedIds = 1000;
-
 function receivedBefore({ messageIds }: InstanceState): { messageIds?: string[] } {
   const ids = [...messageIds].map(([id]) => id);
-  return ids.length === 0 ? {} : { messageIds: ids.slice(-carriedMessageIds) };
+  return ids.length === 0 ? {} : { messageIds: ids.slice(-carriedIds) };
 }
-
-/** Signals that are sent again after more than so many others, and an execution later, are received again. */
-const carriedMessageIds = 1000;
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;
 
-/** The engine's own. */
+/** The engine's own orchestrations. */
 const keepers: ReadonlySet<string> = new Set([
+  poolCallOrchestration,
   poolOrchestration,
   lenderOrchestration,
+  keyedOrchestration,
   scheduleOrchestration,
   flowOrchestration,
   leftOutOrchestration,

@@ -12,7 +12,8 @@ export interface Clock {
   after(ms: number, fn: () => void): Timer;
 }
 
-// Taken before anything replaces the globals: orchestration code sees a deterministic Date, the engine never does.
+// Read before anything replaces the globals: orchestration code sees a deterministic Date, the engine never
+// does.
 const realNow = Date.now;
 const realSetTimeout = setTimeout;
 const realClearTimeout = clearTimeout;
@@ -33,7 +34,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `ms`, or at once when the signal aborts. Tells which. */
+/** Resolves after `ms`, or at once when the signal aborts; the result says which. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<"elapsed" | "aborted"> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve("aborted");
@@ -49,7 +50,7 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<"
   });
 }
 
-/** Keeps the process, or thread, alive until it is over: timers of the clock do not. */
+/** Keeps the process or thread alive until `work` settles: timers of the clock do not. */
 export async function keepingAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => undefined, longestTimeout);
   try {

@@ -1,18 +1,18 @@
 /**
- * The catalogue of what can happen in a Holdfast process. Logs, metrics, the dashboard and tests listen to this and
- * to nothing else. Ids are fields, never parts of a text.
+ * The catalogue of everything that can happen in a Holdfast process. Logs, metrics, the dashboard and tests
+ * listen to these happenings and to nothing else. Ids are fields, never parts of a text.
  */
 export type Happening =
   // bus
   | { kind: "bus.connected"; url: string; version: string }
   | { kind: "bus.disconnected" }
   | { kind: "bus.reconnected"; awayMs: number }
-  /** From now on this process writes what everybody alive can read, up to this generation. */
+  /** From now on this process writes up to this generation, the newest that every live process can read. */
   | { kind: "generation.written"; generation: number; newest: number; heldBackBy: string[] }
   | { kind: "dead.lettered"; what: string; id: string; subject: string; code: string; message: string }
   // orchestrator
   | { kind: "partition.gained"; partition: number; epoch: number }
-  | { kind: "partition.lost"; partition: number; why: "released" | "expired" | "taken" }
+  | { kind: "partition.lost"; partition: number; why: "released" | "expired" }
   | { kind: "instance.started"; instanceId: string; name: string; execution: number }
   | {
       kind: "instance.closed";
@@ -32,14 +32,18 @@ export type Happening =
       events: number;
       turnMs: number;
       appendMs: number;
-      replayed: boolean;
     }
   | { kind: "turn.fenced"; instanceId: string }
+  /**
+   * The effects of the last commit are published again: the owner that made it may have died before
+   * publishing them (T3).
+   */
+  | { kind: "commit.owed"; instanceId: string }
   | { kind: "append.ambiguous"; instanceId: string; landed: boolean }
   | { kind: "message.duplicate"; instanceId: string; verb: string; seq: number }
   | { kind: "completion.late"; instanceId: string; of: number; attempt: number }
   | { kind: "completion.fenced"; instanceId: string; of: number; epoch: number }
-  /** A task given to a worker by the lane goes out again by the queue: the worker is gone, or has not got it. */
+  /** A task sent by the lane goes out again by the queue: its worker is gone, or does not have it. */
   | {
       kind: "lane.recalled";
       instanceId: string;
@@ -47,11 +51,14 @@ export type Happening =
       workerId: string;
       why: "returned" | "missing" | "silent" | "dead";
     }
-  /** Proved, and taken out of the register; so many tasks the queue had given it went on at once. */
+  /**
+   * The worker's death was proved and its register entry removed; `tasks`: how many of its tasks returned to
+   * the queue at once.
+   */
   | { kind: "worker.died"; workerId: string; tasks: number }
-  /** Proved; its partitions are free. */
+  /** The orchestrator's death was proved; its partitions are free. */
   | { kind: "orchestrator.died"; id: string; partitions: number }
-  /** A task on the lane of the owner before is with a live worker, and stays there. */
+  /** A task that an earlier owner sent by the lane is with a live worker, and stays there. */
   | { kind: "lane.adopted"; instanceId: string; of: number; workerId: string }
   | { kind: "signal.unheard"; instanceId: string; name: string; why: string }
   | { kind: "history.long"; instanceId: string; events: number; limit: number }
@@ -86,7 +93,9 @@ export type Happening =
       ms: number;
       traceparent?: string | undefined;
     }
-  /** Given back untouched because no slot came free in time; others may have one. */
+  /**
+   * The worker returned the task untouched because no slot came free in time; another worker may have one.
+   */
   | { kind: "activity.handed_back"; instanceId: string; name: string; of: number; why: "surplus" | "drain" }
   | {
       kind: "work.log";
@@ -99,7 +108,7 @@ export type Happening =
       message: string;
       fields?: unknown;
     }
-  /** Its time was over before it could begin, or before it came again: not run. */
+  /** The task's time was over before it could begin, or before it was delivered again: not run. */
   | {
       kind: "activity.expired";
       instanceId: string;
@@ -108,14 +117,14 @@ export type Happening =
       timeout: "schedule_to_start" | "schedule_to_close" | "heartbeat";
       waitedMs: number;
     }
-  /** Its instance was told that the run is over: no sign of life came in time. */
+  /** The watcher reported to the instance that the run is over: no heartbeat came in time. */
   | {
       kind: "activity.silent";
       instanceId: string;
       name: string;
       of: number;
       attempt: number;
-      /** From the expiry to the report. */
+      /** Time from the expiry to the report. */
       lateMs: number;
     }
   | { kind: "activity.poisoned"; instanceId: string; name: string; of: number; deliveries: number }
@@ -164,7 +173,7 @@ export type Happening =
   | { kind: "batch.ran"; type: string; name: string; size: number; ms: number }
   | { kind: "host.started"; host: string; isolation: string; pid?: number }
   | { kind: "host.ended"; host: string; isolation: string; why: string; detail?: string }
-  /** Said by a host outside of any request; what belongs to one is `work.log`. */
+  /** A log line of a host outside of any request; lines of a request are `work.log`. */
   | {
       kind: "host.log";
       host: string;
@@ -172,7 +181,7 @@ export type Happening =
       message: string;
       fields?: unknown;
     }
-  /** A host said something that nobody asked for; it was dropped. */
+  /** A host sent a message that no request asked for; it was dropped. */
   | { kind: "host.refused"; host: string; why: string; request: number }
   | { kind: "model.loaded"; model: string; device: string; loadMs: number; bytes?: number; why?: string }
   // leases and watcher

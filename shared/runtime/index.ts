@@ -1,10 +1,14 @@
 export { type Backoff, backoffMs, jittered } from "./backoff.ts";
 export { type Clock, keepingAlive, sleep, systemClock, type Timer } from "./clock.ts";
+export { defaultDataDir } from "./data-dir.ts";
 export { type Duration, parseDuration } from "./duration.ts";
 export { type Announce, type Happening, silent } from "./happenings.ts";
 export { once, type Service, within } from "./lifecycle.ts";
 export { hash32, type Random, seededRandom, systemRandom, token, uuid } from "./random.ts";
+export { RecentKeys } from "./recent-keys.ts";
+export { RecentTimes } from "./recent-times.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
+export { addressRule, isAddress, maskUrl, withoutLogin } from "./server-address.ts";
 export { SparseMap } from "./sparse-map.ts";
 export { startThread } from "./start-thread.ts";
 export { notSerialisable, writeJson } from "./write-json.ts";

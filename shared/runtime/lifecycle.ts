@@ -1,20 +1,29 @@
-/** One contract for everything that lives long: start means ready, stop means finished, twice is once. */
+import { type Clock, systemClock, type Timer } from "./clock.ts";
+
+/**
+ * One contract for every long-lived part: start means ready, stop means finished, a second call has no
+ * effect.
+ */
 export interface Service {
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Makes an async act happen once, however often it is asked for. */
+/** Makes an async function run once, however often it is called. */
 export function once<T>(act: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => (running ??= act());
 }
 
-/** Waits for the work to settle, at most so long. */
-export async function within(ms: number, work: Promise<unknown>): Promise<"settled" | "late"> {
-  let timer: NodeJS.Timeout | undefined;
+/** Waits for the work to settle, at most `ms`. */
+export async function within(
+  ms: number,
+  work: Promise<unknown>,
+  clock: Clock = systemClock,
+): Promise<"settled" | "late"> {
+  let timer: Timer | undefined;
   const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), ms);
+    timer = clock.after(ms, () => resolve("late"));
   });
   const settled = work.then(
     () => "settled" as const,
@@ -23,6 +32,6 @@ export async function within(ms: number, work: Promise<unknown>): Promise<"settl
   try {
     return await Promise.race([settled, late]);
   } finally {
-    clearTimeout(timer);
+    timer?.cancel();
   }
 }

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { type Announce, silent } from "./happenings.ts";
 import { type Random, systemRandom } from "./random.ts";
 
-/** Everything nondeterministic, and the ear for what happens, in one argument. */
+/** Everything nondeterministic, and the function that announces happenings, in one argument. */
 export interface Runtime {
   readonly clock: Clock;
   readonly random: Random;

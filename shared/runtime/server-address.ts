@@ -1,6 +1,6 @@
-/** Addresses of NATS servers: what counts as one, and how one may be shown. */
+/** Addresses of NATS servers: which texts are addresses, and how to show one. */
 
-/** A scheme the client knows or none, perhaps who logs in, a host, perhaps a port. */
+/** A scheme that the client knows or none, optional login, a host, an optional port. */
 const address =
   /^((nats|tls|ws|wss):\/\/)?(?!\S*:\/\/)(\S+@)?(\[[0-9a-fA-F:.]+\]|[^\s@/:[\]]+)(:\d{1,5})?\/?$/;
 
@@ -8,5 +8,7 @@ export const isAddress = (text: string): boolean => address.test(text);
 
 export const addressRule = "must be an address like nats://127.0.0.1:4222 or host:4222";
 
-/** Never with a user or a password in it; several may be separated by commas. */
+/** Removes user and password, for files. Several addresses may be separated by commas. */
+export const withoutLogin = (url: string): string => url.replaceAll(/\/\/[^@/,]*@/g, "//");
+
 export const maskUrl = (url: string): string => url.replaceAll(/\/\/[^@/,]*@/g, "//***@");

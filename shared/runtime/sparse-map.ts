@@ -1,6 +1,7 @@
 /**
- * A Map that takes memory only while something is in it. An empty Map is 180 bytes, and every waiting instance would
- * have a dozen of them. Unlike with a Map, who iterates does not see what is added after the last entry was deleted.
+ * A Map that takes memory only while it has entries. An empty Map is 180 bytes, and every waiting instance
+ * would have a dozen of them. Unlike with a Map, an iteration does not see entries added after the last one
+ * was deleted.
  */
 export class SparseMap<K, V> {
   #entries: Map<K, V> | undefined;

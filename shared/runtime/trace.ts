@@ -1,9 +1,9 @@
 /**
- * The W3C trace context of an instance. The OpenTelemetry API alone: does nothing until somebody sets a provider. Not
- * in this folder's door: threads come through that, and have no use for the API.
+ * The W3C trace context of an instance. Uses the OpenTelemetry API alone, which does nothing until a provider
+ * is set. Not exported by this folder's index: threads import that and have no use for the API.
  *
- * One trace per instance: where its starter sent a `traceparent` that is the trace; where not, it follows from the
- * instance's id, so that every process finds the same one without being told.
+ * One trace per instance: the `traceparent` sent by its starter, or else a trace derived from the instance's
+ * id, so that every process finds the same one without a message.
  */
 import { createHash } from "node:crypto";
 import {
@@ -27,26 +27,26 @@ export function parseTraceparent(text: string | undefined): SpanContext | undefi
 export const formatTraceparent = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, "0")}`;
 
-/** Of the span that is active where this is called; undefined where nobody traces. */
+/** The traceparent of the active span; undefined if there is none. */
 export function activeTraceparent(): string | undefined {
   const active = trace.getSpanContext(context.active());
   return active && isSpanContextValid(active) ? formatTraceparent(active) : undefined;
 }
 
-/** Where nobody set a context manager, whatever is made active is forgotten at once. */
+/** False if no context manager is set: a context that is made active is then forgotten at once. */
 function keepsContext(): boolean {
   const probe = ROOT_CONTEXT.setValue(probeKey, true);
   return context.with(probe, () => context.active()) === probe;
 }
 const probeKey = createContextKey("holdfast probe");
 
-/** The root of an instance nobody sent a trace for. */
+/** The root span of an instance that was started without a traceparent. */
 export function derivedTrace(instanceId: string): SpanContext {
   const digest = createHash("sha256").update(`holdfast instance ${instanceId}`).digest("hex");
   return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48), traceFlags: 1, isRemote: true };
 }
 
-/** Spans users begin inside belong to the instance's trace. */
+/** Runs `act` so that spans begun inside belong to the instance's trace. */
 export function insideTrace<T>(traceparent: string | undefined, instanceId: string, act: () => T): T {
   if (!keepsContext()) return act();
   const parent = parseTraceparent(traceparent) ?? derivedTrace(instanceId);

@@ -1,6 +1,6 @@
 /**
- * User values as JSON text. One rule wherever they are written: what JSON has no word for is refused by name, not left
- * out. (`undefined` is left out, as everywhere.)
+ * Writes users' values as JSON text. One rule everywhere: a value that JSON cannot express is refused with
+ * its path, not left out. (`undefined` is left out, as everywhere.)
  */
 import { HoldfastError, maxValueDepth } from "../errors/index.ts";
 
@@ -17,7 +17,7 @@ export function writeJson(value: unknown): string {
   return text;
 }
 
-/** The first thing inside that JSON would leave out, or turn into null, without a word. */
+/** The first value inside that JSON would silently leave out or turn into null. */
 function whatJsonDrops(value: unknown): string | undefined {
   return told(find(value, isWordless));
 }
@@ -33,14 +33,17 @@ const isWordless = (value: unknown): boolean => typeof value === "function" || t
 
 const hasToJson = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function";
 
-/** JSON names the place of a cycle, but not that of a bigint. */
+/**
+ * Says where a value cannot be written: JSON's own error names the place of a cycle, but not that of a
+ * bigint.
+ */
 function whyRefused(value: unknown, cause: unknown): string {
   const why = cause instanceof Error ? cause.message : String(cause);
   if (!(cause instanceof TypeError)) return why;
   const seen = new Set<unknown>();
   const isBigint = (inner: unknown) => {
     if (typeof inner === "object" && inner !== null) {
-      if (seen.has(inner)) throw cause; // round and round: there is no end to look for
+      if (seen.has(inner)) throw cause; // a cycle: the search would not end
       seen.add(inner);
     }
     return typeof inner === "bigint";
@@ -48,13 +51,13 @@ function whyRefused(value: unknown, cause: unknown): string {
   try {
     return told(find(value, isBigint)) ?? why;
   } catch {
-    return why; // it may be anything: what JSON said is said
+    return why; // the value may be anything: JSON's own error must do
   }
 }
 
 interface Found {
   readonly value: unknown;
-  /** From the inside out. */
+  /** Path segments from the inside out. */
   readonly path: string[];
 }
 
@@ -65,17 +68,18 @@ function told(found: Found | undefined): string | undefined {
 }
 
 /**
- * A path is put together on the way back: where there is nothing to find, nothing is made. What writes itself is not
- * looked into. Adds about a tenth to writing and reading a value of many small parts, nothing to long texts.
+ * The path is built on the way back: if nothing is found, nothing is allocated. Objects with their own
+ * `toJSON` are not searched. Adds about a tenth to writing and reading a value of many small parts, nothing
+ * to long texts.
  */
 function find(value: unknown, wanted: (value: unknown) => boolean, depth = 0): Found | undefined {
   if (wanted(value)) return { value, path: [] };
-  // What is deeper is refused for that, and a cycle for being one.
+  // Deeper values are refused for their depth, and cycles for being cycles.
   if (typeof value !== "object" || value === null || depth > maxValueDepth) return undefined;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const item: unknown = value[i];
-      if (typeof item === "number" || typeof item === "string") continue; // most of what is long
+      if (typeof item === "number" || typeof item === "string") continue; // long arrays mostly hold these
       const found = find(item, wanted, depth + 1);
       if (found) return inside(found, `[${i}]`);
     }

@@ -1,15 +1,15 @@
-/** What has come due since a schedule was last looked at, and when to look again. */
+/** The times of a schedule that have come due since the last look, and when to look again. */
 import type { ParsedSchedule } from "./parse-schedule.ts";
 import { dueAt, nextTime } from "./times.ts";
 
 export interface Due {
-  /** In order. */
+  /** In ascending order. */
   times: number[];
-  /** Times that are over for longer than the schedule catches up. A thousand at the most are counted. */
+  /** Number of times that passed longer ago than the schedule catches up. Counting stops at a thousand. */
   missed: number;
-  /** The latest time that was seen to. */
+  /** The latest time that has been handled. */
   cursor: number;
-  /** The next time, and when it is to be seen to; absent where none is to come. */
+  /** The next time, and when to handle it; undefined if no time is left. */
   next?: { time: number; at: number };
 }
 
@@ -21,9 +21,10 @@ export function lookForDue(
   { cursor, now, atMost }: { cursor: number; now: number; atMost: number },
 ): Due {
   const due: Due = { times: [], missed: 0, cursor };
-  const oldest = now - schedule.catchUpMs;
+  // Jitter delays a time, and the times that wait behind it; that delay does not count as late.
+  const oldest = now - schedule.catchUpMs - schedule.jitterMs;
   for (;;) {
-    // After a long pause nobody counts every second of it.
+    // After a long pause the remaining missed times are skipped without counting them.
     if (due.missed === countedMisses) due.cursor = Math.max(due.cursor, oldest - 1);
     const time = nextTime(schedule, due.cursor);
     if (time === undefined) return due;

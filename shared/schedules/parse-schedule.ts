@@ -1,4 +1,4 @@
-/** A schedule as its user wrote it, checked whole: what is wrong is said with its place and an example of a right one. */
+/** Checks a schedule as its user wrote it. An error names the place and gives a correct example. */
 import { Cron } from "croner";
 import { type Overlap, ScheduleSpec } from "../../schemas/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
@@ -7,7 +7,7 @@ import { parseDuration } from "../runtime/index.ts";
 export type Recurrence =
   | { kind: "cron"; lines: readonly Cron[] }
   | { kind: "every"; everyMs: number; offsetMs: number }
-  /** In order. */
+  /** In ascending order. */
   | { kind: "at"; at: readonly number[] };
 
 export interface ParsedSchedule {
@@ -23,10 +23,10 @@ export interface ParsedSchedule {
 
 const defaultCatchUpMs = 3_600_000;
 const shortestEveryMs = 100;
-/** A time that was to come when it was written down may be over when it arrives. */
+/** A time that was in the future when the user wrote it may have passed when it arrives. */
 const lateMs = 60_000;
 
-/** `now`: at least one time must come after it, unless it is undefined. Throws `invalid_schedule`. */
+/** If `now` is given, at least one time must come after it. Throws `invalid_schedule`. */
 export function parseSchedule(value: unknown, now: number | undefined): ParsedSchedule {
   const checked = ScheduleSpec.safeParse(value);
   if (!checked.success) {
@@ -104,7 +104,7 @@ function cron({ cron: given, timeZone = "UTC" }: ScheduleSpec, now: number | und
   return { kind: "cron", lines };
 }
 
-/** What croner says, without its name in front. */
+/** The message of croner's error, without the library's name in front. */
 const plain = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .replace(/^Cron\w*: /, "")

@@ -1,8 +1,8 @@
-/** The times of a schedule. All of them follow from the schedule and the instant that is asked about. */
+/** The times of a schedule. They depend only on the schedule and the given instant. */
 import { hash32 } from "../runtime/index.ts";
 import type { ParsedSchedule, Recurrence } from "./parse-schedule.ts";
 
-/** The first time after `after`, undefined where none is to come. Without jitter and without a limit of runs. */
+/** The first time after `after`; undefined if no time is left. Ignores jitter and the limit of runs. */
 export function nextTime({ recurrence, startAt, endAt }: ParsedSchedule, after: number): number | undefined {
   const from = startAt === undefined ? after : Math.max(after, startAt - 1);
   const next = following(recurrence, from);
@@ -24,7 +24,7 @@ function following(recurrence: Recurrence, after: number): number | undefined {
   }
 }
 
-/** When a time is seen to: the same however often it is asked. */
+/** When a time is handled, jitter included: the same result for every call. */
 export function dueAt({ jitterMs }: ParsedSchedule, scheduleId: string, time: number): number {
   return jitterMs === 0 ? time : time + (hash32(`${scheduleId}:${time}`) % (jitterMs + 1));
 }
@@ -38,7 +38,7 @@ export function nextTimes(schedule: ParsedSchedule, after: number, count: number
   return times;
 }
 
-/** Both ends count; at most `most`. */
+/** Includes both ends; returns at most `most` times. */
 export function timesBetween(schedule: ParsedSchedule, from: number, to: number, most: number): number[] {
   const times: number[] = [];
   for (let time = nextTime(schedule, from - 1); time !== undefined; time = nextTime(schedule, time)) {
@@ -48,7 +48,9 @@ export function timesBetween(schedule: ParsedSchedule, from: number, to: number,
   return times;
 }
 
-/** The instance a time starts: a start that comes twice is one start. */
+/**
+ * The id of the instance that a time starts: a repeated start has the same id, so the instance starts once.
+ */
 export function runId(scheduleId: string, time: number): string {
   const [date = "", fraction = ""] = new Date(time).toISOString().replace(/[-:]/g, "").split(".");
   const ms = fraction === "000Z" ? "" : fraction.slice(0, 3);

@@ -1,4 +1,4 @@
-/** A question to the owner of an instance, repeated while a partition changes hands. */
+/** Sends a query to the owner of an instance, and repeats it while the partition changes owners. */
 import { z } from "zod";
 import { type Bus, decode, encode, type Subjects } from "../bus/index.ts";
 import { HoldfastError, TimeoutError } from "../errors/index.ts";
@@ -12,7 +12,7 @@ const Reply = z.discriminatedUnion("ok", [
   }),
 ]);
 
-/** An owner that replays a long history takes its time; one that is gone is followed by another within its lease. */
+/** An owner that replays a long history needs time; a dead owner is replaced within its lease. */
 const attemptMs = 2_000;
 const nobodyMs = 100;
 

@@ -1,4 +1,7 @@
-/** What users import from "holdfast/client": starting, asking and signalling, without anything a service needs. */
+/**
+ * What users import from "holdfast/client": starting, querying and signalling, without any code that only
+ * services need.
+ */
 
 export type {
   AnySignal,
@@ -27,6 +30,7 @@ export {
   TimeoutError,
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
+export type { SessionFigures } from "../sessions/index.ts";
 export {
   Client,
   type ClientConnectOptions,

@@ -1,4 +1,7 @@
-/** The way in: start orchestrations, talk to them, ask about them. Everything goes over subjects any client may use. */
+/**
+ * The client: starts orchestrations, sends them messages and reads their state, over subjects that any NATS
+ * client may use.
+ */
 import {
   type BlobRef,
   type Commit,
@@ -12,17 +15,28 @@ import {
   connectBus,
   encode,
   type Headers,
+  headerNames,
+  inInbox,
+  installedNames,
+  madeSignalId,
+  madeUpdateId,
   Payloads,
   requireToken,
   type Subjects,
   subjects,
 } from "../bus/index.ts";
 import {
+  type AnySession,
   type AnySignal,
+  type ConfigOf,
+  type ConfiguredArguments,
   type InputArguments,
+  type KeyOptions,
   type OrchestrationDefinition,
+  type PoolOptions,
   type QueryDefinition,
   refuseUnknownOptions,
+  requireKey,
   type SignalIn,
   type UpdateDefinition,
   validate,
@@ -52,53 +66,63 @@ import {
   type ViewOptions,
   wasStarted,
 } from "./instances.ts";
+import { KeyedCalls } from "./keyed/keyed-calls.ts";
+import { type KeyedSession, type KeyedSessionHandle, keyedSessionOf } from "./keyed/keyed-session.ts";
 import { requireMessageId, type SignalOptions } from "./message-id.ts";
 import { outputOf, tooLate } from "./outcome.ts";
+import { PoolClient, type PoolHandle, type PoolOf } from "./pool-client.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { ScheduleClient } from "./schedule-client.ts";
 import { requireAnswer, sendUpdate } from "./send-update.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { ended, notBegun, notFound, sameId, userFacing } from "./user-facing.ts";
 import { waitForEnd } from "./wait-for-end.ts";
-import { whereToConnect } from "./where/where-to-connect.ts";
+import { whereToConnect } from "./where/index.ts";
 import { WorkerClient } from "./worker-client.ts";
 
-/** @internal What the services make a client of. */
+/** @internal What the services build a client from. */
 export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
   runtime?: Runtime;
 }
 
+/** How `connect` reaches NATS: address, credentials, TLS and prefix. */
 export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket" | "url"> & {
-  /** Address of a NATS server, or of several of one cluster. Found where absent. */
+  /** Address of a NATS server, or of several servers of one cluster. Found by `connect` if left out. */
   url?: BusOptions["url"];
   /** `HOLDFAST_PREFIX` of the installation. */
   prefix?: string;
 };
 
+/** The id of an instance, its delay, its limits, or an input that is in the object store already. */
 export interface StartOptions {
-  /** Chosen by you: the same id again changes nothing. Made for you where absent. */
+  /** Your own id: starting the same id again changes nothing. Generated if left out. */
   id?: string | undefined;
-  /** Not before so long from now. */
+  /** The instance starts after this delay. */
   delay?: Duration | undefined;
-  /** Limits by key: how many at a time, how often, which of several. */
+  /** Limits by key: how many instances run at a time, how often they start, which of several runs. */
   flow?: FlowOptions | undefined;
-  /** Where the input lies in the object store already, instead of an input. */
+  /** Reference to an input that is in the object store already; instead of an input. */
   inputBlob?: BlobRef | undefined;
 }
 
+/** How long a query waits for its answer. */
 export interface QueryOptions {
-  /** Rejects with `query_timeout` after so long. Default 10 s. */
+  /** Rejects with `query_timeout` after this long. Default 10 s. */
   timeout?: Duration | undefined;
 }
 
 export type QueryArguments<I> = InputArguments<I, QueryOptions>;
 
+/** The id of an update and what its caller waits for. */
 export interface UpdateOptions {
-  /** Chosen by you: the same id again changes nothing and gives the same answer. Made for you where absent. */
+  /**
+   * Your own id: sending the same id again changes nothing and returns the same answer. Generated if left
+   * out.
+   */
   id?: string | undefined;
-  /** Rejects with `update_timeout` after so long; it may be applied all the same. Default 30 s. */
+  /** Rejects with `update_timeout` after this long; the update may still be applied. Default 30 s. */
   timeout?: Duration | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -108,35 +132,48 @@ export type UpdateArguments<I> = InputArguments<I, UpdateOptions>;
 /** An update that was accepted. */
 export interface UpdateHandle<O = unknown> {
   readonly updateId: string;
-  /** The answer of its handler; its error, thrown, where it failed. */
+  /** Returns the handler's answer; throws the handler's error if it failed. */
   result(options?: Omit<UpdateOptions, "id">): Promise<O>;
 }
 
+/** How long to wait for a result. */
 export interface ResultOptions {
-  /** Rejects with `result_timeout` after so long; the instance goes on. */
+  /** Rejects with `result_timeout` after this long; the instance continues. */
   timeout?: Duration | undefined;
   signal?: AbortSignal | undefined;
 }
 
 export interface WaitForEndOptions extends ViewOptions {
   signal?: AbortSignal | undefined;
-  /** There is such an instance, even if nothing is to be seen of it yet. */
+  /** The instance is known to exist, even if it has no summary yet. */
   known?: boolean | undefined;
-  /** Also return when it is parked and stays so for a moment. */
+  /** Also return when the instance is parked and stays parked for a moment. */
   untilParked?: boolean | undefined;
 }
 
-/** What a handle knows of its instance. */
+/** Options for a handle, which knows that its instance exists. */
 type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
 
 interface SendOptions {
   headers?: Headers | undefined;
-  /** By a durable schedule of the instance's. */
+  /** Sent later, by a durable schedule of the instance. */
   delayed?: { at: number; id: string } | undefined;
+  /** The receiving instance, if other clients can guess the message id. */
+  guessableFor?: string | undefined;
 }
 
-const blobHeader = "Holdfast-Blob";
+const blobHeader = headerNames.blob;
 
+/**
+ * Starts, signals, asks, watches and ends orchestrations of one installation.
+ *
+ * @example
+ * ```ts
+ * const client = await connect();
+ * const handle = await client.start(classifyDocs, { docs: ["one", "two"] });
+ * console.log(await handle.result());
+ * ```
+ */
 export class Client {
   readonly #bus: Bus;
   readonly #names: Subjects;
@@ -146,10 +183,12 @@ export class Client {
   readonly sessions: SessionClient;
   readonly workers: WorkerClient;
   readonly schedules: ScheduleClient;
+  readonly pools: PoolClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
-  /** Keepers of flow control that are started for sure. */
+  /** Flow-control keepers that this client knows to be started. */
   readonly #keepers = new Set<string>();
+  #keyedCalls: KeyedCalls | undefined;
 
   /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
@@ -164,10 +203,18 @@ export class Client {
     this.schedules = new ScheduleClient(parts, this.#instances, (name, input, options) =>
       this.start(name, input, options),
     );
+    this.pools = new PoolClient(parts, {
+      start: (name, input) => this.start(name, input),
+      list: (name) => this.list({ name, limit: 10_000 }),
+      cancel: (instanceId, reason) => this.cancel(instanceId, reason),
+    });
     this.dead = new DeadLetters(parts);
   }
 
-  /** Without an address: `NATS_URL`, the `holdfast dev` that runs in this folder, the current context, in this order. */
+  /**
+   * Without an address: uses `NATS_URL`, the `holdfast dev` that runs in this folder, or the current context,
+   * in this order.
+   */
   static connect(options: ClientConnectOptions = {}): Promise<Client> {
     return userFacing(async () => {
       const { url, ...given } = options;
@@ -216,22 +263,23 @@ export class Client {
             this.#names.start(id, name),
             `start-${id}`,
             stored ? { blob: stored } : await this.#wrap(input, id),
-            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id } },
+            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id }, guessableFor: id },
           );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
-        // Started before, it may have ended before.
+        // An instance that was started before may have ended before.
         at: sent.duplicate || flow || at !== undefined ? Number.NEGATIVE_INFINITY : clock.monotonic(),
-        // Served by another version, it may return something else than this one's types say.
+        // Another version of the code may serve the instance, and return a value that these types do not
+        // allow.
         checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
       });
     });
   }
 
   /**
-   * Starts the same orchestration with the same input under another id, however this one went or goes. Nothing changes
-   * for this one.
+   * Starts the same orchestration with the same input under another id, whatever the state of this instance,
+   * which does not change.
    */
   startAgain(instanceId: string, options: Pick<StartOptions, "id"> = {}): Promise<InstanceHandle> {
     return userFacing(async () => {
@@ -240,7 +288,8 @@ export class Client {
       const { name, input, status } = summary;
       if (name === undefined || status === "pending") throw notBegun(instanceId);
       if (options.id === instanceId) throw sameId(instanceId);
-      // Stored anew where it is big: a value belongs to its instance, and goes with it.
+      // A big input is stored again for the new instance: a blob belongs to one instance and is deleted with
+      // it.
       return this.start(name, input && (await this.#payloads.unwrap(input)), options);
     });
   }
@@ -250,7 +299,7 @@ export class Client {
     return handleOf<O>(this, instanceId);
   }
 
-  /** The output, once it has ended; its error, thrown, where it failed. */
+  /** Returns the output when the instance has ended; throws the instance's error if it failed. */
   result<O = unknown>(instanceId: string, options: KnownResultOptions = {}): Promise<O> {
     return userFacing(async () => {
       const { timeout, signal, known = false, justStarted } = options;
@@ -267,7 +316,10 @@ export class Client {
     });
   }
 
-  /** Waits, at most so long, and tells what is known then. Undefined where there is no such instance. */
+  /**
+   * Waits for the end, at most this long, and returns the latest known state. Undefined if there is no such
+   * instance.
+   */
   waitForEnd(
     instanceId: string,
     timeoutMs: number,
@@ -287,8 +339,8 @@ export class Client {
   }
 
   /**
-   * Also before the start: kept for it, in order. With a `messageId` of the caller's own it may be sent again, however
-   * much later: the instance receives it once.
+   * A signal sent before the start is kept for the instance, in order. With your own `messageId` you may send
+   * it again at any time: the instance receives it once.
    */
   signal<S extends AnySignal | string>(
     instanceId: string,
@@ -304,17 +356,19 @@ export class Client {
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const { messageId } = options;
       if (messageId !== undefined) requireMessageId(messageId);
-      // The server knows ids without regard to whom they are for: those of a caller are made the instance's own.
-      const msgId = `signal-${instanceId}-${messageId ?? token(this.#runtime.random)}`;
+      // The server compares message ids across all subjects of the stream, so the instance id is part of the
+      // message id.
+      const msgId = `${madeSignalId(instanceId)}${messageId ?? token(this.#runtime.random)}`;
       const value = await this.#wrap(payload, instanceId);
       const headers = messageId === undefined ? undefined : { [messageIdHeader]: messageId };
-      await this.#send(this.#names.signal(instanceId, name), msgId, value, { headers });
+      const guessableFor = messageId === undefined ? undefined : instanceId;
+      await this.#send(this.#names.signal(instanceId, name), msgId, value, { headers, guessableFor });
     });
   }
 
   /**
-   * Asks the code of an instance, running or over; changes nothing. Answered from memory where its owner has it there,
-   * by replay otherwise.
+   * Asks the code of a running or finished instance; changes nothing. The owner answers from memory if it has
+   * the instance loaded, by replay otherwise.
    */
   query<I, O>(instanceId: string, query: QueryDefinition<I, O>, ...rest: QueryArguments<I>): Promise<O>;
   query(instanceId: string, query: string, input?: unknown, options?: QueryOptions): Promise<unknown>;
@@ -336,8 +390,8 @@ export class Client {
   }
 
   /**
-   * Changes an instance and waits for the answer of its handler. Under an id of your own it is applied once, however often
-   * it is sent; what its code refuses leaves no trace.
+   * Changes an instance and waits for the answer of its handler. With your own id the update is applied once,
+   * however often it is sent; an update that the code refuses leaves no trace.
    */
   update<I, O>(instanceId: string, update: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
   update(instanceId: string, update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
@@ -350,7 +404,9 @@ export class Client {
     return (await this.#update(instanceId, update, input, options, "completed")).answer;
   }
 
-  /** As `update`, but waits only until it is accepted; `result` of the handle waits for its answer. */
+  /**
+   * Like `update`, but waits only until the update is accepted; `result` of the handle waits for the answer.
+   */
   startUpdate<I, O>(
     instanceId: string,
     update: UpdateDefinition<I, O>,
@@ -386,7 +442,7 @@ export class Client {
       const definition = typeof update === "string" ? undefined : update;
       const name = requireToken("update name", typeof update === "string" ? update : update.name);
       requireToken("instance id", instanceId);
-      const updateId = requireToken("update id", id ?? token(this.#runtime.random));
+      const updateId = requireToken("update id", id ?? `${madeUpdateId}${token(this.#runtime.random)}`);
       const timeoutMs = parseDuration(timeout, "timeout");
       validate(definition?.input, input, "invalid_input", `input of update "${name}"`);
       const payload = await this.#wrap(input, instanceId);
@@ -405,12 +461,12 @@ export class Client {
     });
   }
 
-  /** Asks the code to end; it may clean up first. */
+  /** Asks the orchestration's code to end; the code may clean up first. */
   cancel(instanceId: string, reason?: string): Promise<void> {
     return this.#control(instanceId, "cancel", reason);
   }
 
-  /** Ends it at once, whatever it is doing. */
+  /** Ends the instance at once, whatever it is doing. */
   terminate(instanceId: string, reason?: string): Promise<void> {
     return this.#control(instanceId, "terminate", reason);
   }
@@ -427,12 +483,12 @@ export class Client {
     return userFacing(() => this.#instances.list(options));
   }
 
-  /** All events of all executions still stored. */
+  /** All stored events of all executions. */
   history(instanceId: string): Promise<HistoryEntry[]> {
     return userFacing(async () => entriesOf(await this.#commits(instanceId)));
   }
 
-  /** The same as a file that can be kept and replayed, with the values that are too big for a message. */
+  /** The history as a file that can be kept and replayed, including values that are too big for a message. */
   historyFile(instanceId: string): Promise<HistoryFile> {
     return userFacing(async () => {
       const commits = await this.#commits(instanceId);
@@ -440,7 +496,10 @@ export class Client {
     });
   }
 
-  /** What its activities and calls write while they run: all of it, then live until the instance ends. */
+  /**
+   * Chunks that the instance's activities and calls write while they run: the stored ones, then live until
+   * the instance ends.
+   */
   stream(instanceId: string, options: StreamOptions = {}): AsyncGenerator<StreamItem, void, undefined> {
     requireToken("instance id", instanceId);
     const bus = this.#bus;
@@ -448,12 +507,36 @@ export class Client {
     return readStream({ ...parts, instances: this.#instances }, instanceId, options);
   }
 
-  session(sessionId: string): SessionAccess {
-    return this.sessions.access(sessionId);
+  session(sessionId: string): SessionAccess;
+  /**
+   * The session of a key: every client gets the same one. The first call opens it; nothing is sent before.
+   */
+  session<D extends AnySession>(type: D, options: KeyOptions<ConfigOf<D>>): KeyedSession<D>;
+  session(type: string, options: KeyOptions): KeyedSessionHandle;
+  session(
+    type: AnySession | string,
+    options?: KeyOptions,
+  ): SessionAccess | KeyedSession<AnySession> | KeyedSessionHandle {
+    if (options === undefined)
+      return this.sessions.access(typeof type === "string" ? type : requireKey(undefined));
+    const parts = { bus: this.#bus, names: this.#names, runtime: this.#runtime, payloads: this.#payloads };
+    this.#keyedCalls ??= new KeyedCalls(parts);
+    return keyedSessionOf({ ...parts, sessions: this.sessions, calls: this.#keyedCalls }, type, options);
   }
 
-  close(): Promise<void> {
-    return this.#bus.close();
+  /** A pool, by the same options as `ctx.usePool`: a free member takes each call. */
+  pool<D extends AnySession>(
+    type: D,
+    ...rest: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
+  ): PoolOf<D>;
+  pool(type: string, options?: PoolOptions): PoolHandle;
+  pool(type: AnySession | string, options: PoolOptions = {}): PoolOf<AnySession> | PoolHandle {
+    return this.pools.of(type, options);
+  }
+
+  async close(): Promise<void> {
+    await this.#keyedCalls?.stop();
+    await this.#bus.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -484,40 +567,63 @@ export class Client {
     return value === undefined ? undefined : this.#payloads.wrap(value, owner);
   }
 
-  /** The value itself is the body, no value is no body; a big one lies in the object store and the header says where. */
-  #send(
+  /**
+   * The body is the value itself; without a value the body is empty. A big value is in the object store and a
+   * header refers to it.
+   */
+  async #send(
     subject: string,
     msgId: string,
     payload: Payload | undefined,
-    { headers, delayed }: SendOptions = {},
+    { headers, delayed, guessableFor }: SendOptions = {},
   ): Promise<{ duplicate: boolean }> {
-    const way = delayed
-      ? { subject: this.#names.delayedStart(delayed.id), schedule: { at: delayed.at, target: subject } }
-      : { subject };
+    const names = this.#names;
+    // A delayed message needs no look-up: only the engine writes to the stream of schedules.
+    const original =
+      delayed || guessableFor === undefined
+        ? undefined
+        : { ...inInbox(names, guessableFor), random: this.#runtime.random };
+    const way = delayed ? await this.#delayed(subject, delayed) : { subject };
     if (payload && "json" in payload)
-      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers });
+      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
     const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
-    return publishSurely(this.#bus, {
-      ...way,
-      msgId,
-      body: new Uint8Array(),
-      headers: blob ? { ...headers, ...blob } : headers,
-    });
+    return publishSurely(
+      this.#bus,
+      { ...way, msgId, body: new Uint8Array(), headers: blob ? { ...headers, ...blob } : headers },
+      original,
+    );
   }
 
-  /** To whoever keeps its key, who is started by the first that asks. */
+  async #delayed(subject: string, { at, id }: { at: number; id: string }) {
+    // A client that may not look at streams belongs to an installation with roles, which is a new one.
+    const names = await installedNames(this.#bus, this.#names).catch(() => this.#names);
+    const schedule = { at, target: names.fired(subject), keptMs: names.firedKeptMs };
+    return { subject: names.delayedStart(id), schedule };
+  }
+
+  /** Sends the start to the keeper of the flow-control key. The first request starts the keeper. */
   async #requestStart(
     id: string,
     { keeper, orchestration, signal, request }: FlowTarget,
     at: number | undefined,
   ): Promise<{ duplicate: boolean }> {
     if (!this.#keepers.has(keeper)) {
-      await this.#send(this.#names.start(keeper, orchestration), `start-${keeper}`, { json: {} });
+      await this.#send(
+        this.#names.start(keeper, orchestration),
+        `start-${keeper}`,
+        { json: {} },
+        { guessableFor: keeper },
+      );
       this.#keepers.add(keeper);
     }
     const payload = await this.#wrap(request, id);
     const delayed = at === undefined ? undefined : { at, id };
-    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, { delayed });
+    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, {
+      // The keeper recognises the start by this header, whatever message id it arrives under.
+      headers: { [messageIdHeader]: `start-${id}` },
+      delayed,
+      guessableFor: keeper,
+    });
   }
 
   #waitDeps() {
@@ -526,13 +632,16 @@ export class Client {
 
   #historyStore(): Promise<HistoryStore> {
     this.#history ??= this.#openHistory().catch((error: unknown) => {
-      this.#history = undefined; // asked again next time
+      this.#history = undefined; // The next call tries again.
       throw error;
     });
     return this.#history;
   }
 
-  /** For reading only. How many shared streams there are is seen from the server, so no client has to be told. */
+  /**
+   * Read-only. The number of shared history streams is read from the server, so clients need no setting for
+   * it.
+   */
   async #openHistory(): Promise<HistoryStore> {
     const bus = this.#bus;
     const names = this.#names;
@@ -543,13 +652,13 @@ export class Client {
   }
 }
 
-/** A client of the installation at `url`, or of the one that is found (see `Client.connect`). */
+/** Connects to the installation at `url`, or to the one that is found (see `Client.connect`). */
 export const connect = (options: ClientConnectOptions = {}): Promise<Client> => Client.connect(options);
 
-/** What the caller said goes before what was found. */
+/** Options given by the caller take precedence over those found. */
 const found = (given: Omit<ClientConnectOptions, "url">) => ({ ...whereToConnect(), ...given });
 
-/** The caller's trace goes on in the instance, where the caller has one. */
+/** The instance continues the caller's trace, if the caller has one. */
 function traceHeaders(): Headers | undefined {
   const traceparent = activeTraceparent();
   return traceparent === undefined ? undefined : { traceparent };

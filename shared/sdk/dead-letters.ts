@@ -1,4 +1,4 @@
-/** Dead letters: look, send again as it came, or drop. */
+/** Dead letters: list, show, send again unchanged, discard. */
 import { z } from "zod";
 import { DeadLetter } from "../../schemas/index.ts";
 import { type Bus, decode, type StoredMessage, type Subjects } from "../bus/index.ts";
@@ -6,33 +6,37 @@ import { HoldfastError } from "../errors/index.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { userFacing } from "./user-facing.ts";
 
+/** A message that no receiver could process, with the reason. */
 export const DeadLetterView = DeadLetter.omit({ v: true, body: true }).extend({
-  /** Its number: what `show`, `retry` and `discard` take. */
+  /** The letter's number, which `show`, `retry` and `discard` take. */
   seq: z.int(),
   bytes: z.int(),
-  /** The original body, where it is text; cut in lists. */
+  /** The original body if it is text; shortened in lists. */
   text: z.string().optional(),
 });
 export type DeadLetterView = z.infer<typeof DeadLetterView>;
 
+/** A page of dead letters, and where the next page begins. */
 export interface DeadLetterPage {
   letters: DeadLetterView[];
-  /** How many there are in all. */
+  /** Number of all dead letters. */
   total: number;
-  /** Hand it back as `before` to get the next page; absent on the last. */
+  /** Pass it as `before` to get the next page; undefined on the last page. */
   next?: number;
 }
 
+/** Which dead letters to list. */
 export interface DeadListOptions {
-  /** At most so many. Default 50. */
+  /** Maximum number of letters. Default 50. */
   limit?: number | undefined;
-  /** Goes on behind an earlier page. */
+  /** Continues after an earlier page: its `next`. */
   before?: number | undefined;
 }
 
 const shownInList = 400;
 const shownAlone = 256 * 1024;
 
+/** Lists, shows, sends again and discards dead letters. */
 export class DeadLetters {
   readonly #bus: Bus;
   readonly #names: Subjects;
@@ -42,7 +46,7 @@ export class DeadLetters {
     this.#names = names;
   }
 
-  /** Latest first. */
+  /** Newest first. */
   list({ limit = 50, before }: DeadListOptions = {}): Promise<DeadLetterPage> {
     return userFacing(async () => {
       const stream = this.#names.deadStream;
@@ -50,7 +54,7 @@ export class DeadLetters {
       if (!info || info.messages === 0) return { letters: [], total: 0 };
       const letters: DeadLetterView[] = [];
       let below = Math.min(before ?? info.lastSeq + 1, info.lastSeq + 1);
-      // Discarded letters leave gaps, so step back in widening windows until the page is full.
+      // Discarded letters leave gaps, so the window widens until the page is full.
       for (let width = limit; letters.length < limit && below > info.firstSeq; width *= 2) {
         const from = Math.max(info.firstSeq, below - width);
         const found = await this.#bus.read(stream, this.#filter(), from, below - from);
@@ -76,8 +80,8 @@ export class DeadLetters {
   }
 
   /**
-   * Published again as it came, then deleted. Not the other way round: a letter sent twice is applied once (message
-   * id), a letter deleted and not sent is lost.
+   * Publishes the message again unchanged, then deletes the letter. Not in the other order: a message sent
+   * twice is applied once (message id), a letter deleted before it is sent is lost.
    */
   retry(seq: number): Promise<{ subject: string }> {
     return userFacing(async () => {
@@ -95,7 +99,7 @@ export class DeadLetters {
     });
   }
 
-  /** Removed for good. */
+  /** Deletes the letter for good. */
   discard(seq: number): Promise<void> {
     return userFacing(async () => {
       if (!(await this.#bus.deleteMessage(this.#names.deadStream, seq))) throw notFound(seq);
@@ -103,7 +107,7 @@ export class DeadLetters {
   }
 
   #destination(letter: DeadLetter): string {
-    // Letters of earlier versions have the subject their message was stored under.
+    // Letters of earlier versions carry the subject under which their message was stored.
     const subject = this.#names.published(letter.subject);
     const prefix = this.#names.prefix === "" ? "" : `${this.#names.prefix}.`;
     const rest = subject.startsWith(prefix) ? subject.slice(prefix.length) : subject;
@@ -142,6 +146,6 @@ function asText(bytes: Uint8Array): string | undefined {
   return text.includes("\u0000") ? undefined : text;
 }
 
-/** What the server or a delivery added is not part of the message; expectations of then are wrong now. */
+/** Removes headers that the server or the delivery added; expected sequences no longer hold. */
 const withoutServerHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("Nats-")));

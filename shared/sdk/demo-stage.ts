@@ -1,20 +1,26 @@
-/** What a module gets that is run with `holdfast dev --demo <module>`; it exports `runDemo(stage)`. */
+/**
+ * What a module receives that is run with `holdfast dev --demo <module>`; the module exports
+ * `runDemo(stage)`.
+ */
 import type { Client } from "./client.ts";
 
+/** What a demo run by `holdfast dev --demo` is given. */
 export interface DemoStage {
   readonly client: Client;
-  /** Given with `--demo-input`. */
+  /** The value of `--demo-input`. */
   readonly input: unknown;
-  /** Address of the dashboard, where there is one. */
+  /** Address of the dashboard; undefined without a dashboard. */
   readonly dashboard: string | undefined;
-  /** Serving goes on after the demo, so what it left can be looked at. */
+  /** True if the services keep running after the demo, so that people can look at the results. */
   readonly staysUp: boolean;
   say(text: string): void;
-  /** A bar where there is a terminal, a line now and then where there is none. */
+  /** Draws a progress bar on a terminal; prints a line now and then elsewhere. */
   progress(done: number, total: number, label?: string): void;
-  /** SIGKILL to a worker of this `dev`; returns the instant. `dev` starts another one in its place. */
+  /**
+   * Sends SIGKILL to a worker of this `dev` and returns the time. `dev` starts another worker in its place.
+   */
   killWorker(workerId: string): Promise<number>;
 }
 
-/** What it returns is printed as JSON with `--json`; what it throws ends `--once` with an exit code. */
+/** The returned value is printed as JSON with `--json`; a thrown error ends `--once` with an exit code. */
 export type RunDemo = (stage: DemoStage) => Promise<unknown>;

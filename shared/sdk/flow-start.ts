@@ -1,4 +1,4 @@
-/** Starts that may have to wait: what their options say, checked whole, and who sees to them. */
+/** Starts that may have to wait: checks their flow options and finds the keeper responsible for them. */
 import {
   FlowOptions,
   type FlowRequest,
@@ -9,6 +9,7 @@ import {
   InstanceId,
   Name,
 } from "../../schemas/index.ts";
+import { refuseUnknownOptions } from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
 import { type Duration, hash32, parseDuration } from "../runtime/index.ts";
 
@@ -45,6 +46,11 @@ export function parseFlow(flow: unknown): FlowOptions {
     );
   }
   const options = parsed.data;
+  refuseUnknownOptions("flow", options, FlowOptions.shape);
+  for (const part of parts) {
+    const given = options[part];
+    if (typeof given === "object") refuseUnknownOptions(`flow.${part}`, given, partNames[part]);
+  }
   for (const [one, other] of contradictions) {
     if (options[one] !== undefined && options[other] !== undefined)
       throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
@@ -58,6 +64,13 @@ export function parseFlow(flow: unknown): FlowOptions {
   return options;
 }
 
+const parts = ["concurrency", "rate", "debounce", "throttle"] as const;
+const partNames = {
+  concurrency: { limit: true, onBusy: true },
+  rate: { limit: true, per: true, burst: true },
+  debounce: { period: true, maxWait: true },
+  throttle: { period: true },
+} as const;
 const contradictions = [
   ["singleton", "concurrency"],
   ["debounce", "throttle"],
@@ -69,7 +82,7 @@ function positive(value: number | string | undefined, what: string): void {
   if (parseDuration(value, what) < 1) throw invalid(`${what} must be at least 1 ms`);
 }
 
-/** Milliseconds; refused where it is none, or below 0. */
+/** Returns milliseconds; throws if the delay is not a duration or is negative. */
 export function parseDelay(delay: Duration | string): number {
   return parseDuration(delay, "delay");
 }

@@ -1,3 +1,4 @@
+/** The handle of one instance, returned by `client.start` and `client.get`. */
 import type {
   AnySignal,
   InputArguments,
@@ -30,38 +31,39 @@ export interface UpdateOf {
   (update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
 }
 
-/** One instance, as seen by whoever started it or knows its id. */
+/** One instance, for the caller that started it or knows its id. */
 export interface InstanceHandle<O = unknown> {
   readonly instanceId: string;
   /**
-   * Waits for the end. Rejects with the instance's own error where it failed. From a start with a definition, the output
-   * is what its schema makes of the stored JSON, and `invalid_output` where that does not fit.
+   * Waits for the end. Rejects with the instance's own error if it failed. On a handle from a start with a
+   * definition, the output is parsed with the definition's schema; rejects with `invalid_output` if it does
+   * not fit.
    */
   result(options?: ResultOptions): Promise<O>;
   status(): Promise<InstanceView>;
-  /** Sends a signal: by its definition, or by a plain name. */
+  /** Sends a signal, by its definition or by a plain name. */
   signal<S extends AnySignal | string>(
     signal: S,
     ...rest: InputArguments<SignalIn<S>, SignalOptions>
   ): Promise<void>;
-  /** As `client.update`. */
+  /** Same as `client.update`. */
   update: UpdateOf;
-  /** As `client.query`. */
+  /** Same as `client.query`. */
   query: QueryOf;
   cancel(reason?: string): Promise<void>;
   terminate(reason?: string): Promise<void>;
   history(): Promise<HistoryEntry[]>;
 }
 
-/** Who asks for the result so soon after the start has most likely come before the end. */
+/** A caller that asks for the result this soon after the start most likely asks before the end. */
 const justStartedMs = 2;
 
-/** By whoever has the handle: there is such an instance. */
+/** What a handle from `start` knows of its instance. */
 interface Started<O> {
   clock: Clock;
-  /** When the start was accepted, monotonic. */
+  /** Monotonic time at which the start was accepted. */
   at: number;
-  /** The output, if it is what the definition says. */
+  /** Returns the output if it matches the definition's schema; throws otherwise. */
   checked(output: unknown): O;
 }
 

@@ -1,19 +1,20 @@
-/** A history as a file: downloaded, sent around, looked at offline, replayed against code. */
+/** A history as a file: to download, send, inspect offline or replay against code. */
 import { z } from "zod";
 import { Commit, type HistoryEvent, payloadsOf, wireObject } from "../../schemas/index.ts";
 import type { Payloads } from "../bus/index.ts";
 
+/** An instance's history as a file that can be kept, looked at and replayed. */
 export const HistoryFile = wireObject({
   format: z.literal("holdfast-history"),
   v: z.literal(1),
   instanceId: z.string(),
   commits: z.array(Commit),
-  /** Values too big for a message, by the key of their blob; absent where they were not fetched. */
+  /** Values too big for a message, by the key of their blob; undefined if they were not fetched. */
   values: z.record(z.string(), z.unknown()).optional(),
 });
 export type HistoryFile = z.infer<typeof HistoryFile>;
 
-/** One event, with the time of its turn and the execution it belongs to. Values are as recorded. */
+/** One event with the time of its turn and its execution. Values are as recorded. */
 export type HistoryEntry = { execution: number; at: number } & HistoryEvent;
 
 export const historyFile = (
@@ -31,7 +32,7 @@ export const historyFile = (
 export const entriesOf = (commits: readonly Commit[]): HistoryEntry[] =>
   commits.flatMap(({ execution, at, events }) => events.map((event) => ({ execution, at, ...event })));
 
-/** The values the code saw that lie in the object store. One that was deleted since is left out. */
+/** Fetches the values in the object store that the code saw. A value deleted since is left out. */
 export async function storedValues(
   commits: readonly Commit[],
   payloads: Payloads,
@@ -40,7 +41,7 @@ export async function storedValues(
   for (const { events } of commits) {
     for (const payload of events.flatMap(payloadsOf)) {
       if (!("blob" in payload) || payload.blob.key in values) continue;
-      const value = await payloads.unwrap(payload).catch(() => undefined); // gone with its instance
+      const value = await payloads.unwrap(payload).catch(() => undefined); // deleted with its instance
       if (value !== undefined) values[payload.blob.key] = value;
     }
   }

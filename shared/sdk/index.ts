@@ -1,10 +1,11 @@
 /** What users import from "holdfast". */
 
-export type { FlowOptions, OnBusy, Overlap, ScheduleSpec } from "../../schemas/index.ts";
+export type { FlowOptions, OnBusy, Overlap, ScheduleOptions, ScheduleSpec } from "../../schemas/index.ts";
 export type {
   ActivityContext,
   ActivityDefinition,
   ActivityOptions,
+  ActivityRequirements,
   AnyActivity,
   AnyCall,
   AnyOrchestration,
@@ -27,15 +28,18 @@ export type {
   InputArguments,
   InputOf,
   Isolation,
+  KeyOptions,
   LocalOptions,
   OpenSessionOptions,
   OrchestrationContext,
   OrchestrationDefinition,
   OutputOf,
+  PoolDefinition,
   PoolOptions,
   QueryDefinition,
   RateLimit,
   RetryOptions,
+  RunOptions,
   Schema,
   SchemaIn,
   SchemaOut,
@@ -57,6 +61,7 @@ export {
   collectApp,
   defineActivity,
   defineOrchestration,
+  definePool,
   defineQuery,
   defineSession,
   defineSignal,
@@ -79,6 +84,7 @@ export {
   TimeoutError,
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
+export type { SessionFigures } from "../sessions/index.ts";
 export {
   Client,
   type ClientConnectOptions,
@@ -95,7 +101,14 @@ export type { InstanceHandle } from "./handle.ts";
 export { type HistoryEntry, HistoryFile } from "./history-file.ts";
 export type { StreamItem, StreamOptions } from "./instance-stream.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
+export type {
+  CallStream,
+  KeyedCallOptions,
+  KeyedSession,
+  KeyedSessionHandle,
+} from "./keyed/keyed-session.ts";
 export type { SignalOptions } from "./message-id.ts";
+export type { PoolClient, PoolHandle, PoolOf, PoolView } from "./pool-client.ts";
 export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
 export type {
   BackfillOptions,

@@ -1,25 +1,30 @@
-/** What the work of an instance writes with `ctx.stream.write`: from the beginning or a place in it, then live. */
+/**
+ * Reads the chunks that an instance's activities and calls write with `ctx.stream.write`: from the beginning
+ * or from an offset, then live.
+ */
 import { StreamChunk } from "../../schemas/index.ts";
 import { type Bus, decode, type Payloads, type StoredMessage, type Subjects } from "../bus/index.ts";
 import type { Runtime } from "../runtime/index.ts";
 import { type Instances, isTerminal } from "./instances.ts";
 
+/** Where in a stream to begin, and whether to follow it. */
 export interface StreamOptions {
-  /** Only what comes behind this `offset`. */
+  /** Only chunks after this `offset`. */
   after?: number | undefined;
-  /** Go on with what is written from now on, until the instance ends. Default true. */
+  /** Continue with new chunks until the instance ends. Default true. */
   follow?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
+/** One chunk that a call or an activity wrote, with its offset and the attempt that wrote it. */
 export interface StreamItem {
-  /** Grows; give it back as `after` to go on behind this item. */
+  /** Grows with every chunk; pass it as `after` to continue after this item. */
   offset: number;
   execution: number;
   /** Event id of the activity or call that wrote it. */
   of: number;
   attempt: number;
-  /** A task that was run again writes anew, under the next run. */
+  /** A task that runs again writes anew, under the next run number. */
   run: number;
   index: number;
   at: number;
@@ -46,7 +51,7 @@ export async function* readStream(
   let offset = after;
   let changed = new AbortController();
   const wake = () => changed.abort();
-  // Told of what is new; what it was is read from the stream, so nothing is missed and nothing comes twice.
+  // Notices only wake the reader; the chunks are read from the stream, so none is missed or repeated.
   const subscriptions = follow
     ? await Promise.all([
         bus.tail(names.streamsStream, names.streamsOf(instanceId), { existing: false, onMessage: wake }),
@@ -57,7 +62,7 @@ export async function* readStream(
   try {
     for (;;) {
       changed = new AbortController();
-      // Looked at before the chunks are: what was written before the end is there when the end is seen.
+      // Read before the chunks: chunks written before the end are stored when the end is visible.
       const summary = follow ? await instances.summary(instanceId) : undefined;
       for (const message of (await read(offset + 1)) ?? []) {
         offset = message.seq;

@@ -1,4 +1,4 @@
-/** The read model of instances as a user sees it: values instead of references. */
+/** The read model of instances for users: values instead of references. */
 import {
   type BlobRef,
   InstanceStatus,
@@ -13,30 +13,32 @@ import { Newest } from "./newest.ts";
 
 type Values = "input" | "output" | "customStatus";
 
-/** A summary whose values are the user's own. */
+/** A summary with the user's values in place of references. */
 export type InstanceView = Omit<InstanceSummary, Values | "v"> & {
   [K in Values]?: unknown;
 } & {
-  /** Values that were not fetched because they are larger than asked for, and where they lie. */
+  /** Values that were not fetched because they exceed `largestBytes`, and where they are stored. */
   leftOut?: { [K in Values]?: BlobRef };
 };
 
+/** Which values of an instance to read. */
 export interface ViewOptions {
-  /** Larger values are left out. Default: none are. */
+  /** Larger values are left out. Default: no limit. */
   largestBytes?: number | undefined;
 }
 
+/** Which instances to list. */
 export interface ListOptions {
   status?: InstanceStatus | InstanceStatus[] | undefined;
   /** Name of the orchestration. */
   name?: string | undefined;
-  /** Beginning of the instance id. */
+  /** Prefix of the instance id. */
   prefix?: string | undefined;
-  /** Newest first, at most so many. Default 100. */
+  /** Newest first, at most this many. Default 100. */
   limit?: number | undefined;
 }
 
-/** Signals may come first: they wait for a start under the id, and there is nothing else yet. */
+/** False if an instance id has only received signals: they wait for a start. */
 export const wasStarted = (summary: InstanceSummary): boolean =>
   summary.status !== "pending" || summary.name !== undefined;
 
@@ -63,7 +65,7 @@ export class Instances {
     this.#bucket = new TypedBucket<InstanceSummary>(bucket, InstanceSummary, runtime.announce);
   }
 
-  /** Whoever waits goes on waiting where it cannot be read: the watcher has it written anew (E2). */
+  /** Throws if it cannot be read; waiting callers go on waiting: the watcher has it written anew (E2). */
   async summary(instanceId: string): Promise<InstanceSummary | undefined> {
     const looked = await this.#bucket.look(instanceId);
     if (looked.kind === "unreadable") throw unreadable(instanceId);
@@ -71,8 +73,9 @@ export class Instances {
   }
 
   /**
-   * Also what was accepted and not looked at yet: the inbox still has it. The summary is written before the inbox is
-   * acknowledged, so what is neither here nor there, looked for in this order and once more, does not exist.
+   * Also finds an instance that was accepted and not yet processed: its start is still in the inbox. The
+   * orchestrator writes the summary before it acknowledges the inbox message, so an instance that is in
+   * neither, looked up in this order and once more, does not exist.
    */
   async find(instanceId: string): Promise<InstanceSummary | undefined> {
     const known = await this.summary(instanceId);
@@ -117,7 +120,7 @@ export class Instances {
     return view;
   }
 
-  /** How an instance stands can be told without what it was given. */
+  /** Undefined if the value is missing: the state of an instance can be shown without its input. */
   async #unwrapIfThere(payload: Payload): Promise<unknown> {
     try {
       return await this.#payloads.unwrap(payload);
@@ -127,7 +130,7 @@ export class Instances {
     }
   }
 
-  /** Big values are left out: a list should not fetch blobs. */
+  /** Big values are left out: a list does not fetch blobs. */
   async list(options: ListOptions): Promise<InstanceView[]> {
     const { name, prefix = "", limit = 100 } = options;
     const statuses = options.status === undefined ? undefined : [options.status].flat();

@@ -1,14 +1,16 @@
 import { Fault } from "../errors/index.ts";
 
+/** The id that makes a signal arrive once however often it is sent. */
 export interface SignalOptions {
   /**
-   * What you call it: the same id again, to the same instance, changes nothing, however long after. To another instance
-   * it is another signal. Of an instance that continues as new the latest thousand ids are remembered.
+   * Your own id: the same id sent again to the same instance changes nothing, however much later. Sent to
+   * another instance it is another signal. An instance that continues as new remembers its latest thousand
+   * ids.
    */
   messageId?: string | undefined;
 }
 
-/** It goes into a header. */
+/** The id becomes a header, so it must be a valid header value. */
 export function requireMessageId(id: string): void {
   if (/^[\x21-\x7e]{1,256}$/.test(id)) return;
   throw new Fault("contract", {

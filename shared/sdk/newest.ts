@@ -1,19 +1,19 @@
 /**
- * The newest of many, one each, while they are read: never many more in memory than were asked for. What changes while
- * it is read comes twice, the later one last; that one counts, also where it no longer fits.
+ * Keeps the newest items of a long iteration, one per id, with little more memory than the limit needs. An
+ * item that changes during the iteration comes twice; the later one counts, even if it no longer matches.
  */
 export class Newest<T> {
   readonly #limit: number;
   readonly #order: (a: T, b: T) => number;
   #kept = new Map<string, T>();
 
-  /** `order` puts the newest first and must not change with what may change meanwhile. */
+  /** `order` sorts the newest first and must depend only on fields that never change. */
   constructor(limit: number, order: (a: T, b: T) => number) {
     this.#limit = limit;
     this.#order = order;
   }
 
-  /** Undefined: what was there under this id does not fit any more. */
+  /** Undefined: the item of this id no longer matches. */
   put(id: string, item: T | undefined): void {
     if (item === undefined) {
       this.#kept.delete(id);

@@ -1,4 +1,4 @@
-/** From the end of an instance to a value or an error. */
+/** Turns the end of an instance into a value or a thrown error. */
 import type { Failure, InstanceSummary } from "../../schemas/index.ts";
 import { CancelledError, fromFailure, HoldfastError, TimeoutError } from "../errors/index.ts";
 import type { InstanceView } from "./instances.ts";

@@ -1,29 +1,35 @@
-/** Runs code over a stored history and says whether it would have done the same: before a deployment, or in CI. */
+/**
+ * Replays code over a stored history and reports whether it makes the same decisions: before a deployment, or
+ * in CI.
+ */
 import type { Commit, Payload } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
 import { Instance, type InstanceHost, installGuards } from "../replay/index.ts";
 import type { HistoryFile } from "./history-file.ts";
 
+/** Whether the code still agrees with a history, and where it differs. */
 export type ReplayOutcome =
   | { kind: "agrees"; instanceId: string; executions: number; events: number }
-  /** The first place where history has one thing and the code did another. */
+  /** The first place where the code did something else than the history says. */
   | {
       kind: "disagrees";
       instanceId: string;
       execution: number;
-      /** Id of the recorded event, where there is one. */
+      /** Id of the recorded event; undefined if the history has none at this place. */
       event?: number | undefined;
       code: string;
       message: string;
       hint?: string | undefined;
     };
 
+/** What to replay a history against. */
 export interface ReplayOptions {
-  /** For values that are neither in the history nor in the file. */
+  /** Fetches values that are neither in the history nor in the file. */
   fetch?: ((payload: Payload) => Promise<unknown>) | undefined;
 }
 
+/** Runs today's code against a recorded history and says whether they agree, without touching NATS. */
 export async function replayHistory(
   app: App,
   file: HistoryFile,
@@ -45,7 +51,7 @@ export async function replayHistory(
   return { kind: "agrees", instanceId, executions: executions.size, events };
 }
 
-/** Signals that came before the start belong to the first execution. */
+/** Signals that arrived before the start belong to the first execution. */
 function byExecution(commits: readonly Commit[]): Map<number, Commit[]> {
   const executions = new Map<number, Commit[]>();
   for (const commit of commits) {

@@ -1,4 +1,7 @@
-/** Schedules from outside: made, changed, looked at. Each is kept by an instance of its own (docs/schedules.md). */
+/**
+ * Schedules, for clients: create, change, list. Each schedule is kept by an instance of its own
+ * (docs/schedules.md).
+ */
 import { z } from "zod";
 import {
   type InstanceSummary,
@@ -6,6 +9,7 @@ import {
   Overlap,
   type ScheduleCommand,
   ScheduleInput,
+  type ScheduleOptions,
   ScheduleRun,
   ScheduleSpec,
   ScheduleState,
@@ -16,6 +20,7 @@ import {
   terminalStatuses,
 } from "../../schemas/index.ts";
 import { encode, requireToken } from "../bus/index.ts";
+import { refuseUnknownOptions } from "../definitions/index.ts";
 import { HoldfastError } from "../errors/index.ts";
 import { token } from "../runtime/index.ts";
 import { nextTimes, parseSchedule, timesBetween } from "../schedules/index.ts";
@@ -24,9 +29,13 @@ import { publishSurely } from "./publish-surely.ts";
 import type { ClientParts } from "./session-client.ts";
 import { userFacing } from "./user-facing.ts";
 
+/** A schedule: its spec, its next times, its latest runs. */
 export const ScheduleView = z.object({
   scheduleId: z.string(),
-  /** `pending`: accepted, its keeper has not begun. `finished`: no time is to come, or it was deleted. `failed`: what it was given is no schedule. */
+  /**
+   * `pending`: accepted, its keeper has not begun. `finished`: it has no further times, or it was deleted.
+   * `failed`: its options are not a valid schedule.
+   */
   status: z.enum(["pending", "active", "paused", "finished", "failed"]),
   spec: ScheduleSpec.optional(),
   /** Why it was paused. */
@@ -34,26 +43,28 @@ export const ScheduleView = z.object({
   createdAt: z.number().optional(),
   /** The next ten times, without jitter. */
   next: z.array(z.number()),
-  /** By the clock. */
+  /** Number of runs started by the clock. */
   runs: z.int(),
   skipped: z.int(),
   missed: z.int(),
   running: z.array(ScheduleRun),
   waiting: z.int(),
-  /** The latest ten, newest first. */
+  /** The latest ten runs, newest first. */
   recent: z.array(ScheduleRun),
   /** Why it failed, or why the latest command was refused. */
   error: z.string().optional(),
 });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
+/** What `client.schedules.create` takes beside the schedule itself. */
 export interface CreateScheduleOptions {
-  /** Changes the schedule of that id where there is one. */
+  /** Changes the schedule if one with this id exists. */
   replace?: boolean | undefined;
   paused?: boolean | undefined;
   note?: string | undefined;
 }
 
+/** Which past times of a schedule to run now. */
 export interface BackfillOptions {
   /** Epoch milliseconds, or a date. */
   from: number | Date;
@@ -66,6 +77,7 @@ type Start = (name: string, input: unknown, options: { id: string }) => Promise<
 const shownTimes = 10;
 const longestBackfill = 1000;
 
+/** Creates, lists, changes, pauses, triggers and deletes schedules. */
 export class ScheduleClient {
   readonly #parts: ClientParts;
   readonly #instances: Instances;
@@ -77,12 +89,12 @@ export class ScheduleClient {
     this.#start = start;
   }
 
-  /** Its times count from now on. */
-  create(scheduleId: string, spec: ScheduleSpec, options: CreateScheduleOptions = {}): Promise<void> {
+  /** Times count from now on. */
+  create(scheduleId: string, given: ScheduleOptions, options: CreateScheduleOptions = {}): Promise<void> {
     return userFacing(async () => {
       requireScheduleId(scheduleId);
       const now = this.#now();
-      parseSchedule(spec, now);
+      const spec = specOf(given, now);
       const known = await this.#instances.find(scheduleInstance(scheduleId));
       if (known && isOver(known)) throw over(scheduleId, known);
       if (known && !options.replace) throw exists(scheduleId);
@@ -96,10 +108,10 @@ export class ScheduleClient {
     });
   }
 
-  /** From now on it goes by this one; what runs goes on. */
-  update(scheduleId: string, spec: ScheduleSpec): Promise<void> {
+  /** The new options hold from now on; runs in progress continue. */
+  update(scheduleId: string, given: ScheduleOptions): Promise<void> {
     return userFacing(async () => {
-      parseSchedule(spec, this.#now());
+      const spec = specOf(given, this.#now());
       await this.#command(scheduleId, { kind: "update", spec });
     });
   }
@@ -110,12 +122,12 @@ export class ScheduleClient {
     );
   }
 
-  /** What came while it was paused is left out. */
+  /** Times that passed while the schedule was paused are skipped. */
   resume(scheduleId: string): Promise<void> {
     return userFacing(() => this.#command(scheduleId, { kind: "resume" }));
   }
 
-  /** Runs it now; returns the id the run has if its overlap policy lets it begin. */
+  /** Runs the schedule now; returns the id of the run, which begins if the overlap policy allows it. */
   trigger(
     scheduleId: string,
     options: { overlap?: Overlap | undefined } = {},
@@ -130,7 +142,7 @@ export class ScheduleClient {
     });
   }
 
-  /** Runs the times between two instants, both ends counted; those that were run are not run again. */
+  /** Runs the times between two instants, both included; times that were run already are skipped. */
   backfill(scheduleId: string, options: BackfillOptions): Promise<{ times: number[] }> {
     return userFacing(async () => {
       const from = Number(options.from);
@@ -147,7 +159,7 @@ export class ScheduleClient {
     });
   }
 
-  /** Starts nothing more; what runs goes on. */
+  /** Starts no further runs; runs in progress continue. */
   delete(scheduleId: string): Promise<void> {
     return userFacing(() => this.#command(scheduleId, { kind: "delete" }));
   }
@@ -161,7 +173,7 @@ export class ScheduleClient {
     });
   }
 
-  /** Those that are not over, or all that are still stored. */
+  /** Schedules that are not finished, or with `all` every stored one. */
   list({ all = false }: { all?: boolean | undefined } = {}): Promise<ScheduleView[]> {
     return userFacing(async () => {
       const views = await this.#instances.list({
@@ -198,7 +210,13 @@ export class ScheduleClient {
   }
 }
 
-/** What a keeper's summary says. `now`: its next times are after this. */
+/** Keepers accept unknown fields, because a newer version may have written them. What a user gives must have none. */
+function specOf(given: ScheduleOptions, now: number): ScheduleSpec {
+  refuseUnknownOptions("the schedule", given, ScheduleSpec.shape);
+  return parseSchedule(given, now).spec;
+}
+
+/** Builds the view from a keeper's summary. The next times are those after `now`. */
 function viewOf(
   summary: Pick<InstanceSummary, "instanceId" | "status" | "startedAt" | "error"> & {
     input?: unknown;
@@ -238,11 +256,13 @@ function statusOf(
 }
 
 function upcoming({ spec }: ScheduleInput, state: ScheduleState | undefined, now: number): number[] {
+  // Its keeper knows of none: its runs and those that wait are as many as it may have.
+  if (state && state.next === undefined) return [];
   try {
     const left = spec.limit === undefined ? shownTimes : Math.max(0, spec.limit - (state?.runs ?? 0));
     return nextTimes(parseSchedule(spec, undefined), now, Math.min(shownTimes, left));
   } catch {
-    return []; // its keeper says what is wrong with it
+    return []; // The keeper reports what is wrong with the schedule.
   }
 }
 

@@ -1,9 +1,18 @@
 /**
- * Sends an update and waits for its answer. The answer is a plain message and may be lost with a connection, an owner or
- * the server: the update is then sent again under the same id, and is applied once (Q2).
+ * Sends an update and waits for its answer. The answer is a plain message and may be lost with a connection,
+ * an owner or the server: the client then sends the update again under the same id, and it is applied once
+ * (Q2).
  */
 import { needsHeader, type Payload, UpdateAnswer, updateIdHeader } from "../../schemas/index.ts";
-import { type Bus, type CoreMessage, decode, encode, type Headers, type Subjects } from "../bus/index.ts";
+import {
+  type Bus,
+  type CoreMessage,
+  decode,
+  encode,
+  type Headers,
+  headerNames,
+  type Subjects,
+} from "../bus/index.ts";
 import { CancelledError, fromFailure, HoldfastError, isFault, TimeoutError } from "../errors/index.ts";
 import type { Runtime } from "../runtime/index.ts";
 import { publishSurely } from "./publish-surely.ts";
@@ -47,7 +56,7 @@ export async function sendUpdate(
     });
   const onAbort = () => wake();
   signal?.addEventListener("abort", onAbort, { once: true });
-  // Asked for before the update is sent, on the same connection: no answer comes before it.
+  // Subscribed before the update is sent, on the same connection: no answer can come earlier.
   const subscription = await bus.subscribe(
     names.answer(instanceId, updateId),
     { unconfirmed: true },
@@ -72,27 +81,27 @@ export async function sendUpdate(
   }
 }
 
-/** Each under a message id of its own: the server must not take the second for the first. */
+/** Each try has a message id of its own: the server must not drop the second as a duplicate of the first. */
 async function send(bus: Bus, names: Subjects, request: UpdateRequest, at: number): Promise<void> {
   const { instanceId, name, updateId, payload } = request;
   const headers: Headers = {
     [updateIdHeader]: updateId,
-    // A process that knows no updates leaves it for one that does (E1).
+    // A process that does not know updates leaves the message for one that does (E1).
     [needsHeader]: "2",
-    ...(payload && "blob" in payload ? { "Holdfast-Blob": JSON.stringify(payload.blob) } : {}),
+    ...(payload && "blob" in payload ? { [headerNames.blob]: JSON.stringify(payload.blob) } : {}),
   };
   const body = payload && "json" in payload ? encode(payload.json) : new Uint8Array();
   try {
     const msgId = `update-${instanceId}-${updateId}-${at}`;
     await publishSurely(bus, { subject: names.update(instanceId, name), body, msgId, headers });
   } catch (error) {
-    // Not stored for sure: sent again when nobody answers.
+    // The update may not be stored: it is sent again if no answer comes.
     const passes = isFault(error, "transient") || (error instanceof HoldfastError && error.retryable);
     if (!passes) throw error;
   }
 }
 
-/** The answer, or the error it stands for, thrown. */
+/** Returns the answer's value, or throws the error it carries. */
 export function requireAnswer({ status, answer, error }: UpdateAnswer): Payload | undefined {
   if (error && (status === "failed" || status === "refused")) throw fromFailure(error);
   return answer;

@@ -1,8 +1,10 @@
-/** Sessions from outside: look, explain, take away, send something to the live state. */
-import { SessionRecord, type SessionWork, WorkerInfo } from "../../schemas/index.ts";
+/** Sessions, for clients: list, describe, evict, drain, send events to the live state. */
+import { z } from "zod";
+import { keyMetadataKey, SessionRecord, type SessionWork, WorkerInfo } from "../../schemas/index.ts";
 import {
   Bucket,
   type Bus,
+  decode,
   encode,
   leaseKeys,
   type Payloads,
@@ -10,39 +12,59 @@ import {
   type Subjects,
   TypedBucket,
 } from "../bus/index.ts";
-import { HoldfastError, SessionLostError, SessionUnusable } from "../errors/index.ts";
+import { type BlobInfo, requireKey, type SessionBlobs } from "../definitions/index.ts";
+import { fromFailure, HoldfastError, SessionLostError, SessionUnusable } from "../errors/index.ts";
 import { LeaseStore, type Look } from "../leases/index.ts";
 import { type Runtime, token } from "../runtime/index.ts";
-import { explain } from "../sessions/explain.ts";
+import { explain, figuresOf, type SessionFigures } from "../sessions/index.ts";
+import { ErrorReply } from "./keyed/error-reply.ts";
 import { Newest } from "./newest.ts";
 import { publishSurely } from "./publish-surely.ts";
 import { userFacing } from "./user-facing.ts";
 
+const Closed = z.object({ closed: z.boolean() });
+
+/** A session's record, and the latest report of its holder. */
 export interface SessionDescription {
   record: SessionRecord;
-  /** What its holder last said of it: calls, queue, snapshot. */
+  /** The holder's latest report: calls, queue, snapshot. Undefined if no live worker reports it. */
   live: WorkerInfo["sessions"][number] | undefined;
   lease: Look;
-  /** Where it is and why, in sentences. */
+  /** Age, last use, calls, errors, queue, memory, model loads, rebuilds and owners. */
+  figures: SessionFigures;
+  /** Where the session is and why, in sentences. */
   explanation: string[];
 }
 
+/** Which sessions to list. */
 export interface SessionListOptions {
   type?: string | undefined;
   instanceId?: string | undefined;
   phase?: SessionRecord["phase"] | undefined;
-  /** At most so many, the latest. Default: all. */
+  /** Only sessions that belong to this key. */
+  key?: string | undefined;
+  /** Only sessions whose metadata contains all of these entries. */
+  metadata?: Readonly<Record<string, string>> | undefined;
+  /** At most this many, the newest. Default: all. */
   limit?: number | undefined;
 }
 
+/** One session: send it an event, describe it, evict it from its holder, drain it to another. */
 export interface SessionAccess {
   readonly sessionId: string;
-  /** To `ctx.session.events` of the live state, in order. Rejects where nobody holds the session. */
+  /** Delivers to `ctx.session.events` of the live state, in order. Rejects if no worker holds the session. */
   send(name: string, payload?: unknown): Promise<void>;
   describe(): Promise<SessionDescription>;
-  /** Takes it from its holder at once; its instance hears `session_lost` with reason `evicted`. */
+  /** What code inside the session stored under names (`ctx.session.blobs`). */
+  readonly blobs: Pick<SessionBlobs, "get" | "list">;
+  /**
+   * Takes the session from its holder at once; its instance receives `session_lost` with reason `evicted`.
+   */
   evict(reason?: string): Promise<void>;
-  /** Lets it go gently: its calls finish, its state is saved where the type can, the next holder goes on. */
+  /**
+   * Moves the session without loss: its calls finish, its state is saved if the type supports it, and the
+   * next holder continues.
+   */
   drain(reason?: string): Promise<void>;
 }
 
@@ -53,6 +75,7 @@ export interface ClientParts {
   payloads: Payloads;
 }
 
+/** Lists sessions and gives access to single ones. */
 export class SessionClient {
   readonly #parts: ClientParts;
   readonly #records: TypedBucket<SessionRecord>;
@@ -69,11 +92,14 @@ export class SessionClient {
     this.#leases = new LeaseStore(bus, names.bucket("leases"));
   }
 
-  /** Latest first. */
+  /** Newest first. */
   list(options: SessionListOptions = {}): Promise<SessionRecord[]> {
     return userFacing(async () => {
-      const { type, instanceId, phase, limit = Number.POSITIVE_INFINITY } = options;
+      const { type, instanceId, phase, key, metadata = {}, limit = Number.POSITIVE_INFINITY } = options;
+      const wanted = Object.entries(metadata);
       const fits = (record: SessionRecord) =>
+        (key === undefined || record.metadata[keyMetadataKey] === key) &&
+        wanted.every(([name, value]) => record.metadata[name] === value) &&
         (type === undefined || record.type === type) &&
         (instanceId === undefined || record.instanceId === instanceId) &&
         (phase === undefined || record.phase === phase);
@@ -98,8 +124,29 @@ export class SessionClient {
       const live = holder?.sessions.find(
         (held) => held.sessionId === sessionId && held.epoch === record.epoch,
       );
-      const explanation = explain(record, workers, lease, this.#parts.runtime.clock.now());
-      return { record, live, lease, explanation };
+      const now = this.#parts.runtime.clock.now();
+      const explanation = explain(record, workers, lease, now);
+      return { record, live, lease, figures: figuresOf(record, holder, live, now), explanation };
+    });
+  }
+
+  /** Closes the session of a key; `closed` is false if it was closed already. */
+  closeKey(type: string, key: string, reason?: string): Promise<{ closed: boolean }> {
+    return userFacing(async () => {
+      const { bus, names } = this.#parts;
+      const subject = names.keyed(type, requireKey(key));
+      const request = { do: "close", ...(reason !== undefined && { reason }) };
+      const reply = await bus.request(subject, encode(request), { timeoutMs: 5_000 });
+      if (reply.kind !== "reply")
+        throw new HoldfastError({
+          code: "session_unreachable",
+          message: "no orchestrator answers",
+          retryable: true,
+        });
+      const failed = decode(ErrorReply, reply.body);
+      if (failed.kind === "ok") throw fromFailure({ retryable: false, ...failed.value.error });
+      const answer = decode(Closed, reply.body);
+      return { closed: answer.kind === "ok" && answer.value.closed };
     });
   }
 
@@ -107,7 +154,7 @@ export class SessionClient {
     return this.#giveUp("evict", sessionId, reason);
   }
 
-  /** As its worker would when it drains: what runs may finish, the state is saved where the type can (S13). */
+  /** Like a draining worker: running calls finish, the state is saved if the type supports it (S13). */
   drain(sessionId: string, reason?: string): Promise<void> {
     return this.#giveUp("drain", sessionId, reason);
   }
@@ -121,11 +168,41 @@ export class SessionClient {
     });
   }
 
+  /** The bytes that code inside a session stored under a name; undefined if there are none. */
+  blob(sessionId: string, name: string): Promise<Uint8Array | undefined> {
+    return userFacing(async () => {
+      // A blob that is replaced meanwhile is gone: the record has the newer one then.
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const stored = (await this.#record(sessionId)).blobs?.find((blob) => blob.name === name);
+        if (!stored) return undefined;
+        const bytes = await this.#parts.bus.blobs.get(stored.key);
+        if (bytes) return bytes;
+      }
+      throw new HoldfastError({
+        code: "blob_missing",
+        message: `blob ${name} of session ${sessionId} is no longer in the blob store`,
+        retryable: true,
+      });
+    });
+  }
+
+  /** What code inside a session stored under names, the oldest first. */
+  blobs(sessionId: string): Promise<BlobInfo[]> {
+    return userFacing(async () =>
+      ((await this.#record(sessionId)).blobs ?? []).map(({ name, bytes, storedAt }) => ({
+        name,
+        bytes,
+        storedAt,
+      })),
+    );
+  }
+
   access(sessionId: string): SessionAccess {
     return {
       sessionId,
       send: (name, payload) => this.send(sessionId, name, payload),
       describe: () => this.describe(sessionId),
+      blobs: { get: (name) => this.blob(sessionId, name), list: () => this.blobs(sessionId) },
       evict: (reason) => this.evict(sessionId, reason),
       drain: (reason) => this.drain(sessionId, reason),
     };

@@ -1,4 +1,4 @@
-/** Users see HoldfastError and its kin, never the engine's own Fault. */
+/** Turns the engine's own Fault into the HoldfastError that users see. */
 import { HoldfastError, isFault } from "../errors/index.ts";
 
 export function userError(error: unknown): unknown {

@@ -1,6 +1,6 @@
 /**
- * Waits for an instance to end: told by a notice, and looking by itself from time to time, since notices may be lost.
- * A server that is away is no answer: the wait goes on until its own time is over.
+ * Waits for an instance to end: by its notice, and by reading its summary from time to time, since notices
+ * may be lost. While the server is unreachable the wait continues until its own timeout.
  */
 import { InstanceSummary } from "../../schemas/index.ts";
 import { type Bus, type CoreMessage, decode, type Subjects } from "../bus/index.ts";
@@ -18,24 +18,24 @@ export interface WaitDeps {
 export interface WaitOptions {
   timeoutMs: number;
   signal?: AbortSignal | undefined;
-  /** There is such an instance, even if nothing is to be seen of it yet. */
+  /** The instance is known to exist, even if it has no summary yet. */
   known: boolean;
-  /** A moment ago, by us: nothing is to be seen of its end yet, most likely. */
+  /** This client started the instance a moment ago: most likely it has no end to read yet. */
   justStarted?: boolean | undefined;
-  /** Give up on one that is parked: it may stay so until somebody deploys. */
+  /** Stop waiting for a parked instance: it may stay parked until new code is deployed. */
   untilParked?: boolean | undefined;
 }
 
 export type Waited =
   | { kind: "ended"; summary: InstanceSummary }
-  /** Not in time; the latest that is known. */
+  /** The time is over; the latest known summary. */
   | { kind: "running"; summary: InstanceSummary | undefined }
   | { kind: "unknown" };
 
 const lookEveryMs = 1_500;
-/** What was only just started tells of its end by its notice, unless it came to it before we listened. */
+/** A notice reports the end of an instance that was just started, unless it ended before the subscription. */
 const firstLookMs = 200;
-/** The notice may overtake the summary on its way to a replica. */
+/** The notice may arrive before the summary has reached a replica. */
 const lookAgainMs = 15;
 const looksAfterNotice = 20;
 
@@ -46,7 +46,7 @@ export async function waitForEnd(
 ): Promise<Waited> {
   const deadline = runtime.clock.monotonic() + timeoutMs;
   let wake: () => void = () => undefined;
-  /** Until the time is over or there is something new. */
+  /** Sleeps until the time is over or a notice arrives. */
   const nap = (ms: number) =>
     new Promise<void>((resolve) => {
       const timer = runtime.clock.after(ms, resolve);
@@ -56,7 +56,10 @@ export async function waitForEnd(
       };
     });
   let quickLooks = 0;
-  /** Looks in a row that found it parked: what is only held up for a moment is not given up on. */
+  /**
+   * Consecutive reads that found the instance parked: an instance parked only for a moment is still waited
+   * for.
+   */
   let parkedLooks = 0;
   const onAbort = () => wake();
   signal?.addEventListener("abort", onAbort, { once: true });
@@ -73,13 +76,13 @@ export async function waitForEnd(
   };
   let told: InstanceSummary | undefined;
   const onNotice = ({ body }: CoreMessage) => {
-    // Small ends are in the notice itself; for the others it says where to look.
+    // A small end is in the notice itself; otherwise the summary is read.
     const summary = decode(InstanceSummary, body);
     if (summary.kind === "ok") told = summary.value;
     else quickLooks = looksAfterNotice;
     wake();
   };
-  // Asked for before the first look, on the same connection: an end in between is not missed.
+  // Subscribed before the first read, on the same connection: an end in between is not missed.
   const subscription = await patiently(() =>
     bus.subscribe(names.notice(instanceId, "ended"), { unconfirmed: true }, onNotice),
   );
@@ -99,7 +102,7 @@ export async function waitForEnd(
     }
   } finally {
     signal?.removeEventListener("abort", onAbort);
-    // Nobody has to wait for the server to forget us.
+    // The caller need not wait until the server has dropped the subscription.
     void subscription.stop();
   }
 }

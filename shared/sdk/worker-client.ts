@@ -6,7 +6,7 @@ import { userFacing } from "./user-facing.ts";
 
 const controlTimeoutMs = 3_000;
 
-/** The workers alive, from outside. */
+/** Lists and drains live workers. */
 export class WorkerClient {
   readonly #parts: ClientParts;
   readonly #workers: TypedBucket<WorkerInfo>;
@@ -34,7 +34,7 @@ export class WorkerClient {
     });
   }
 
-  /** It takes nothing new, finishes what it has, and goes. */
+  /** The worker takes no new work, finishes what it has, and exits. */
   drain(workerId: string): Promise<void> {
     return userFacing(async () => {
       const { bus, names } = this.#parts;

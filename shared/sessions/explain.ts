@@ -1,9 +1,12 @@
-/** Why a session is where it is, in sentences for people. Pure: the register, the workers and the lease in, text out. */
+/**
+ * Explains the state of a session in sentences for people. Pure: takes the register, the workers and the
+ * lease, returns text.
+ */
 import type { SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import type { Look } from "../leases/index.ts";
+import { shortEpoch } from "../wording/index.ts";
 import type { PlacementClaim } from "./placement.ts";
 import { placeWithinQuotas } from "./quota.ts";
-import { shortEpoch } from "./short-epoch.ts";
 
 export function explain(
   record: SessionRecord,
@@ -56,7 +59,10 @@ function waiting(record: SessionRecord, now: number): string {
   return `waits for a worker since ${span(now - record.updatedAt)} (attachment ${record.attachment})${end}`;
 }
 
-/** The register does not say which build or resource a claim asks for, so a chosen worker is a "could". */
+/**
+ * The register does not hold the build or resource that a claim asks for, so the text says that a worker
+ * "could" take it.
+ */
 function whyWaiting(record: SessionRecord, workers: readonly WorkerInfo[]): string[] {
   const { sessionId, type, requires } = record;
   const claim: PlacementClaim = {
@@ -89,7 +95,10 @@ function holding(
   if (lease === undefined) return [owner];
   switch (lease.kind) {
     case "held":
-      return [`lease renewed ${ago(lease.at, now)}, ${owner}`];
+      return [
+        `lease renewed ${ago(lease.at, now)}, ${owner}`,
+        ...(worker ? sharing(record, worker, now) : []),
+      ];
     case "expired":
       return [`lease expired ${ago(lease.at, now)}, ${owner}`, "its instance is told by the watcher"];
     case "released":
@@ -98,6 +107,29 @@ function holding(
       return [`no lease, ${owner}`];
   }
 }
+
+/** Sessions of one host share its thread: a call that blocks the thread blocks all of them. */
+function sharing({ sessionId, epoch }: SessionRecord, { sessions }: WorkerInfo, now: number): string[] {
+  const host = sessions.find((one) => one.sessionId === sessionId && one.epoch === epoch)?.host;
+  if (!host) return [];
+  const there = sessions.filter((one) => one.host?.id === host.id);
+  const others = there.filter((one) => one.sessionId !== sessionId);
+  if (host.silentSince === undefined) {
+    if (others.length === 0) return [];
+    return [`shares host ${host.id} with ${names(others)}: while a call of one of them blocks, it waits`];
+  }
+  const running = there.filter((one) => one.running > 0);
+  const by = running.length === 0 ? "" : `, which runs calls of ${names(running)}`;
+  return [
+    `host ${host.id}${by}, has not answered for ${span(now - host.silentSince)}: code there blocks, and ${
+      others.length === 0 ? "the session waits" : `all its ${there.length} sessions wait`
+    }`,
+    ...(others.length === 0 ? [] : ["`host: { sessionsPerHost: 1 }` gives each session of the type its own"]),
+  ];
+}
+
+const names = (sessions: readonly { sessionId: string }[]): string =>
+  sessions.map(({ sessionId }) => sessionId).join(", ");
 
 function load(worker: WorkerInfo, type: string): string {
   const { sessions } = worker.slots;
@@ -120,7 +152,7 @@ function lastLoss(record: SessionRecord, workers: readonly WorkerInfo[], now: nu
 
 const ago = (at: number, now: number): string => `${span(now - at)} ago`;
 
-/** Clocks of several machines meet here: a little before now is now. */
+/** The clocks of several machines differ: a small negative time counts as now. */
 function span(ms: number): string {
   const s = Math.max(0, ms) / 1000;
   if (s < 60) return `${s.toFixed(1)} s`;

@@ -1,6 +1,6 @@
 export { explain } from "./explain.ts";
+export { figuresOf, type SessionFigures } from "./figures.ts";
 export { LiveWorkers } from "./live-workers.ts";
-export { phaseWord } from "./phase-word.ts";
 export {
   capable,
   hasRoom,
@@ -13,6 +13,5 @@ export {
 } from "./placement.ts";
 export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
-export { holderOf, recordOf } from "./records.ts";
+export { holderOf, ownerIn, recordOf } from "./records.ts";
 export { resourceOfHost } from "./resource.ts";
-export { shortEpoch } from "./short-epoch.ts";

@@ -1,4 +1,7 @@
-/** The workers alive, as the `workers` bucket tells it. Follows along; never asked over the wire. */
+/**
+ * The living workers according to the `workers` bucket. It follows the bucket, so reading it sends no
+ * request.
+ */
 import { WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Stoppable, type Subjects, TypedBucket } from "../bus/index.ts";
 import { once, type Runtime, type Service } from "../runtime/index.ts";
@@ -14,7 +17,8 @@ export class LiveWorkers implements Service {
   #watch: Stoppable | undefined;
 
   constructor({ bus, names, runtime }: { bus: Bus; names: Subjects; runtime: Pick<Runtime, "announce"> }) {
-    // What does not parse, of another version perhaps, is not to be placed on and not to be stumbled over.
+    // An entry that does not parse, perhaps of another version, is skipped: no session is placed on that
+    // worker.
     this.#bucket = new TypedBucket(new Bucket(bus, names.bucket("workers")), WorkerInfo, runtime.announce);
   }
 
@@ -22,7 +26,7 @@ export class LiveWorkers implements Service {
     return (this.#list ??= [...this.#byKey.values()]);
   }
 
-  /** Of its entry. */
+  /** The revision of the worker's entry. */
   revision(workerId: string): number | undefined {
     return this.#revisions.get(workerId);
   }
@@ -31,7 +35,7 @@ export class LiveWorkers implements Service {
     this.#listeners.add(listener);
   }
 
-  /** Resolves when everything registered so far is known. */
+  /** Resolves when every entry written so far is known. */
   async start(): Promise<void> {
     let caughtUp: () => void = () => undefined;
     const known = new Promise<void>((resolve) => {

@@ -1,9 +1,11 @@
 /**
- * Who takes a session (S12): type and build id → tags → resources → room → warmth → spread → load. Pure: a view of the workers
- * in, a name or the reason why nobody out. Everything before warmth is a filter, so no preference can skip a requirement.
+ * Chooses the worker for a session (S12): type and build id → tags → resources → room → warmth → spread →
+ * load. Pure: takes a view of the workers, returns a worker or the reason why none fits. Everything before
+ * warmth is a filter, so no preference can skip a requirement.
  */
 import { poolMetadataKey, type SessionClaim, type WorkerInfo } from "../../schemas/index.ts";
 import { hash32 } from "../runtime/index.ts";
+import { isOnResource } from "./resource.ts";
 
 export type PlacementClaim = Pick<
   SessionClaim,
@@ -21,7 +23,7 @@ export type NoPlace =
   | "no_resources"
   | "resource_gone"
   | "at_capacity"
-  /** Said by `placeWithinQuotas` only. */
+  /** Returned by `placeWithinQuotas` only. */
   | "at_quota";
 
 export type Placement =
@@ -29,7 +31,7 @@ export type Placement =
   | { kind: "none"; why: NoPlace; message: string };
 
 export interface PlacementOptions {
-  /** Workers not to be asked again, for example because they just refused. */
+  /** Workers that must not be asked again, for example because they just refused. */
   except?: ReadonlySet<string>;
 }
 
@@ -54,7 +56,7 @@ export function place(
   return { kind: "chosen", workerId: best.workerId, why };
 }
 
-/** Meets every requirement, room or not: the workers a waiting session waits for. */
+/** The workers that meet every requirement, with or without room: a waiting session waits for these. */
 export function capable(workers: readonly WorkerInfo[], claim: PlacementClaim): Step {
   const { type, requires } = claim;
   let left = [...workers];
@@ -64,12 +66,12 @@ export function capable(workers: readonly WorkerInfo[], claim: PlacementClaim): 
     left = kept;
     return undefined;
   };
-  // Asked first, so that the answer is about the one resource that will do and not about everybody else's tags.
+  // Checked first, so that the reason is about the one resource that fits and not about other workers' tags.
   const { resourceId } = claim;
   if (resourceId !== undefined) {
     const gone = narrow(
       "resource_gone",
-      (worker) => worker.resourceId === resourceId,
+      (worker) => isOnResource(worker, resourceId),
       () => `resource ${resourceId} has left: none of ${count(workers.length, "worker")} is on it`,
     );
     if (gone) return gone;
@@ -98,7 +100,7 @@ export function capable(workers: readonly WorkerInfo[], claim: PlacementClaim): 
   );
 }
 
-/** S10: counts what is owned; a draining worker takes nothing new (S13). */
+/** S10: counts owned sessions; a draining worker takes no new ones (S13). */
 export function hasRoom(worker: WorkerInfo, type: string): boolean {
   const perType = worker.perType[type];
   return (
@@ -109,8 +111,9 @@ export function hasRoom(worker: WorkerInfo, type: string): boolean {
 }
 
 /**
- * May the worker that already holds the claim keep it instead of passing it to the best one? Passing costs a
- * round trip, so a difference of one session (`slack`) is not worth it; a cold worker instead of a warm one is.
+ * True if the worker that already has the claim may keep it instead of passing it to the best one. Passing
+ * costs a round trip, so a difference of one session (`slack`) is not worth it; a warm worker instead of a
+ * cold one is.
  */
 export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementClaim, slack = 1): boolean {
   if (self.workerId === best.workerId) return true;
@@ -123,17 +126,21 @@ export function nearEnough(self: WorkerInfo, best: WorkerInfo, claim: PlacementC
   return self.slots.sessions.used <= best.slots.sessions.used + Math.max(1, slack);
 }
 
-/** It parked the session: what it loaded for it may still be there. */
+/** This worker parked the session: data that it loaded for it may still be in memory. */
 const wasHere = ({ workerId }: WorkerInfo, { parkedBy }: PlacementClaim): boolean => workerId === parkedBy;
 
-/** Sessions a worker may hold beyond the least loaded one before a key that nobody chose stops attracting to it. */
+/**
+ * How many sessions more than the least loaded worker a worker may hold before a derived key stops attracting
+ * sessions to it.
+ */
 const overloadSessions = 2;
 const overloadDelayMs = 100;
 
 /**
- * Who has the state warm, and may have the session for that. A key that somebody chose attracts while there is room. The
- * key made from type and config is the same for every session of a plain type: it attracts only while its worker is not
- * overloaded, or the first one would be filled up while the others stand idle.
+ * Which workers are warm for the session and attract it for that. A key that the user chose attracts while
+ * there is room. The key derived from type and config is the same for every session of a plain type: it
+ * attracts only while its worker is not overloaded, or the first worker would fill up while the others stand
+ * idle.
  */
 function attraction(workers: readonly WorkerInfo[], claim: PlacementClaim): (worker: WorkerInfo) => boolean {
   const isWarm = ({ warm }: WorkerInfo) => warm.includes(claim.affinityKey);
@@ -146,14 +153,14 @@ function attraction(workers: readonly WorkerInfo[], claim: PlacementClaim): (wor
   return (worker) => isWarm(worker) && !isOverloaded(worker);
 }
 
-/** Members of the claim's pool that are here already: a pool is spread over workers. */
+/** Members of the claim's pool that are already on the worker: a pool is spread over workers. */
 const members = (worker: WorkerInfo, { metadata }: PlacementClaim): number =>
   worker.pools?.[metadata?.[poolMetadataKey] ?? ""] ?? 0;
 
 const freeOf = (worker: WorkerInfo, name: string): number =>
   (worker.resources.total[name] ?? 0) - (worker.resources.used[name] ?? 0);
 
-/** Delays below this differ by noise, not by load. */
+/** Smaller differences of delay are noise, not load. */
 const delayStepMs = 10;
 
 function compare(
@@ -168,7 +175,7 @@ function compare(
     members(a, claim) - members(b, claim) ||
     share(a) - share(b) ||
     Math.floor(a.eventLoopDelayMs / delayStepMs) - Math.floor(b.eventLoopDelayMs / delayStepMs) ||
-    // Everybody breaks a tie alike, and ties of many sessions fall on many workers.
+    // All workers break a tie alike, and the ties of many sessions fall on many workers.
     rank(a, claim) - rank(b, claim) ||
     (a.workerId < b.workerId ? -1 : 1)
   );

@@ -1,6 +1,7 @@
 /**
- * Quotas over the whole installation, in words for people. Pure: what the workers registered in, sentences out. Whether a
- * session may be taken is decided by the seats in the lease bucket, never from these figures, which may lag.
+ * Quotas over the whole installation, in sentences for people. Pure: takes the workers' entries, returns
+ * sentences. The seats in the lease bucket decide whether a session may be taken, never these figures, which
+ * may lag.
  */
 import type { WorkerInfo } from "../../schemas/index.ts";
 import { type Placement, type PlacementClaim, place } from "./placement.ts";
@@ -16,7 +17,9 @@ export const quotaSentence = (type: string | undefined, { used, max }: QuotaUse)
     ? `all types together are at ${used} of ${max} in the whole installation (WORKER_MAX_TOTAL_SESSIONS)`
     : `type ${type} is at ${used} of ${max} in the whole installation (maxTotal)`;
 
-/** As `place`, for those who ask why a session waits: a worker that could take it may not while a quota is reached. */
+/**
+ * As `place`, to explain why a session waits: a worker that fits may not take it while a quota is reached.
+ */
 export function placeWithinQuotas(workers: readonly WorkerInfo[], claim: PlacementClaim): Placement {
   const placed = place(workers, claim);
   if (placed.kind === "none" && placed.why !== "at_capacity") return placed;
@@ -26,7 +29,7 @@ export function placeWithinQuotas(workers: readonly WorkerInfo[], claim: Placeme
   return { kind: "none", why: "at_quota", message };
 }
 
-/** As the worker that registered last sees it. */
+/** According to the worker that registered last. */
 function quotaReached(workers: readonly WorkerInfo[], type: PlacementClaim["type"]): string | undefined {
   const latest = workers
     .filter((worker) => worker.quotas && worker.sessionTypes.includes(type))

@@ -1,14 +1,15 @@
 /**
- * The second net under the watcher (S5): sessions that the register believes held, and whose lease says otherwise.
- * Pure. Told twice does no harm, so an expiry is believed at once; a lease given back, or none at all, is believed
- * only when it is still so later, because whoever gave it back is about to say why.
+ * A second check behind the watcher (S5): finds sessions that are held according to the register and not
+ * according to their lease. Pure. A repeated report does no harm, so an expiry is believed at once. A
+ * released or missing lease is believed only if it is still so later, because the worker that released it is
+ * about to report why.
  */
 import type { SessionRecord } from "../../schemas/index.ts";
 import type { Look } from "../leases/index.ts";
 
 export interface Suspect {
   attachment: number;
-  /** Monotonic. */
+  /** Monotonic clock. */
   since: number;
 }
 
@@ -17,7 +18,7 @@ export type Verdict =
   | { kind: "suspect"; suspect: Suspect }
   | { kind: "lost"; why: string };
 
-/** Whether the register says that somebody holds it, or may hold it without having said so. */
+/** True if the register says that a worker holds the session, or may hold it without having reported so. */
 export const mayBeHeld = (record: SessionRecord): boolean => {
   switch (record.phase) {
     case "opening":
@@ -42,7 +43,8 @@ export function judge(
 ): Verdict {
   if (lease.kind === "held") return { kind: "fine" };
   if (lease.kind === "expired") return { kind: "lost", why: "its lease expired" };
-  // Nobody has claimed it yet; its deadline is its instance's business. A key given back cannot be claimed again.
+  // No worker has claimed it yet; its instance watches the deadline. A key that was given back cannot be
+  // claimed again.
   if (record.phase === "opening" && lease.kind === "none") return { kind: "fine" };
   const known = before?.attachment === record.attachment ? before : undefined;
   const suspect = known ?? { attachment: record.attachment, since: now };

@@ -1,7 +1,11 @@
-/** A session's entry in the register, from what its instance knows of it. Pure; writing the same state twice changes nothing. */
+/**
+ * Makes a session's entry in the register from its instance's state. Pure; writing the same state twice
+ * changes nothing.
+ */
 import {
   type Attachment,
   InstanceId,
+  keyMetadataKey,
   type SessionPhase,
   type SessionRecord,
   SessionRecord as SessionRecordSchema,
@@ -13,7 +17,7 @@ import { decode } from "../bus/index.ts";
 
 type Owner = SessionRecord["owners"][number];
 
-/** Past holders kept. */
+/** Number of past holders kept. */
 const maxOwners = 20;
 
 export function recordOf(
@@ -24,7 +28,7 @@ export function recordOf(
   const { phase, options } = state;
   const on = holderOf(phase);
   const sameHolder = on !== undefined && previous?.epoch === on.epoch;
-  // While it is claimed the latest init known is the one of the holder before.
+  // While the session is claimed, the latest known init is that of the previous holder.
   const initMs = phase.kind === "active" || phase.kind === "rebuilding" ? state.initMs : undefined;
   const lost = lossOf(state, previous, now);
   const deadlineAt = phase.kind === "opening" || phase.kind === "claimed" ? phase.deadlineAt : undefined;
@@ -44,18 +48,22 @@ export function recordOf(
     ...(on && { resourceId: on.resourceId, claimedAt: sameHolder ? (previous.claimedAt ?? now) : now }),
     ...(deadlineAt !== undefined && { deadlineAt }),
     ...(initMs !== undefined && { initMs }),
+    ...(state.inits !== undefined && { inits: state.inits }),
+    ...(state.rebuilds !== undefined && { rebuilds: state.rebuilds }),
+    ...(state.blobs && state.blobs.length > 0 && { blobs: state.blobs }),
     ...(lost && { lost }),
     ...(phase.kind === "failed" && { error: phase.error }),
     ...(phase.kind === "closed" && previous?.error && { error: previous.error }),
     ...(state.lending && { lentTo: state.lending.to.instanceId }),
     ...(options.leaseTtlMs !== undefined && { leaseTtlMs: options.leaseTtlMs }),
+    ...(options.metadata[keyMetadataKey] !== undefined && { onLost: options.onLost }),
     owners: ownersAfter(previous?.owners ?? [], state, now),
   };
 }
 
 const Owned = wireObject({ instanceId: InstanceId });
 
-/** The instance in an entry that cannot be read as a whole, as far as it can be told. */
+/** Finds the instance in an entry that cannot be read as a whole; undefined if it is not there. */
 export function ownerIn(entry: Uint8Array): InstanceId | undefined {
   const decoded = decode(Owned, entry);
   return decoded.kind === "ok" ? decoded.value.instanceId : undefined;
@@ -64,7 +72,7 @@ export function ownerIn(entry: Uint8Array): InstanceId | undefined {
 export const holderOf = (phase: SessionPhase): Attachment | undefined =>
   phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
 
-/** Also of a loss that one turn recorded together with the next request: the state remembers it. */
+/** Also finds a loss that one turn recorded together with the next request: the state remembers it. */
 function lossOf(
   { phase, lastLost }: SessionState,
   previous: SessionRecord | undefined,
@@ -103,7 +111,8 @@ function endOf(phase: SessionPhase): string {
     case "failed":
     case "closed":
       return phase.kind;
-    // The loss, the park or the failed init between was not written: only that somebody else was asked is known.
+    // The loss, parking or failed init in between was not written: the register only knows that another
+    // worker was asked.
     case "opening":
     case "claimed":
     case "active":

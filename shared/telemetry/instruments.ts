@@ -1,4 +1,4 @@
-/** Every metric of a Holdfast process, by its stable name. Base units; never an id in a label. */
+/** Every metric of a Holdfast process, by its stable name. Base units; labels never contain ids. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** From half a millisecond (a turn) to minutes (a model that loads). */
@@ -8,7 +8,7 @@ const long = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600
 export type Instruments = ReturnType<typeof instruments>;
 
 export interface Probes {
-  /** Asked when somebody looks. */
+  /** Read at each scrape. */
   eventLoopDelaySeconds(): number;
 }
 

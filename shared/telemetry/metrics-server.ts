@@ -1,4 +1,4 @@
-/** `/metrics`, `/livez` and `/version` of one process, for those without a gateway of their own. */
+/** Serves `/metrics`, `/livez` and `/version` of one process, for services other than the gateway. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Fault } from "../errors/index.ts";
@@ -10,7 +10,7 @@ export interface MetricsServerOptions {
   version: string;
   text(): Promise<string>;
   ready(): boolean;
-  /** What else `/version` says. */
+  /** Further fields of `/version`. */
   more?(): Record<string, unknown>;
 }
 

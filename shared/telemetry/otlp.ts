@@ -1,4 +1,7 @@
-/** Spans to a collector, for services whose settings name one. The packages for it are optional: asked for only here. */
+/**
+ * Sends spans to a collector, for services whose settings name one. The packages for it are optional and
+ * imported only here.
+ */
 import { context, trace } from "@opentelemetry/api";
 import { Fault } from "../errors/index.ts";
 import type { Clock } from "../runtime/index.ts";
@@ -7,7 +10,7 @@ import { Traces } from "./traces.ts";
 
 export interface Exporting {
   traces: Traces;
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   stop(): Promise<void>;
 }
 
@@ -34,17 +37,17 @@ export async function exportTraces(options: {
       }),
     ],
   });
-  // For users' own spans inside activities and calls; our own name their parent.
+  // For users' own spans inside activities and calls; the engine's own spans name their parent.
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new Manager().enable());
   const tracer = provider.getTracer("holdfast", options.version);
   return {
     traces: new Traces(tracer, ids, options.clock),
-    stop: () => provider.shutdown().catch(() => undefined), // a collector that is gone keeps nobody from stopping
+    stop: () => provider.shutdown().catch(() => undefined), // The collector may be unreachable.
   };
 }
 
-/** The variable names the collector; the path for traces is the convention. */
+/** The variable holds the collector's address; the path for traces is OTLP's convention. */
 export const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, "")}/v1/traces`;
 
 async function packages() {

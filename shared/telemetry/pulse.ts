@@ -1,4 +1,7 @@
-/** Sums up how long things took and says so every few seconds, so that the dashboard needs no metrics server. */
+/**
+ * Sums up recent durations and publishes them every few seconds, so that the dashboard needs no metrics
+ * server.
+ */
 import type { Pulse, PulseTimes } from "../../schemas/index.ts";
 import { type Bus, encode, type Subjects } from "../bus/index.ts";
 import type { Announce, Clock, Service, Timer } from "../runtime/index.ts";
@@ -9,7 +12,7 @@ type Start = NonNullable<Pulse["starts"]>[number];
 const everyMs = 2_000;
 const perDoubling = 4;
 
-/** The bucket around 2^(at/4) milliseconds; a sixteenth of a millisecond is the finest. */
+/** The bucket around 2^(at/4) milliseconds; the finest is a sixteenth of a millisecond. */
 export const pulseBucket = (ms: number): number => Math.round(Math.log2(Math.max(ms, 0.0625)) * perDoubling);
 
 export class PulseSender implements Service {
@@ -23,7 +26,7 @@ export class PulseSender implements Service {
     this.#who = { service, id };
   }
 
-  /** The ear; works before there is a bus. */
+  /** Takes in announced happenings; works before there is a bus. */
   readonly listen: Announce = (happening) => {
     switch (happening.kind) {
       case "activity.started":
@@ -38,7 +41,7 @@ export class PulseSender implements Service {
           happening.warm ? "warm" : happening.restored ? "restored" : "cold",
         );
       default:
-        return; // only what has a place in a pulse
+        return; // Only some kinds of happenings belong into a pulse.
     }
   };
 

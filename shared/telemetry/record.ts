@@ -1,10 +1,13 @@
-/** From what happens to numbers. Every kind is listed: a new one does not compile until somebody has decided. */
+/**
+ * Turns announced happenings into metrics. Every kind is listed: a new kind does not compile until it has an
+ * entry here.
+ */
 import type { Happening } from "../runtime/index.ts";
 import type { Instruments } from "./instruments.ts";
 
 type Kind = Happening["kind"];
 type Of<K extends Kind> = Extract<Happening, { kind: K }>;
-/** `null`: nothing to count, logs have it. */
+/** `null`: not counted; the logs have it. */
 type Recorders = { [K in Kind]: ((happening: Of<K>) => void) | null };
 
 export function recorder(metrics: Instruments): (happening: Happening) => void {
@@ -54,6 +57,7 @@ function recordersOf(metrics: Instruments): Recorders {
       metrics.append.observe(appendMs / 1000);
     },
     "turn.fenced": () => metrics.conflicts.inc(),
+    "commit.owed": null,
     "append.ambiguous": ({ landed }) => metrics.ambiguous.inc({ landed: String(landed) }),
     "message.duplicate": ({ verb }) => metrics.duplicates.inc({ verb }),
     "completion.late": () => metrics.late.inc(),
@@ -127,7 +131,10 @@ function recordersOf(metrics: Instruments): Recorders {
 
 const mostValues = 200;
 
-/** Names come from users' code, and for starts from anybody: past a number they share one label. */
+/**
+ * Names come from users' code, and names of starts from any client: beyond this many, further values share
+ * one label.
+ */
 export function bounded(most = mostValues): (value: string) => string {
   const known = new Set<string>();
   return (value) => {

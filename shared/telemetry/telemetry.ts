@@ -1,4 +1,4 @@
-/** The ears of one process: numbers for Prometheus, a pulse for the dashboard, spans for a collector. */
+/** Telemetry of one process: metrics for Prometheus, a pulse for the dashboard, spans for a collector. */
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Bus, Subjects } from "../bus/index.ts";
@@ -13,10 +13,10 @@ export interface TelemetryOptions {
   service: string;
   id: string;
   version: string;
-  /** Where to serve `/metrics`; undefined: nowhere. 0 takes a free port. */
+  /** Port of `/metrics`; undefined: not served. 0 takes a free port. */
   metricsPort?: number | undefined;
   metricsHost?: string | undefined;
-  /** A collector of traces; undefined: none are made. */
+  /** Address of a trace collector; undefined: no spans are made. */
   tracesEndpoint?: string | undefined;
 }
 
@@ -28,9 +28,9 @@ export class Telemetry {
   readonly #delay: IntervalHistogram;
   #server: MetricsServer | undefined;
   #exporting: Exporting | undefined;
-  /** Whether the service does its work: started, and not told to stop. What `/readyz` says. */
+  /** True once the service has started and until it is asked to stop. `/readyz` reports it. */
   serving = false;
-  /** What `/version` says beside the version. */
+  /** Fields of `/version` beside the version. */
   versionMore: () => Record<string, unknown> = () => ({});
 
   constructor(options: TelemetryOptions) {
@@ -49,7 +49,7 @@ export class Telemetry {
     this.#exporting?.traces.listen(happening);
   };
 
-  /** Of the metrics server, where there is one. */
+  /** Port of the metrics server; undefined without one. */
   get port(): number | undefined {
     return this.#server?.port;
   }

@@ -1,10 +1,10 @@
-/** Ids for spans: random, except where the caller has said which. */
+/** Ids for spans: random, unless the caller chose them. */
 import { randomBytes } from "node:crypto";
 
 export class ChosenIds {
   #chosen: { traceId: string; spanId: string } | undefined;
 
-  /** The span begun in `act` gets these. */
+  /** The span begun in `act` gets these ids. */
   choose(ids: { traceId: string; spanId: string }, act: () => void): void {
     this.#chosen = ids;
     try {

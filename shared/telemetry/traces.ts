@@ -1,7 +1,7 @@
 /**
- * Spans from what happened, made when it is over: with its beginning, its end and its place in the instance's trace.
- * Nothing is made on replay, because nothing is announced on replay. Names are in this file alone: the conventions for
- * messaging are still in development.
+ * Makes spans when a thing is over, with its beginning, its end and its place in the instance's trace. Replay
+ * announces nothing, so it makes no spans. Span names are in this file alone: the conventions for messaging
+ * are still in development.
  */
 import {
   type Attributes,
@@ -21,7 +21,7 @@ interface Finished {
   kind: SpanKind;
   ms: number;
   attributes: Attributes;
-  /** Why it failed. */
+  /** Why the work failed. */
   failed?: string | undefined;
 }
 
@@ -84,11 +84,11 @@ export class Traces {
           failed: happening.outcome === "completed" ? undefined : happening.outcome,
         });
       default:
-        return; // no duration of its own
+        return; // It has no duration of its own.
     }
   };
 
-  /** The root of a trace nobody sent has the id its children already refer to. */
+  /** If no client sent a trace, the root span gets the id its children already refer to. */
   #instance({ instanceId, name, status, durationMs, traceparent }: Of<"instance.closed">): void {
     const sent = parseTraceparent(traceparent);
     const finished: Finished = {

@@ -32,6 +32,18 @@ export const inline = defineSession("inline", { leaseTtl: "2s", init, calls });
 export const threaded = defineSession("threaded", { leaseTtl: "2s", isolation: "thread", init, calls });
 export const processed = defineSession("processed", { leaseTtl: "2s", isolation: "process", init, calls });
 
+/** Its `init` keeps the worker's own loop. */
+export const busy = defineSession("busy", { leaseTtl: "2s", init: () => block(4500), calls: {} });
+
+export const opensBusy = defineOrchestration("opensBusy", {
+  async run(ctx) {
+    return await ctx.openSession(busy, { creationTimeout: "60s", maxInitAttempts: 1 }).then(
+      () => "opened",
+      (error) => ({ code: error.code, message: error.message }),
+    );
+  },
+});
+
 const types = { inline, threaded, processed };
 
 export const blocks = defineOrchestration("blocks", {

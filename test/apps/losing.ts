@@ -83,6 +83,10 @@ export const rounds: Record<string, Round> = {
         .next()
         .then(({ value }) => value),
     ]),
+  "iterator over signals": (ctx) => {
+    const iterator = ctx.signals("n")[Symbol.asyncIterator]();
+    return Promise.race([pauseOf(ctx), iterator.next().then(({ value }) => value)]);
+  },
   "loser that watches failures": (ctx) => {
     const wait = next(ctx);
     wait.catch(() => undefined);

@@ -1,5 +1,11 @@
 /** Programs of every kind, for whole-engine simulations. Results depend on the input alone, so each can be checked. */
-import { call, defineActivity, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
+import {
+  type CallContext,
+  call,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../shared/definitions/index.ts";
 import { sleep } from "../../shared/runtime/index.ts";
 import type { World } from "../../shared/testing/world/world.ts";
 
@@ -20,9 +26,15 @@ export const expected: Record<string, (n: number) => unknown> = {
   borrowed: (n) => n * 3,
 };
 
-/** Activities take virtual time, and fail by the world's dice. */
-export function simulatedApp(world: () => World) {
-  const pause = (ms: number) => sleep(world().clock, world().random.next() * ms);
+/**
+ * Activities take virtual time, and fail by the world's dice. `onCall` hears of every call of a session that begins;
+ * `slowness`: everything takes so many times longer.
+ */
+export function simulatedApp(
+  world: () => World,
+  { onCall = () => undefined, slowness = 1 }: { onCall?: (ctx: CallContext) => void; slowness?: number } = {},
+) {
+  const pause = (ms: number) => sleep(world().clock, world().random.next() * ms * slowness);
   const add = defineActivity("add", {
     async run(_ctx, { a, b }: { a: number; b: number }) {
       await pause(30);
@@ -51,7 +63,8 @@ export function simulatedApp(world: () => World) {
     calls: {
       // The state may be new after a loss: the caller says where it is.
       count: call({
-        async run(state, from: number) {
+        async run(state, from: number, ctx) {
+          onCall(ctx);
           await pause(20);
           state.n = from + 1;
           return state.n;
@@ -71,7 +84,8 @@ export function simulatedApp(world: () => World) {
     },
     calls: {
       write: call({
-        async run(state, { by, first }: { by: string; first: boolean }) {
+        async run(state, { by, first }: { by: string; first: boolean }, ctx) {
+          onCall(ctx);
           if (first || state.by === undefined) state.by = by;
           await pause(60);
           if (state.by !== by) throw new Error(`${state.by} took the desk of ${by}`);

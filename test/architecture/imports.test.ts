@@ -1,8 +1,9 @@
 /** The direction of imports (docs/architecture.md). A new folder must find its place here before it can be used. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { page, withGraph } from "../support/import-graph.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -16,7 +17,16 @@ const allowed: Record<string, string[]> = {
   "shared/fleet": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/history": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/leases": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
-  "shared/sessions": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/leases"],
+  "shared/sessions": [
+    "schemas",
+    "shared/errors",
+    "shared/runtime",
+    "shared/bus",
+    "shared/leases",
+    "shared/wording",
+  ],
+  "shared/wording": ["schemas"],
+  "shared/problems": ["schemas", "shared/fleet", "shared/sessions"],
   "shared/schedules": ["schemas", "shared/errors", "shared/runtime"],
   "shared/replay": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
   "shared/inference": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
@@ -33,6 +43,18 @@ const allowed: Record<string, string[]> = {
     "shared/schedules",
     "shared/leases",
   ],
+  "shared/verify": [
+    "schemas",
+    "shared/errors",
+    "shared/runtime",
+    "shared/bus",
+    "shared/history",
+    "shared/leases",
+    "shared/replay",
+    "shared/sdk",
+    "shared/definitions",
+  ],
+  "shared/security": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/telemetry": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/app-loading": ["schemas", "shared/errors", "shared/runtime", "shared/definitions", "shared/sdk"],
   "shared/embedded-nats": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
@@ -106,6 +128,18 @@ test("the library reads no environment and starts nothing at import", () => {
   expect(wrong).toEqual([]);
 });
 
+test("docs/architecture.md draws the imports there are; after a change: npm run docs:graph", () => {
+  const text = readFileSync(page, "utf8");
+  expect(withGraph(text)).toBe(text);
+});
+
+test("docs/walkthrough.md names files that are there", () => {
+  const named = readFileSync(join(root, "docs/walkthrough.md"), "utf8").matchAll(
+    /`((?:schemas|shared|services)\/[\w./-]+\.ts)`/g,
+  );
+  expect([...named].map(([, file = ""]) => file).filter((file) => !existsSync(join(root, file)))).toEqual([]);
+});
+
 /** Every file of the product, with the files it loads. */
 function graph(): Map<string, string[]> {
   const files = ["schemas", "shared", "services"].flatMap(allSources);
@@ -142,6 +176,49 @@ test("no file imports itself by way of others", () => {
   const unknown = cycles.filter((cycle) => !cycle.some((file) => file.startsWith(knownCycles)));
   expect(unknown.map((cycle) => cycle.join(" → "))).toEqual([]);
 });
+
+/** Left out of their folder's door: it is loaded by threads that keep leases, and these bring large libraries along. */
+const sideDoors = [
+  "shared/runtime/trace.ts",
+  "shared/bus/blobs.ts",
+  "shared/leases/renewal-thread.ts",
+  "schemas/tokens.ts",
+];
+
+test("no import goes round a folder's door", () => {
+  const imports = graph();
+  const wrong: string[] = [];
+  for (const file of imports.keys()) {
+    for (const specifier of importsOf(file).filter((name) => name.startsWith("."))) {
+      const target = relative(root, resolve(root, dirname(file), specifier));
+      const door = doorOf(file, target);
+      if (!door || doors.some((name) => target === `${door}/${name}`)) continue;
+      if (sideDoors.includes(target)) continue;
+      // Services of one process: `dev` and the kit for tests run them, the reference of all settings reads them.
+      if (
+        /^(?:services\/cli|shared\/testing)\//.test(file) &&
+        /^services\/(?:gateway|watcher)\//.test(target)
+      )
+        continue;
+      // The page in the browser takes single files: a door would bring what only a server can run.
+      if (file.includes("/dashboard/")) continue;
+      wrong.push(`${file} imports ${target} instead of ${door}/index.ts`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+/** `index.ts` for everyone; where that is what users import, `internal.ts` for the rest of the engine. */
+const doors = ["index.ts", "internal.ts"];
+
+/** The innermost folder with a door around the target, unless the file is inside it. */
+function doorOf(file: string, target: string): string | undefined {
+  for (let folder = dirname(target); folder !== "."; folder = dirname(folder)) {
+    if (file.startsWith(`${folder}/`)) return undefined;
+    if (existsSync(join(root, folder, "index.ts"))) return folder;
+  }
+  return undefined;
+}
 
 function allSources(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })

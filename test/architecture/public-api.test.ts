@@ -9,6 +9,13 @@ test("the public API is what docs/api.md says; after a change meant so: npm run 
   expect(describeApi(publicApi())).toBe(readFileSync(join(root, "docs/api.md"), "utf8"));
 });
 
+test("every exported name has a comment", () => {
+  const silent = [...publicApi()].flatMap(([path, names]) =>
+    names.filter(({ documented }) => !documented).map(({ name }) => `${path}: ${name}`),
+  );
+  expect(silent).toEqual([]);
+});
+
 test("nothing internal is part of it", () => {
   const names = (publicApi().get("holdfast") ?? []).map(({ name }) => name);
   for (const internal of ["ClientOptions", "validate", "kindOf", "DefinitionKind", "refuseUnknownOptions"])
@@ -25,8 +32,14 @@ test("holdfast/client imports nothing that only services need", () => {
       else expect(path, file).not.toMatch(/^(?:tsx|esbuild|hono|@hono|pino|prom-client|commander)/);
   };
   visit(join(root, "dist/shared/sdk/client-entry.js"));
-  const rooms = [...seen].map((file) => file.slice(join(root, "dist/").length));
+  // Each module of a bundle begins with a comment that names it.
+  const modules = [...seen].flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/^\/\/(?:#region)? \.build\/(.+)$/gm)].map(
+      ([, module = ""]) => module,
+    ),
+  );
+  expect(modules).toContain("shared/sdk/client.js");
   expect(
-    rooms.filter((file) => /^(?:services|shared\/(?:replay|app-loading|inference|embedded))/.test(file)),
+    modules.filter((file) => /^(?:services|shared\/(?:replay|app-loading|inference|embedded))/.test(file)),
   ).toEqual([]);
 });

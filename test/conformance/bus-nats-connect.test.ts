@@ -98,9 +98,7 @@ describe("permissions", () => {
       announce: silent,
     });
     expect(await weak.publish("ok.a", bytes("1"))).toMatchObject({ kind: "stored" });
-    const began = performance.now();
     await expect(weak.publish("no.a", bytes("1"))).rejects.toEqual(config("permission_denied"));
-    expect(performance.now() - began).toBeLessThan(1_000);
     expect(await weak.publish("ok.b", bytes("1"))).toMatchObject({ kind: "stored", seq: 2 });
     await weak.close();
   });

@@ -154,10 +154,8 @@ describe("a server that stops answering", () => {
       const answered = async () =>
         (await bus.publish(`${queue}.b`, bytes("?"), { timeoutMs: 200 })).kind === "stored";
       await until(systemClock, async () => !(await answered()));
-      const began = performance.now();
       const outcome = await bus.publish(`${queue}.a`, bytes("1"), { msgId: "1", timeoutMs: 500 });
       expect(outcome).toEqual({ kind: "unknown" });
-      expect(performance.now() - began).toBeLessThan(1_500);
     } finally {
       server.resume();
     }

@@ -146,4 +146,99 @@ describe.skipIf(browserPath() === undefined)("the page of an orchestration", () 
     await asked;
     await see(/hurry-up/);
   });
+
+  it("draws idle time short, says what is under the pointer, shows a child inside, and a strip of the whole", async () => {
+    const { gateway, page, put } = dashboard;
+    const hour = 3_600_000;
+    const start = Date.now() - 2 * hour;
+    const target = { kind: "queue" as const, queue: "default" };
+    const step = { target, retry, timeouts: {}, input: { json: 7 } };
+    const started = (name: string) => ({ kind: "instance.started" as const, name, input: { json: 1 } });
+    await writeHistory(gateway.history, "inner", [
+      { at: start, events: [started("inner"), { kind: "activity.scheduled", name: "deep", ...step }] },
+      { at: start + 2_000, events: [{ kind: "activity.completed", of: 2, output: { json: 1 } }] },
+    ]);
+    await writeHistory(gateway.history, "outer", [
+      {
+        at: start,
+        events: [
+          started("outer"),
+          {
+            kind: "child.scheduled",
+            name: "inner",
+            childId: "inner",
+            input: { json: 1 },
+            mode: "attached",
+            grants: [],
+          },
+          { kind: "activity.scheduled", name: "count", ...step },
+        ],
+      },
+      {
+        at: start + 4_000,
+        events: [
+          { kind: "activity.completed", of: 3, workerId: "worker-z", output: { json: 1 } },
+          { kind: "child.completed", of: 2, output: { json: 1 } },
+          { kind: "timer.created", fireAt: start + hour },
+        ],
+      },
+      {
+        at: start + hour,
+        events: [
+          { kind: "timer.fired", of: 6 },
+          { kind: "instance.completed", output: { json: 1 } },
+        ],
+      },
+    ]);
+    const ended = { status: "completed", startedAt: start, endedAt: start + hour } as const;
+    await put.instance({ instanceId: "inner", name: "inner", ...ended });
+    await put.instance({ instanceId: "outer", name: "outer", ...ended });
+    await page.goto(`${gateway.url}/orchestrations/outer`);
+    await page.locator(".idle-gap").first().waitFor();
+    const bar = page.locator('.bar.activity[data-event="3"] rect');
+    const short = (await bar.boundingBox())?.width ?? 0;
+    await bar.hover();
+    const card = page.locator(".hover-card");
+    await card.waitFor();
+    expect(await card.textContent()).toMatch(
+      /activity count.*completed.*took 4.0 s.*worker-z.*queue default/,
+    );
+
+    await page.getByRole("button", { name: "Idle time short" }).click();
+    await eventually(async () => ((await bar.boundingBox())?.width ?? 0) < short / 10, "true to scale");
+    await page.getByRole("button", { name: "Idle time short" }).click();
+
+    await page.locator('.bar.child[data-event="2"] rect').click();
+    await page.getByRole("region", { name: "Selected event" }).waitFor();
+    await page.getByRole("button", { name: "Show its timeline here" }).click();
+    await page.locator('[data-of="inner"] .bar.activity').waitFor();
+    expect(await page.locator(".strip").count()).toBe(0);
+    await page.getByRole("button", { name: "Zoom in" }).click();
+    await page.locator(".strip .strip-window").waitFor();
+  });
+
+  it("shows the life of one session, its calls and who ran them", async () => {
+    const { gateway, page } = dashboard;
+    await page.goto(`${gateway.url}/sessions/docs-live-s1`);
+    await see("Calls (17)");
+    await page.locator(".mark-lost").waitFor();
+    const text = (await page.locator("main").textContent()) ?? "";
+    expect(text).toContain("worker-a-k3x9");
+    expect(text).toContain("Memory of its worker");
+    expect(await page.locator(".bar.call").count()).toBeGreaterThan(10);
+  });
+
+  it("counts on its filters, and folds them on a phone", async () => {
+    const { gateway, page } = dashboard;
+    await page.goto(`${gateway.url}/orchestrations`);
+    await page.getByRole("button", { name: /^failed \d+$/ }).waitFor();
+    await page.setViewportSize({ width: 390, height: 780 });
+    await page.getByRole("button", { name: "Filters" }).waitFor();
+    expect(await page.getByRole("button", { name: /^failed/ }).count()).toBe(0);
+    await page.getByRole("button", { name: "Filters" }).click();
+    await page.getByRole("button", { name: /^failed \d+$/ }).click();
+    await see("Filters (1 set)");
+    // Nothing is wider than the phone.
+    expect(await dashboard.inPage<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+  });
 });

@@ -130,7 +130,9 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
   it("names a session type nobody serves, and why on the orchestration's own page", async () => {
     await stack.client.start("wants-rare", undefined, { id: "rare-1" });
     await page.goto(url);
-    await page.getByText(/1 session of type rare waits: no worker with tag h100/).waitFor();
+    await page
+      .getByText(/1 session of type rare waits, the oldest for \d+ s: no worker with tag h100/)
+      .waitFor();
     await page.goto(`${url}/orchestrations/rare-1`);
     await page.getByText(/for a worker that serves rare: no worker with tag h100/).waitFor();
     await page.getByRole("button", { name: "Terminate…" }).click();

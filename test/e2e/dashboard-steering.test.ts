@@ -40,6 +40,46 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     expect(await gateway.bus.read(names.inboxStream, "inbox.*.to-signal.signal.approve")).toHaveLength(1);
   });
 
+  it("asks a question and sends an update, and shows what comes back", async () => {
+    const { gateway, page, put } = dashboard;
+    const said = (body: object) => Buffer.from(JSON.stringify(body));
+    await put.instance({ instanceId: "to-ask", name: "cart" });
+    await writeHistory(gateway.history, "to-ask", [
+      { at: Date.now(), events: [{ kind: "instance.started", name: "cart", input: { json: null } }] },
+    ]);
+    const asked = await gateway.bus.subscribe("query.to-ask.*", {}, ({ subject, reply }) => {
+      const message = 'instance to-ask answers no query "nope"; there is: contents';
+      reply?.(
+        subject.endsWith(".contents")
+          ? said({ ok: true, answer: ["a pen"] })
+          : said({ ok: false, error: { code: "unknown_query", message } }),
+      );
+    });
+    const updated = await gateway.bus.subscribe("orchestrations.to-ask.update.add", {}, ({ headers }) => {
+      const updateId = headers["Holdfast-Update-Id"] ?? "";
+      const answer = { json: "two pens" };
+      gateway.bus.send(
+        names.answer("to-ask", updateId),
+        said({ v: 1, updateId, status: "completed", answer }),
+      );
+    });
+    await page.goto(`${gateway.url}/orchestrations/to-ask`);
+    await page.getByRole("button", { name: "Query…" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("nope");
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await see(/there is: contents/);
+    await page.getByRole("textbox", { name: "Name" }).fill("contents");
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await see(/a pen/);
+    await page.goto(`${gateway.url}/orchestrations/to-ask`);
+    await page.getByRole("button", { name: "Update…" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("add");
+    await page.getByRole("button", { name: "Send" }).click();
+    await see(/two pens/);
+    await asked.stop();
+    await updated.stop();
+  });
+
   it("shows a lease that is renewed, explains and evicts its session", async () => {
     const { gateway, page, put } = dashboard;
     await page.goto(`${gateway.url}/sessions`);

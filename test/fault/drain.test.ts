@@ -29,10 +29,8 @@ it("reclaim goes on elsewhere at once, fail is told `drained`, running calls are
     await world.client.signal(id, "go");
     await journal.until(`count ${id}`, 2);
   }
-  const stoppedAt = Date.now();
   await first.stop();
   expect(await first.exited).toBe(0);
-  expect(Date.now() - stoppedAt).toBeLessThan(15_000);
 
   const reclaimed = await result<{ seen: unknown[] }>("reclaim");
   // The call under way was finished on the first worker; the next one counts from the beginning on the second.

@@ -1,9 +1,9 @@
 /** Members die while they are lent, and so do those who look after the pool: nobody waits for ever, nobody shares. */
 import { expect, it } from "vitest";
 import { poolInstance } from "../../schemas/index.ts";
+import { historyViolations } from "../../shared/verify/index.ts";
 import type { Sat } from "../apps/lent.ts";
 import { installation } from "../support/installation.ts";
-import { checkSessionEvents } from "../support/lease-log.ts";
 import { checkTurns } from "../support/seats.ts";
 import type { ServiceProcess } from "../support/stack.ts";
 
@@ -46,7 +46,7 @@ async function settled(name: string): Promise<Record<"a" | "b" | "c" | "d", Sat[
   const ids = ["a", "b", ...waiters].map((who) => `${name}-${who}`);
   await world.streams.checkEnded(ids);
   const joined = (await world.streams.events(`${name}-a`)).find((event) => event.kind === "pool.joined");
-  checkSessionEvents(await world.streams.history(poolInstance(joined?.poolId ?? "")));
+  expect(historyViolations(await world.streams.history(poolInstance(joined?.poolId ?? "")))).toEqual([]);
   checkTurns(journal, name);
   await journal.until(`shutdown ${name} `);
   await world.streams.untilQuiet();

@@ -9,8 +9,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as basics from "../../examples/basics/app.ts";
 import { main } from "../../services/cli/main.ts";
 import { shapes } from "../../services/cli/reference/shapes.ts";
+import { expectReplay } from "../../shared/testing/index.ts";
 import { basicsApp, bin, type Dev, type Finished, isAlive, runCli, startDev, until } from "../support/cli.ts";
 
 const tempDir = () => mkdtemp(join(tmpdir(), "holdfast-dev-"));
@@ -143,6 +145,23 @@ describe("holdfast dev and the verbs", () => {
     expect(await cli("query", "ghost", "contents")).toMatchObject({ code: 3 });
   });
 
+  it("starts under limits and after a delay", async () => {
+    const start = (...more: string[]) => cli("start", "hello", "--input", '{"name":"Ada"}', ...more);
+    const one = ["--flow", '{"key":"k","concurrency":1}', "--delay", "10ms", "--wait"];
+    expect(await start("--id", "limited", ...one)).toMatchObject({ code: 0, stdout: '"Hello, Ada!"\n' });
+    for (const [option, value, named] of [
+      ["--flow", '{"key":"k","concurrency":0}', "flow.concurrency"],
+      ["--flow", '{"key":"k","singelton":true}', 'did you mean "singleton"?'],
+      ["--flow", "{nope", "--flow"],
+      ["--delay", "-5s", "--delay"],
+    ] as const) {
+      expect(await start(`${option}=${value}`)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(named),
+      });
+    }
+  });
+
   it("takes a signal before the start, and input from stdin", async () => {
     await cli("signal", "early", "go", '"first"');
     const args = ["start", "wait-for-signal", "--id", "early", "--input", "-", "--wait", "--data-dir", dir];
@@ -186,6 +205,20 @@ describe("holdfast dev and the verbs", () => {
     expect(await cli("get", "a.b")).toMatchObject({ code: 2, stdout: "" });
   });
 
+  it("keeps what an instance has done as a test", async () => {
+    await cli("start", "steps", "--id", "recorded", "--input", '{"n":1}', "--wait", "--timeout", "30s");
+    const record = ["record-test", "recorded", "--app", "./app.ts", "--runner", "node:test", "--out", dir];
+    const paths = [join(dir, "recorded.history.json"), join(dir, "recorded.test.ts")];
+    expect((await cli(...record)).stdout).toBe(`${paths.join("\n")}\n`);
+    expect(await readFile(paths[1] ?? "", "utf8")).toContain('import { test } from "node:test";');
+    await expectReplay(basics, JSON.parse(await readFile(paths[0] ?? "", "utf8")));
+    expect(await cli(...record)).toMatchObject({ code: 2, stderr: expect.stringContaining("--force") });
+    expect(await cli(...record, "--force", "--runner", "mocha")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("vitest, jest, node:test"),
+    });
+  });
+
   it("replays a history from its file and by its id, and names the first disagreement", async () => {
     await cli("start", "steps", "--id", "replayed", "--input", '{"n":3}', "--wait", "--timeout", "30s");
     const file = join(dir, "replayed.json");
@@ -226,6 +259,26 @@ describe("holdfast dev and the verbs", () => {
     expect(findings.filter((finding: { verdict: string }) => finding.verdict === "wrong")).toEqual([]);
     expect({ code, ok }).toEqual({ code: 0, ok: true });
     expect((await cli("doctor")).stdout).toMatch(/ok +workers +2/);
+  });
+
+  it("proves its laws from its streams", async () => {
+    await cli("start", "hello", "--input", '{"name":"Law"}', "--id", "lawful", "--wait");
+    const all = await cli("verify", "--json");
+    const report = JSON.parse(all.stdout);
+    expect({ code: all.code, said: report.violations }).toEqual({ code: 0, said: [] });
+    expect(report.read.instances).toBeGreaterThan(0);
+    expect((await cli("verify", "--instance", "lawful")).stdout).toMatch(/instances 1.*no law is broken/s);
+    expect((await cli("verify", "--instance", "nobody-here")).code).toBe(3);
+    const journal = join(dir, "journal.jsonl");
+    await writeFile(journal, '{"kind":"started","instanceId":"never-was"}\n');
+    const lost = await cli("verify", "--journal", journal);
+    expect(lost.code).toBe(1);
+    expect(lost.stdout).toMatch(/I1 +never-was +it was acknowledged/);
+    await writeFile(journal, '{"kind":"nonsense"}\n');
+    expect(await cli("verify", "--journal", journal)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("line 1, is no entry of a journal"),
+    });
   });
 
   it("serves an application from outside the repository beside it", async () => {

@@ -14,6 +14,7 @@ import {
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { silent, systemRuntime } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
+import { flowTarget } from "../../shared/sdk/internal.ts";
 import { startNats, type TestNats } from "../support/nats-server.ts";
 
 const names = subjects();
@@ -70,6 +71,26 @@ describe("endpoints", () => {
     expect(await bus.read(names.inboxStream, names.inboxOf("mine"))).toHaveLength(1);
   });
 
+  it("starts under limits and after a delay", async () => {
+    const flow = { key: "disk", concurrency: { limit: 2, onBusy: "reject" } };
+    const headers = { "Holdfast-Id": "limited", "Holdfast-Flow": JSON.stringify(flow) };
+    expect((await ask("start.hello", { name: "x" }, headers)).body).toEqual({
+      ok: true,
+      instanceId: "limited",
+    });
+    const { keeper } = flowTarget("limited", "hello", undefined, flow);
+    const asked = (await bus.read(names.inboxStream, names.inboxOf(keeper))) ?? [];
+    const bodies = asked.map(({ body }) => JSON.parse(Buffer.from(body).toString() || "null"));
+    expect(bodies).toContainEqual(
+      expect.objectContaining({ kind: "start", instanceId: "limited", orchestration: "hello", flow }),
+    );
+    expect(await bus.read(names.inboxStream, names.inboxOf("limited"))).toHaveLength(0);
+    const late = { "Holdfast-Id": "late", "Holdfast-Delay": "1h" };
+    expect((await ask("start.hello", {}, late)).body).toEqual({ ok: true, instanceId: "late" });
+    expect(await bus.read(names.inboxStream, names.inboxOf("late"))).toHaveLength(0);
+    expect(await bus.read(names.timersStream, names.delayedStart("late"))).toHaveLength(1);
+  });
+
   it("starts with an input that lies in the object store", async () => {
     const payload = await new Payloads(bus.blobs, { inlineBytes: 1 }).wrap({ name: "big" }, "stored");
     const blob = JSON.stringify("blob" in payload ? payload.blob : undefined);
@@ -111,6 +132,16 @@ describe("endpoints", () => {
     ["start.nope", undefined, {}, "unknown_orchestration"],
     ["start.hello", "{not json", {}, "invalid_json"],
     ["start.hello", {}, { "Holdfast-Id": "a b" }, "invalid_id"],
+    ["start.hello", {}, { "Holdfast-Delay": "-5s" }, "invalid_duration"],
+    ["start.hello", {}, { "Holdfast-Flow": "{nope" }, "invalid_header"],
+    ["start.hello", {}, { "Holdfast-Flow": '{"key":"k","concurrency":0}' }, "invalid_option"],
+    ["start.hello", {}, { "Holdfast-Flow": '{"key":"k","singelton":true}' }, "invalid_option"],
+    [
+      "start.hello",
+      {},
+      { "Holdfast-Flow": `{"key":"${"x".repeat(257)}","concurrency":1}` },
+      "invalid_option",
+    ],
     ["status.ghost", undefined, {}, "instance_not_found"],
     ["result.ghost", undefined, {}, "instance_not_found"],
     ["result.mine", undefined, { "Holdfast-Wait": "soon" }, "invalid_duration"],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flowTarget } from "../../shared/sdk/internal.ts";
 import {
   eventually,
   hands,
@@ -39,6 +40,39 @@ describe("orchestrations over HTTP", () => {
     expect(stored).toHaveLength(1);
     expect(stored[0]?.subject).toMatch(/^inbox\.\d+\.start-1\.start\.greet$/);
     expect(JSON.parse(Buffer.from(stored[0]?.body ?? []).toString())).toEqual({ who: "you" });
+  });
+
+  it("takes a start without an input and a signal without a payload", async () => {
+    expect((await gateway.post("/api/orchestrations/greet", { id: "bare" })).status).toBe(202);
+    expect((await gateway.post("/api/instances/bare/signal/go", {})).status).toBe(202);
+  });
+
+  it("starts under limits and after a delay, and refuses what is none", async () => {
+    const flow = { key: "disk", rate: { limit: 1, per: "1s" } };
+    const start = (more: object) => gateway.post("/api/orchestrations/greet", { id: "limited", ...more });
+    expect((await start({ input: 1, flow })).status).toBe(202);
+    const { keeper } = flowTarget("limited", "greet", undefined, flow);
+    const asked = (await gateway.bus.read(names.inboxStream, `inbox.*.${keeper}.signal.>`)) ?? [];
+    expect(asked.map(({ body }) => JSON.parse(Buffer.from(body).toString()))).toMatchObject([
+      { kind: "start", instanceId: "limited", orchestration: "greet", input: 1, flow },
+    ]);
+    expect((await start({ id: "late", delay: "1h" })).status).toBe(202);
+    for (const id of ["limited", "late"])
+      expect(await gateway.bus.read(names.inboxStream, `inbox.*.${id}.>`)).toHaveLength(0);
+    for (const [wrong, named] of [
+      [{ flow: { key: "k", concurrency: 0 } }, "concurrency"],
+      [{ flow: { key: "x".repeat(257), concurrency: 1 } }, "key"],
+      [{ flow: { key: "k", singleton: true, concurrency: 1 } }, "both singleton and concurrency"],
+      [{ flow: { key: "k", singelton: true } }, "singelton"],
+      [{ delay: -5 }, "delay"],
+      [{ delay: "-5s" }, "delay"],
+    ] as const) {
+      const response = await start(wrong);
+      expect([response.status, JSON.stringify(await json(response))]).toEqual([
+        400,
+        expect.stringContaining(named),
+      ]);
+    }
   });
 
   it("starts once when asked twice with one id", async () => {
@@ -218,6 +252,29 @@ describe("sessions and workers over HTTP", () => {
     expect(JSON.parse(Buffer.from(work?.body ?? []).toString())).toMatchObject({ kind: "evict", epoch: 7 });
   });
 
+  it("lists and hands out what code inside a session stored under names", async () => {
+    await gateway.bus.blobs.put("session-blobs/s3/1-1", Buffer.from([0, 255, 7]));
+    const blobs = [
+      { name: "model.bin", key: "session-blobs/s3/1-1", bytes: 3, storedAt: 5 },
+      { name: "gone", key: "session-blobs/s3/1-2", bytes: 3, storedAt: 6 },
+    ];
+    await put.session({ sessionId: "s3", blobs });
+    await eventually(async () => (await gateway.get("/api/sessions/s3")).ok, "s3");
+    expect(await json(await gateway.get("/api/sessions/s3"))).toMatchObject({ blobs });
+    const response = await gateway.get("/api/sessions/s3/blobs/model.bin");
+    expect(response.headers.get("content-type")).toBe("application/octet-stream");
+    expect(response.headers.get("content-disposition")).toBe("attachment");
+    expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([0, 255, 7]);
+    const refused = async (path: string) => {
+      const answer = await gateway.get(path);
+      const body = (await json(answer)) as { error?: { code?: string } };
+      return [answer.status, body.error?.code];
+    };
+    expect(await refused("/api/sessions/s3/blobs/none")).toEqual([404, "not_found"]);
+    expect(await refused("/api/sessions/s3/blobs/gone")).toEqual([404, "blob_missing"]);
+    expect(await refused("/api/sessions/nobody/blobs/a")).toEqual([404, "session_not_found"]);
+  });
+
   it("refuses to evict what nobody holds", async () => {
     await put.session({ sessionId: "s2", phase: "parked" });
     await eventually(async () => (await gateway.get("/api/sessions/s2")).ok, "s2");
@@ -318,8 +375,10 @@ describe("the installation", () => {
       return troubles.some(({ message }) => message.includes("ml-classifier")) && body;
     }, "the trouble");
     const messages = (overview.troubles as { message: string }[]).map(({ message }) => message);
-    expect(messages).toContain(
-      "1 session of type ml-classifier waits: no worker serves session type ml-classifier",
+    expect(messages).toContainEqual(
+      expect.stringMatching(
+        /^1 session of type ml-classifier waits, the oldest for \d+ s: no worker serves session type ml-classifier$/,
+      ),
     );
     expect(messages).toContain("No watcher is running: sessions of workers that die are not reported lost");
   });

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { heldOutCount, loadMails } from "../../examples/mails/mails.ts";
+import { askForBlobs } from "../../services/worker/hosts/index.ts";
 import type { CallContext, InitContext } from "../../shared/definitions/index.ts";
 import {
   type LoadPipelineOptions,
@@ -122,6 +123,8 @@ describe("as a session type", () => {
       host: "h",
       resourceId: "r",
       metadata: {},
+      setMetadata: () => undefined,
+      blobs: askForBlobs(() => Promise.resolve(undefined)),
       abort: () => undefined,
     },
     signal,

@@ -61,8 +61,10 @@ function plain(ttlMs: number, on = bus): LeaseKeeper {
   return keeper;
 }
 
-async function threaded(ttlMs: number, stallLimitMs?: number): Promise<ThreadedLeaseKeeper> {
+/** `direct`: claims go over the connection of the main loop, as a worker has it. */
+async function threaded(ttlMs: number, stallLimitMs?: number, direct = false): Promise<ThreadedLeaseKeeper> {
   const keeper = new ThreadedLeaseKeeper({
+    ...(direct && { bus }),
     connection: { url: nats.url, name: "test-leases" },
     bucket,
     runtime,
@@ -213,7 +215,7 @@ describe("with a server of its own", () => {
 
 describe("on a thread of its own (S8)", () => {
   test("claims, renews, releases, and refuses a second holder", async () => {
-    const keeper = await threaded(1000);
+    const keeper = await threaded(1000, undefined, true);
     const lease = await granted(keeper);
     await seen("a", (message) => message.seq > lease.epoch + 2);
     expect(keeper.isHeld(lease)).toBe(true);
@@ -242,7 +244,7 @@ describe("on a thread of its own (S8)", () => {
   });
 
   test("defect 19: its sessions are given back after the TTL, and their instances told why", async () => {
-    const keeper = await threaded(2000);
+    const keeper = await threaded(2000, undefined, true);
     const sessionId = SessionId.parse(`blocked-${round}`);
     const session = { instanceId: InstanceId.parse(`i-${round}`), sessionId, attachment: 1 };
     const sessionKey = leaseKeys.session(sessionId, 1);
@@ -272,7 +274,7 @@ describe("on a thread of its own (S8)", () => {
   });
 
   test("evicted by an operator: the main thread is told", async () => {
-    const keeper = await threaded(1000);
+    const keeper = await threaded(1000, undefined, true);
     const loss = lossOf(keeper);
     const lease = await granted(keeper);
     await bus.publish(bucketSubject(bucket, lease.key), new Uint8Array(), {

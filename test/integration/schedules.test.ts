@@ -92,6 +92,7 @@ it("by HTTP", async () => {
   expect(await post("http", { spec: spec({ every: "1h" }) })).toMatchObject({ status: 409 });
   expect(await post("http", { spec: spec({ every: "2h" }), replace: true })).toMatchObject({ status: 202 });
   await until("it is changed", async () => (await get("/http")).spec.every === "2h");
+  expect((await get("/http")).next).toHaveLength(10);
   expect((await get("")).rows).toContainEqual(expect.objectContaining({ scheduleId: "http" }));
   const { body } = await post("http/trigger", {});
   expect(await output(body.instanceId)).toMatch(/^corner/);
@@ -119,7 +120,19 @@ it("by plain NATS", async () => {
     scheduleId: "plain",
   });
   await status("plain", "active");
-  expect(await ask("plain")).toMatchObject({ ok: true, scheduleId: "plain", status: "active" });
+  const view = await ask("plain");
+  expect(view).toMatchObject({ ok: true, scheduleId: "plain", status: "active" });
+  expect(view.next).toHaveLength(10);
+  expect(await ask("plain", { do: "pause", note: "rain" })).toMatchObject({ ok: true });
+  await status("plain", "paused");
+  expect(await ask("plain")).toMatchObject({ note: "rain", next: [] });
+  expect(await ask("plain", { do: "resume" })).toMatchObject({ ok: true });
+  expect(await ask("plain", { do: "update", spec: spec({ every: "2h" }) })).toMatchObject({ ok: true });
+  await until("it is changed", async () => (await ask("plain")).spec.every === "2h");
+  const day = { from: "2026-11-01T00:00:00Z", to: "2026-11-01T05:00:00Z" };
+  expect(await ask("plain", { do: "backfill", ...day, overlap: "allow" })).toMatchObject({ ok: true });
+  expect(await output("plain-20261101T020000Z")).toMatch(/^corner/);
+  expect(await ask("nobody", { do: "pause" })).toMatchObject({ error: { code: "schedule_not_found" } });
   const { instanceId } = await ask("plain", { do: "trigger" });
   expect(await output(instanceId)).toMatch(/^corner/);
   expect(await ask("plain", { do: "dance" })).toMatchObject({
@@ -140,6 +153,40 @@ it("by the command line", async () => {
   await status("typed", "active");
   expect((await cli("list")).out).toMatch(/typed +active +daily-report +every 1h/);
   expect((await cli("show", "typed")).out).toMatch(/overlap +skip/);
+  expect(JSON.parse((await cli("show", "typed", "--json")).out).next).toHaveLength(10);
+  const all = {
+    jitter: "1m",
+    overlap: "cancel-other",
+    catchUp: "2h",
+    limit: 7,
+    startAt: "2026-01-01T00:00:00Z",
+    endAt: "2099-01-01T00:00:00Z",
+  };
+  const options = Object.entries(all).flatMap(([name, value]) => [
+    `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+    String(value),
+  ]);
+  const changed = ["--cron", "0 9 * * 1-5", "--time-zone", "Europe/Berlin", ...options, "--replace"];
+  expect(
+    await cli("create", "typed", "daily-report", "--input", '{"shop":"corner"}', ...changed),
+  ).toMatchObject({ code: 0 });
+  const described = () => stack.client.schedules.describe("typed");
+  await until("it is changed", async () => (await described()).spec?.cron !== undefined);
+  expect((await described()).spec).toMatchObject(all);
+  await until("seven are left", async () => (await described()).next.length === 7);
+  expect(
+    await cli(
+      "create",
+      "typed",
+      "daily-report",
+      "--every",
+      "1h",
+      "--input",
+      '{"shop":"corner"}',
+      "--replace",
+    ),
+  ).toMatchObject({ code: 0 });
+  await until("it is changed back", async () => (await described()).spec?.every !== undefined);
   const triggered = await cli("trigger", "typed", "--json");
   expect(await output(JSON.parse(triggered.out).instanceId)).toMatch(/^corner/);
   expect(await cli("pause", "typed", "--note", "why not")).toMatchObject({ code: 0 });
@@ -151,6 +198,7 @@ it("by the command line", async () => {
   expect(await cli("delete", "typed", "--yes")).toMatchObject({ code: 0 });
   await status("typed", "finished");
   const wrong = await cli("create", "wrong", "daily-report", "--cron", "61 * * * *");
-  expect(wrong.code).not.toBe(0);
+  expect(wrong.code).toBe(2);
+  expect(await cli("pause", "nobody")).toMatchObject({ code: 3 });
   expect(wrong.err).toContain("there is no minute: 61");
 });

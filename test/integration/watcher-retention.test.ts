@@ -81,7 +81,7 @@ test("the history of an ended instance leaves its own stream and stays readable;
   expect(await histories.readAll("over")).toMatchObject([{ commitId: "c-over" }]);
 });
 
-test("closed sessions leave the register with their checkpoints, those held or running stay", async () => {
+test("closed sessions leave the register with their checkpoints and blobs, those held or running stay", async () => {
   await summarise("i-ended", { status: "failed", endedAt: Date.now() });
   await summarise("i-running", {});
   const owner = await world.owner(5000);
@@ -92,9 +92,12 @@ test("closed sessions leave the register with their checkpoints, those held or r
   const lease = await world.attach(owner, "held");
   await world.bus.blobs.put("checkpoints/closed/1-1", new Uint8Array(3));
   await world.bus.blobs.put("checkpoints/active/1-1", new Uint8Array(3));
+  await world.bus.blobs.put("session-blobs/closed/1-1", new Uint8Array(3));
+  await world.bus.blobs.put("session-blobs/active/1-1", new Uint8Array(3));
   const a = await world.watcher("a", sweeping);
   await swept(a, "sessions", 2);
   expect(await blobKeys(world.bus.blobs, "checkpoints/")).toEqual(["checkpoints/active/1-1"]);
+  expect(await blobKeys(world.bus.blobs, "session-blobs/")).toEqual(["session-blobs/active/1-1"]);
   const left: string[] = [];
   for await (const { key } of world.sessions.entries()) left.push(key);
   expect(left.sort()).toEqual(["active", "held"]);
@@ -132,13 +135,17 @@ test("instances past their retention are forgotten whole, others not", async () 
   const payloads = new Payloads(bus.blobs, { inlineBytes: 10 });
   await ended("old", Date.now() - 10_000);
   await ended("new");
+  // Its name is that of the folder of everybody's checkpoints.
+  await ended("checkpoints", Date.now() - 10_000);
+  await bus.blobs.put("checkpoints/active/1-1", new Uint8Array(3));
   for (const id of ["old", "new"]) {
     await payloads.wrap("x".repeat(100), id);
     await bus.publish(names.stream(id, 1, 2), encode({ chunk: 1 }));
   }
   await bus.publish(names.signal("old", "late"), encode({}));
   const a = await world.watcher("a", { ...sweeping, archiveAfterMs: 60_000, retainForMs: 5000 });
-  await swept(a, "instances", 1);
+  await swept(a, "instances", 2);
+  expect(await blobKeys(bus.blobs, "checkpoints/")).toEqual(["checkpoints/active/1-1"]);
   expect(await histories.exists("old")).toBe(false);
   expect(await histories.exists("new")).toBe(true);
   expect(await blobKeys(bus.blobs, "old/")).toEqual([]);

@@ -22,11 +22,10 @@ test("an expiry is told once, within a second of the TTL", async () => {
   const owner = await world.owner(1000);
   await world.register("s1", { epoch: 7 });
   await world.attach(owner, "s1");
-  const diedAt = performance.now();
   await owner.stop();
   const { lateMs } = await heard("session.lost", ({ sessionId }) => sessionId === "s1");
-  expect(performance.now() - diedAt).toBeLessThan(2000);
-  expect(lateMs).toBeLessThan(500);
+  // By the server's time of the expiry.
+  expect(lateMs).toBeLessThan(1000);
   expect(await world.told("s1")).toEqual([
     {
       v: 1,

@@ -1,11 +1,12 @@
 /**
  * The package as a user gets it: packed, installed into an empty folder, type-checked with both module resolutions,
- * loaded, linted. `npm run test:pack`; needs the build and a registry.
+ * loaded, linted; then the way of a new user with it (new-user.ts). `npm run test:pack`; needs a registry.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { newUserPath } from "./new-user.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const mostBytes = 2 * 1024 * 1024;
@@ -80,6 +81,7 @@ try {
   run("npx", ["--yes", "publint@0.3", "--strict", tarball], user);
   const programs = ["--exclude-entrypoints", "./python/holdfast_host.py"];
   run("npx", ["--yes", "@arethetypeswrong/cli@0.18", tarball, "--profile", "esm-only", ...programs], user);
+  await newUserPath(folder, tarball, user);
   process.stdout.write(`good: ${size} bytes\n`);
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -1,13 +1,18 @@
-/** Clocks that are wrong: of orchestrators, of the server (F30). */
+/** Clocks that are wrong: of orchestrators, workers and watchers, of the server (F30). */
 import { expect, test } from "vitest";
-import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
 import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
+import { removeInstance } from "../support/remove-instance.ts";
 
 const hour = 3_600_000;
 
+const step = defineActivity("step", { run: () => "done" });
+
 const app = collectApp({
+  step,
+  steps: defineOrchestration("steps", { run: (ctx) => ctx.run(step, null) }),
   "nap-when-told": defineOrchestration("nap-when-told", {
     run: async (ctx) => {
       await ctx.waitForSignal("go");
@@ -82,6 +87,32 @@ test("defect 6: a clock that is set while its owner works changes nothing", asyn
   const owner = await world.orchestrator();
   owner.clock.aheadMs = hour;
   expect(await napMs(world)).toBeLessThan(5_500);
+});
+
+test("defect 6: a worker an hour ahead runs the work of an instance begun anew under its id", async () => {
+  const world = await open();
+  await world.orchestrator();
+  const worker = await world.worker();
+  worker.clock.aheadMs = hour;
+  for (const round of ["first", "second"]) {
+    const handle = await world.start("steps", null, "a");
+    expect(await world.run(handle.result(), 60_000), round).toBe("done");
+    await world.clock.advance(1_000);
+    await removeInstance(world, "a");
+  }
+});
+
+test("defect 6: a watcher a month ahead removes nothing before its time", async () => {
+  const world = await open();
+  await world.orchestrator();
+  await world.worker();
+  const watcher = await world.watcher();
+  watcher.clock.aheadMs = 30 * 24 * hour;
+  const handle = await world.start("steps", null, "a");
+  expect(await world.run(handle.result(), 60_000)).toBe("done");
+  await world.clock.advance(hour);
+  expect(await world.history("a")).toBeDefined();
+  expect(await world.run(handle.result())).toBe("done");
 });
 
 test("F30: time does not run backwards in a history when the server's clock is set back", async () => {

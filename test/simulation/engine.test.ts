@@ -20,6 +20,7 @@ import type { InstanceHandle } from "../../shared/sdk/index.ts";
 import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
 import { type Member, World } from "../../shared/testing/world/world.ts";
+import { violationLines } from "../../shared/verify/index.ts";
 import { expected, simulatedApp } from "../apps/simulated.ts";
 
 const size = 4;
@@ -84,6 +85,12 @@ async function live(day: Day): Promise<World> {
     checkHistory(commits ?? []);
     if (name === "pooled" || name === "borrowed") await checkKeeper(world, commits ?? [], context);
   }
+  // Whole again: all that is left must be in order, and nothing may be left to do.
+  world.broker.fate.faults = noFaults;
+  await world.clock.advance(120_000);
+  const report = await world.verify({ quiet: true });
+  expect(violationLines(report), `seed ${day.seed}: ${JSON.stringify(day)}`).toEqual([]);
+  expect(report.read.instances, "instances the checker read").toBeGreaterThanOrEqual(programs.length);
   return world;
 }
 

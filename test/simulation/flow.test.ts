@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { type FlowOptions, flowInstance, flowShards } from "../../schemas/index.ts";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
-import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../shared/sdk/index.ts";
 import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { noFaults, someFaults } from "../../shared/testing/memory/index.ts";
@@ -10,7 +10,21 @@ import { World } from "../../shared/testing/world/world.ts";
 
 const calm = { ...noFaults, latencyMs: [1, 1], scheduleDelayMs: [0, 250] } as const;
 
+/** Instances whose work a worker has in hand. */
+const inHand = new Set<string>();
+let mostInHand = 0;
+const work = defineActivity("work", {
+  run: async (ctx, ms: number) => {
+    inHand.add(ctx.instanceId);
+    mostInHand = Math.max(mostInHand, inHand.size);
+    await new Promise<void>((resolve) => world.clock.after(ms, resolve));
+    inHand.delete(ctx.instanceId);
+  },
+});
+
 const app = collectApp({
+  work,
+  worked: defineOrchestration("worked", { run: (ctx, ms: number) => ctx.run(work, ms) }),
   job: defineOrchestration("job", {
     async run(ctx, ms: number) {
       await ctx.sleep(ms);
@@ -99,6 +113,26 @@ test.each([1, 2, 3])("bad days with two orchestrators racing, seed %i", async (s
   await checkKeepers();
 });
 
+test.each([1, 2, 3])("four workers and two orchestrators: never more in hand, seed %i", async (seed) => {
+  await open({ seed });
+  mostInHand = 0;
+  for (let i = 0; i < 4; i++) await world.worker();
+  const members = [await world.orchestrator(), await world.orchestrator()];
+  const starts = Array.from({ length: 20 }, (_, i) =>
+    world.client.start("worked", 500 + world.random.next() * 500, {
+      id: `w${i}`,
+      flow: { key: "k", concurrency: 3 },
+    }),
+  );
+  const handles = await world.run(Promise.all(starts));
+  await world.clock.advance(world.random.next() * 3000);
+  members.shift()?.kill();
+  members.push(await world.orchestrator());
+  for (const handle of handles) await world.run(handle.result(), 600_000);
+  expect(mostInHand, `seed ${seed}`).toBe(3);
+  await checkKeepers();
+});
+
 test.each([false, true])("a rate holds to the millisecond, always replaying %s", async (alwaysReplay) => {
   await open({ alwaysReplay });
   await world.orchestrator();
@@ -117,6 +151,46 @@ test.each([false, true])("a rate holds to the millisecond, always replaying %s",
     if (i > 0) expect(at - (scheduled[i - 1] ?? 0)).toBeGreaterThanOrEqual(2000);
   expect(scheduled).toHaveLength(6);
   await checkKeepers();
+});
+
+/** In which order those that waited behind the first began. */
+async function order(alwaysReplay: boolean, waiting: readonly [string, Omit<FlowOptions, "key">][]) {
+  await open({ alwaysReplay });
+  for (let i = 0; i < 4; i++) await world.worker();
+  await world.orchestrator();
+  await world.orchestrator();
+  await ask("first", 3000, { concurrency: 1 });
+  await world.clock.advance(500);
+  const handles: InstanceHandle[] = [];
+  for (const [id, flow] of waiting) handles.push(await ask(id, 100, { concurrency: 1, ...flow }));
+  for (const handle of handles) await left(handle);
+  expect(await most()).toBe(1);
+  await checkKeepers();
+  return (await runs()).map(({ instanceId }) => instanceId).slice(1);
+}
+
+test.each([false, true])("priorities first, and groups take turns, always replaying %s", async (replay) => {
+  expect(
+    await order(replay, [
+      ["low", { priority: -5 }],
+      ["a1", { fairness: "a" }],
+      ["a2", { fairness: "a" }],
+      ["b1", { fairness: "b" }],
+      ["high", { priority: 5 }],
+    ]),
+  ).toEqual(["high", "a1", "b1", "a2", "low"]);
+});
+
+test.each([false, true])("replace: the latest takes the place of who waits, replaying %s", async (replay) => {
+  const replace = { concurrency: { limit: 1, onBusy: "replace" as const } };
+  expect(
+    await order(replay, [
+      ["one", replace],
+      ["two", replace],
+      ["three", replace],
+    ]),
+  ).toEqual(["three"]);
+  for (const id of ["one", "two"]) expect(await left(world.client.get(id))).toBe("start_replaced");
 });
 
 test("a second singleton is rejected while the first runs, and says so under its own id", async () => {
@@ -195,5 +269,9 @@ test("bad input is refused where it is given", async () => {
   await refused({ key: "k" }, "flow says no limit");
   await refused({ key: "k", singleton: true, concurrency: 2 }, "both singleton and concurrency");
   await refused({ key: "k", debounce: { period: 1 }, throttle: { period: 1 } }, "both debounce and throttle");
+  await refused({ key: "k", concurency: 1 }, 'flow has no option "concurency"; did you mean "concurrency"?');
+  await refused({ key: "k", concurrency: { limit: 1, onbusy: "reject" } }, 'did you mean "onBusy"?');
+  await refused({ key: "k", rate: { limit: 1, per: "1s", brust: 2 } }, 'did you mean "burst"?');
+  await refused({ key: "k", debounce: { period: 1, max: 2 } }, 'flow.debounce has no option "max"');
   await expect(start({ delay: -5 })).rejects.toMatchObject({ code: "invalid_duration" });
 });

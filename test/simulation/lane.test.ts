@@ -13,9 +13,11 @@ import {
   defineSession,
 } from "../../shared/definitions/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
+import { fixedGeneration } from "../../shared/fleet/index.ts";
 import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { type BusFaults, noFaults, someFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
+import { tapWorld } from "../support/tapped-bus.ts";
 
 let runs: string[] = [];
 let order: number[] = [];
@@ -199,6 +201,88 @@ describe("on a good day", () => {
     expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i));
     // Only the close.
     expect(stored(world.names.sessionsStream)).toBe(1);
+  });
+});
+
+describe("the subject of a session's work", () => {
+  const heard: string[] = [];
+  const hear = async (subject: string) => {
+    heard.length = 0;
+    await world.run(world.outside.subscribe(subject, {}, (message) => heard.push(message.subject)));
+  };
+
+  test("`sessions.>` shows all of it: calls by the lane and the close by the queue", async () => {
+    await open();
+    heard.length = 0;
+    tapWorld(world, (said) => {
+      if (!said.answer) heard.push(said.subject);
+      return said;
+    });
+    await world.orchestrator();
+    await world.watcher();
+    await world.worker();
+    const handle = await world.start("calls", 4, "a");
+    expect(await world.run(handle.result())).toBe(4);
+    await world.clock.advance(1_000);
+    const work = heard.filter((subject) => subject.startsWith("sessions."));
+    const [, workerId = "", sessionId = ""] = work[0]?.split(".") ?? [];
+    const direct = world.names.sessionCalls(workerId, sessionId);
+    expect(work).toEqual([direct, direct, world.names.sessionWork(workerId, sessionId)]);
+    expect(heard.filter((subject) => subject.startsWith("lanes.sessions."))).toEqual([]);
+  });
+
+  test("is listened to while the session is held, and by nobody afterwards", async () => {
+    await open();
+    await world.orchestrator();
+    await world.watcher();
+    await world.worker();
+    await hear("sessions.*.*.calls");
+    const handle = await world.start("long-call", 1_000, "a");
+    await untilRuns(1);
+    const ask = (subject: string) =>
+      world.run(world.outside.request(subject, new TextEncoder().encode("{}"), { timeoutMs: 2_000 }));
+    const direct = heard[0] ?? "";
+    expect(await ask(direct), "what is no call of it is refused").toMatchObject({ kind: "reply" });
+    await world.run(handle.result());
+    await world.clock.advance(1_000);
+    heard.length = 0;
+    await ask(direct);
+    expect(heard, "only whoever looks on hears it").toEqual([direct]);
+    const listening = [...world.broker.plain.subscribers.of(direct)].map(({ filter }) => filter);
+    expect(listening).toEqual(["lanes.sessions.>"]);
+  });
+
+  test("of the first generation is used while somebody of 0.1.0 is alive, and served", async () => {
+    await open();
+    await world.orchestrator(undefined, { generation: fixedGeneration(1) });
+    await world.watcher();
+    await world.worker();
+    await hear("lanes.sessions.>");
+    const handle = await world.start("calls", 4, "a");
+    expect(await world.run(handle.result())).toBe(4);
+    expect(heard).toHaveLength(2);
+    // Only the close.
+    expect(stored(world.names.sessionsStream)).toBe(1);
+  });
+
+  test("nobody listens there: the calls go by the queue, in order", async () => {
+    await open();
+    await world.orchestrator();
+    await world.watcher();
+    const connect = world.broker.connect.bind(world.broker);
+    // A worker that knows neither subject.
+    world.broker.connect = (options) => {
+      const bus = connect(options);
+      const subscribe = bus.subscribe.bind(bus);
+      bus.subscribe = (subject, how, onMessage) =>
+        subscribe(subject.endsWith(".calls") ? "unheard" : subject, how, onMessage);
+      return bus;
+    };
+    await world.worker();
+    const handle = await world.start("calls", 4, "a");
+    expect(await world.run(handle.result())).toBe(4);
+    expect(order).toEqual([0, 1, 2, 3]);
+    expect(stored(world.names.sessionsStream)).toBe(5);
   });
 });
 

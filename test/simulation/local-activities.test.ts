@@ -77,6 +77,13 @@ const app = collectApp({
   raced: defineOrchestration("raced", {
     run: (ctx) => Promise.race([ctx.local(slow, 60_000), ctx.sleep(100).then(() => "over")]),
   }),
+  disturbed: defineOrchestration("disturbed", {
+    async run(ctx, signals: number) {
+      const slept = ctx.local(slow, 40);
+      for (let i = 0; i < signals; i++) await ctx.waitForSignal("note");
+      return slept;
+    },
+  }),
   measured: defineOrchestration("measured", {
     run: async (ctx) => (await ctx.local(big, null)).length,
   }),
@@ -101,7 +108,7 @@ const waiting = async () =>
   (await world.run(world.outside.streamInfo(world.names.inboxStream)))?.messages ?? -1;
 
 test.each([false, true])(
-  "a step is one append and nothing else, always replaying %s",
+  "short steps share an append and leave nothing else behind, always replaying %s",
   async (alwaysReplay) => {
     await open({ alwaysReplay });
     await world.orchestrator();
@@ -113,10 +120,23 @@ test.each([false, true])(
     expect(await queued()).toBe(0);
     const commits = (await world.history("a")) ?? [];
     checkHistory(commits);
-    expect(commits).toHaveLength(21);
+    expect(commits.length).toBeLessThan(10);
+    expect(commits.flatMap(({ rounds = [] }) => rounds).length + commits.length).toBe(21);
     expect(await waiting()).toBe(0);
   },
 );
+
+test("a step that is over while another turn is under way is not begun again", async () => {
+  await open();
+  await world.orchestrator();
+  const handle = await world.start("disturbed", 60, "a");
+  for (let i = 0; i < 60; i++) {
+    void handle.signal("note", i);
+    await world.clock.advance(1);
+  }
+  expect(await world.run(handle.result(), 60_000)).toBe("slept");
+  expect(ran).toHaveLength(1);
+});
 
 const points: FaultPoint[] = [
   "turn.before_append",
@@ -129,11 +149,11 @@ const deaths = points.flatMap((point) => [1, 2, 3].map((count) => ({ point, coun
 test.each(deaths)("an owner dies at $point, $count: its successor goes on, by the anchor", async (death) => {
   await open();
   const first = await world.orchestrator(death);
-  const handle = await world.start("chain", 4, "a");
+  const handle = await world.start("chain", 20, "a"); // several commits
   await world.clock.advance(2000);
   first.kill();
   await world.orchestrator();
-  expect(await world.run(handle.result(), 60_000)).toBe(4);
+  expect(await world.run(handle.result(), 60_000)).toBe(20);
   checkHistory((await world.history("a")) ?? []);
 });
 

@@ -67,3 +67,35 @@ test("defect 4: a detached child keeps the large input of a parent that retentio
   await forget(world, "parent");
   expect(await replayed(world, "left")).toBe(large.length);
 });
+
+/** As if its owner had lived on for a moment: nothing comes to it again. */
+async function acknowledged(world: World, instanceId: string): Promise<void> {
+  const { inboxStream, inboxOf } = world.names;
+  const { lastSeq = 0 } = (await world.run(world.outside.streamInfo(inboxStream))) ?? {};
+  await world.run(world.outside.purge(inboxStream, inboxOf(instanceId), lastSeq));
+}
+
+/** The owner dies when what it sent is stored, and nobody has taken it yet. */
+const diesAfterTurn = (count: number) => ({ point: "turn.after_effects" as const, count });
+
+test("defect 4: a parent gets the large output of a child that was removed before the parent took it", async () => {
+  const world = await open();
+  const owner = await world.orchestrator(diesAfterTurn(2));
+  await world.start("asks-child", null, "parent");
+  await world.clock.advance(1_000);
+  expect(owner.bus.killed).toBe(true);
+  await acknowledged(world, "child");
+  await forget(world, "child");
+  expect(await replayed(world, "parent")).toBe(large.length);
+});
+
+test("defect 4: a detached child gets the large input of a parent that was removed before it began", async () => {
+  const world = await open();
+  const owner = await world.orchestrator(diesAfterTurn(1));
+  await world.start("leaves-child", null, "parent");
+  await world.clock.advance(1_000);
+  expect(owner.bus.killed).toBe(true);
+  await acknowledged(world, "parent");
+  await forget(world, "parent");
+  expect(await replayed(world, "left")).toBe(large.length);
+});

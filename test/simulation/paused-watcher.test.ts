@@ -83,7 +83,7 @@ class Rig {
     await new Payloads(bus.blobs, { inlineBytes: 10 }).wrap(big, id);
     await bus.publish(names.signal(id, "late"), encode({}));
     await bus.publish(names.timer(id, 1, 1), encode({}), {
-      schedule: { at: now + 3_600_000, target: names.verb(id, "wake") },
+      schedule: { at: now + 3_600_000, target: names.fired(names.verb(id, "wake")) },
     });
     await bus.publish(names.stream(id, 1, 2), encode({ chunk: 1 }));
     const summary: InstanceSummary = {
@@ -117,7 +117,7 @@ test("defect 9: a paused watcher removes nothing of an instance begun anew under
     const store = rig.histories(rig.bus);
     expect(await rig.run(store.readAll("a")), where).toMatchObject([{ commitId: "c-running" }]);
     expect(await rig.run(rig.bus.read(names.inboxStream, names.inboxOf("a"))), where).toHaveLength(1);
-    expect(await rig.run(rig.bus.read(names.inboxStream, names.timersOf("a"))), where).toHaveLength(1);
+    expect(await rig.run(rig.bus.read(names.timersStream, names.timersOf("a"))), where).toHaveLength(1);
     expect(await rig.run(rig.bus.read(names.streamsStream, names.streamsOf("a"))), where).toHaveLength(1);
     expect(await rig.run(blobKeys(rig.bus.blobs, "a/")), where).toHaveLength(1);
     const [key = ""] = await rig.run(blobKeys(rig.bus.blobs, "a/"));

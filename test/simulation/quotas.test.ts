@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import { InstanceId, Name, SessionId } from "../../schemas/index.ts";
 import type { WorkerIdentity } from "../../services/worker/identity.ts";
-import { ServerTime } from "../../services/worker/sessions/claiming/server-time.ts";
 import { Quotas, type Seats } from "../../services/worker/sessions/quotas/quotas.ts";
 import {
   Bucket,
@@ -69,7 +68,7 @@ async function world(seed: number, faults: BusFaults) {
       };
       const deps = { bus: this.bus, names, runtime, identity, loadChanged: () => undefined };
       const limits = { types: new Map(types.map((type) => [type, max])), all: most };
-      this.quotas = new Quotas(deps, { restMaxMs: 1000 }, limits, new ServerTime(clock));
+      this.quotas = new Quotas(deps, { restMaxMs: 1000 }, limits);
       this.quotas.onRoom(() => this.rooms++);
       workers.add(this);
     }
@@ -306,7 +305,7 @@ describe("one seat", () => {
     const runtime = { clock, random: seededRandom(2), announce: silent };
     const deps = { bus, names, runtime, identity, loadChanged: () => undefined };
     const limits = { types: new Map([[type as string, 2]]), all: undefined };
-    const quotas = new Quotas(deps, { restMaxMs: 1000 }, limits, new ServerTime(clock));
+    const quotas = new Quotas(deps, { restMaxMs: 1000 }, limits);
     await clock.run(quotas.start());
     const claim = {
       type,

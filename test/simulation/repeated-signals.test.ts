@@ -1,7 +1,9 @@
 /** Signals that are sent again under the id their sender gave them, when the server has forgotten the first. */
 import { expect, test } from "vitest";
+import { updateIdHeader } from "../../schemas/index.ts";
 import { encode } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { carriedIds } from "../../shared/replay/fold/state.ts";
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
 
@@ -15,6 +17,18 @@ const app = collectApp({
       if (input.anew) return ctx.continueAsNew({ ...input, left: input.left - 1, heard: got });
       for (let left = input.left - 1; left > 0; left--) got.push(await ctx.waitForSignal("go"));
       return got;
+    },
+  }),
+  /** Continues as new several times before as many ids have come as an execution carries. */
+  counts: defineOrchestration("counts", {
+    run: async (ctx, before: { signals: number; updates: number }) => {
+      let { signals, updates } = before;
+      ctx.onUpdate("count", () => ++updates);
+      for (let n = 0; n < carriedIds / 2; n++) {
+        if ((await ctx.waitForSignal("go")) === "end") return { signals, updates };
+        signals++;
+      }
+      return ctx.continueAsNew({ signals, updates });
     },
   }),
 });
@@ -80,6 +94,39 @@ test("defect 18: plain NATS: the id the server knows is the sender's, unless a h
   await world.clock.advance(1_000);
   expect(world.count("signal.unheard")).toBe(0);
 });
+
+test.each([false, true])(
+  "defect 18: an id is known for ever, also after more others than are carried over, replayed %s",
+  async (alwaysReplay) => {
+    const world = new World({ seed: 1, app, faults: noFaults, alwaysReplay });
+    await world.prepare();
+    const owner = await world.orchestrator();
+    const handle = await world.start("counts", { signals: 0, updates: 0 }, "a");
+    const signal = (messageId: string, value: unknown = 1) =>
+      world.client.signal("a", "go", value, { messageId });
+    const update = (id: string) =>
+      world.outside.publish(world.names.update("a", "count"), encode(null), {
+        headers: { [updateIdHeader]: id },
+      });
+    const many = Array.from({ length: carriedIds + 100 }, (_, n) => n);
+    await world.run(Promise.all(many.map((n) => update(`u-${n}`))));
+    for (const from of [0, 1]) await world.run(Promise.all(many.map((n) => signal(`p-${from}-${n}`))));
+    await restart(world);
+    const again = () => world.run(Promise.all([signal("p-0-0"), signal("p-0-99"), update("u-3")]));
+    await again();
+    // Known to the next owner too, and an execution later.
+    owner.kill();
+    await world.orchestrator();
+    await again();
+    await world.clock.advance(30_000);
+    for (const from of ["q", "r"]) await world.run(Promise.all(many.map((n) => signal(`${from}-${n}`))));
+    await again();
+    await world.run(signal("q-0"));
+    expect(await world.run(world.client.update("a", "count", null, { id: "u-3" }))).toBe(4);
+    await world.run(signal("last", "end"));
+    expect(await world.run(handle.result())).toEqual({ signals: 4 * many.length, updates: many.length });
+  },
+);
 
 test("an id that cannot go into a header is refused", async () => {
   const world = await open(false);

@@ -127,6 +127,30 @@ test.each(deaths)("no time is missed or doubled: an owner dies at $point, $count
   await check("a");
 });
 
+/** A schedule whose next time is far away has no timer in its owner's memory. */
+test.each(points)(
+  "no time is missed or doubled where the server wakes it: an owner dies at %s",
+  async (point) => {
+    await open();
+    const from = world.clock.now();
+    const first = await world.orchestrator({ point, count: 2 });
+    await create("a", every("quick", 1, { every: "30s", overlap: "buffer-all" }));
+    await world.clock.advance(95_000);
+    first.kill();
+    await world.clock.advance(40_000);
+    await world.orchestrator();
+    await world.clock.advance(100_000);
+    const times = (await runs("a")).map(({ instanceId }) => timeOf(instanceId));
+    expect(times).toEqual(expectedTimes(from, world.clock.now(), 30_000));
+    const commits = (await world.history(scheduleInstance("a"))) ?? [];
+    checkHistory(commits);
+    const fired = commits.filter(({ events }) => events.some(({ kind }) => kind === "timer.fired"));
+    expect(fired.length).toBeGreaterThan(2);
+    // The first time may be near when it is created.
+    for (const { inbox } of fired.slice(1)) expect(inbox.length).toBeGreaterThan(0);
+  },
+);
+
 test.each([1, 2, 3])("no time is missed or doubled on bad days, seed %i", async (seed) => {
   await open({ seed, faulty: true });
   const from = world.clock.now();

@@ -27,6 +27,7 @@ const histories = {
     sharedLastSeq: undefined,
   }),
   remove: async () => undefined,
+  forgetUnstarted: async () => true,
 };
 
 /** Owners that live, die, and come back after outages of the bus; watchers that come and go; then peace. */

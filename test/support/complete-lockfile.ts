@@ -11,6 +11,7 @@ interface Locked {
   dev?: boolean;
   license?: string;
   optional?: boolean;
+  engines?: { node?: string };
   optionalDependencies?: Record<string, string>;
   cpu?: string[];
   os?: string[];

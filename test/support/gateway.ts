@@ -148,7 +148,7 @@ export function hands(bus: Bus) {
     },
     async partition(partition: number, holder: string) {
       const key = leaseKeys.partition(partition);
-      await bucket("leases").put(key, encode({ v: 1, holder }), { ttlMs: 600_000 });
+      await new Bucket(bus, names.engineBucket).put(key, encode({ v: 1, holder }), { ttlMs: 600_000 });
     },
     async worker(info: Loose<WorkerInfo> & { workerId: string }, ttlMs = 600_000) {
       const body = encode({ ...worker(info.workerId), ...info });

@@ -28,6 +28,10 @@ export class Journal implements Disposable {
     return until(`${count} × "${beginning}" in the journal`, enough, timeoutMs);
   }
 
+  clear(): void {
+    rmSync(this.file, { force: true });
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.#dir, { recursive: true, force: true });
   }

@@ -167,23 +167,25 @@ class Run {
   }
 }
 
-/** Runs a program; what goes wrong is part of its result. */
+/** What goes wrong is part of its result. */
+export async function runProgram(ctx: OrchestrationContext, program: readonly Step[]): Promise<unknown[]> {
+  const run = new Run();
+  for (const what of program) {
+    try {
+      run.trace.push(await run.step(ctx, what));
+    } catch (error) {
+      // Continue-as-new is no error; whoever was asked to cancel should go.
+      if (!(error instanceof Error) || ctx.signal.aborted) throw error;
+      run.trace.push((error as { code?: string }).code ?? error.name);
+    }
+  }
+  return run.trace;
+}
+
+/** What programs ask of workers. */
+export const programWork = { work, load };
+
 export const appOf = (program: readonly Step[]) => ({
-  work,
-  load,
-  program: defineOrchestration("program", {
-    async run(ctx) {
-      const run = new Run();
-      for (const what of program) {
-        try {
-          run.trace.push(await run.step(ctx, what));
-        } catch (error) {
-          // Continue-as-new is no error; whoever was asked to cancel should go.
-          if (!(error instanceof Error) || ctx.signal.aborted) throw error;
-          run.trace.push((error as { code?: string }).code ?? error.name);
-        }
-      }
-      return run.trace;
-    },
-  }),
+  ...programWork,
+  program: defineOrchestration("program", { run: (ctx) => runProgram(ctx, program) }),
 });

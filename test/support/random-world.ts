@@ -2,7 +2,7 @@
  * Everything around an instance, out of its mind: workers, watchers, children, people and clocks that answer in any
  * order, twice, late, for others, under old epochs. Choices come from a list of numbers, so that a failure shrinks.
  */
-import { SessionState } from "../../schemas/index.ts";
+import { type Attachment, SessionState } from "../../schemas/index.ts";
 import type { InboxMessage, OpenTask } from "../../shared/replay/index.ts";
 import type { Bench } from "./instance-bench.ts";
 import {
@@ -69,6 +69,7 @@ export class RandomWorld {
   readonly #choices: readonly number[];
   #next = 0;
   #epoch = 1;
+  readonly #lentHolders = new Map<number, Attachment>();
   #code: "gone" | "back" = "back";
   readonly #said: InboxMessage[] = [];
   /** Everything that happened, to be lived again. */
@@ -115,7 +116,7 @@ export class RandomWorld {
       if (kind === "opening" || kind === "claimed")
         messages.push(activated(session.sessionId, this.#holderOf(session)));
       else if (kind === "parked" && session.owner !== state.instanceId)
-        messages.push(activated(session.sessionId, held(session.attachments + 1, ++this.#epoch)));
+        messages.push(activated(session.sessionId, this.#lentHolder(session.attachments + 1)));
     }
     for (const task of state.tasks.values())
       if (task.target.kind !== "session" || task.sentEpoch !== undefined) messages.push(this.#done(task));
@@ -191,6 +192,13 @@ export class RandomWorld {
     return phase.kind === "claimed" ? phase.on : held(Math.max(1, attachments), ++this.#epoch);
   }
 
+  /** A lease key is never used again: an attachment has one epoch, however often its owner tells of it. */
+  #lentHolder(attachment: number): Attachment {
+    const on = this.#lentHolders.get(attachment) ?? held(attachment, ++this.#epoch);
+    this.#lentHolders.set(attachment, on);
+    return on;
+  }
+
   /** What the owner of a granted session tells. */
   #lentMoves({ sessionId, phase, attachments }: SessionState): Move[] {
     const rarely = (move: Move) => () => (this.#choose(5) === 0 ? move() : wake());
@@ -200,15 +208,15 @@ export class RandomWorld {
           () => lost(sessionId, phase.on),
           () => parked(sessionId, phase.on),
           rarely(() => closedByOwner(sessionId)),
-          () => activated(sessionId, held(attachments + 1, ++this.#epoch)),
+          () => activated(sessionId, this.#lentHolder(attachments + 1)),
         ];
       case "opening":
         return [
-          () => activated(sessionId, held(attachments, ++this.#epoch)),
+          () => activated(sessionId, this.#lentHolder(attachments)),
           rarely(() => refused(sessionId, attachments)),
         ];
       default:
-        return [() => activated(sessionId, held(attachments + 1, ++this.#epoch))];
+        return [() => activated(sessionId, this.#lentHolder(attachments + 1))];
     }
   }
 

@@ -196,8 +196,11 @@ export class SessionRig {
     );
   }
 
+  /** Without `claimed`, which is said only where `init` takes a moment. */
   kinds(sessionId: string): string[] {
-    return this.told.filter((one) => one.sessionId === sessionId).map((one) => one.report.kind);
+    return this.told
+      .filter((one) => one.sessionId === sessionId && one.report.kind !== "claimed")
+      .map((one) => one.report.kind);
   }
 
   async work(workerId: string, sessionId: string, work: Omit<SessionWork, "v">): Promise<void> {

@@ -5,10 +5,18 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type Bus, connectBus, type Subjects, subjects } from "../../shared/bus/index.ts";
+import {
+  type Bus,
+  connectBus,
+  defaultTopology,
+  ensureTopology,
+  type Subjects,
+  subjects,
+} from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
+import { type SecuredNats, startSecuredNats } from "./secured-nats.ts";
 
 export type ServiceName = "orchestrator" | "worker" | "watcher" | "gateway";
 
@@ -36,9 +44,27 @@ export interface StackOptions {
   workers?: number;
   watchers?: number;
   env?: Record<string, string>;
+  /** Where they run already; the stack ends them. */
+  servers?: readonly TestNats[];
+  /** Each service under its own NATS user, with the rights of its role. Default: `HOLDFAST_TEST_ROLES` is set. */
+  roles?: boolean;
 }
 
 const bin = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
+
+async function provision(
+  secured: SecuredNats,
+  names: Subjects,
+  { HOLDFAST_PARTITIONS, HISTORY_SHARDS }: Record<string, string>,
+): Promise<void> {
+  const bus = await connectBus({ ...secured.connection("provisioner"), announce: silent });
+  await ensureTopology(bus, names, {
+    partitions: Number(HOLDFAST_PARTITIONS ?? defaultTopology.partitions),
+    historyShards: Number(HISTORY_SHARDS ?? defaultTopology.historyShards),
+    replicas: 1,
+  });
+  await bus.close();
+}
 
 export class Stack implements AsyncDisposable {
   readonly nats: TestNats;
@@ -47,8 +73,16 @@ export class Stack implements AsyncDisposable {
   readonly client: Client;
   readonly processes: ServiceProcess[] = [];
   readonly #options: StackOptions;
+  readonly #secured: SecuredNats | undefined;
 
-  private constructor(nats: TestNats, bus: Bus, names: Subjects, options: StackOptions) {
+  private constructor(
+    nats: TestNats,
+    bus: Bus,
+    names: Subjects,
+    options: StackOptions,
+    secured: SecuredNats | undefined,
+  ) {
+    this.#secured = secured;
     this.nats = nats;
     this.bus = bus;
     this.names = names;
@@ -57,15 +91,22 @@ export class Stack implements AsyncDisposable {
   }
 
   static async start(options: StackOptions): Promise<Stack> {
-    const nats = await startNats();
     const names = subjects(options.env?.HOLDFAST_PREFIX ?? "");
+    const secured =
+      options.servers === undefined && (options.roles ?? process.env.HOLDFAST_TEST_ROLES === "on")
+        ? await startSecuredNats({ prefix: names.prefix })
+        : undefined;
+    const servers = options.servers ?? [secured?.nats ?? (await startNats())];
+    const [nats = await startNats()] = servers;
+    if (secured) await provision(secured, names, options.env ?? {});
     const bus = await connectBus({
-      url: nats.url,
+      ...secured?.tester,
+      url: servers.map(({ url }) => url),
       name: "test",
       announce: silent,
       blobBucket: names.blobBucket,
     });
-    const stack = new Stack(nats, bus, names, options);
+    const stack = new Stack(nats, bus, names, options, secured);
     try {
       const { orchestrators = 1, workers = 1, watchers = 1 } = options;
       await Promise.all([
@@ -98,6 +139,7 @@ export class Stack implements AsyncDisposable {
         HOME: process.env.HOME ?? "",
         LOG_LEVEL: "info",
         NATS_URL: this.nats.url,
+        ...this.#secured?.env(service),
         ...this.#options.env,
         ...env,
       },
@@ -115,7 +157,14 @@ export class Stack implements AsyncDisposable {
     }
     await Promise.all(this.processes.map((process) => process.exited));
     await this.bus.close();
-    await this.nats.stop();
+    const refused = this.#secured?.refused() ?? [];
+    await Promise.all((this.#options.servers ?? [this.nats]).map((server) => server.stop()));
+    // A role lacks a right, whether or not anybody noticed.
+    if (refused.length > 0) {
+      const message = `NATS refused: ${refused.join("; ")}`;
+      console.error(message);
+      throw new Error(message);
+    }
   }
 }
 

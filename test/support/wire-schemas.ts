@@ -51,7 +51,7 @@ const bySubject: readonly (readonly [RegExp, Wired])[] = [
   [/^(orchestrations|inbox\.\d+)\.[^.]+\.wake$/, wired("wake", Wake)],
   [/^(orchestrations|inbox\.\d+)\.[^.]+\.(cancel|terminate)$/, wired("control-request", ControlRequest)],
   [/^(orchestrations|inbox\.\d+)\.[^.]+\.signal\.pool$/, wired("pool-signal", PoolSignal)],
-  [/^timers\./, wired("wake", Wake)],
+  [/^alarms\./, wired("wake", Wake)],
   [/^(activities|retries)\./, wired("activity-task", ActivityTask)],
   [/^lanes\.activities\./, wired("activity-task", ActivityTask)],
   [/^lanes\.sessions\./, wired("lane-calls", LaneCalls)],
@@ -60,6 +60,7 @@ const bySubject: readonly (readonly [RegExp, Wired])[] = [
   [/^lanes\.recordings\./, wired("lane-recordings", LaneRecordings)],
   [/^lanes\.(holdings\.|seekers$)/, wired("lane-question", LaneQuestion)],
   [/^(claims|nudge)\./, wired("session-claim", SessionClaim)],
+  [/^sessions\..*\.calls$/, wired("lane-calls", LaneCalls)],
   [/^(sessions|delayed)\./, wired("session-work", SessionWork)],
   [/^streams\./, wired("stream-chunk", StreamChunk)],
   [/^dead\./, wired("dead-letter", DeadLetter)],
@@ -81,7 +82,7 @@ export const wiredAs = (subject: string): Wired | undefined =>
 /** What is answered to a request on this subject. */
 export function answeredAs(subject: string): Wired | undefined {
   if (/^lanes\.(holdings\.|seekers$)/.test(subject)) return wired("lane-holdings", LaneHoldings);
-  return /^lanes\./.test(subject) ? wired("lane-answer", LaneAnswer) : undefined;
+  return /^lanes\.|^sessions\..*\.calls$/.test(subject) ? wired("lane-answer", LaneAnswer) : undefined;
 }
 
 /** Headers whose value is JSON of ours. */

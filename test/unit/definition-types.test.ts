@@ -88,6 +88,63 @@ test("defect 41: init(ctx) without annotations infers", () => {
   expect(opens.name).toBe("opens");
 });
 
+interface Counted {
+  n: number;
+  seen: Set<string>;
+}
+
+test("defect 41: the state of calls is what init returns, without annotations", async () => {
+  const counted = defineSession("counted", {
+    init(ctx): Counted {
+      return { n: ctx.threads, seen: new Set<string>() };
+    },
+    calls: (call) => ({
+      add: call({
+        run: (state, by: number) => {
+          expectTypeOf(state).toEqualTypeOf<Counted>();
+          return state.n + by;
+        },
+      }),
+      find: call({
+        input: z.string(),
+        async run(state, key) {
+          expectTypeOf(state).toEqualTypeOf<Counted>();
+          return state.seen.has(key);
+        },
+      }),
+      all: call({
+        batch: { maxSize: 2, maxDelay: 1 },
+        run: (state, keys: string[]) => {
+          expectTypeOf(state).toEqualTypeOf<Counted>();
+          return keys.map((key) => state.seen.has(key));
+        },
+      }),
+    }),
+  });
+  const configured = defineSession("configured", {
+    config: z.object({ from: z.number() }),
+    init: async (_ctx, { from }) => ({ n: from }),
+    calls: (call) => ({
+      get: call({
+        run: (state) => {
+          expectTypeOf(state).toEqualTypeOf<{ n: number }>();
+          return state.n;
+        },
+      }),
+    }),
+  });
+  expect(Object.keys(counted.calls)).toEqual(["add", "find", "all"]);
+  expect(Object.keys(configured.calls)).toEqual(["get"]);
+  defineOrchestration("uses", {
+    async run(ctx) {
+      const session = await ctx.openSession(counted);
+      expectTypeOf(await session.add(1)).toEqualTypeOf<number>();
+      // @ts-expect-error the input of a call is checked as ever
+      await session.find(1);
+    },
+  });
+});
+
 test("definitions carry their types and are found in a module", () => {
   const app = collectApp({ classifier, nested: { shout, plain }, orchestration });
   expect([...app.sessions.keys()]).toEqual(["ml-classifier"]);

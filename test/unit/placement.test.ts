@@ -111,6 +111,13 @@ describe("placement says who, or why nobody", () => {
     expect(place([worker("w1"), worker("w2")], pinned)).toMatchObject({ workerId: "w1" });
   });
 
+  it("comes back to the machine with a token of 0.1.0, which names it", () => {
+    const pinned = claim({ resourceId: "gpu-2-example-org" });
+    const workers = [worker("w1"), worker("w2", { host: "gpu-2.example.org" })];
+    expect(place(workers, pinned)).toMatchObject({ workerId: "w2" });
+    expect(place([worker("w1")], pinned)).toMatchObject({ why: "resource_gone" });
+  });
+
   it("defect 35: prefers the worker that parked the session, if it can take it again", () => {
     const workers = [worker("w1", holding(3)), worker("w2", { warm: ["k"] }), worker("w3")];
     expect(place(workers, claim({ parkedBy: "w1" as never }))).toMatchObject({ workerId: "w1", why: "warm" });

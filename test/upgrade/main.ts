@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { newestGeneration } from "../../schemas/index.ts";
 import { Fleet } from "../../shared/fleet/index.ts";
 import { silent, sleep, systemClock } from "../../shared/runtime/index.ts";
+import { verify, violationLines } from "../../shared/verify/index.ts";
 import { type ServiceName, type ServiceProcess, Stack, until } from "../support/stack.ts";
 import { Load } from "./load.ts";
 import { previousBuild, previousCommit } from "./previous-build.ts";
@@ -107,8 +108,10 @@ async function rolling(previousBin: string): Promise<number> {
   const disagreements = logs
     .split("\n")
     .filter((line) => /nondeterminism|invalid_entry|history_unreadable/.test(line));
+  const laws = await verify({ bus: stack.bus, names: stack.names });
   const wrong = [
     ...load.wrong,
+    ...violationLines(laws),
     ...(dead === 0 ? [] : [`${dead} dead letters`]),
     ...(heldAt === 1 ? [] : [`generation ${heldAt} was written while the way back was to be open`]),
     ...unfinished

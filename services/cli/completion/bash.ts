@@ -1,3 +1,4 @@
+/** The completion script for bash. */
 import type { CommandSpec } from "./spec.ts";
 import { isPath, places } from "./words.ts";
 

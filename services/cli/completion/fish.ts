@@ -1,3 +1,4 @@
+/** The completion script for fish. */
 import type { CommandSpec } from "./spec.ts";
 import { isPath, places } from "./words.ts";
 

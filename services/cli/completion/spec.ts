@@ -1,8 +1,8 @@
-/** The tree of commands as plain data: what completion and the reference are made from. */
+/** The tree of commands as plain data, from which completion and the reference are generated. */
 import type { Command } from "commander";
 
 export interface OptionSpec {
-  /** As in the help: `-y, --yes`. */
+  /** As shown in the help: `-y, --yes`. */
   flags: string;
   long: string;
   short: string | undefined;
@@ -21,7 +21,7 @@ export interface ArgumentSpec {
 }
 
 export interface CommandSpec {
-  /** Without the program: `["sessions", "list"]`. */
+  /** Without the program's name: `["sessions", "list"]`. */
   path: readonly string[];
   description: string;
   group: string;

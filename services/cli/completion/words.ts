@@ -1,4 +1,4 @@
-/** What can follow at each place of a command line. Pure. */
+/** The words that can follow at each place of a command line. Pure. */
 import { type CommandSpec, everyCommand, type OptionSpec } from "./spec.ts";
 
 export interface Word {
@@ -7,11 +7,11 @@ export interface Word {
 }
 
 export interface Place {
-  /** `/sessions/list`; empty at the beginning. */
+  /** The commands so far: `/sessions/list`; empty string at the beginning. */
   at: string;
   commands: readonly Word[];
   options: readonly OptionSpec[];
-  /** Choices of its arguments. */
+  /** Choices of the command's arguments. */
   values: readonly string[];
 }
 

@@ -1,3 +1,4 @@
+/** The completion script for zsh. */
 import type { CommandSpec } from "./spec.ts";
 import { isPath, places, type Word } from "./words.ts";
 

@@ -1,4 +1,4 @@
-/** What all commands that talk to a running installation have in common. */
+/** What all commands share that talk to a running installation. */
 import { Command } from "commander";
 import type { Bus, Subjects } from "../../../shared/bus/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
@@ -8,7 +8,7 @@ import { type Format, Output, type Streams } from "../terminal/output.ts";
 import { paintFor } from "../terminal/paint.ts";
 import type { NatsChoice } from "./find-nats.ts";
 
-/** What a run of the command line is given, and where it leaves its verdict. */
+/** The input and output of one run of the command line, and its exit code. */
 export interface Cli extends Streams {
   readonly env: Environment;
   exitCode: ExitCode;
@@ -37,7 +37,7 @@ export const withFormat = (command: Command): Command =>
     .option("--jsonl", "JSON, a line for each item")
     .option("-v, --verbose", "say on stderr how it is done");
 
-/** Which server: the same options everywhere. */
+/** Adds the options that choose the server, the same on every command. */
 export const withServer = (command: Command): Command =>
   command
     .option("--nats-url <url>", "NATS server (NATS_URL; else the `holdfast dev` of this folder)")
@@ -54,7 +54,10 @@ export function outputOf(cli: Cli, options: FormatOptions): Output {
   return new Output(cli, format, { paint, verbose: options.verbose === true });
 }
 
-/** Connects, acts, closes; the connection never outlives the command. What it needs is loaded only now. */
+/**
+ * Connects, runs the action, closes: the connection never outlives the command. The client is loaded only
+ * now.
+ */
 export async function withClient(
   cli: Cli,
   options: ClientOptions,

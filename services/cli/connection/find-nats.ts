@@ -1,9 +1,11 @@
-/** The server to talk to: an option, a named context, NATS_URL, the `holdfast dev` of this folder, the current context. */
+/**
+ * Finds the server to talk to: an option, a named context, NATS_URL, the `holdfast dev` of this folder, the
+ * current context.
+ */
 import { resolve } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
-import { defaultDataDir } from "../../../shared/runtime/data-dir.ts";
-import { type Context, Contexts } from "../../../shared/sdk/where/contexts.ts";
-import { readDevFile } from "../../../shared/sdk/where/dev-file.ts";
+import { defaultDataDir } from "../../../shared/runtime/index.ts";
+import { type Context, Contexts, readDevFile } from "../../../shared/sdk/where/index.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
 
 export interface NatsChoice {
@@ -15,16 +17,24 @@ export interface NatsChoice {
 
 export interface Found {
   env: Environment;
-  /** Who said so. */
+  /** Where the address was found, for messages. */
   from: string;
   dashboard?: string | undefined;
 }
 
-const login = ["NATS_USER", "NATS_PASSWORD", "NATS_TOKEN", "NATS_CREDS"] as const;
+const login = [
+  "NATS_USER",
+  "NATS_PASSWORD",
+  "NATS_PASSWORD_FILE",
+  "NATS_TOKEN",
+  "NATS_CREDS",
+  "NATS_NKEY",
+] as const;
 
 /**
- * A running `dev` of this folder comes before the current context: what is tried out here by mistake does no harm
- * there. `implicit`: also what nobody named; a service joins only what it was told to join.
+ * A running `dev` of this folder comes before the current context: a command tried here by mistake then does
+ * no harm to a real installation. With `implicit` false only a server the user named counts: a service joins
+ * no other.
  */
 export function findServer(choice: NatsChoice, env: Environment, { implicit = true } = {}): Found {
   const prefix = choice.prefix === undefined ? {} : { HOLDFAST_PREFIX: choice.prefix };
@@ -54,7 +64,7 @@ export function findServer(choice: NatsChoice, env: Environment, { implicit = tr
   });
 }
 
-/** A context brings its own way to log in, or none. */
+/** A context brings its own credentials, or none. */
 function settingsOf({ natsUrl, creds, prefix }: Context): Environment {
   const none = Object.fromEntries(login.map((name) => [name, undefined]));
   return { ...none, NATS_URL: natsUrl, NATS_CREDS: creds, HOLDFAST_PREFIX: prefix ?? "" };

@@ -1,15 +1,15 @@
-/** The same with the nats command line: everything goes over subjects any client may use. */
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+/** Prints the equivalent `nats` command: every operation uses subjects that any NATS client may use. */
+import { maskUrl } from "../../../shared/runtime/index.ts";
 import type { EngineConfig } from "../../config.ts";
 
 export interface NatsMessage {
   subject: string;
-  /** Undefined: no body. */
+  /** Undefined: an empty body. */
   value: unknown;
   msgId?: string;
 }
 
-/** What does not fit into a message goes by way of the object store, which is more than one line. */
+/** A longer value would go through the object store, which takes more than one line. */
 const longestValue = 8 * 1024;
 
 export const natsPub = (config: Pick<EngineConfig, "nats">, message: NatsMessage): string =>
@@ -30,6 +30,6 @@ function natsLine(
   return `nats --server ${quoted(maskUrl(nats.url ?? ""))}${login} ${verb} ${subject} ${shown}${id}`;
 }
 
-/** One word for the shell, whatever is in it. */
+/** Quotes the text as one word for the shell. */
 export const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,6 +1,5 @@
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
-import { silent } from "../../../shared/runtime/index.ts";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { maskUrl, silent } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { type Cli, type CliConnection, type ClientOptions, outputOf } from "./client-command.ts";

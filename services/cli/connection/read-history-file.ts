@@ -1,9 +1,10 @@
+/** Reads a history file given on the command line. */
 import { readFileSync } from "node:fs";
 import { tokenPattern } from "../../../schemas/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { HistoryFile } from "../../../shared/sdk/index.ts";
 
-/** Undefined where `given` is no file and can be an instance id. */
+/** Undefined if `given` is not a file and can be an instance id. */
 export function readHistoryFile(given: string): HistoryFile | undefined {
   const text = contentOf(given);
   if (text === undefined) return undefined;
@@ -34,6 +35,6 @@ function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the schema refuses it
+    return undefined; // The schema refuses it.
   }
 }

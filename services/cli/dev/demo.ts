@@ -1,4 +1,4 @@
-/** `dev --demo <module>`: runs what the module exports as `runDemo`, on a client and on workers it may kill. */
+/** `dev --demo <module>`: runs the module's `runDemo` with a client and with workers it may kill. */
 
 import { importUserModule } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
@@ -11,7 +11,7 @@ import type { RunningDev } from "./run-dev.ts";
 
 export type DemoShow = Pick<DemoStage, "input" | "staysUp" | "say" | "progress">;
 
-/** Before anything is started: a wrong path is the first mistake. */
+/** Called before anything is started: a wrong path is the most common mistake. */
 export async function loadDemo(path: string): Promise<RunDemo> {
   const { runDemo } = await importUserModule(path);
   if (typeof runDemo === "function") return runDemo as RunDemo;
@@ -39,7 +39,10 @@ export async function showDemo(
   }
 }
 
-/** Only workers of this `dev`: others may live on the same server, and their pids mean nothing here. */
+/**
+ * Kills only workers of this `dev`: other workers may use the same server, and their pids mean nothing on
+ * this machine.
+ */
 async function kill(client: Client, dev: RunningDev, workerId: string): Promise<number> {
   const worker = (await client.workers.list()).find((one) => one.workerId === workerId);
   if (worker === undefined || !dev.workerPids().includes(worker.pid)) {

@@ -1,5 +1,5 @@
-/** The services of one `dev`: started, shown, kept alive and stopped together. */
-import { readFileSync, writeFileSync } from "node:fs";
+/** The processes of one `dev`: started, shown, kept alive and stopped together. */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
 import { once } from "../../../shared/runtime/index.ts";
@@ -11,13 +11,15 @@ import { type Death, ServiceProcess } from "./service-process.ts";
 export interface CrewOptions {
   logDir: string;
   env: Environment;
-  /** For people, a line at a time. */
+  /** Called with one line of text for people. */
   onNote: (text: string) => void;
 }
 
 export class DevProcesses {
   readonly #options: CrewOptions;
-  readonly #members: { process: ServiceProcess; tail: LogTail }[] = [];
+  readonly #members = new Set<ServiceProcess>();
+  /** One per log file: successive processes of one name write into the same file. */
+  readonly #tails = new Map<string, LogTail>();
 
   #stopping = false;
 
@@ -25,13 +27,16 @@ export class DevProcesses {
     this.#options = options;
   }
 
-  /** Resolves when it is ready. Throws `service_failed` with its last words where it cannot start. */
+  /**
+   * Resolves when the service is ready. Throws `service_failed` with the service's last message if it cannot
+   * start.
+   */
   async start(name: string, service: string, env: Environment = {}): Promise<ServiceProcess> {
     if (this.#stopping) throw new Fault("config", { code: "service_failed", message: "dev is stopping" });
     const { onNote } = this.#options;
     const logFile = join(this.#options.logDir, `${name}.log`);
-    // Only of this run: it cannot grow for ever, and nobody reads old words as new ones.
-    writeFileSync(logFile, "");
+    this.#follow(name, logFile);
+    const before = statSync(logFile).size;
     const process = new ServiceProcess({
       name,
       entry: join(packageDir(), "bin", "holdfast.js"),
@@ -40,30 +45,44 @@ export class DevProcesses {
       logFile,
       onDeath: (death, delayMs) => onNote(`${name} ${ending(death)}; starting it again in ${delayMs} ms`),
     });
-    const tail = new LogTail(logFile, (line) => {
-      const shown = shownLogLine(name, line);
-      if (shown !== undefined) onNote(shown);
-    });
-    this.#members.push({ process, tail });
+    this.#members.add(process);
     const outcome = await process.start();
     if (outcome === "ready") return process;
+    this.#members.delete(process);
     throw new Fault("config", {
       code: "service_failed",
-      message: `${name} did not start: ${lastWords(logFile) ?? ending(outcome)}`,
+      message: `${name} did not start: ${lastWords(logFile, before) ?? ending(outcome)}`,
       hint: `Its whole log is in ${logFile}.`,
     });
   }
 
+  /** Stops a process that another one has replaced. */
+  async retire(process: ServiceProcess): Promise<void> {
+    await process.stop();
+    this.#members.delete(process);
+  }
+
   stop = once(async () => {
     this.#stopping = true;
-    await Promise.all(this.#members.map(({ process }) => process.stop()));
-    for (const { tail } of this.#members) tail.stop();
+    await Promise.all([...this.#members].map((process) => process.stop()));
+    for (const tail of this.#tails.values()) tail.stop();
   });
+
+  #follow(name: string, logFile: string): void {
+    if (this.#tails.has(name)) return;
+    // The file holds only this run: it does not grow for ever, and old lines are not mistaken for new ones.
+    writeFileSync(logFile, "");
+    const tail = new LogTail(logFile, (line) => {
+      const shown = shownLogLine(name, line);
+      if (shown !== undefined) this.#options.onNote(shown);
+    });
+    this.#tails.set(name, tail);
+  }
 }
 
-/** What a service that cannot start says, see report-error.ts. */
-function lastWords(logFile: string): string | undefined {
-  const lines = readFileSync(logFile, "utf8").trimEnd().split("\n");
+/** The last message of a service that cannot start, see report-error.ts. */
+function lastWords(logFile: string, from: number): string | undefined {
+  const lines = readFileSync(logFile).subarray(from).toString("utf8").trimEnd().split("\n");
   const said = lines.findLast((line) => line.startsWith("holdfast: "));
   return (said ?? lines.at(-1))?.replace(/^holdfast: /, "") || undefined;
 }

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** The given port of this machine if it is free, else the next one that is. Somebody may be quicker all the same. */
+/** Returns the given port if it is free, else the next free one. Another process may still take it first. */
 export async function freePortFrom(port: number): Promise<number> {
   for (let candidate = port; candidate < port + 100; candidate++) {
     if (await isFree(candidate)) return candidate;

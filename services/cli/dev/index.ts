@@ -1,8 +1,7 @@
-/** `holdfast dev`: everything at once, for trying out and for developing. */
+/** `holdfast dev`: runs all services on one machine, for trying out and for development. */
 import { Command } from "commander";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
-import { defaultDataDir } from "../../../shared/runtime/data-dir.ts";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { defaultDataDir, maskUrl } from "../../../shared/runtime/index.ts";
 import type { RunDemo } from "../../../shared/sdk/index.ts";
 import type { Cli } from "../connection/client-command.ts";
 import { quoted } from "../connection/nats-line.ts";
@@ -17,6 +16,7 @@ interface Options {
   dataDir: string;
   workers: string;
   port?: string;
+  watch?: boolean;
   json?: boolean;
   demo?: string;
   demoInput?: string;
@@ -33,6 +33,10 @@ export const devCommand = (cli: Cli): Command =>
       "--port <port>",
       "port of the NATS server; if not given, a free one, the same at every start in this folder",
     )
+    .option(
+      "--watch",
+      "load your code again when it changes; instances go on, and what no longer fits is parked",
+    )
     .option("--json", "one line of JSON when ready, then quiet")
     .option("--demo <module>", "when ready, run what the module exports as runDemo")
     .option("--demo-input <json>", "for runDemo: JSON, @file, or - for stdin")
@@ -46,7 +50,7 @@ export const devCommand = (cli: Cli): Command =>
       };
       const told = untilTold();
       try {
-        // Loaded only now: the other commands need none of it.
+        // Loaded only now: the other commands do not need it.
         const [{ runDev }, { showDemo }] = await Promise.all([import("./run-dev.ts"), import("./demo.ts")]);
         const app = appOf(options, cli.env);
         const demo = await demoOf(options);
@@ -55,9 +59,10 @@ export const devCommand = (cli: Cli): Command =>
           dataDir: options.dataDir,
           workers: wholeNumber(options.workers, "--workers", 0, 64),
           port: options.port === undefined ? undefined : wholeNumber(options.port, "--port", 1, 65_535),
+          watch: options.watch === true,
           env: cli.env,
           told: told.promise,
-          // Quiet on stdout; what goes wrong is still said.
+          // Nothing on stdout; problems still go to stderr.
           onNote: (text) => screen.note(text),
         });
         try {
@@ -77,7 +82,7 @@ export const devCommand = (cli: Cli): Command =>
               const result = await Promise.race([shown, told.promise.then(interrupted)]);
               if (json) out.data(result, () => "");
             } else {
-              // However it went: what it left can be looked at.
+              // The services keep running after a failed demo too, so that people can look at the results.
               await Promise.race([shown, told.promise]).catch((error) => say(errorLine(error, false)));
             }
           }
@@ -135,11 +140,12 @@ function welcome({ natsUrl, prefix, dashboard }: RunningDev, app: string, dataDi
 }
 
 /**
- * A shell that starts us in the background lets us ignore Ctrl-C; listening makes us hear it again. Told twice we go at
- * once: the services stop when they see us gone, and so does the NATS server.
+ * Resolves on the first signal to stop. A shell that starts us in the background makes us ignore Ctrl-C;
+ * installing a handler undoes that. A second signal ends us at once: the services and the NATS server stop
+ * when they notice that we are gone.
  */
 function untilTold(): { promise: Promise<void>; dispose: () => void } {
-  // The terminal was closed: as if told to stop.
+  // SIGHUP: the terminal was closed, which counts as a request to stop.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   let resolve: () => void = () => undefined;
   const promise = new Promise<void>((settle) => {

@@ -1,5 +1,9 @@
-/** Shows people what matters of the services' logs: warnings, errors, and whatever the user's own code prints. */
+/**
+ * Shows the lines of the services' logs that people need: warnings, errors, and output of the user's own
+ * code.
+ */
 import { closeSync, openSync, readSync } from "node:fs";
+import { unparking } from "../../../shared/errors/index.ts";
 import { oneLine } from "../terminal/text.ts";
 
 const everyMs = 200;
@@ -18,7 +22,7 @@ export class LogTail {
     this.#timer = setInterval(() => this.read(), everyMs);
   }
 
-  /** Reads what has come since. */
+  /** Reads the lines written since the last read. */
   read(): void {
     const fd = openSync(this.#file, "r");
     try {
@@ -42,11 +46,19 @@ export class LogTail {
   }
 }
 
-/** Undefined for what people need not see. */
+/** Undefined for lines that are not shown. */
 export function shownLogLine(service: string, line: string): string | undefined {
   if (line.trim() === "") return undefined;
   const entry = parse(line);
   if (!entry) return `${service}: ${line}`;
+  const { instanceId } = entry;
+  if (entry.kind === "instance.parked" && typeof instanceId === "string") {
+    const remedy = unparking(instanceId, String(entry.code));
+    return oneLine(
+      `${instanceId} is parked: ${String(entry.message)} (${String(entry.code)}). To go on: ${remedy}`,
+    );
+  }
+  if (entry.kind === "instance.resumed") return `${String(instanceId)} was parked and goes on`;
   const level = String(entry.level);
   if (!["warn", "error", "fatal"].includes(level)) return undefined;
   const { level: _l, time: _t, service: _s, id: _i, pid: _p, kind, message, err: _e, ...fields } = entry;
@@ -61,11 +73,11 @@ function parse(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
     const value: unknown = JSON.parse(line);
-    // Only our own lines have both.
+    // Only the services' own log lines have both fields.
     return typeof value === "object" && value !== null && "level" in value && "service" in value
       ? { ...value }
       : undefined;
   } catch {
-    return undefined; // something a user's code printed
+    return undefined; // A line that a user's code printed.
   }
 }

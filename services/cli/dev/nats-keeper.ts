@@ -1,4 +1,4 @@
-/** The embedded server of `dev`, started again on its port when it dies, so that its clients find it. */
+/** The embedded server of `dev`, restarted on the same port when it dies, so that its clients find it. */
 import { setTimeout as delay } from "node:timers/promises";
 import { type EmbeddedNats, startEmbeddedNats } from "../../../shared/embedded-nats/index.ts";
 import { backoffMs, once } from "../../../shared/runtime/index.ts";

@@ -1,29 +1,34 @@
-/** All services on one machine: a NATS server of our own unless one is named, and one process for each service. */
+/**
+ * Runs all services on one machine: an embedded NATS server unless one is named, and one process per service.
+ */
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadApp } from "../../../shared/app-loading/load-app.ts";
 import { connectBus, subjects } from "../../../shared/bus/index.ts";
 import { Fault, HoldfastError } from "../../../shared/errors/index.ts";
-import { once, silent } from "../../../shared/runtime/index.ts";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
-import { removeDevFile, writeDevFile } from "../../../shared/sdk/where/dev-file.ts";
+import { maskUrl, once, silent, withoutLogin } from "../../../shared/runtime/index.ts";
+import { removeDevFile, writeDevFile } from "../../../shared/sdk/where/index.ts";
 import { type EngineConfig, type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { DevProcesses } from "./dev-processes.ts";
 import { freePortFrom } from "./free-port-from.ts";
 import { NatsKeeper } from "./nats-keeper.ts";
+import { type Reloading, reloadOnChange } from "./reload.ts";
 import type { ServiceProcess } from "./service-process.ts";
+import { packageRoot } from "./watch-files.ts";
 
 export interface DevOptions {
   app: string;
   dataDir: string;
   workers: number;
   port: number | undefined;
+  /** Load changed code into new processes. */
+  watch: boolean;
   env: Environment;
-  /** Told to stop: also while the services start. */
+  /** Resolves when `dev` is to stop, also while the services still start. */
   told: Promise<void>;
-  /** For people, a line at a time. */
+  /** Called with one line of text for people. */
   onNote: (text: string) => void;
 }
 
@@ -32,23 +37,23 @@ export interface RunningDev {
   prefix: string;
   dashboard: string | undefined;
   pids: {
-    /** Absent where the server was there before us. */
+    /** Undefined if `dev` did not start the NATS server. */
     nats?: number | undefined;
     orchestrator: number | undefined;
     watcher: number | undefined;
     workers: (number | undefined)[];
     gateway?: number | undefined;
   };
-  /** Those of now: a worker that died has another one in its place. */
+  /** Current pids: a worker that died is replaced by another. */
   workerPids(): (number | undefined)[];
   stop(): Promise<void>;
 }
 
-/** Resolves when every service is ready. Where one cannot start, everything is stopped again and the reason thrown. */
+/** Resolves when every service is ready. If one cannot start, stops all of them and throws the reason. */
 export async function runDev(options: DevOptions): Promise<RunningDev> {
   const { env, onNote } = options;
   const dataDir = resolve(options.dataDir);
-  // Checked before anything is started: most first mistakes are here.
+  // Checked before anything is started: most first mistakes are in the settings.
   const { config } = readConfig(env, "cli");
   await loadApp(options.app);
   if (config.nats.url !== undefined) await requireServer(config);
@@ -60,34 +65,54 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
       ? new NatsKeeper({ dataDir: join(dataDir, "nats"), port: options.port, onNote })
       : undefined;
   let crew: DevProcesses | undefined;
+  let reloading: Reloading | undefined;
   let announced = false;
   const stop = once(async () => {
-    // Not somebody else's, who runs here already and is the reason why we do not.
+    const reloaded = reloading?.stop();
+    // Leave the file of another `dev` alone, which already runs here and is the reason why this one does not.
     if (announced) removeDevFile(dataDir);
     await crew?.stop();
-    // Last: the others say good-bye over it.
+    await reloaded;
+    // Last: the services deregister over it.
     await keeper?.stop();
   });
   try {
     const nats = await keeper?.start();
     const natsUrl = nats?.url ?? config.nats.url ?? "";
     onNote(nats ? `NATS ${nats.version} on ${natsUrl}, data in ${dataDir}` : `NATS at ${maskUrl(natsUrl)}`);
+    const served = { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) };
     crew = new DevProcesses({
       logDir,
-      env: { ...env, NATS_URL: natsUrl, HOLDFAST_APP: resolve(options.app) },
+      env: served,
       onNote,
     });
     const starting = startAll(crew, env, options.workers);
-    // Given up on, what does not start any more is no news.
+    // After a stop during the start, a failing start is not reported.
     starting.catch(() => undefined);
     const started = await Promise.race([starting, options.told]);
     if (!started) throw new HoldfastError({ code: "interrupted", message: "told to stop while starting" });
-    const [orchestrator, watcher, gateway, ...workers] = started;
+    const [orchestrator, watcher, gateway, ...first] = started;
+    const running = { orchestrator, workers: first };
     const dashboard = gateway?.url;
     const sync = nats && { sync: nats.sync };
-    const workerPids = () => workers.map((worker) => worker.pid);
+    const workerPids = () => running.workers.map((worker) => worker.pid);
     announced = true;
-    writeDevFile(dataDir, { pid: process.pid, natsUrl, prefix: config.prefix, dashboard, ...sync });
+    if (options.watch) {
+      const replaceAll = replacing(crew, running);
+      reloading = reloadOnChange({
+        root: packageRoot(resolve(options.app)),
+        env: served,
+        replaceAll,
+        onNote,
+      });
+    }
+    writeDevFile(dataDir, {
+      pid: process.pid,
+      natsUrl: withoutLogin(natsUrl),
+      prefix: config.prefix,
+      dashboard,
+      ...sync,
+    });
     return {
       natsUrl,
       prefix: config.prefix,
@@ -108,7 +133,34 @@ export async function runDev(options: DevOptions): Promise<RunningDev> {
   }
 }
 
-/** Asked once, here, so that a server that will not do is one sentence and not one from each service. */
+/**
+ * RELOAD-1: the orchestrator first, because its start shows whether the code loads. The old workers finish
+ * their work while the new ones take new work.
+ */
+const replacing =
+  (crew: DevProcesses, running: { orchestrator: ServiceProcess; workers: ServiceProcess[] }) =>
+  async (): Promise<void> => {
+    const before = { ...running };
+    const started: ServiceProcess[] = [];
+    const start = async (name: string, service: string) => {
+      const process = await crew.start(name, service);
+      started.push(process);
+      return process;
+    };
+    try {
+      running.orchestrator = await start("orchestrator", "orchestrator");
+      running.workers = await Promise.all(before.workers.map(({ name }) => start(name, "worker")));
+    } catch (error) {
+      Object.assign(running, before);
+      await Promise.all(started.map((process) => crew.retire(process)));
+      throw error;
+    }
+    await Promise.all([before.orchestrator, ...before.workers].map((process) => crew.retire(process)));
+  };
+
+/**
+ * Checks the server once, here, so that an unsuitable server gives one error message and not one per service.
+ */
 async function requireServer(config: EngineConfig): Promise<void> {
   const connection = connectionSettings(config, subjects(config.prefix), "holdfast-dev");
   await (await connectBus({ ...connection, announce: silent })).close();
@@ -130,11 +182,14 @@ const startAll = (crew: DevProcesses, env: Environment, workers: number) =>
 const gatewayPort = 4440;
 const gatewayAttempts = 5;
 
-/** On its usual port or a free one near it: somebody else may take a port between our look and the gateway's. */
+/**
+ * Uses the usual port or a free one near it: another process may take a port between our check and the
+ * gateway's bind.
+ */
 async function startGateway(crew: DevProcesses, env: Environment): Promise<StartedGateway | undefined> {
   if (!existsSync(fileURLToPath(new URL(`../../gateway/main${extension}`, import.meta.url))))
     return undefined;
-  // 0 is any free one, as everywhere; here it is chosen by us, who have to say where to look.
+  // 0 means any free port, as everywhere; `dev` chooses it, because it has to print the address.
   const chosen = env.GATEWAY_PORT === "0" ? undefined : env.GATEWAY_PORT;
   for (let attempt = 1; ; attempt++) {
     const port = chosen ?? String(await freePortFrom(gatewayPort));
@@ -159,5 +214,5 @@ function makeFolder(path: string): void {
   }
 }
 
-/** We run from sources or from the build; the gateway is looked for where we are. */
+/** This file runs from sources or from the build; the gateway's file has the same extension. */
 const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? ".ts" : ".js";

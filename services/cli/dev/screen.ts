@@ -1,4 +1,4 @@
-/** Where people read: lines, and below them at most one bar that is drawn again in its place. */
+/** Terminal output of `dev`: lines, and below them at most one progress bar, redrawn in place. */
 import type { Streams } from "../terminal/output.ts";
 
 const barWidth = 30;
@@ -7,7 +7,7 @@ const eraseLine = "\r\u001b[K";
 export class Screen {
   readonly #out: Streams["stderr"];
   #bar = "";
-  /** Without a terminal a bar is a line for every tenth. */
+  /** Without a terminal the bar becomes one line per tenth. */
   #tenths = -1;
 
   constructor(out: Streams["stderr"]) {

@@ -1,9 +1,12 @@
 /**
- * One service as a child process: kept running, its output in a file of its own.
+ * One service as a child process: kept running, with its output in a file of its own.
  *
- * DEV-1 A child is its own process group, so that Ctrl-C reaches `dev` alone and `dev` decides the order of stopping.
- * DEV-2 It stops by itself when the channel to us closes: nothing is left running, however we end.
- * DEV-3 Its output goes straight into a file: a child must not die of a broken pipe while it is still cleaning up.
+ * DEV-1 A child is its own process group, so that Ctrl-C reaches `dev` alone and `dev` decides the order of
+ *    stopping.
+ * DEV-2 A child stops by itself when its channel to `dev` closes: no child is left running, however `dev`
+ *    ends.
+ * DEV-3 A child's output goes straight into a file: it must not die of a broken pipe while it is still
+ *    cleaning up.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -11,13 +14,13 @@ import { backoffMs, once } from "../../../shared/runtime/index.ts";
 import type { Environment } from "../../config.ts";
 
 export interface ServiceProcessOptions {
-  /** Shown to people: `worker-2`. */
+  /** The name shown to people: `worker-2`. */
   name: string;
   entry: string;
   args: string[];
   env: Environment;
   logFile: string;
-  /** It ended without being told to; it is started again after the delay. */
+  /** Called when the process ended without being asked to; it is started again after the delay. */
   onDeath: (death: Death, delayMs: number) => void;
 }
 
@@ -27,7 +30,7 @@ export interface Death {
 }
 
 const restartBackoff = { initialMs: 200, maxMs: 10_000, factor: 2 };
-/** Alive for so long: the next death is counted as the first. */
+/** After this long alive, the next death counts as the first again. */
 const settledMs = 30_000;
 const stopGraceMs = 20_000;
 
@@ -49,7 +52,10 @@ export class ServiceProcess {
     return this.#child?.pid;
   }
 
-  /** Resolves when it has said that it is ready; with its death where it dies before. From then on it is kept alive. */
+  /**
+   * Resolves to "ready" when the service says so, or to its death if it dies before. Afterwards it is kept
+   * alive.
+   */
   async start(): Promise<"ready" | Death> {
     const { ready, exited } = this.#spawn();
     const first = await Promise.race([ready, exited]);
@@ -105,13 +111,13 @@ export class ServiceProcess {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    // Signals are meant for the service; only the last resort takes its helpers along.
+    // Signals go to the service alone; only SIGKILL goes to its whole process group.
     const { pid } = this.#child ?? {};
     if (pid === undefined) return;
     try {
       process.kill(signal === "SIGKILL" ? -pid : pid, signal);
     } catch {
-      // It has ended meanwhile, which is what was wanted.
+      // The process ended meanwhile, which is what the caller wants.
     }
   }
 }

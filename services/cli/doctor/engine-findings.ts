@@ -1,10 +1,22 @@
-/** The engine: who is alive, who waits for whom, what was set aside. Pure. */
+/** The engine: who is alive, who waits for whom, what was set aside, in the words of shared/problems. Pure. */
 import type { ServiceInfo } from "../../../schemas/index.ts";
 
 import { unparking } from "../../../shared/errors/index.ts";
-import { heldBackText, versionsText } from "../../../shared/fleet/index.ts";
+import { versionsText } from "../../../shared/fleet/index.ts";
+import {
+  heldBackGeneration,
+  type InstallationView,
+  longQueues,
+  missingOrchestrators,
+  missingWatchers,
+  type Problem,
+  strugglingWorkers,
+  unheldPartitions,
+  unservedActivities,
+  unservedSessions,
+} from "../../../shared/problems/index.ts";
 
-import { type NoPlace, placeWithinQuotas, resourceOfHost } from "../../../shared/sessions/index.ts";
+import { resourceOfHost } from "../../../shared/sessions/index.ts";
 import { count, span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
@@ -12,18 +24,46 @@ export const engineFindings = (seen: Seen): Finding[] => [
   orchestrators(seen),
   ...partitions(seen),
   watcher(seen),
-  workers(seen),
+  ...workers(seen),
   ...clocks(seen),
   ...versions(seen),
   ...quotas(seen),
-  ...seen.queues.map((queue) => lag(queue)),
-  ...unservedActivities(seen),
-  ...unservedSessions(seen),
+  ...seen.queues.map((queue) => lag(queue, seen)),
+  ...unservedActivities(viewOf(seen)).map((problem) =>
+    finding({ code: problem.code, what: "activities" }, problem),
+  ),
+  ...unservedSessions(viewOf(seen)).map((problem) =>
+    finding({ code: problem.code, what: `session type ${problem.sessionType}` }, problem),
+  ),
   ...sharedResources(seen),
   histories(seen),
   parked(seen),
   deadLetters(seen),
 ];
+
+const finding = (fact: Pick<Finding, "code" | "what">, { level, message, remedy }: Problem): Finding => ({
+  ...fact,
+  verdict: level === "error" ? "wrong" : "note",
+  found: message,
+  ...(remedy !== undefined && { todo: remedy }),
+});
+
+const viewOf = (seen: Seen): InstallationView => ({
+  now: seen.now,
+  services: seen.services.map(({ value }) => value),
+  workers: seen.workers.map(({ value }) => value),
+  fleet: seen.fleet,
+  partitions: { wanted: seen.partitions.count, held: seen.partitions.held.length },
+  live: 0,
+  parked: seen.parked.length,
+  deadLetters: seen.dead.letters,
+  queues: seen.queues.map(({ name, messages, consumers }) => ({
+    ...{ name, messages, readers: consumers.length },
+    pending: consumers.reduce((sum, { pending }) => sum + pending, 0),
+  })),
+  tasks: seen.waitingActivities,
+  sessions: seen.openSessions,
+});
 
 const alive = ({ services }: Seen, service: ServiceInfo["service"]): ServiceInfo[] =>
   services.map(({ value }) => value).filter((info) => info.service === service);
@@ -33,55 +73,33 @@ const names = (infos: readonly { host: string; pid: number }[]): string =>
 
 function orchestrators(seen: Seen): Finding {
   const fact = { code: "orchestrators", what: "orchestrators" };
+  const [problem] = missingOrchestrators(viewOf(seen));
   const infos = alive(seen, "orchestrator");
-  if (infos.length > 0) return { ...fact, verdict: "good", found: `${infos.length}: ${names(infos)}` };
-  return {
-    ...fact,
-    verdict: "wrong",
-    found: "none alive: no instance makes progress",
-    todo: "run `holdfast orchestrator --app <module>`",
-  };
+  return problem
+    ? finding(fact, problem)
+    : { ...fact, verdict: "good", found: `${infos.length}: ${names(infos)}` };
 }
 
 function partitions(seen: Seen): Finding[] {
   const { count: wanted, held } = seen.partitions;
   const fact = { code: "partitions", what: "partitions" };
-  if (held.length >= wanted) return [{ ...fact, verdict: "good", found: `all ${wanted} have an owner` }];
+  const [problem] = unheldPartitions(viewOf(seen));
+  // Without an orchestrator that one finding says it all.
+  if (!problem)
+    return held.length < wanted ? [] : [{ ...fact, verdict: "good", found: `all ${wanted} have an owner` }];
   const missing = Array.from({ length: wanted }, (_, n) => n).filter((n) => !held.includes(n));
   const some = `${missing.slice(0, 8).join(", ")}${missing.length > 8 ? ", …" : ""}`;
-  return [
-    {
-      ...fact,
-      verdict: "wrong",
-      found: `${missing.length} of ${wanted} have no owner (${some}): their instances wait`,
-      todo:
-        alive(seen, "orchestrator").length === 0
-          ? "start an orchestrator"
-          : "they move within one lease time; if this stays, look at the orchestrators' logs",
-    },
-  ];
+  return [{ ...finding(fact, problem), verdict: "wrong", found: `${problem.message} (${some})` }];
 }
 
 function watcher(seen: Seen): Finding {
   const fact = { code: "watcher", what: "watcher" };
   const infos = alive(seen, "watcher");
-  if (infos.length === 0) {
-    return {
-      ...fact,
-      verdict: "wrong",
-      found: "none alive: nobody notices that a session was lost",
-      todo: "run `holdfast watcher`",
-    };
-  }
+  const [problem] = missingWatchers(viewOf(seen));
+  // One that has just taken the lead says so a moment later.
+  if (problem && (infos.length === 0 || seen.watcherLease === "free"))
+    return { ...finding(fact, problem), verdict: "wrong" };
   const acting = infos.filter((info) => info.acting === true);
-  if (acting.length === 0 && seen.watcherLease === "free") {
-    return {
-      ...fact,
-      verdict: "wrong",
-      found: `${names(infos)}, but none has taken the lead`,
-      todo: "it should within one lease time; if this stays, look at its log",
-    };
-  }
   const standby = infos.length - Math.max(1, acting.length);
   return {
     ...fact,
@@ -90,33 +108,25 @@ function watcher(seen: Seen): Finding {
   };
 }
 
-const stalledMs = 500;
-
-function workers({ workers }: Seen): Finding {
+function workers(seen: Seen): Finding[] {
   const fact = { code: "workers", what: "workers" };
-  if (workers.length === 0) {
-    return {
-      ...fact,
-      verdict: "wrong",
-      found: "none alive: no activity runs and no session is held",
-      todo: "run `holdfast worker --app <module>`",
-    };
+  const infos = seen.workers.map(({ value }) => value);
+  if (infos.length === 0) {
+    const found = "none alive: no activity runs and no session is held";
+    return [{ ...fact, verdict: "wrong", found, todo: "run `holdfast worker --app <module>`" }];
   }
-  const infos = workers.map(({ value }) => value);
   const sessions = infos.reduce((sum, { slots }) => sum + slots.sessions.used, 0);
   const draining = infos.filter((worker) => worker.draining).length;
-  const late = infos.filter((worker) => worker.eventLoopDelayMs > stalledMs);
   const found = `${infos.length}, holding ${count(sessions, "session")}${draining > 0 ? `, ${draining} draining` : ""}`;
-  if (late.length === 0) return { ...fact, verdict: "good", found };
-  return {
-    ...fact,
-    verdict: "note",
-    found: `${found}; held up: ${late.map((worker) => worker.workerId).join(", ")}`,
-    todo: 'heavy code belongs into a session with isolation "thread" or "process"',
-  };
+  return [
+    { ...fact, verdict: "good", found },
+    ...strugglingWorkers(viewOf(seen)).map((problem) =>
+      finding({ code: problem.code, what: `worker ${problem.workerId}` }, problem),
+    ),
+  ];
 }
 
-/** By default the resource is the machine, and its workers share it. One that was chosen is meant to be one worker's. */
+/** A resource is one worker's. Workers of 0.1.0 that chose none share the machine's. */
 function sharedResources({ workers }: Seen): Finding[] {
   const holders = new Map<string, { resourceId: string; host: string; ids: string[] }>();
   for (const { value } of workers) {
@@ -133,7 +143,7 @@ function sharedResources({ workers }: Seen): Finding[] {
       what: `resource ${resourceId}`,
       verdict: "note",
       found: `${ids.length} workers on ${host} say it is theirs: ${ids.join(", ")}`,
-      todo: "give each its own WORKER_RESOURCE_ID, or a session that is created anew from a token may come to the other one",
+      todo: "give each its own WORKER_NODE_ID or WORKER_RESOURCE_ID, or a session that is created anew from a token may come to the other one",
     }));
 }
 
@@ -165,9 +175,11 @@ function clocks({ services, workers }: Seen): Finding[] {
   ];
 }
 
-function versions({ fleet }: Seen): Finding[] {
-  const { versions, written, newest, heldBackBy } = fleet;
-  const several = Object.keys(versions).length > 1;
+function versions(seen: Seen): Finding[] {
+  const { fleet } = seen;
+  const several = Object.keys(fleet.versions).length > 1;
+  const fact = { code: "generation", what: "generation" };
+  const [problem] = heldBackGeneration(viewOf(seen));
   return [
     {
       code: "versions",
@@ -176,20 +188,9 @@ function versions({ fleet }: Seen): Finding[] {
       found: versionsText(fleet) || "none alive",
       ...(several && { todo: "finish the upgrade" }),
     },
-    heldBackBy.length === 0
-      ? {
-          code: "generation",
-          what: "generation",
-          verdict: "good",
-          found: `${written} is written: everybody alive can read it`,
-        }
-      : {
-          code: "generation",
-          what: "generation",
-          verdict: "note",
-          found: `${written} is written instead of ${newest}, held back by ${heldBackText(fleet)}`,
-          todo: "finish the upgrade, and take HOLDFAST_GENERATION away where it is set",
-        },
+    problem
+      ? finding(fact, problem)
+      : { ...fact, verdict: "good", found: `${fleet.written} is written: everybody alive can read it` },
   ];
 }
 
@@ -215,80 +216,14 @@ function quotas({ workers }: Seen): Finding[] {
     }));
 }
 
-const longQueue = 10_000;
-
-function lag({ name, messages, consumers }: Seen["queues"][number]): Finding {
+function lag({ name, consumers }: Seen["queues"][number], seen: Seen): Finding {
   const pending = consumers.reduce((sum, consumer) => sum + consumer.pending, 0);
   const running = consumers.reduce((sum, consumer) => sum + consumer.ackPending, 0);
-  const fact = {
-    code: "queue",
-    what: name,
-    found: `${pending} waiting, ${running} being worked on, ${count(consumers.length, "consumer")}`,
-  };
-  if (consumers.length === 0 && messages > 0) {
-    return {
-      ...fact,
-      verdict: "wrong",
-      found: `${count(messages, "message")} and nobody who reads them`,
-      todo: "is the service that reads it running?",
-    };
-  }
-  if (pending <= longQueue) return { ...fact, verdict: "good" };
-  return { ...fact, verdict: "wrong", todo: "more of the service that reads it, or more slots, shorten it" };
-}
-
-function unservedActivities({ waitingActivities, workers, now }: Seen): Finding[] {
-  const served = new Set(
-    workers.flatMap(({ value }) => value.activities.map(({ queue, name }) => `${queue} ${name}`)),
-  );
-  return waitingActivities
-    .filter(({ queue, name }) => !served.has(`${queue} ${name}`))
-    .map(({ queue, name, tasks, oldestAt }) => ({
-      code: "activity_unserved",
-      what: `activity ${queue}/${name}`,
-      verdict: "wrong" as const,
-      found: `${count(tasks, "task")} and no worker that runs it, the oldest for ${span(Math.max(0, now - oldestAt))}`,
-      todo: "start a worker whose application has this activity on this queue",
-    }));
-}
-
-/** A worker is asked and answers within this long when there is one. */
-const waitingLongMs = 3_000;
-
-interface Stuck {
-  type: string;
-  message: string;
-  why: NoPlace;
-  sessions: number;
-  since: number;
-}
-
-function unservedSessions({ openSessions, workers, now }: Seen): Finding[] {
-  const infos = workers.map(({ value }) => value);
-  const stuck = new Map<string, Stuck>();
-  for (const { sessionId, type, requires, resourceId, updatedAt } of openSessions) {
-    if (now - updatedAt < waitingLongMs) continue;
-    const placement = placeWithinQuotas(infos, {
-      ...{ sessionId, type, requires, buildId: undefined, affinityKey: "" },
-      resourceId,
-    });
-    if (placement.kind !== "none") continue;
-    const key = `${type} ${placement.message}`;
-    const { message, why } = placement;
-    const group = stuck.get(key) ?? { type, message, why, sessions: 0, since: updatedAt };
-    stuck.set(key, { ...group, sessions: group.sessions + 1, since: Math.min(group.since, updatedAt) });
-  }
-  return [...stuck.values()].map(({ type, message, why, sessions, since }) => ({
-    code: "session_unserved",
-    what: `session type ${type}`,
-    // A quota that is reached does what it is there for.
-    verdict: why === "at_quota" ? ("note" as const) : ("wrong" as const),
-    found: `${count(sessions, "session")} ${sessions === 1 ? "waits" : "wait"}, the oldest for ${span(now - since)}: ${message}`,
-    todo:
-      why === "at_quota"
-        ? "wait until others end, close or park them sooner, or raise the quota"
-        : "start a worker that serves the type with these tags and resources",
-  }));
+  const fact = { code: "queue", what: name };
+  const problem = longQueues(viewOf(seen)).find(({ queue }) => queue === name);
+  if (problem) return finding(fact, problem);
+  const found = `${pending} waiting, ${running} being worked on, ${count(consumers.length, "consumer")}`;
+  return { ...fact, verdict: "good", found };
 }
 
 function histories({ ownHistories, layout, maxOwnStreams }: Seen): Finding {

@@ -8,6 +8,7 @@ import {
   bucketSubject,
   decode,
   encode,
+  installedNames,
   leaseKeys,
   readServerClocks,
   type StreamInfo,
@@ -35,7 +36,8 @@ const tasksLookedAt = 200;
 const Parked = z.object({ code: z.string(), message: z.string() });
 
 /** Without all streams there is nothing more to be seen than the server. */
-export async function look(patient: Patient): Promise<{ server: SeenServer; rest: Seen | undefined }> {
+export async function look(asked: Patient): Promise<{ server: SeenServer; rest: Seen | undefined }> {
+  const patient = { ...asked, names: await installedNames(asked.bus, asked.names) };
   const server = await lookAtServer(patient);
   const complete = server.streams.every(({ info }) => info !== undefined);
   return { server, rest: complete ? await lookFurther(patient, server) : undefined };
@@ -120,7 +122,7 @@ async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> 
     await Promise.all([
       bus.streamNames(names.ownHistories),
       heldPartitions(patient, count),
-      new LeaseStore(bus, names.bucket("leases")).look(leaseKeys.service("watcher")),
+      new LeaseStore(bus, names.engineBucket).look(leaseKeys.service("watcher")),
       Promise.all(
         [names.inboxStream, names.activitiesStream, names.claimsStream, names.sessionsStream].map((name) =>
           queue(bus, name, infoOf(name)),
@@ -153,7 +155,7 @@ async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> 
 
 async function heldPartitions({ bus, names }: Patient, count: number): Promise<number[]> {
   const held: number[] = [];
-  for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
+  for await (const { key } of new Bucket(bus, names.engineBucket).entries(leaseKeys.allPartitions)) {
     const partition = leaseKeys.parsePartition(key);
     if (partition < count) held.push(partition);
   }

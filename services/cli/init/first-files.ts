@@ -1,4 +1,4 @@
-/** What `holdfast init` writes, as text. Pure. The application is that of the README. */
+/** The files that `holdfast init` writes, as text. Pure. The application is the one in the README. */
 
 export const firstFiles = (name: string, holdfast: string): Readonly<Record<string, string>> => ({
   "package.json": `${JSON.stringify(
@@ -9,10 +9,12 @@ export const firstFiles = (name: string, holdfast: string): Readonly<Record<stri
       type: "module",
       engines: { node: ">=20.19" },
       scripts: {
-        dev: "holdfast dev --app app.ts",
+        dev: "holdfast dev --app app.ts --watch",
         test: "holdfast dev --app app.ts --demo test.ts --once --data-dir .holdfast-test",
       },
       dependencies: { holdfast, zod: "^4.0.0" },
+      // The latest version of this NATS library requires Node 22, this one Node 20: npm prints no warning.
+      overrides: { "@nats-io/nuid": "2.0.3" },
     },
     null,
     2,
@@ -64,7 +66,7 @@ export const runDemo: RunDemo = async ({ client, say }) => {
 const readme = `\`\`\`
 npm install
 npm test        # runs it once, with everything it needs, and checks the result
-npm run dev     # serves it, with a dashboard; then, in another terminal:
+npm run dev     # serves it, with a dashboard, and loads it again when you save; then, in another terminal:
 npx holdfast start measure --input '{"words":["hold","fast"]}' --wait
 \`\`\`
 

@@ -1,4 +1,7 @@
-/** The reference of all settings, from the schemas that read them. `npm run docs:config` writes it, a test compares. */
+/**
+ * Generates the reference of all settings from the schemas that read them. `npm run docs:config` writes it, a
+ * test compares.
+ */
 import { z } from "zod";
 import { commonSettings, type SettingsShape } from "../../config.ts";
 import { deploymentSettings } from "../../deployment.ts";
@@ -7,7 +10,7 @@ import { orchestratorSettings } from "../../orchestrator/settings.ts";
 import { watcherSettings } from "../../watcher/config.ts";
 import { workerSettings } from "../../worker/settings.ts";
 
-/** Every variable somebody understands, by whom. */
+/** Every variable that a service reads, by service. */
 export const allSettings: Readonly<Record<string, SettingsShape>> = {
   "Every service": commonSettings,
   Orchestrator: orchestratorSettings,
@@ -69,7 +72,7 @@ function defaultOf(schema: z.ZodType): string {
   return text === "" ? "empty" : `\`${text}\``;
 }
 
-/** Below default and optional, where the building block left its rule. */
+/** The schema inside default and optional wrappers, which carries the rule's text. */
 function innermost(schema: z.ZodType): z.ZodType {
   const wrapped = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional;
   return wrapped ? innermost(schema.unwrap() as z.ZodType) : schema;

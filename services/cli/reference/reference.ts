@@ -1,5 +1,5 @@
-/** docs/cli.md: every command from the tree of commands itself, every shape from its schema. */
-import type { ArgumentSpec, CommandSpec, OptionSpec } from "../completion/spec.ts";
+/** docs/cli.md as text: commands from the tree of commands, shapes from their schemas. */
+import type { ArgumentSpec, CommandSpec, OptionSpec } from "../completion/index.ts";
 import { exitCodeMeanings, exitCodes } from "../terminal/exit-codes.ts";
 import { type Names, shapeText } from "./shape-text.ts";
 import { ownShapes, type Shape, shapes, wireShapes } from "./shapes.ts";
@@ -22,7 +22,7 @@ export function cliReference(root: CommandSpec): string {
   return `${[head(common), ...parts, ...namedShapes()].join("\n").trimEnd()}\n`;
 }
 
-/** On nearly every command: described once. */
+/** Options that nearly every command has; the reference describes them once. */
 function commonOptions(root: CommandSpec): OptionSpec[] {
   const of = (name: string) => root.commands.find(({ path }) => path[0] === name)?.options ?? [];
   return of("get").filter((option) => isIn(option, of("doctor")));

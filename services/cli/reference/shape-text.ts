@@ -1,11 +1,11 @@
-/** A schema as people read it: `{ id: string, n?: number, kind: "a" | "b" }`. Pure. */
+/** A schema as text for people: `{ id: string, n?: number, kind: "a" | "b" }`. Pure. */
 import { z } from "zod";
 
 type Json = z.core.JSONSchema.JSONSchema;
 
 export type Names = ReadonlyMap<z.core.$ZodType, string>;
 
-/** `names` stand for schemas told elsewhere; `own` is told here. */
+/** `names` maps schemas described elsewhere to their names; `own` is the schema described here. */
 export function shapeText(schema: z.ZodType, names: Names = new Map(), own?: z.core.$ZodType): string {
   const json = z.toJSONSchema(schema, {
     io: "input",
@@ -60,7 +60,7 @@ function object(schema: Json, root: Json): string {
   return `{ [name]: ${text(additionalProperties as Json, root)} }`;
 }
 
-/** What refers to itself is called by the name it has in the schema. */
+/** A schema that refers to itself is shown by its name. */
 function reference(ref: string, root: Json): string {
   const name = ref.split("/").at(-1) ?? "";
   const found = root.$defs?.[name];

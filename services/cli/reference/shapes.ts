@@ -1,4 +1,4 @@
-/** What `--json` and `--jsonl` print, by command. Documented in docs/cli.md, held by the tests. */
+/** The output of `--json` and `--jsonl`, by command. Documented in docs/cli.md, checked by tests. */
 import { z } from "zod";
 import {
   Commit,
@@ -9,13 +9,12 @@ import {
   SessionRecord,
   WorkerInfo,
 } from "../../../schemas/index.ts";
-import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
-import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
+import { DeadLetterView, ScheduleView } from "../../../shared/sdk/internal.ts";
 
 export interface Shape {
-  /** One line in all. Absent: as `line`, one for each. */
+  /** The one line of `--json`. Undefined: `line`, once per item. */
   json?: z.ZodType;
-  /** Each line of `--jsonl`. Absent: the one line of `--json`. */
+  /** Each line of `--jsonl`. Undefined: the one line of `--json`. */
   line?: z.ZodType;
   note?: string;
 }
@@ -28,6 +27,13 @@ export const Instance = InstanceSummary.omit({ v: true }).extend({
   input: value,
   output: value,
   customStatus: value,
+});
+
+const Violation = z.strictObject({
+  law: z.string(),
+  instanceId: z.string().optional(),
+  evidence: z.string(),
+  means: z.string(),
 });
 
 const Entry = z.intersection(z.object({ execution: z.int(), at: z.number() }), HistoryEvent);
@@ -53,10 +59,41 @@ const Lease = z.object({
   claimId: z.string().optional(),
 });
 
+const Pool = z.strictObject({
+  poolId: z.string(),
+  instanceId: z.string(),
+  type: z.string(),
+  sharing: z.enum(["shared", "exclusive"]),
+  min: z.int(),
+  max: z.int(),
+  members: z.int(),
+  users: z.int(),
+  waiting: z.int(),
+  declared: z.boolean(),
+  resized: z.boolean(),
+  paused: z.boolean(),
+  error: z.string().optional(),
+});
+
 const SessionDescription = z.strictObject({
   record: SessionRecord,
   live: LiveSession.optional(),
   lease: Lease,
+  figures: z.strictObject({
+    ageMs: z.number(),
+    idleMs: z.number().optional(),
+    calls: z.int().optional(),
+    errors: z.int().optional(),
+    running: z.int().optional(),
+    queued: z.int().optional(),
+    memory: z.strictObject({ of: z.enum(["host", "worker"]), bytes: z.number() }).optional(),
+    modelLoads: z.int().optional(),
+    inits: z.int(),
+    rebuilds: z.int(),
+    blobs: z.int(),
+    blobBytes: z.int(),
+    owners: SessionRecord.shape.owners,
+  }),
   explanation: z.array(z.string()),
 });
 
@@ -154,7 +191,7 @@ const SavedContext = z.strictObject({
 
 const list = (line: z.ZodType): Shape => ({ json: z.array(line), line });
 
-/** By path, as typed. A test fails when a command that takes `--json` is not here. */
+/** By the command's path, as typed. A test fails if a command that takes `--json` is missing here. */
 export const shapes: Readonly<Record<string, Shape>> = {
   init: { json: z.strictObject({ folder: z.string(), files: z.array(z.string()) }) },
   dev: { json: Ready, note: "When ready; with `--demo --once` a second line has what the demo returned." },
@@ -184,11 +221,24 @@ export const shapes: Readonly<Record<string, Shape>> = {
     note: "A line for each event, those of children included.",
   },
   replay: { json: Replayed },
+  "record-test": { json: z.strictObject({ files: z.array(z.string()) }) },
   "sessions list": list(SessionRecord),
   "sessions describe": { json: SessionDescription },
   "sessions explain": { json: Explanation },
+  "sessions blobs": list(z.strictObject({ name: z.string(), bytes: z.int(), storedAt: z.number() })),
+  "sessions blob": { json: Done },
+  "sessions call": {
+    json: z.unknown(),
+    note: "What the call returns; with `--stream` a line for each chunk before it.",
+  },
+  "sessions close": { json: Done },
   "sessions evict": { json: Done },
   "sessions drain": { json: Done },
+  "pools list": list(Pool),
+  "pools resize": { json: Done },
+  "pools pause": { json: Done },
+  "pools resume": { json: Done },
+  "pools forget": { json: Done },
   "schedule create": { json: Done },
   "schedule list": list(ScheduleView),
   "schedule show": { json: ScheduleView },
@@ -205,14 +255,31 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "dead retry": { line: z.strictObject({ seq: z.int(), subject: z.string() }) },
   "dead discard": { json: Done },
   top: { line: TopSample },
+  verify: {
+    json: z.strictObject({
+      ok: z.boolean(),
+      violations: z.array(Violation),
+      counts: z.record(z.string(), z.int()),
+      notes: z.array(z.string()),
+      read: z.record(z.string(), z.int()),
+      spreads: z.record(
+        z.string(),
+        z.strictObject({ count: z.int(), p50: z.number(), p99: z.number(), max: z.number() }),
+      ),
+    }),
+    line: Violation,
+  },
   doctor: { json: z.strictObject({ ok: z.boolean(), findings: z.array(Finding) }), line: Finding },
   "context add": { json: Done },
   "context use": { json: Done },
   "context list": list(SavedContext),
   "context remove": { json: Done },
+  provision: { json: z.strictObject({ made: z.array(z.string()), there: z.int() }) },
+  "security init": { json: z.strictObject({ folder: z.string(), files: z.array(z.string()) }) },
+  "security rotate": { json: Done },
 };
 
-/** Told once, below all commands. */
+/** Shapes that docs/cli.md describes once, below all commands. */
 export const ownShapes: Readonly<Record<string, z.ZodType>> = {
   Instance,
   DeadLetter: DeadLetterView,
@@ -220,7 +287,7 @@ export const ownShapes: Readonly<Record<string, z.ZodType>> = {
   Finding,
 };
 
-/** Part of the wire contract, told in its JSON Schemas. */
+/** Shapes of the wire contract, described by its JSON Schemas. */
 export const wireShapes: Readonly<Record<string, { schema: z.ZodType; file: string }>> = {
   Event: { schema: HistoryEvent, file: "commit.json" },
   Commit: { schema: Commit, file: "commit.json" },

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageDir } from "../../version.ts";
-import { specOf } from "../completion/spec.ts";
+import { specOf } from "../completion/index.ts";
 import { program } from "../program.ts";
 import { cliReference } from "./reference.ts";
 

@@ -1,4 +1,4 @@
-/** Dead letters as people read them. Pure. */
+/** Dead letters as text for people. Pure. */
 import type { DeadLetterView } from "../../../shared/sdk/index.ts";
 import { clip } from "../terminal/output.ts";
 import { type Paint, plain } from "../terminal/paint.ts";

@@ -1,7 +1,7 @@
-/** Instances and histories as people read them. Pure. */
+/** Instances and histories as text for people. Pure. */
 import type { InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry, InstanceView } from "../../../shared/sdk/index.ts";
-import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
+import { shortEpoch } from "../../../shared/wording/index.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
@@ -74,12 +74,12 @@ export function eventStyle({ kind }: HistoryEntry): Style | undefined {
   return /cancelled$|requested$/.test(kind) ? "magenta" : undefined;
 }
 
-/** Told by the other columns, or of interest to programs alone. */
+/** Fields that other columns show, or that only programs need. */
 const notShown: ReadonlySet<string> = new Set([
   ...["execution", "at", "id", "kind", "retry", "timeouts", "options", "traceparent"],
 ]);
 
-/** What is particular about an event. */
+/** The fields specific to an event's kind, as text. */
 export const detailsOf = (entry: HistoryEntry): string =>
   Object.entries(entry)
     .filter(([name, value]) => !notShown.has(name) && value !== undefined)

@@ -1,4 +1,4 @@
-/** Schedules as people read them. Pure. */
+/** Schedules as text for people. Pure. */
 import type { ScheduleView } from "../../../shared/sdk/index.ts";
 import { type Paint, plain } from "../terminal/paint.ts";
 import { brief, pairs, table, time } from "../terminal/text.ts";

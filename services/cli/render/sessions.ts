@@ -1,8 +1,8 @@
-/** Sessions as people read them. Pure. */
+/** Sessions as text for people. Pure. */
 import type { SessionRecord } from "../../../schemas/index.ts";
+import type { BlobInfo } from "../../../shared/definitions/index.ts";
 import type { SessionDescription } from "../../../shared/sdk/index.ts";
-import { phaseWord } from "../../../shared/sessions/phase-word.ts";
-import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
+import { phaseWord, shortEpoch } from "../../../shared/wording/index.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { brief, pairs, span, table, time } from "../terminal/text.ts";
 
@@ -37,8 +37,19 @@ export const sessionTable = (records: readonly SessionRecord[], paint: Paint = p
     paint,
   );
 
+export const blobTable = (blobs: readonly BlobInfo[], paint: Paint = plain): string =>
+  table(
+    blobs,
+    [
+      { title: "NAME", value: ({ name }) => name },
+      { title: "BYTES", value: ({ bytes }) => bytes, align: "right" },
+      { title: "STORED", value: ({ storedAt }) => time(storedAt) },
+    ],
+    paint,
+  );
+
 export function shownSession(
-  { record, live, explanation }: SessionDescription,
+  { record, live, figures, explanation }: SessionDescription,
   paint: Paint = plain,
 ): string {
   const facts = pairs(
@@ -60,6 +71,14 @@ export function shownSession(
       ["resources", some(record.requires.resources)],
       ["metadata", some(record.metadata)],
       ["calls", live && `${live.calls} done, ${live.running} running, ${live.queued} waiting`],
+      ["errors", figures.errors],
+      ["age", span(figures.ageMs)],
+      ["last used", figures.idleMs === undefined ? undefined : `${span(figures.idleMs)} ago`],
+      ["memory", figures.memory && `${megabytes(figures.memory.bytes)} MB (its ${figures.memory.of})`],
+      ["loads", figures.modelLoads === undefined ? undefined : `${figures.modelLoads} models`],
+      ["inits", figures.inits],
+      ["rebuilds", figures.rebuilds],
+      ["blobs", figures.blobs === 0 ? undefined : `${figures.blobs}, ${figures.blobBytes} bytes`],
       ["snapshot", brief(live?.snapshot, 1000)],
       ["error", record.error && `${record.error.message} (${record.error.code})`],
     ],
@@ -76,6 +95,8 @@ export function shownSession(
     ...(owners.length > 0 ? ["", paint("dim", "holders"), ...owners] : []),
   ].join("\n");
 }
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 1024);
 
 export const epochOf = (epoch: number | undefined): string | undefined =>
   epoch === undefined ? undefined : shortEpoch(epoch);

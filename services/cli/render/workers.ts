@@ -1,6 +1,6 @@
-/** Workers as people read them. Pure. */
+/** Workers as text for people. Pure. */
 import type { WorkerInfo } from "../../../schemas/index.ts";
-import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
+import { shortEpoch } from "../../../shared/wording/index.ts";
 import { type Paint, plain } from "../terminal/paint.ts";
 import { brief, megabytes, pairs, span, table, time } from "../terminal/text.ts";
 

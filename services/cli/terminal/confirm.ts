@@ -1,4 +1,4 @@
-/** What cannot be undone is asked for: on a terminal by a question, elsewhere by `--yes`. */
+/** Actions that cannot be undone need a confirmation: a question on a terminal, `--yes` elsewhere. */
 import type { Command } from "commander";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { Cli } from "../connection/client-command.ts";
@@ -11,7 +11,7 @@ export interface Confirmed {
 export const destructive = (command: Command): Command =>
   command.option("-y, --yes", "do not ask; needed where there is no terminal");
 
-/** True where it may be done. Otherwise the verdict is left in `cli`. */
+/** True if confirmed. Declined: false, and `cli` has the exit code. Throws without a terminal to ask on. */
 export async function confirm(cli: Cli, { yes }: Confirmed, what: string): Promise<boolean> {
   if (yes) return true;
   const { stdin, stderr } = cli;
@@ -34,7 +34,7 @@ async function line(input: NodeJS.ReadableStream): Promise<string> {
   const reader = createInterface({ input, terminal: false });
   try {
     for await (const answer of reader) return answer;
-    return ""; // closed without an answer
+    return ""; // The input was closed without an answer.
   } finally {
     reader.close();
   }

@@ -1,4 +1,4 @@
-/** What the shell is told. Documented in docs/cli.md and in `holdfast --help`, from this table. */
+/** Exit codes. docs/cli.md and `holdfast --help` are generated from this table. */
 import { HoldfastError, isFault } from "../../../shared/errors/index.ts";
 
 export const exitCodes = {
@@ -16,10 +16,10 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   ok: "done",
   failed:
-    "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, or you said no",
+    "it did not go well: the orchestration did not complete, the engine refused, the code disagrees with the history, the doctor found something wrong, a law is broken, or you said no",
   usage: "wrong arguments, settings or input, or a confirmation nobody could give",
   notFound:
-    "there is no such orchestration, instance, query, update, session, worker, dead letter or context",
+    "there is no such orchestration, instance, query, update, schedule, session, blob, worker, dead letter or context",
   timeout: "not in time",
   connection: "no usable NATS server",
   interrupted: "interrupted",
@@ -28,7 +28,9 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
 const byCode: Readonly<Record<string, ExitCode>> = {
   instance_not_found: exitCodes.notFound,
   unknown_orchestration: exitCodes.notFound,
+  schedule_not_found: exitCodes.notFound,
   session_not_found: exitCodes.notFound,
+  blob_not_found: exitCodes.notFound,
   worker_not_found: exitCodes.notFound,
   dead_letter_not_found: exitCodes.notFound,
   context_not_found: exitCodes.notFound,
@@ -40,6 +42,8 @@ const byCode: Readonly<Record<string, ExitCode>> = {
   invalid_id: exitCodes.usage,
   invalid_input: exitCodes.usage,
   invalid_duration: exitCodes.usage,
+  invalid_option: exitCodes.usage,
+  invalid_schedule: exitCodes.usage,
   payload_too_large: exitCodes.usage,
   not_serialisable: exitCodes.usage,
   value_missing: exitCodes.usage,

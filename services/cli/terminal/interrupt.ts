@@ -1,4 +1,4 @@
-/** Ctrl-C ends what goes on for ever: once tidily, twice at once. */
+/** The first Ctrl-C ends an endless command tidily, the second at once. */
 import { exitCodes } from "./exit-codes.ts";
 
 export async function untilInterrupted<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,8 +1,8 @@
-/** Values of options: checked where they are given, the complaint names the option. */
+/** Parsers for option values; an error names the option. */
 import { InvalidArgumentError, Option } from "commander";
-import type { InstanceStatus, Overlap, SessionRecord } from "../../../schemas/index.ts";
-// Not by its folder's door, which loads what the command line has no use for.
-import { type Duration, parseDuration } from "../../../shared/runtime/duration.ts";
+import type { InstanceStatus, KeyedOnLost, Overlap, SessionRecord } from "../../../schemas/index.ts";
+// Not from the folder's index, which loads code that the command line does not need.
+import { type Duration, parseDuration } from "../../../shared/runtime/index.ts";
 
 export const wholeNumber = (text: string): number => {
   if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
@@ -17,7 +17,7 @@ export const duration = (text: string): number => {
   }
 };
 
-/** Every value of a union, once: a new one must break the build here. */
+/** Every value of a union, once: a new value must break the build here. */
 const every =
   <T extends string>() =>
   <const A extends readonly T[]>(...values: A & ([T] extends [A[number]] ? unknown : never)): readonly T[] =>
@@ -43,6 +43,8 @@ export const phases = every<SessionRecord["phase"]>()(
   "failed",
   "closed",
 );
+
+export const keyPolicies = every<KeyedOnLost>()("fail", "reclaim", "restore");
 
 export const overlaps = every<Overlap>()(
   "skip",

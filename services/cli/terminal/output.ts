@@ -1,4 +1,4 @@
-/** Data goes to stdout and nothing else does; everything said to people goes to stderr. */
+/** Only data goes to stdout; every message for people goes to stderr. */
 import { type Paint, plain } from "./paint.ts";
 
 export interface Sink {
@@ -11,11 +11,11 @@ export interface Sink {
 export interface Streams {
   stdout: Sink;
   stderr: Sink;
-  /** Absent: nobody can be asked. */
+  /** Undefined: no user can be asked. */
   stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
 }
 
-/** `json`: one line. `jsonl`: a line for each item of what is a list, or of what goes on. */
+/** `json`: one line. `jsonl`: one line per item of a list or of a running output. */
 export type Format = "text" | "json" | "jsonl";
 
 export interface OutputOptions {
@@ -36,7 +36,7 @@ export class Output {
     this.#verbose = options.verbose ?? false;
   }
 
-  /** For programs. */
+  /** True if the output is for programs. */
   get json(): boolean {
     return this.format !== "text";
   }
@@ -45,34 +45,34 @@ export class Output {
     return this.#streams.stdout;
   }
 
-  /** One line of JSON for programs, `people` for people. */
+  /** Prints one line of JSON for programs, the text of `people` for people. */
   data(value: unknown, people: () => string): void {
     this.#streams.stdout.write(`${this.json ? JSON.stringify(value) : people()}\n`);
   }
 
-  /** All of a list at once, or an item a line. */
+  /** Prints a list as one line of JSON, one line per item, or text. */
   list(items: readonly unknown[], people: () => string): void {
     if (this.format !== "jsonl") return this.data(items, people);
     for (const item of items) this.data(item, () => "");
   }
 
-  /** For people only: programs have asked for data. */
+  /** Printed for people only: programs have asked for data. */
   note(text: string): void {
     if (!this.json) this.#streams.stderr.write(`${text}\n`);
   }
 
-  /** How it was done, for who wants to know. */
+  /** Printed with --verbose. */
   detail(text: string): void {
     if (this.#verbose) this.#streams.stderr.write(`${text}\n`);
   }
 
-  /** Something was done and there is nothing to show for it. */
+  /** Reports an action without output. */
   done(text: string): void {
     if (this.json) this.data({ ok: true }, () => "");
     else this.note(text);
   }
 
-  /** What is going on, over and over in one line, where somebody looks. Returns what erases it. */
+  /** Shows one line on a terminal, updated in place. Returns a function that erases it. */
   progress(text: () => string): () => void {
     const { stderr } = this.#streams;
     if (this.json || stderr.isTTY !== true) return () => undefined;

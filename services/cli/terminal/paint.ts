@@ -1,4 +1,4 @@
-/** Colours for people: where they look at a terminal and have not said otherwise. */
+/** Colours, used on a terminal unless the user has disabled them. */
 import type { Environment } from "../../config.ts";
 
 const codes = {
@@ -23,14 +23,14 @@ export const colours: Paint = (style, text) => {
   return `\u001b[${on}m${text}\u001b[${off}m`;
 };
 
-/** https://no-color.org and https://force-color.org: the first wins where both are set. */
+/** https://no-color.org and https://force-color.org: the first wins if both are set. */
 export function paintFor(env: Environment, stream: { isTTY?: boolean }): Paint {
   if (env.NO_COLOR) return plain;
   if (env.FORCE_COLOR !== undefined) return env.FORCE_COLOR === "0" ? plain : colours;
   return stream.isTTY === true && env.TERM !== "dumb" ? colours : plain;
 }
 
-/** How much room a painted text takes. */
+/** Number of columns a painted text takes. */
 export const visibleLength = (text: string): number =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
   text.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, "").length;

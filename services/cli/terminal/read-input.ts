@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Fault } from "../../../shared/errors/index.ts";
 
-/** `<json>`, `@<file>` or `-` for stdin. Undefined where nothing was given. */
+/** Reads `<json>`, `@<file>` or `-` for stdin. Undefined if the option was not given. */
 export function readInput(
   given: string | undefined,
   option: string,

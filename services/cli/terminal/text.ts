@@ -1,4 +1,4 @@
-/** Tables, pairs, times and values as people read them. Pure. */
+/** Tables, pairs, times and values as text for people. Pure. */
 import { clip } from "./output.ts";
 import { type Paint, plain, type Style } from "./paint.ts";
 
@@ -47,7 +47,7 @@ export function pairs(
     .join("\n");
 }
 
-/** Values of users may hold line breaks and escape sequences; neither may reach the terminal as such. */
+/** Users' values may contain line breaks and escape sequences, which must not reach the terminal. */
 export const oneLine = (value: string | number): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
   String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");

@@ -1,4 +1,4 @@
-/** `holdfast top`: rates, queues, workers and sessions, over and over. */
+/** `holdfast top`: rates, queues, workers and sessions, refreshed continuously. */
 import { type Command, Option } from "commander";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";

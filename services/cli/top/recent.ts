@@ -1,4 +1,4 @@
-/** How often something happened lately. */
+/** Counts recent events and gives their rate. */
 export class Recent {
   readonly #windowMs: number;
   #at: number[] = [];
@@ -7,7 +7,7 @@ export class Recent {
     this.#windowMs = windowMs;
   }
 
-  /** Also of what happened before it was seen, in any order. */
+  /** Events may be added in any order, also ones from before the watch began. */
   add(at: number): void {
     this.#at.push(at);
   }
@@ -18,7 +18,7 @@ export class Recent {
     return this.#at.length;
   }
 
-  /** Watched for less than the window: over the time it was watched, at least a second. */
+  /** If the watch is shorter than the window, the rate is over the time watched, at least a second. */
   perSecond(now: number, since: number): number {
     const seconds = Math.min(this.#windowMs, Math.max(1000, now - since)) / 1000;
     return Math.round((this.count(now) / seconds) * 10) / 10;

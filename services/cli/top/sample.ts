@@ -1,11 +1,11 @@
-/** One look at a busy installation, as data. */
+/** One reading of a busy installation, as data. */
 import type { InstanceStatus, ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 
 export interface Queue {
   name: string;
-  /** Not handed to anybody yet. */
+  /** Tasks not yet handed to a worker. */
   waiting: number;
-  /** Handed out, not answered yet. */
+  /** Tasks handed to a worker and not yet answered. */
   running: number;
 }
 
@@ -19,7 +19,7 @@ export interface TopSession {
   calls?: number | undefined;
   running?: number | undefined;
   queued?: number | undefined;
-  /** When its phase began. */
+  /** When the session's phase began. */
   since: number;
 }
 
@@ -38,14 +38,14 @@ export interface TopWorker {
 export interface Sample {
   at: number;
   instances: Record<InstanceStatus, number>;
-  /** Over the last seconds, as many as were watched, at most ten. */
+  /** Over the last ten seconds, or over the time watched if it is shorter. */
   perSecond: { started: number; completed: number; failed: number };
   lostPerMinute: number;
   services: Record<ServiceInfo["service"], number>;
   queues: Queue[];
   deadLetters: number;
   workers: TopWorker[];
-  /** Those that are not over. */
+  /** Sessions that are not closed. */
   sessions: TopSession[];
 }
 

@@ -1,6 +1,6 @@
-/** A sample as people look at it. Pure. */
+/** A sample as a screen of text. Pure. */
 
-import { phaseWord } from "../../../shared/sessions/phase-word.ts";
+import { phaseWord } from "../../../shared/wording/index.ts";
 import { epochOf, phaseStyles } from "../render/sessions.ts";
 import { usedOf } from "../render/workers.ts";
 import { type Paint, plain, visibleLength } from "../terminal/paint.ts";
@@ -11,7 +11,7 @@ export interface ScreenOptions {
   paint?: Paint;
   columns?: number;
   rows?: number;
-  /** Where it was looked at. */
+  /** Text of the first line: the command and the server's address. */
   title?: string;
 }
 
@@ -22,7 +22,7 @@ export function topScreen(sample: Sample, options: ScreenOptions = {}): string {
     sample.workers.length === 0 ? [paint("red", "no worker is alive")] : workerLines(sample, paint);
   const sessions =
     sample.sessions.length === 0 ? [paint("dim", "no sessions are open")] : sessionLines(sample, paint);
-  // Sessions may be many: workers keep half of the room, sessions get the rest.
+  // There may be many sessions: workers keep half of the room, sessions get the rest.
   const room = Math.max(4, rows - head.length - 2);
   const shownWorkers = cut(workers, Math.max(2, Math.floor(room / 2)), paint);
   const shownSessions = cut(sessions, Math.max(2, room - shownWorkers.length), paint);
@@ -116,7 +116,7 @@ const cut = (lines: readonly string[], most: number, paint: Paint): string[] =>
     ? [...lines]
     : [...lines.slice(0, most - 1), paint("dim", `… ${lines.length - most + 1} more`)];
 
-/** Too long a line would be wrapped; its colours go with what is cut. */
+/** Cuts a line that would be wrapped; a line that is cut loses its colours. */
 const trimmed = (line: string, columns: number): string =>
   visibleLength(line) <= columns
     ? line

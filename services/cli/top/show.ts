@@ -1,5 +1,4 @@
-import { sleep, systemClock } from "../../../shared/runtime/index.ts";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { maskUrl, sleep, systemClock } from "../../../shared/runtime/index.ts";
 import type { CliConnection } from "../connection/client-command.ts";
 import { LiveRegion } from "../terminal/live-region.ts";
 import { topScreen } from "./screen.ts";
@@ -23,7 +22,7 @@ export async function showTop(
   await watcher.start();
   try {
     for (let shown = 0; shown < most; shown++) {
-      // The first look comes after one interval: before there are no rates.
+      // The first sample comes after one interval: there are no rates before.
       if ((await sleep(systemClock, every, signal)) === "aborted") return "interrupted";
       const sample = await watcher.sample();
       if (region) {

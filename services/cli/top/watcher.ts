@@ -1,4 +1,4 @@
-/** Follows the read models of an installation and sums them up when asked. */
+/** Follows the read models of an installation and sums them up on request. */
 import { type InstanceStatus, InstanceSummary, ServiceInfo, SessionRecord } from "../../../schemas/index.ts";
 import { Bucket, type Stoppable, TypedBucket, type TypedEvent } from "../../../shared/bus/index.ts";
 import { once, type Service, silent } from "../../../shared/runtime/index.ts";
@@ -40,7 +40,7 @@ export class TopWatcher implements Service {
         else this.#services.delete(event.key);
       }),
     ]);
-    // What was there before is no rate.
+    // Entries from before the watch do not count towards the rates.
     this.#since = this.#now();
   }
 
@@ -116,8 +116,8 @@ export class TopWatcher implements Service {
     }
     const before = this.#sessions.get(event.key);
     this.#sessions.set(event.key, event.value);
-    // A session that is claimed anew at once is never written as lost; its last loss is. Losses from before we looked
-    // count as they do in the dashboard: by when they happened.
+    // A session that is claimed again at once is never recorded as lost, but its last loss is. Losses from
+    // before the watch count by the time they happened, as in the dashboard.
     const lost = event.value.lost?.at;
     if (lost !== undefined && lost !== before?.lost?.at) this.#lost.add(lost);
   }

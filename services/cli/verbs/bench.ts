@@ -1,4 +1,4 @@
-/** `holdfast bench`: the benchmark of a clone of the repository. */
+/** `holdfast bench`: runs the benchmark of a clone of the repository. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";

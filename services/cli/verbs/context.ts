@@ -1,7 +1,7 @@
 /** context add | use | list | remove */
 import { isAbsolute, resolve } from "node:path";
 import { Command } from "commander";
-import { maskUrl } from "../../../shared/runtime/server-address.ts";
+import { maskUrl } from "../../../shared/runtime/index.ts";
 import { type Cli, type FormatOptions, outputOf, withFormat } from "../connection/client-command.ts";
 import { table } from "../terminal/text.ts";
 
@@ -17,7 +17,7 @@ const contextCommand = (name: string, what: string): Command =>
   withFormat(new Command(name).description(what));
 
 async function contextsOf(cli: Cli) {
-  const { Contexts } = await import("../../../shared/sdk/where/contexts.ts");
+  const { Contexts } = await import("../../../shared/sdk/where/index.ts");
   return new Contexts(cli.env);
 }
 

@@ -54,7 +54,7 @@ function start(cli: Cli): Command {
     .option("--timeout <duration>", "with --wait: at most so long, like 30s", duration)
     .action(async (name: string, options: StartOptions) => {
       const input = readInput(options.input, "--input");
-      // Checked by the client, which says what is wrong with it.
+      // The client checks it and reports what is wrong.
       const flow = readInput(options.flow, "--flow") as FlowOptions | undefined;
       await withClient(cli, options, async (session) => {
         const { client, config, names, dashboard, out } = session;
@@ -251,7 +251,9 @@ const control = (cli: Cli, verb: "cancel" | "terminate", id: string, options: Co
     return undefined;
   });
 
-/** For programs the whole answer, whatever the end was; for people the output alone, or why there is none. */
+/**
+ * Prints the whole answer for programs, whatever the end; for people the output alone, or why there is none.
+ */
 async function printResult(
   { client, out }: CliConnection,
   id: string,
@@ -269,7 +271,7 @@ async function printResult(
   if (!view) throw new HoldfastError({ code: "instance_not_found", message: `there is no instance ${id}` });
   if (out.json) out.data(view, () => "");
   if (view.status === "parked") {
-    // It goes on by itself once its reason is gone; nobody has to wait for that here.
+    // A parked instance continues by itself once the reason is gone; the command does not wait for that.
     const { message, code } = view.error ?? { message: "no reason was recorded", code: "parked" };
     out.note(`${id} is parked, it cannot go on: ${message} (${code})`);
     out.note(`  ${unparking(id, code)}`);

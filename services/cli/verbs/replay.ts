@@ -1,4 +1,4 @@
-/** `holdfast replay`: would this code have done what the history says? */
+/** `holdfast replay`: checks whether this code makes the decisions that the history records. */
 import type { Command } from "commander";
 import {
   type Cli,

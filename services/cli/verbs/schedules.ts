@@ -68,7 +68,7 @@ function create(cli: Cli): Command {
     });
 }
 
-/** What is wrong with it is for the client to say: it knows the whole. */
+/** The client checks the whole spec and reports what is wrong with it. */
 function specOf(orchestration: string, options: CreateOptions, input: unknown): ScheduleSpec {
   const { cron, timeZone, every, offset, at, startAt, endAt, limit, jitter, overlap, catchUp } = options;
   const given = { cron, timeZone, every, offset, at, startAt, endAt, limit, jitter, overlap, catchUp, input };

@@ -1,4 +1,4 @@
-/** orchestrator, worker, watcher, gateway: one service each, in this process, until told to stop. */
+/** orchestrator, worker, watcher, gateway: runs one service in this process until it is asked to stop. */
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Environment } from "../../config.ts";
@@ -11,7 +11,7 @@ interface ServeOptions extends NatsChoice {
 
 type Run = (env: Environment) => Promise<void>;
 
-/** Loaded only when asked for: a worker need not load the gateway. */
+/** Each service is loaded only when it is run: a worker need not load the gateway. */
 const services: Record<string, { what: string; load: () => Promise<Run> }> = {
   orchestrator: {
     what: "run turns of orchestrations",

@@ -1,4 +1,7 @@
-/** Says at once what a start under a wrong name, or with nobody to run it, would say much later or never. */
+/**
+ * Reports at once a start under a wrong name or without any orchestrator, which otherwise would show late or
+ * never.
+ */
 import { ServiceInfo } from "../../../schemas/index.ts";
 import { Bucket, TypedBucket } from "../../../shared/bus/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
@@ -7,7 +10,7 @@ import type { CliConnection } from "../connection/client-command.ts";
 
 export type Served =
   | { kind: "served" }
-  /** Somebody serves orchestrations, none of this name. */
+  /** Orchestrators are alive, but none serves this name. */
   | { kind: "unknown"; names: string[] }
   | { kind: "no_orchestrator" };
 
@@ -25,7 +28,7 @@ export async function whoServes(
   for await (const { value } of services.entries()) {
     if (value.service !== "orchestrator") continue;
     orchestrators++;
-    // One that does not tell what it has may have it.
+    // An orchestrator that does not list its orchestrations may serve this one.
     if (!value.orchestrations) return { kind: "served" };
     for (const served of Object.keys(value.orchestrations)) known.add(served);
   }

@@ -1,15 +1,14 @@
-/** What an instance has done and waits for, as a list of items, from its history. Pure. */
+/** What an instance has done and waits for, as a list of items built from its history. Pure. */
 import type { EventOf, Failure, InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
-import { phaseWord } from "../../../shared/sessions/phase-word.ts";
-import { shortEpoch } from "../../../shared/sessions/short-epoch.ts";
+import { phaseWord, shortEpoch } from "../../../shared/wording/index.ts";
 import { brief } from "../terminal/text.ts";
 
-/** `open`: under way. `waiting`: for a time, a worker or a signal. */
+/** `open`: in progress. `waiting`: for a time, a worker or a signal. */
 export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";
 
 export interface Item {
-  /** Event id that began it. */
+  /** Id of the event that began the item. */
   readonly id: number;
   readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "update" | "pool";
   label: string;
@@ -17,13 +16,13 @@ export interface Item {
   note: string;
   readonly from: number;
   to?: number | undefined;
-  /** When it goes on by itself. */
+  /** When the item continues by itself. */
   dueAt?: number | undefined;
-  /** Work on this session. */
+  /** The session on which the work runs. */
   readonly on?: string | undefined;
   readonly childId?: string | undefined;
   readonly sessionId?: string | undefined;
-  /** How often its holder was lost, and what is said of the last time. */
+  /** How often the session's holder was lost, and the text about the latest loss. */
   losses?: { count: number; last: string } | undefined;
 }
 
@@ -35,11 +34,11 @@ export interface Branch {
   startedAt: number | undefined;
   endedAt: number | undefined;
   note: string;
-  /** Of the latest execution. */
+  /** Items of the latest execution. */
   items: Item[];
 }
 
-/** `known`: what the read model says; parked is not in the history. */
+/** `known`: the status in the read model; the history does not record that an instance is parked. */
 export function branchOf(
   instanceId: string,
   entries: readonly HistoryEntry[],
@@ -59,7 +58,7 @@ export function branchOf(
 const holder = ({ workerId, epoch }: { workerId: string; epoch: number }): string =>
   `${workerId}, epoch ${shortEpoch(epoch)}`;
 
-/** Said of a holder for as long as it holds: who looks only now sees that it is not the first. */
+/** Shown as long as the session has this holder: people who look only now see that it is not the first. */
 const afterLoss = ({ losses }: Item): string =>
   losses === undefined
     ? ""
@@ -186,7 +185,7 @@ class Fold {
 
   #started(entry: HistoryEntry & EventOf<"instance.started">): void {
     const { branch } = this;
-    // What belongs to an execution before is over; what comes along is told with the start.
+    // Items of an earlier execution are over; carried-over ones are part of the start.
     branch.items = [];
     this.#byEvent.clear();
     this.#sessions.clear();
@@ -257,6 +256,9 @@ class Fold {
         return set("open", "given back");
       case "session.opened":
       case "session.checkpointed":
+      case "session.metadata_set":
+      case "session.metadata_reported":
+      case "session.blob_changed":
         return;
     }
   }

@@ -1,4 +1,7 @@
-/** An instance and its children as they change: told by notices, and looking from time to time, since those may be lost. */
+/**
+ * Follows an instance and its children: woken by notices, and reading from time to time, since notices may be
+ * lost.
+ */
 import type { Stoppable } from "../../../shared/bus/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
 import { sleep, systemClock } from "../../../shared/runtime/index.ts";
@@ -9,20 +12,20 @@ import type { Tree } from "./tree.ts";
 
 export interface Snapshot {
   tree: Tree;
-  /** What each instance has recorded, those of children included. */
+  /** The recorded events by instance, children included. */
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   ended: boolean;
 }
 
 export interface FollowOptions {
   signal: AbortSignal;
-  /** Looks at least so often. */
+  /** Reads at least this often. */
   everyMs: number;
-  /** Children of children, at most so deep. */
+  /** How many levels of children are followed. */
   depth: number;
 }
 
-/** Of one level; the others are named and not looked into. */
+/** Per level; further children are listed without being followed. */
 const mostChildren = 30;
 const shortestPauseMs = 100;
 
@@ -62,14 +65,14 @@ class Follower {
 
   async look(instanceId: string): Promise<Snapshot> {
     this.#changed = new AbortController();
-    // Listening before looking: what happens in between is not missed.
+    // Subscribes before it reads: an event in between is not missed.
     await this.#listen(instanceId);
     const view = await this.#session.client.status(instanceId);
     const tree = await this.#tree(instanceId, view, this.#options.depth);
     return { tree, histories: this.#histories, ended: tree.branch.endedAt !== undefined };
   }
 
-  /** A long history takes long to read: not read again before some time has passed. */
+  /** A long history takes long to read: it is not read again before some time has passed. */
   async pause(tookMs: number): Promise<void> {
     const { signal, everyMs } = this.#options;
     await sleep(systemClock, Math.max(shortestPauseMs, 2 * tookMs), signal);
@@ -114,7 +117,7 @@ class Follower {
     return new Map(trees.map((tree) => [tree.branch.instanceId, tree]));
   }
 
-  /** Accepted and not begun yet: nothing is recorded. */
+  /** Empty for an instance that was accepted and has not begun. */
   async #history(instanceId: string): Promise<readonly HistoryEntry[]> {
     try {
       return await this.#session.client.history(instanceId);

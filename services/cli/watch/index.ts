@@ -1,4 +1,7 @@
-/** `holdfast watch`: an instance as it goes, as a tree on a terminal and a line for each event elsewhere. */
+/**
+ * `holdfast watch`: shows an instance as it runs, as a tree on a terminal and as one line per event
+ * elsewhere.
+ */
 import type { Command } from "commander";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";

@@ -1,4 +1,4 @@
-/** What is new since the last look, in the order it was recorded. */
+/** The events since the last read, in the order they were recorded. */
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
 import { detailsOf, eventStyle } from "../render/instances.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
@@ -28,7 +28,7 @@ export function newsLine({ instanceId, ...entry }: InstanceEvent, paint: Paint =
   return mark === undefined ? line : `${line}  ${paint(mark.style, mark.text)}`;
 }
 
-/** A loss and the holder after it are what people watch a session for. */
+/** Marks a session's loss and its next holder, for which people watch a session. */
 function markOf(entry: HistoryEntry): { text: string; style: Style } | undefined {
   if (entry.kind === "session.lost") return { text: "✗ lost", style: "red" };
   if (entry.kind === "session.activated" && entry.on.attachment > 1)

@@ -5,7 +5,7 @@ import { type FollowOptions, follow, type Snapshot } from "./follow.ts";
 import { News, newsLine } from "./lines.ts";
 import { drawTree } from "./tree.ts";
 
-/** Says how it ended. */
+/** Returns how the instance ended. */
 export async function show(
   connection: CliConnection,
   instanceId: string,

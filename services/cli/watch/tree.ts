@@ -1,4 +1,4 @@
-/** Branches as a drawn tree. Pure. */
+/** Branches drawn as a tree. Pure. */
 
 import { statusStyles } from "../render/instances.ts";
 import { clip } from "../terminal/output.ts";
@@ -8,16 +8,16 @@ import type { Branch, Item, Mark } from "./branch.ts";
 
 export interface Tree {
   branch: Branch;
-  /** By instance id, as far as they are looked at. */
+  /** Followed children, by instance id. */
   children: ReadonlyMap<string, Tree>;
 }
 
 export interface DrawOptions {
   now: number;
   paint?: Paint;
-  /** Room for so many characters a line. */
+  /** Characters per line. */
   columns?: number;
-  /** Room for so many lines: what is done is folded first. */
+  /** Number of lines available: finished items are folded first. */
   rows?: number;
 }
 
@@ -36,7 +36,7 @@ interface Line {
   below: Line[];
 }
 
-/** How many finished things of a branch are shown, from generous to none. */
+/** How many finished items of a branch are shown; tried from all to none until the tree fits. */
 const generosity = [Number.POSITIVE_INFINITY, 20, 5, 1, 0];
 
 export function drawTree(tree: Tree, options: DrawOptions): string {
@@ -77,7 +77,7 @@ function instanceLine(tree: Tree, options: DrawOptions, shown: number): Line {
   };
 }
 
-/** Items on one level; work on a session is below the session. */
+/** Items of one level; work on a session is drawn below the session. */
 function itemLines(tree: Tree, on: string | undefined, options: DrawOptions, shown: number): Line[] {
   const { items } = tree.branch;
   const here = items.filter((item) => homeOf(item, items) === on);
@@ -112,7 +112,7 @@ function summary(folded: readonly Item[]): string {
 
 function itemLine(tree: Tree, item: Item, options: DrawOptions, shown: number): Line {
   const child = item.childId === undefined ? undefined : tree.children.get(item.childId);
-  // A detached child tells nobody; what became of it is in its own history.
+  // A detached child reports to no parent; its end is in its own history.
   const own = child?.branch.endedAt !== undefined && item.to === undefined ? child.branch : undefined;
   const { sign, style } = marks[own ? (own.status === "completed" ? "done" : "failed") : item.mark];
   const what = item.kind === "timer" ? item.label : `${item.kind} ${item.label}`;
@@ -138,7 +138,7 @@ function when({ from, to, dueAt, kind, mark }: Item, now: number): string {
   return span(Math.max(0, (to ?? now) - from)) ?? "";
 }
 
-/** The sign alone has the colour of its mark; what is folded away is dim as a whole. */
+/** Only the sign has the colour of its mark; folded lines are dim as a whole. */
 function painter({ paint = plain }: DrawOptions, style: Style): (text: string) => string {
   if (style === "dim") return (text) => paint("dim", text);
   return (text) => {

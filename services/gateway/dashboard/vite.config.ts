@@ -8,7 +8,7 @@ export default defineConfig({
     outDir: "../../../dist/dashboard",
     emptyOutDir: true,
     target: "es2022",
-    // The policy forbids inline scripts and data: scripts; everything is a file.
+    // The content security policy forbids inline scripts and data: scripts; everything is a file.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -1,4 +1,4 @@
-/** The HTTP side in one function: guards, health, metrics, routes, live events, dashboard. */
+/** The HTTP application in one function: guards, health, metrics, routes, live events, dashboard. */
 
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -6,11 +6,11 @@ import { routePath } from "hono/route";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 import type { HttpMetrics } from "../gauges.ts";
 import type { Broadcast } from "../live/broadcast.ts";
-import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
-import { cookieName } from "../routes/system.ts";
+import { allRoutes, cookieName, type GatewayParts, openApiOf } from "../routes/index.ts";
 import { RateLimit } from "../security/index.ts";
+import { serveCallStream } from "./call-stream.ts";
 import { serveEvents } from "./events.ts";
-import { hostGuard, identify, rateGuard, requireRole } from "./guards.ts";
+import { hostGuard, identify, rateGuard, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
 import { serveInstanceStream } from "./instance-stream.ts";
 import { addManners, addProbes, type Readiness } from "./probes.ts";
 import { Problem } from "./problem.ts";
@@ -29,7 +29,10 @@ export interface AppOptions {
   generation(): FleetView;
 }
 
-/** For the guard of `/api/events` and `/metrics`, which are not JSON and so not in the list. */
+/**
+ * For the guard of `/api/events` and `/metrics`, which do not answer with JSON and so are not in the list of
+ * routes.
+ */
 const look = { id: "look", role: "viewer" } as const satisfies Pick<RouteSpec, "id" | "role">;
 
 export function gatewayApp(options: AppOptions): Hono {
@@ -48,7 +51,7 @@ export function gatewayApp(options: AppOptions): Hono {
   app.use(async (c, next) => {
     const began = runtime.clock.monotonic();
     await next();
-    // The route's pattern, never the address: that has ids in it.
+    // The route's pattern, never the address, which contains ids.
     const route = c.req.path.startsWith("/api/") ? routePath(c) : "page";
     options.http.observe(route, c.req.method, c.res.status, (runtime.clock.monotonic() - began) / 1000);
   });
@@ -90,6 +93,22 @@ export function gatewayApp(options: AppOptions): Hono {
   app.get(
     "/api/instances/:id/stream",
     serveInstanceStream({ client: parts.client, admit, busConnected: server.busConnected }),
+  );
+  const callKey = routes.find(({ id }) => id === "callKey");
+  app.post(
+    "/api/sessions/:type/:key/:call",
+    serveCallStream({
+      client: parts.client,
+      busConnected: server.busConnected,
+      admit: async (c, target) => {
+        if (!callKey) return;
+        requireOwnPage(c);
+        const who = requireRole(callKey, caller(c));
+        requireWritable(callKey, config.readOnly);
+        const audited = callKey.audit?.({ params: target, query: {}, body: {} });
+        if (who && audited) await parts.audit.asked(who, { action: callKey.id, ...audited });
+      },
+    }),
   );
   for (const spec of routes) app.on(spec.method, spec.path, serveRoute(spec, server));
   app.get(

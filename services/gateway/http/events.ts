@@ -1,4 +1,7 @@
-/** `GET /api/events`: server-sent events. Authenticated like any other route, by header or cookie, never by the address. */
+/**
+ * `GET /api/events`: server-sent events. Authenticated like any other route, by header or cookie, never by
+ * the address.
+ */
 import type { Context, Handler } from "hono";
 import { stream } from "hono/streaming";
 import { z } from "zod";
@@ -14,7 +17,7 @@ const Query = z.object({
     .transform((text) => text.split(",").filter((topic) => topic !== ""))
     .pipe(z.array(z.enum(topics)))
     .default(["overview"]),
-  /** Tells `changed` whenever this instance does. */
+  /** Sends `changed` whenever this instance changes. */
   instance: InstanceId.optional(),
 });
 
@@ -26,7 +29,7 @@ export interface EventSource {
   busConnected(): boolean;
 }
 
-/** Pages of one gateway; each holds a connection open. */
+/** Limit of open pages per gateway; each holds a connection open. */
 const mostListeners = 1_000;
 
 export function serveEvents(source: EventSource): Handler {
@@ -68,7 +71,7 @@ export function serveEvents(source: EventSource): Handler {
   };
 }
 
-/** Several changes in a short time are one: the page asks for what is new anyway. */
+/** Several changes in a short time are sent as one: the page requests everything new anyway. */
 async function watchInstance(
   source: EventSource,
   instanceId: string | undefined,

@@ -1,4 +1,6 @@
-/** What stands before every route, in this order: headers, host, rate, size, identity, origin, read-only, bus. */
+/**
+ * The guards before every route, in this order: headers, host, rate, size, identity, origin, read-only, bus.
+ */
 import { getConnInfo } from "@hono/node-server/conninfo";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
@@ -13,7 +15,7 @@ import {
 import { Problem, tooMany } from "./problem.ts";
 import { type Caller, changesThings, type RouteSpec } from "./route.ts";
 
-/** Scripts and styles come from our own files only, nothing is framed, nothing is fetched from elsewhere. */
+/** Scripts and styles come only from our own files; no framing, no requests to other hosts. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -69,11 +71,11 @@ export interface IdentifyOptions {
   tokens: Tokens;
   cookieName: string;
   now: () => number;
-  /** Wrong tokens an address may try. */
+  /** Limit of wrong tokens per address. */
   wrongTokens: RateLimit;
 }
 
-/** Who is asking. Everybody on this machine where there are no tokens. */
+/** The caller of a request. Without tokens every client on this machine is admitted. */
 export function identify(c: Context, options: IdentifyOptions): Caller | undefined {
   const from = addressOf(c);
   if (!options.tokens.required) return { name: "local", role: "admin", from };
@@ -113,7 +115,7 @@ export function requireRole(
   return caller;
 }
 
-/** Every POST, the login included: another site's page must not act in our user's name. */
+/** For every POST, the login included: a page of another site must not act in our user's name. */
 export function requireOwnPage(c: Context): void {
   const allowed = writeAllowedFrom({
     origin: c.req.header("origin"),

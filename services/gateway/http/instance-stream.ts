@@ -1,7 +1,8 @@
 /**
- * `GET /api/instances/:id/stream` for who accepts `text/event-stream`: what the work of an instance writes, from the
- * beginning or behind `Last-Event-ID`, then live until the instance ends. The id of an event is the sequence of its chunk
- * in the stream, so whoever comes back, to this gateway or to another, goes on without a gap and without a repetition.
+ * `GET /api/instances/:id/stream` for clients that accept `text/event-stream`: the chunks that an instance's
+ * work writes, from the beginning or after `Last-Event-ID`, then live until the instance ends. The id of an
+ * event is the sequence of its chunk in the stream, so a client that reconnects, to this gateway or to
+ * another, continues without a gap and without a repetition.
  */
 import type { Context, Handler } from "hono";
 import { stream } from "hono/streaming";
@@ -17,9 +18,9 @@ export interface InstanceStreamSource {
 }
 
 const Position = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-/** Keeps proxies from thinking the line is dead, and finds out which lines are. */
+/** Keeps proxies from closing an idle connection, and detects dead ones. */
 const pingEveryMs = 15_000;
-/** What a browser waits before it comes back. */
+/** How long a browser waits before it reconnects. */
 const retryMs = 500;
 const mostReaders = 1_000;
 
@@ -38,30 +39,36 @@ export function serveInstanceStream(source: InstanceStreamSource): Handler {
     c.header("content-type", "text/event-stream; charset=utf-8");
     c.header("cache-control", "no-store");
     c.header("x-accel-buffering", "no");
-    return stream(c, async (out) => {
-      readers++;
-      const gone = new AbortController();
-      out.onAbort(() => gone.abort());
-      const ping = setInterval(
-        () => void out.write(": still here\n\n").catch(() => gone.abort()),
-        pingEveryMs,
-      );
-      const options = { after: after.data, signal: gone.signal };
-      try {
-        await out.write(`retry: ${retryMs}\n\n`);
-        for await (const item of source.client.stream(id.data, options)) {
+    return stream(
+      c,
+      async (out) => {
+        readers++;
+        const gone = new AbortController();
+        out.onAbort(() => gone.abort());
+        const ping = setInterval(
+          () => void out.write(": still here\n\n").catch(() => gone.abort()),
+          pingEveryMs,
+        );
+        const options = { after: after.data, signal: gone.signal };
+        try {
+          await out.write(`retry: ${retryMs}\n\n`);
+          for await (const item of source.client.stream(id.data, options)) {
+            if (gone.signal.aborted) return;
+            await out.write(`id: ${item.offset}\nevent: chunk\ndata: ${JSON.stringify(item)}\n\n`);
+          }
           if (gone.signal.aborted) return;
-          await out.write(`id: ${item.offset}\nevent: chunk\ndata: ${JSON.stringify(item)}\n\n`);
+          const { status } = await source.client.status(id.data, { largestBytes: 0 });
+          await out.write(`event: end\ndata: ${JSON.stringify({ status })}\n\n`);
+        } finally {
+          clearInterval(ping);
+          gone.abort();
+          readers--;
         }
-        if (gone.signal.aborted) return;
-        const { status } = await source.client.status(id.data, { largestBytes: 0 });
-        await out.write(`event: end\ndata: ${JSON.stringify({ status })}\n\n`);
-      } finally {
-        clearInterval(ping);
-        gone.abort();
-        readers--;
-      }
-    });
+        // If NATS is away or this gateway stops, the connection ends without an end event: the client
+        // reconnects and continues.
+      },
+      async () => undefined,
+    );
   };
 }
 

@@ -1,6 +1,6 @@
-/** The OpenAPI file, made from the routes. */
+/** Generates the OpenAPI file from the routes. */
 import { z } from "zod";
-import { withoutCatchall } from "../../../schemas/json-schema.ts";
+import { withoutCatchall } from "../../../schemas/index.ts";
 import type { RouteSpec } from "./route.ts";
 
 interface Parameter {
@@ -13,7 +13,7 @@ interface Parameter {
 
 export interface OpenApiOptions {
   version: string;
-  /** Schemas that get a name in the file; everything an answer refers to. */
+  /** Schemas that get a name in the file; responses refer to them. */
   named: Readonly<Record<string, z.ZodType>>;
   problem: string;
 }

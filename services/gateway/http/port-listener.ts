@@ -1,4 +1,7 @@
-/** The gateway's port: open from the first moment to the last. Who answers behind it may change. */
+/**
+ * The gateway's port: open from the first moment to the last. The application that answers behind it may
+ * change.
+ */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
@@ -7,12 +10,12 @@ import { type Clock, once, type Service } from "../../../shared/runtime/index.ts
 
 export interface PortListenerOptions {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port: number;
   clock: Clock;
 }
 
-/** Requests that are still being answered get this long when the door closes. */
+/** Requests in progress get this long when the port closes. */
 const lingerMs = 2_000;
 
 export class PortListener implements Service {
@@ -27,12 +30,12 @@ export class PortListener implements Service {
         (request, env) => this.#app?.fetch(request, env) ?? new Response(null, { status: 503 }),
       ),
     );
-    // Slow senders must not hold sockets; live events send, they do not wait.
+    // Slow senders must not hold sockets; live events are not affected, since their request is complete.
     this.#server.requestTimeout = 30_000;
     this.#server.headersTimeout = 10_000;
   }
 
-  /** Where it listens, with the port that was really taken. */
+  /** The address with the port that is actually bound. */
   get url(): string {
     const address = this.#server.address();
     const { host } = this.#options;
@@ -40,7 +43,7 @@ export class PortListener implements Service {
     return typeof address === "object" && address ? `http://${shown}:${address.port}` : "";
   }
 
-  /** From now on this one answers. */
+  /** From now on this application answers. */
   serve(app: Pick<Hono, "fetch">): void {
     this.#app = app;
   }

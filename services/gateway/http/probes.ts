@@ -1,4 +1,6 @@
-/** What is answered to anybody and at any time: whether the process lives, whether it serves, which version it is. */
+/**
+ * Answered for every caller at any time: whether the process lives, whether it serves, which version it is.
+ */
 import type { Hono } from "hono";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
@@ -13,11 +15,14 @@ export interface Readiness {
 export interface ProbeOptions {
   version: string;
   ready(): Readiness;
-  /** Absent: not known yet. */
+  /** Undefined: not known yet. */
   generation?(): FleetView;
 }
 
-/** Probes come by address from the machine itself: no token, no host check, and never a secret in the answer. */
+/**
+ * Probes come from the machine itself, by its address: no token, no host check, and never a secret in the
+ * answer.
+ */
 export function addProbes(app: Hono, options: ProbeOptions): void {
   app.get("/livez", (c) => c.json({ ok: true }));
   app.get("/readyz", (c) => {
@@ -26,7 +31,8 @@ export function addProbes(app: Hono, options: ProbeOptions): void {
   });
   app.get("/version", (c) => {
     const { written, newest, heldBackBy } = options.generation?.() ?? {};
-    // How many, to anybody; who, only in the overview, which asks for a token.
+    // Every caller may see the number of processes; their ids are only in the overview, which requires a
+    // token.
     const generation = { written, newest, heldBackBy: heldBackBy?.length };
     return c.json({
       name: "holdfast",
@@ -36,7 +42,7 @@ export function addProbes(app: Hono, options: ProbeOptions): void {
   });
 }
 
-/** Everything thrown is answered as a problem, and the headers of a browser's safety are on every answer. */
+/** Answers every thrown error as a problem, and sets the browser's security headers on every answer. */
 export function addManners(app: Hono, runtime: Runtime): void {
   app.onError((error, c) => {
     if (isUnexpected(error)) announceFault(runtime, error, c.req.path);

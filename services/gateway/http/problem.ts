@@ -1,4 +1,7 @@
-/** What an HTTP caller did wrong, or what keeps us from doing it. Answered as `{ok: false, error}`; never a stack. */
+/**
+ * A caller's mistake, or the reason why the gateway cannot act. Answered as `{ok: false, error}`; never a
+ * stack.
+ */
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
 import { HoldfastError, isFault } from "../../../shared/errors/index.ts";
@@ -6,7 +9,7 @@ import { HoldfastError, isFault } from "../../../shared/errors/index.ts";
 export const ProblemBody = z.strictObject({
   ok: z.literal(false),
   error: z.strictObject({
-    /** Stable: what programs match on. */
+    /** Stable: programs match on it. */
     code: z.string(),
     message: z.string(),
     hint: z.string().optional(),
@@ -81,6 +84,7 @@ const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   not_found: 404,
   instance_not_found: 404,
   session_not_found: 404,
+  blob_missing: 404,
   schedule_not_found: 404,
   schedule_exists: 409,
   schedule_ended: 409,
@@ -96,6 +100,12 @@ const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   update_interrupted: 409,
   update_timeout: 504,
   query_timeout: 504,
+  pool_not_found: 404,
+  unknown_session_type: 404,
+  unknown_call: 404,
+  session_config_conflict: 409,
+  session_unreachable: 503,
+  call_outcome_unknown: 503,
   session_unheld: 409,
   session_unusable: 409,
   session_lost: 409,
@@ -104,7 +114,7 @@ const statusByCode: Readonly<Record<string, ContentfulStatusCode>> = {
   timeout: 504,
 };
 
-/** Everything thrown becomes a problem; what we did not expect says nothing about our insides. */
+/** Turns every thrown error into a problem; an unexpected error reveals nothing of the code. */
 export function toProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   if (isFault(thrown)) {
@@ -123,7 +133,7 @@ export function toProblem(thrown: unknown): Problem {
     }
   }
   if (thrown instanceof HoldfastError) {
-    // The client wraps the engine's own fault; its kind says more than the code.
+    // The client wraps the engine's own fault, whose kind is more precise than the code.
     if (isFault(thrown.cause)) return toProblem(thrown.cause);
     const { code, message, details } = thrown;
     return new Problem({ status: statusByCode[code] ?? 400, code, message, details });

@@ -1,6 +1,6 @@
 /**
- * A route is data: its address, who may, what goes in, what comes out, and the act. The server and the OpenAPI file
- * are both made from it, so they cannot disagree.
+ * A route is data: its address, the required role, the schemas of input and output, and the action. The
+ * server and the OpenAPI file are both generated from it, so they cannot disagree.
  */
 import type { z } from "zod";
 import type { Identity, Role } from "../security/index.ts";
@@ -14,11 +14,11 @@ export interface RouteInput<P, Q, B> {
   query: Q;
   body: B;
   caller: Caller;
-  /** Aborts when the caller hangs up. */
+  /** Aborts when the caller closes the connection. */
   signal: AbortSignal;
 }
 
-/** Something other than a JSON body: a file, a cookie. */
+/** A reply other than a JSON body: a file, a cookie. */
 export class Reply {
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;
@@ -45,16 +45,16 @@ export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
   status?: 200 | 202;
   /** Answered from memory: works while NATS is away. */
   offline?: boolean;
-  /** What the audit says of it. Every route that changes anything has one. */
+  /** The audit entry of the route. Every route that changes anything has one. */
   audit?: (input: { params: P; query: Q; body: B }) => { target: string; with?: Record<string, string> };
   act(input: RouteInput<P, Q, B>): Promise<A | Reply> | A | Reply;
 }
 
-/** Types the act by the schemas, then forgets them so that routes fit into one list. */
+/** Checks the action's types against the schemas, then erases them so that all routes fit into one list. */
 export function route<P = Record<string, never>, Q = Record<string, never>, B = undefined, A = unknown>(
   spec: RouteSpec<P, Q, B, A>,
 ): RouteSpec {
-  // The schemas checked what the act is given: the list of routes can forget the types.
+  // The schemas check the action's input at run time: the list of routes can erase the types.
   return spec as unknown as RouteSpec;
 }
 

@@ -1,4 +1,4 @@
-/** From a route to its handler: check, parse, record, act, answer. */
+/** Turns a route into its handler: check, parse, record, act, answer. */
 import type { Context, Handler } from "hono";
 import type { z } from "zod";
 import { parseJson } from "../../../shared/bus/index.ts";
@@ -35,11 +35,12 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
     c.header("cache-control", "no-store");
     if (!(answer instanceof Reply)) return c.json(answer as object, spec.status ?? 200);
     for (const [name, value] of Object.entries(answer.headers)) c.header(name, value);
+    if (answer.body instanceof Uint8Array) return c.body(new Uint8Array(answer.body).buffer);
     return c.json(answer.body as object, spec.status ?? 200);
   };
 }
 
-/** May do what anybody may. */
+/** The caller of a public route without a token: has the rights that every caller has. */
 const nobody = (from: string): Caller => ({ name: "nobody", role: "viewer", from });
 
 async function act(
@@ -76,7 +77,7 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: string): un
   });
 }
 
-/** JSON only: a form of another site cannot send it without asking first. */
+/** JSON only: a form on another site cannot send it without a preflight request. */
 async function jsonBody(c: Context): Promise<unknown> {
   const type = c.req.header("content-type") ?? "";
   if (!/^application\/json\b/i.test(type)) {

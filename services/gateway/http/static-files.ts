@@ -1,4 +1,7 @@
-/** The built dashboard, read once into memory. Any address that is no file and no API is the app's own page. */
+/**
+ * The built dashboard, read once into memory. Any address that is neither a file nor the API gets the app's
+ * page.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
@@ -22,7 +25,7 @@ interface File {
   gzipped: Uint8Array<ArrayBuffer>;
   type: string;
   etag: string;
-  /** Named after its content by the build: never changes. */
+  /** The build names the file after its content: it never changes. */
   immutable: boolean;
 }
 
@@ -72,6 +75,6 @@ function decodeURIComponentSafe(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a stray % names no file of ours
+    return text; // A malformed escape names no file of ours.
   }
 }

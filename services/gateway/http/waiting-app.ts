@@ -1,4 +1,7 @@
-/** Who answers before NATS was reached for the first time (GATEWAY-5): alive, not ready, and the dashboard says why. */
+/**
+ * Answers until NATS was reached for the first time (GATEWAY-5): alive, not ready, and the dashboard says
+ * why.
+ */
 import { Hono } from "hono";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import { hostGuard } from "./guards.ts";

@@ -9,6 +9,7 @@ import {
   bucketStream,
   bucketSubject,
   decode,
+  headerNames,
   type Stoppable,
   type StoredMessage,
 } from "../../../shared/bus/index.ts";
@@ -59,8 +60,10 @@ export class BucketTail {
 }
 
 function isGone(message: StoredMessage): boolean {
-  const operation = message.headers["KV-Operation"];
-  return operation === "DEL" || operation === "PURGE" || message.headers["Nats-Marker-Reason"] !== undefined;
+  const operation = message.headers[headerNames.kvOperation];
+  return (
+    operation === "DEL" || operation === "PURGE" || message.headers[headerNames.markerReason] !== undefined
+  );
 }
 
 /** The body as the schema has it, or undefined: a read model we do not understand is not shown, never fatal. */

@@ -10,8 +10,8 @@ import {
   terminalStatuses,
   WorkerInfo,
 } from "../../../schemas/index.ts";
-import type { Bus, StoredMessage } from "../../../shared/bus/bus.ts";
-import { leaseKeys, type Subjects } from "../../../shared/bus/subjects.ts";
+import type { Bus, StoredMessage } from "../../../shared/bus/index.ts";
+import { headerNames, leaseKeys, type Subjects } from "../../../shared/bus/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
 import { BucketTail, type KeyChange, parseBody } from "./bucket-tail.ts";
 import { InstanceIndex } from "./instance-index.ts";
@@ -213,6 +213,10 @@ export class LiveView implements Service {
               queued: work.queued,
               running: work.running,
               since: work.since,
+              ...(work.errors === undefined ? {} : { errors: work.errors }),
+              ...(work.usedAt === undefined ? {} : { usedAt: work.usedAt }),
+              ...(work.modelLoads === undefined ? {} : { modelLoads: work.modelLoads }),
+              ...(work.hostBytes === undefined ? {} : { hostBytes: work.hostBytes }),
               ...(work.snapshot === undefined ? {} : { snapshot: work.snapshot }),
             },
           }
@@ -228,7 +232,7 @@ export function workerRow(info: WorkerInfo): WorkerRow {
 
 function leaseView(message: StoredMessage): LeaseView | undefined {
   const value = parseBody(LeaseValue, message.body);
-  const ttlMs = parseTtl(message.headers["Nats-TTL"]);
+  const ttlMs = parseTtl(message.headers[headerNames.ttl]);
   if (!value || ttlMs === undefined) return undefined;
   return { holder: value.holder, renewedAt: message.at, ttlMs };
 }

@@ -42,6 +42,10 @@ export const SessionRow = SessionRecord.omit({ v: true }).extend({
       queued: z.int(),
       running: z.int(),
       since: z.number(),
+      errors: z.int().optional(),
+      usedAt: z.number().optional(),
+      modelLoads: z.int().optional(),
+      hostBytes: z.number().optional(),
       snapshot: z.unknown().optional(),
     })
     .optional(),

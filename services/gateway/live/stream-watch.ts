@@ -1,8 +1,7 @@
 /** Sizes and lag of the streams, asked at most once per interval however many pages and scrapers want them. */
 import { z } from "zod";
-import type { Bus, ConsumerInfo, StreamInfo } from "../../../shared/bus/bus.ts";
-import type { Subjects } from "../../../shared/bus/subjects.ts";
-import { type TopologyOptions, topology } from "../../../shared/bus/topology.ts";
+import type { Bus, ConsumerInfo, StreamInfo, Subjects } from "../../../shared/bus/index.ts";
+import { type TopologyOptions, topology } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 

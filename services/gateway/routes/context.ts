@@ -1,5 +1,4 @@
-import type { Bus } from "../../../shared/bus/bus.ts";
-import type { Subjects } from "../../../shared/bus/subjects.ts";
+import type { Bus, Subjects } from "../../../shared/bus/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import type { Audit } from "../audit.ts";
@@ -10,7 +9,7 @@ import type { Overview } from "../live/overview.ts";
 import type { StreamWatch } from "../live/stream-watch.ts";
 import type { RateLimit, Tokens } from "../security/index.ts";
 
-/** What routes act on. */
+/** The parts of the gateway that routes use. */
 export interface GatewayParts {
   bus: Bus;
   names: Subjects;
@@ -20,11 +19,11 @@ export interface GatewayParts {
   streams: StreamWatch;
   audit: Audit;
   tokens: Tokens;
-  /** How often an address may be wrong about a token. */
+  /** Limit of wrong tokens per address. */
   wrongTokens: RateLimit;
   config: GatewayConfig;
   runtime: Runtime;
   version: string;
-  /** As of now, or as of what is known while the bus is away. */
+  /** Current, or the last known state while NATS is away. */
   overview(): Promise<Overview>;
 }

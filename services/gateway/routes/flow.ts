@@ -1,4 +1,4 @@
-/** Flow control: which keys have starts that wait. */
+/** Flow control: which keys have waiting starts. */
 import { z } from "zod";
 import { flowOrchestration } from "../../../schemas/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
@@ -6,7 +6,7 @@ import type { GatewayParts } from "./context.ts";
 
 const WaitingKey = z.object({
   key: z.string(),
-  /** Rounded down to 1, 2, 5, 10, 20, 50, …: told when it changes by so much. */
+  /** Rounded down to 1, 2, 5, 10, 20, 50, …: updated when the rounded number changes. */
   waiting: z.int(),
 });
 export const WaitingKeys = z.strictObject({ rows: z.array(WaitingKey) });

@@ -10,7 +10,7 @@ export const HistoryPage = z.strictObject({
   execution: z.int(),
   /** Executions whose events are still stored. */
   executions: z.array(z.int()),
-  /** Events of this execution in all. */
+  /** Number of all events of this execution. */
   total: z.int(),
   events: z.array(DatedEvent),
 });

@@ -20,8 +20,7 @@ import {
   SessionState,
   TaskTarget,
 } from "../../../schemas/index.ts";
-import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
-import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
+import { DeadLetterView, ScheduleView } from "../../../shared/sdk/internal.ts";
 import { openApi } from "../http/openapi.ts";
 import { ProblemBody } from "../http/problem.ts";
 import type { RouteSpec } from "../http/route.ts";
@@ -41,7 +40,9 @@ import {
   instanceRoutes,
   StreamPage,
 } from "./instances.ts";
+import { CallResult, KeyClosed, KeyDescription, keyedRoutes } from "./keyed.ts";
 import { messageRoutes, QueryAnswer, UpdateResult } from "./messages.ts";
+import { PoolAccepted, PoolList, PoolRow, poolRoutes } from "./pools.ts";
 import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
@@ -63,6 +64,8 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...instanceRoutes(parts),
   ...messageRoutes(parts),
   ...sessionRoutes(parts),
+  ...keyedRoutes(parts),
+  ...poolRoutes(parts),
   ...workerRoutes(parts),
   ...scheduleRoutes(parts),
   ...flowRoutes(parts),
@@ -77,6 +80,7 @@ const named: Record<string, z.ZodType> = {
   AuditList,
   BlobRef,
   BlobValue,
+  CallResult,
   CheckpointRef,
   Commit,
   DeadLetter: DeadLetterView,
@@ -90,12 +94,17 @@ const named: Record<string, z.ZodType> = {
   InstanceResult,
   InstanceRow,
   InstanceView,
+  KeyClosed,
+  KeyDescription,
   LoggedIn,
   LoggedOut,
   Orchestrations,
   Overview,
   Parent,
   Payload,
+  Pool: PoolRow,
+  PoolAccepted,
+  PoolList,
   Problem: ProblemBody,
   QueryAnswer,
   RetryPolicy,
@@ -127,3 +136,5 @@ const named: Record<string, z.ZodType> = {
 
 export const openApiOf = (routes: readonly RouteSpec[], version: string): Record<string, unknown> =>
   openApi(routes, { version, named, problem: "Problem" });
+export { CallBody, CallPath, keyedHandle } from "./keyed.ts";
+export { cookieName } from "./system.ts";

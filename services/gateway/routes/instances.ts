@@ -1,4 +1,4 @@
-/** Orchestrations: start, look, steer. */
+/** Orchestrations: start, read, signal, cancel, terminate. */
 import { z } from "zod";
 import {
   FlowOptions,
@@ -22,7 +22,7 @@ export const InstanceList = z.strictObject({
   cursor: z.string().optional(),
   matching: z.int(),
 });
-/** Values as the user's code has them; a list leaves them out. */
+/** Values as the user's code sees them; lists leave them out. */
 export const InstanceView = InstanceSummary.omit({
   v: true,
   input: true,
@@ -52,13 +52,13 @@ export const StreamPage = z.strictObject({
       chunk: z.unknown(),
     }),
   ),
-  /** Hand it back as `after` to go on behind the last item. */
+  /** Pass it as `after` to continue after the last item. */
   offset: z.int(),
 });
 export type StreamPage = z.infer<typeof StreamPage>;
 export const BlobValue = z.strictObject({ value: z.unknown() });
 
-/** Not before so long from now. */
+/** The instance starts after this delay. */
 const Delay = z.union([z.int().nonnegative(), z.string().max(32)]);
 
 const ofInstance = z.object({ id: InstanceId });
@@ -97,7 +97,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       params: z.object({ name: Name }),
       body: z.strictObject({
         id: InstanceId.optional(),
-        input: z.unknown(),
+        input: z.unknown().optional(),
         delay: Delay.optional(),
         flow: FlowOptions.optional(),
       }),
@@ -248,7 +248,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       summary: "Send a signal. It is kept until the orchestration asks for it, also before its start.",
       role: "operator",
       params: z.object({ id: InstanceId, event: Name }),
-      body: z.strictObject({ payload: z.unknown(), messageId: z.string().optional() }),
+      body: z.strictObject({ payload: z.unknown().optional(), messageId: z.string().optional() }),
       answer: Accepted,
       status: 202,
       audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),

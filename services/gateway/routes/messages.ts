@@ -1,4 +1,4 @@
-/** Questions to running and finished orchestrations, and requests that change a running one and are answered. */
+/** Queries to running and finished orchestrations, and updates of running ones. */
 import { z } from "zod";
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import { Problem } from "../http/problem.ts";
@@ -46,7 +46,7 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "operator",
       params: z.object({ id: InstanceId, name: Name }),
       body: z.strictObject({
-        input: z.unknown(),
+        input: z.unknown().optional(),
         id: Name.optional(),
         waitFor: z.enum(["accepted", "completed"]).default("completed"),
         wait: z.number().min(0.1).max(60).default(30),

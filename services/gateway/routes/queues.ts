@@ -1,6 +1,6 @@
 /** Queues and dead letters. */
 import { z } from "zod";
-import { DeadLetterView } from "../../../shared/sdk/dead-letters.ts";
+import { DeadLetterView } from "../../../shared/sdk/internal.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import { StreamsView } from "../live/stream-watch.ts";
 import type { GatewayParts } from "./context.ts";
@@ -8,7 +8,7 @@ import type { GatewayParts } from "./context.ts";
 export const DeadList = z.strictObject({
   letters: z.array(DeadLetterView),
   total: z.int(),
-  /** Hand it back as `before` to get the next page; absent on the last. */
+  /** Pass it as `before` to get the next page; absent on the last page. */
   next: z.int().optional(),
 });
 export const DeadRetried = z.strictObject({ ok: z.literal(true), subject: z.string() });

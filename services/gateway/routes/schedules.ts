@@ -1,7 +1,7 @@
-/** Schedules: make, look, steer. */
+/** Schedules: create, read, change. */
 import { z } from "zod";
 import { longestScheduleId, Overlap, ScheduleSpec, tokenPattern, tokenRule } from "../../../schemas/index.ts";
-import { ScheduleView } from "../../../shared/sdk/schedule-client.ts";
+import { ScheduleView } from "../../../shared/sdk/internal.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
 
@@ -10,9 +10,9 @@ export const ScheduleList = z.strictObject({ rows: z.array(ScheduleView) });
 export const ScheduleAccepted = z.strictObject({
   ok: z.literal(true),
   scheduleId: z.string(),
-  /** Of a trigger: the run, if its overlap policy lets it begin. */
+  /** After a trigger: the run, which begins if the overlap policy allows it. */
   instanceId: z.string().optional(),
-  /** Of a backfill: how many times it covers. */
+  /** After a backfill: how many times it covers. */
   times: z.int().optional(),
 });
 

@@ -1,7 +1,8 @@
+/** Sessions: list, describe, explain, evict, drain, send an event. */
 import { z } from "zod";
-import { Name, SessionId } from "../../../schemas/index.ts";
+import { keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
 import { notFound } from "../http/problem.ts";
-import { type RouteSpec, route } from "../http/route.ts";
+import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { SessionRow } from "../live/rows.ts";
 import type { GatewayParts } from "./context.ts";
 
@@ -31,11 +32,17 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
         phase: z.string().max(128).optional().meta({ description: "Comma-separated phases" }),
         worker: z.string().max(128).optional(),
         instance: z.string().max(128).optional(),
+        key: z.string().max(128).optional().meta({ description: "Of sessions that belong to a key" }),
+        metadata: z.string().max(1024).optional().meta({ description: "Comma-separated name=value" }),
         limit: z.coerce.number().int().min(1).max(2000).default(500),
       }),
       answer: SessionList,
       act({ query }) {
         const phases = query.phase?.split(",");
+        const wanted = (query.metadata?.split(",") ?? []).map((pair) => {
+          const at = pair.indexOf("=");
+          return [pair.slice(0, Math.max(0, at)), pair.slice(at + 1)] as const;
+        });
         const rows = live
           .sessions()
           .filter(
@@ -43,7 +50,9 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
               (query.type === undefined || row.type === query.type) &&
               (phases === undefined || phases.includes(row.phase)) &&
               (query.worker === undefined || row.workerId === query.worker) &&
-              (query.instance === undefined || row.instanceId === query.instance),
+              (query.instance === undefined || row.instanceId === query.instance) &&
+              (query.key === undefined || row.metadata[keyMetadataKey] === query.key) &&
+              wanted.every(([name, value]) => row.metadata[name] === value),
           )
           .sort((a, b) => b.openedAt - a.openedAt);
         return { rows: rows.slice(0, query.limit), matching: rows.length };
@@ -72,6 +81,25 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       async act({ params }) {
         const { explanation } = await client.sessions.describe(params.id);
         return { sessionId: params.id, sentences: explanation };
+      },
+    }),
+    route({
+      id: "getSessionBlob",
+      method: "get",
+      path: "/api/sessions/:id/blobs/:name",
+      tag,
+      summary: "What code inside the session stored under a name, as it is; the session lists its names",
+      role: "viewer",
+      params: z.object({ id: SessionId, name: z.string().max(128) }),
+      answer: z.unknown(),
+      async act({ params }) {
+        const bytes = await client.sessions.blob(params.id, params.name);
+        if (!bytes) throw notFound("blob", params.name);
+        return new Reply(bytes, {
+          "content-type": "application/octet-stream",
+          "content-disposition": "attachment",
+          "x-content-type-options": "nosniff",
+        });
       },
     }),
     ...(["evict", "drain"] as const).map((verb) =>
@@ -104,7 +132,7 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       summary: "Send something to the session's live state, where its code listens to ctx.session.events",
       role: "operator",
       params: z.object({ id: SessionId, event: Name }),
-      body: z.strictObject({ payload: z.unknown() }),
+      body: z.strictObject({ payload: z.unknown().optional() }),
       answer: SessionAccepted,
       status: 202,
       audit: ({ params }) => ({ target: params.id, with: { event: params.event } }),

@@ -1,4 +1,4 @@
-/** The installation as a whole, and who is asking. */
+/** The installation as a whole, and the caller's identity. */
 import { z } from "zod";
 import { AuditEntry, ServiceInfo } from "../../../schemas/index.ts";
 import { Problem, tooMany } from "../http/problem.ts";
@@ -12,19 +12,19 @@ export const Whoami = z.strictObject({
   name: z.string(),
   role: z.enum(roles),
   readOnly: z.boolean(),
-  /** False where the gateway asks for no token. */
+  /** False if the gateway requires no token. */
   tokensRequired: z.boolean(),
   version: z.string(),
-  /** Put before every subject, where the installation has one. */
+  /** The prefix of every subject; empty string without one. */
   prefix: z.string(),
 });
 export const Orchestrations = z.strictObject({
   orchestrations: z.array(
     z.strictObject({
       name: z.string(),
-      /** JSON Schema of the input, where the definition has one. */
+      /** JSON Schema of the input, if the definition has one. */
       input: z.unknown().optional(),
-      /** Somebody can run it now. */
+      /** True if a live orchestrator serves it. */
       served: z.boolean(),
     }),
   ),

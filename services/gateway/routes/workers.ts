@@ -1,3 +1,4 @@
+/** Workers: list, describe, drain. */
 import { z } from "zod";
 import { WorkerId } from "../../../schemas/index.ts";
 import { notFound } from "../http/problem.ts";

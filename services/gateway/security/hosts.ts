@@ -1,6 +1,7 @@
 /**
- * Which names a browser may call us by. A page of somebody else can point its own name at 127.0.0.1 (DNS rebinding);
- * it cannot do that with an address or with `localhost`, so those always pass and any other name must be listed.
+ * The host names by which a browser may call the gateway. A page of another site can point its own name at
+ * 127.0.0.1 (DNS rebinding); it cannot do that with an address or with `localhost`, so those always pass and
+ * any other name must be listed.
  */
 import { isIP } from "node:net";
 
@@ -11,7 +12,7 @@ export function hostAllowed(host: string | undefined, allowed: readonly string[]
   return allowed.some((entry) => entry.toLowerCase() === name);
 }
 
-/** Without port and brackets, lower case. */
+/** Without port and brackets, in lower case. */
 export function hostnameOf(host: string | undefined): string | undefined {
   if (!host) return undefined;
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/@]+))(?::\d{1,5})?$/.exec(host);
@@ -22,8 +23,8 @@ export const isLoopback = (address: string): boolean =>
   address === "localhost" || address === "::1" || /^127\.\d+\.\d+\.\d+$/.test(address);
 
 /**
- * A write must come from our own pages or from no page at all. Browsers send `Sec-Fetch-Site` and `Origin` and scripts
- * cannot forge them; programs send neither.
+ * A write must come from our own pages or from no page at all. Browsers send `Sec-Fetch-Site` and `Origin`,
+ * which scripts cannot forge; programs send neither.
  */
 export function writeAllowedFrom(headers: {
   origin: string | undefined;

@@ -1,4 +1,7 @@
-/** A token bucket per caller: short bursts pass, a flood does not. Memory is bounded by forgetting full buckets. */
+/**
+ * A token bucket per caller: short bursts pass, a flood does not. Full buckets are forgotten, which bounds
+ * the memory.
+ */
 import type { Clock } from "../../../shared/runtime/index.ts";
 
 export interface RateLimitOptions {
@@ -23,13 +26,13 @@ export class RateLimit {
     this.#options = options;
   }
 
-  /** Seconds to wait, or 0: go on. */
+  /** Seconds to wait; 0 if the request may proceed. */
   take(caller: string): number {
     const now = this.#clock.monotonic();
     const { perSecond, burst } = this.#options;
     const bucket = this.#buckets.get(caller) ?? { left: burst, at: now };
     const left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * perSecond);
-    // Re-inserted so that the map stays in order of use.
+    // Inserted again so that the map stays in order of use.
     this.#buckets.delete(caller);
     this.#buckets.set(caller, { left: left >= 1 ? left - 1 : left, at: now });
     this.#forget(now);

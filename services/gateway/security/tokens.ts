@@ -8,7 +8,7 @@ export type Role = (typeof roles)[number];
 export const roleAllows = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);
 
 export interface Identity {
-  /** For the audit: the token's name, or its role where it has none. */
+  /** For the audit: the token's name, or its role if it has no name. */
   name: string;
   role: Role;
 }
@@ -29,12 +29,12 @@ export class Tokens {
     this.#tokens = tokens.map(({ name, role, token }) => ({ name, role, digest: sha256(token) }));
   }
 
-  /** Without tokens everybody who reaches the (loopback) address is admitted. */
+  /** Without tokens every client that reaches the (loopback) address is admitted. */
   get required(): boolean {
     return this.#tokens.length > 0;
   }
 
-  /** Looks at all of them, so that time says nothing about which one came close. */
+  /** Compares all tokens, so that the time reveals nothing about which one came close. */
   identify(token: string): Identity | undefined {
     const digest = sha256(token);
     let found: Token | undefined;
@@ -42,7 +42,10 @@ export class Tokens {
     return found && { name: found.name, role: found.role };
   }
 
-  /** A cookie's value: proves the token was known until `expiresAt`, without holding it. Dies with the token. */
+  /**
+   * A cookie's value: proves until `expiresAt` that the caller knew the token, without containing it. Invalid
+   * once the token is removed.
+   */
   seal(token: string, expiresAt: number): string | undefined {
     const identity = this.identify(token);
     if (!identity) return undefined;

@@ -1,8 +1,9 @@
 /**
- * What the queue had given to a worker that is dead goes on at once, and not after its acknowledgement wait. The queue
- * does not say who has what, so those who live are asked: what was handed out, is not settled and is with none of them
- * was with the dead. Where one of them does not answer, nobody knows which of the two has it, and the wait decides:
- * nothing is run twice because its worker is slow (D1).
+ * Hands the tasks of a dead worker back to the queue at once instead of after their acknowledgement wait. The
+ * queue does not say which worker holds which task, so the orchestrator asks the live workers: a task that
+ * was delivered, is not settled and is held by none of them was held by the dead worker. If a live worker
+ * does not answer, it may hold the task, and the acknowledgement wait decides: no task runs twice because its
+ * worker is slow (D1).
  */
 import { ActivityTask, LaneHoldings, type LaneQuestion, type WorkerInfo } from "../../../schemas/index.ts";
 import { decode, encode, type StoredMessage } from "../../../shared/bus/index.ts";
@@ -15,7 +16,7 @@ type Served = WorkerInfo["activities"][number];
 const pageSize = 256;
 const answerWithinMs = 1_000;
 
-/** Returns how many tasks went on. */
+/** Returns how many tasks were handed back. */
 export async function handBackTasksOf(deps: HandBackDeps, dead: WorkerInfo): Promise<number> {
   const { bus, names } = deps;
   const consumers = new Map((await bus.consumers(names.activitiesStream)).map((info) => [info.name, info]));
@@ -68,7 +69,8 @@ async function withNobody(
   );
   const orphans: number[] = [];
   for (const [place, { seq }] of out.entries()) {
-    // Who says nothing may have it. One that is dead too is seen to when that is proved.
+    // A worker that does not answer may hold the task. If it is dead too, its tasks are handed back once its
+    // death is proved.
     if (answers.some((missing) => missing === undefined)) return "unknown";
     if (answers.every((missing) => missing?.has(place))) orphans.push(seq);
   }

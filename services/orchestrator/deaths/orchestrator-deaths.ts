@@ -1,7 +1,8 @@
 /**
- * Each orchestrator watches the one after it in the circle of those that share in the partitions. Who is proved dead
- * (D1) loses its membership and its partitions at once instead of when its leases run out. One that lives after all
- * finds out when it renews; until then nothing is lost, because correctness rests on the fenced append (T1, T4).
+ * Each orchestrator watches the next one in the circle of orchestrators that share the partitions. An
+ * orchestrator that is proved dead (D1) loses its membership and its partitions at once instead of when its
+ * leases run out. If it is alive after all, it notices when it renews; nothing is lost until then, because
+ * correctness rests on the fenced append (T1, T4).
  */
 import { LeaseValue } from "../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../shared/bus/index.ts";
@@ -11,29 +12,35 @@ import { once, type Timer } from "../../../shared/runtime/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { DeathProof } from "./proof.ts";
 
-const everyMs = 100;
+const defaultEveryMs = 100;
 const removeWithinMs = 1_000;
-/** Any instance will do: what it says is no report, and is answered with `elsewhere`. */
+/** Any instance id will do: the probe is not a report, and an orchestrator answers it with `elsewhere`. */
 const anyInstance = "probe";
 
 export class OrchestratorDeaths {
   readonly #deps: Pick<EngineDeps, "id" | "bus" | "names" | "runtime">;
   readonly #others: ReadonlySet<string>;
   readonly #proof: DeathProof;
+  readonly #everyMs: number;
   #timer: Timer | undefined;
   #stopped = false;
 
-  /** `others`: those alive as far as is known, followed as it changes. */
-  constructor(deps: Pick<EngineDeps, "id" | "bus" | "names" | "runtime">, others: ReadonlySet<string>) {
+  /** `others`: the orchestrators believed to be alive; a live set that the caller keeps up to date. */
+  constructor(
+    deps: Pick<EngineDeps, "id" | "bus" | "names" | "runtime">,
+    others: ReadonlySet<string>,
+    everyMs = defaultEveryMs,
+  ) {
     this.#deps = deps;
     this.#others = others;
+    this.#everyMs = everyMs;
     this.#proof = new DeathProof(deps.bus, deps.runtime.clock);
   }
 
-  /** There may be somebody to watch. */
+  /** Starts watching if there is another orchestrator to watch. */
   follow(): void {
     if (this.#stopped || this.#timer || this.#others.size === 0) return;
-    this.#timer = this.#deps.runtime.clock.after(everyMs, async () => {
+    this.#timer = this.#deps.runtime.clock.after(this.#everyMs, async () => {
       await this.#look();
       this.#timer = undefined;
       this.follow();
@@ -65,10 +72,13 @@ export class OrchestratorDeaths {
     return others.find((id) => id > this.#deps.id) ?? others[0];
   }
 
-  /** Each fenced by what was there: whoever renews it lives. */
+  /**
+   * Every removal is fenced by the revision that was read: an orchestrator that renewed its lease meanwhile
+   * is alive and keeps it.
+   */
   async #release(id: string): Promise<void> {
     const { bus, names, runtime } = this.#deps;
-    const bucket = names.bucket("leases");
+    const bucket = names.engineBucket;
     const store = new LeaseStore(bus, bucket);
     const remove = async (key: string): Promise<boolean> => {
       const look = await store.look(key);
@@ -76,7 +86,7 @@ export class OrchestratorDeaths {
       const write = { key, claimId: `dead-${id}`, expected: look.revision, timeoutMs: removeWithinMs };
       return (await store.remove(write)).kind === "stored";
     };
-    // First: the shares of the others are counted without it.
+    // Remove the membership first, so that the other orchestrators compute their shares without this one.
     if (!(await remove(leaseKeys.member(id)))) return;
     const held: string[] = [];
     for await (const { key, value } of new Bucket(bus, bucket).entries(leaseKeys.allPartitions)) {
@@ -88,7 +98,7 @@ export class OrchestratorDeaths {
   }
 
   #complain(id: string, error: unknown): void {
-    if (isFault(error, "transient")) return; // asked again, and its leases run out
+    if (isFault(error, "transient")) return; // the orchestrator is asked again, and its leases run out anyway
     const code = isFault(error) ? error.code : "probe_failed";
     const message = `orchestrator ${id}: ${error instanceof Error ? error.message : String(error)}`;
     this.#deps.runtime.announce({ kind: "fault", where: "orchestrator deaths", code, message, error });

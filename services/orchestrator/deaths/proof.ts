@@ -1,8 +1,9 @@
 /**
- * Whether a member is dead, by asking it (D1). The server knows at once that a killed process is gone: a request to its
- * own subject is answered "nobody". A process that is paused or busy keeps its connection: a request to it is not
- * answered at all, which proves nothing. One that reconnects is "nobody" for a moment and comes back under its own id:
- * only who stays away for the whole grace is dead.
+ * Finds out whether a member is dead by asking it (D1). The server knows at once that a killed process is
+ * gone: it answers a request to that process's own subject with "no responders". A process that is paused or
+ * busy keeps its connection: a request to it gets no answer at all, which proves nothing. A process that
+ * reconnects has no responder for a moment and comes back under its own id: only a member that stays away for
+ * the whole grace period is dead.
  */
 import type { Bus } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
@@ -10,21 +11,24 @@ import type { Clock } from "../../../shared/runtime/index.ts";
 
 export type Sign =
   | { kind: "alive" }
-  /** It listens, and has not answered. */
+  /** The member listens but has not answered. */
   | { kind: "silent" }
-  /** Nobody listens since then, monotonic; not for long enough to prove anything. */
+  /** No process listens on the member's subject, but not yet for long enough to prove its death. */
   | { kind: "missing" }
   | { kind: "dead"; since: number }
-  /** Nothing can be said: our own connection is away, or was a moment ago. */
+  /** No conclusion is possible: this process's own connection is down, or was a moment ago. */
   | { kind: "unsure" };
 
-/** A client reconnects at once, and again every 150 to 300 ms where that fails. */
+/** A client reconnects at once, and then every 150 to 300 ms until it succeeds. */
 const graceMs = 200;
-/** Of several servers one may have gone, and its clients look for another. */
+/** In a cluster one server may have gone, and its clients are looking for another. */
 const clusterGraceMs = 1_500;
-/** After our own connection was away everybody else's may have been. */
+/** When this process's connection was down, the connections of all other processes may have been down too. */
 const afterReconnectMs = 3_000;
-/** Short: a question on its way to a dying process is never answered, and only the next one tells. */
+/**
+ * Short, because a request on its way to a dying process is never answered; only the next request shows that
+ * it is dead.
+ */
 const answerWithinMs = 100;
 const nothing = new Uint8Array(0);
 
@@ -64,7 +68,10 @@ export class DeathProof {
     this.#unwatch();
   }
 
-  /** Any answer will do, also a complaint about the question. `replaced`: the next process of its kind is there. */
+  /**
+   * Any answer proves life, even an error about the question. `replaced`: the member's successor process is
+   * already registered.
+   */
   async ask(subject: string, question: Uint8Array = nothing, replaced = false): Promise<Sign> {
     const began = this.#clock.monotonic();
     if (!this.#bus.connected()) return { kind: "unsure" };
@@ -84,7 +91,7 @@ export class DeathProof {
     try {
       return (await this.#bus.request(subject, question, { timeoutMs: answerWithinMs })).kind;
     } catch (error) {
-      if (isFault(error)) return "timeout"; // the bus is away, or we may not ask: no proof
+      if (isFault(error)) return "timeout"; // the bus is away, or this process may not ask: no proof
       throw error;
     }
   }

@@ -1,8 +1,9 @@
 /**
- * Watches the workers of the register: one small question to each, often while there is work, seldom otherwise. Who is
- * proved dead (D1) is taken out of the register, fenced by the entry that was there when nobody answered first: a worker
- * that lives has written a newer one, or will. Whoever took it out hands its tasks back to the queue; every orchestrator
- * recalls its own from the lane.
+ * Watches the workers in the register with one small question to each: often while there is work, seldom
+ * otherwise. A worker that is proved dead (D1) is removed from the register, fenced by the revision of its
+ * entry when it first failed to answer: a live worker has written a newer entry, or will. The orchestrator
+ * that removed the entry hands the worker's tasks back to the queue; every orchestrator recalls its own tasks
+ * from the lane.
  */
 import type { WorkerInfo } from "../../../schemas/index.ts";
 import { Bucket, encode } from "../../../shared/bus/index.ts";
@@ -15,9 +16,9 @@ import { DeathProof } from "./proof.ts";
 
 export interface DeadWorker {
   readonly info: WorkerInfo;
-  /** When nobody answered for it first, monotonic. */
+  /** Monotonic time at which the worker was first found missing. */
   readonly since: number;
-  /** No other worker that could have its work is slow to answer. */
+  /** True if every other worker that could hold this worker's tasks answers promptly. */
   readonly othersAnswer: boolean;
 }
 
@@ -28,17 +29,17 @@ export interface WorkerDeathsInit extends Pick<EngineDeps, "bus" | "names" | "ru
 
 interface Suspect {
   readonly info: WorkerInfo;
-  /** Of its entry in the register when it was first not there. */
+  /** Revision of the worker's register entry when the worker was first found missing. */
   readonly revision: number;
 }
 
 const oftenMs = 50;
 const seldomMs = 1_000;
-/** So many questions a second at the most, however many workers there are. */
+/** Caps the number of questions per second, however many workers there are. */
 const perWorkerMs = 2.5;
-/** How long after something was sent to workers they are asked often. */
+/** How long workers are asked often after work was sent to them. */
 const stirredMs = 2_000;
-/** Who has not answered for so long is busy or paused. */
+/** A worker that has not answered for this long is busy or paused. */
 const slowMs = 40;
 const goneTtlMs = 60_000;
 const question = encode({ v: 1, tasks: [] });
@@ -48,9 +49,9 @@ export class WorkerDeaths implements Service {
   readonly #proof: DeathProof;
   readonly #register: Bucket;
   readonly #suspects = new Map<string, Suspect>();
-  /** Not answered yet, and since when. */
+  /** Workers with an unanswered question, and when it was asked. */
   readonly #asked = new Map<string, number>();
-  /** Have not answered the last question. */
+  /** Workers that did not answer the last question. */
   readonly #silent = new Set<string>();
   #often = false;
   #stirredUntil = 0;
@@ -66,7 +67,7 @@ export class WorkerDeaths implements Service {
     this.#init.workers.onChange((event) => {
       if (event.kind === "gone") this.#silent.delete(event.info.workerId);
       if (event.kind === "present") return isBusy(event.info) ? this.stir() : undefined;
-      // Somebody else may have proved it; work of ours may be there.
+      // Another orchestrator may have proved the death; tasks of this orchestrator may be with that worker.
       if (event.kind === "gone" && isServing(event.info)) {
         this.#suspects.set(event.info.workerId, { info: event.info, revision: 0 });
         this.stir();
@@ -81,7 +82,7 @@ export class WorkerDeaths implements Service {
     this.#proof.stop();
   });
 
-  /** Work has gone out to workers. */
+  /** Called when work was sent to workers: asks them often for a while. */
   stir(): void {
     this.#stirredUntil = this.#init.runtime.clock.monotonic() + stirredMs;
     if (this.#often || !this.#timer) return;
@@ -101,7 +102,7 @@ export class WorkerDeaths implements Service {
     });
   }
 
-  /** Of the register, and those that went out of it while they were in doubt. */
+  /** The workers in the register, and suspects that left it before their death was proved. */
   #serving(): WorkerInfo[] {
     const there = this.#init.workers.workers().filter(isServing);
     if (this.#suspects.size === 0) return there;
@@ -141,7 +142,7 @@ export class WorkerDeaths implements Service {
     }
   }
 
-  /** Its node has registered again, as the next process: an incarnation never comes back (S3). */
+  /** True if the worker's node has registered a newer process: an incarnation never comes back (S3). */
   #isReplaced({ nodeId, workerId, startedAt }: WorkerInfo): boolean {
     return this.#init.workers
       .workers()
@@ -156,13 +157,13 @@ export class WorkerDeaths implements Service {
     return suspect;
   }
 
-  /** False where nothing is known: it is asked again. */
+  /** Returns false if the outcome is unknown; the worker is then asked again. */
   async #declare({ info, revision }: Suspect, since: number): Promise<boolean> {
     const { workerId } = info;
     const written = revision > 0 && (await this.#takeOut(workerId, revision));
     if (written === "unknown") return false;
     if (!written && (await this.#register.get(workerId, { leader: true }))) {
-      // It has said that it lives since nobody answered.
+      // The worker has renewed its entry since it failed to answer: it is alive.
       this.#forget(workerId);
       return true;
     }
@@ -192,13 +193,13 @@ export class WorkerDeaths implements Service {
   }
 
   #complain(workerId: string, error: unknown): void {
-    if (isFault(error, "transient")) return; // asked again
+    if (isFault(error, "transient")) return; // the worker is asked again
     const code = isFault(error) ? error.code : "probe_failed";
     const message = `worker ${workerId}: ${error instanceof Error ? error.message : String(error)}`;
     this.#init.runtime.announce({ kind: "fault", where: "worker deaths", code, message, error });
   }
 }
 
-/** Only these listen for the question; what others hold is held by leases. */
+/** Only workers with activities listen for the question; all other work is held by leases. */
 const isServing = ({ activities }: WorkerInfo): boolean => activities.length > 0;
 const isBusy = ({ slots }: WorkerInfo): boolean => slots.activities.used > 0;

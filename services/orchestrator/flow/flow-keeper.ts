@@ -1,6 +1,7 @@
 /**
- * Keeps the keys of one shard: every limited start is a message in its inbox, so their order is exact and durable, and
- * what it decides is in its history (FLOW-1 to FLOW-3 in flow-rules.ts).
+ * The orchestration that keeps the keys of one shard. Every limited start is a message in its inbox, so the
+ * order of starts is exact and durable, and its decisions are in its history (FLOW-1 to FLOW-3 in
+ * flow-rules.ts).
  */
 import {
   FlowCommand,
@@ -16,17 +17,17 @@ import { HoldfastError } from "../../../shared/errors/index.ts";
 import { requestEnd, spawnFollowed } from "../../../shared/replay/index.ts";
 import { advance, ended, type FlowAction, isIdle, nextInstant, request } from "./flow-rules.ts";
 
-/** A history of this many messages is long enough. */
+/** The keeper continues as new after this many messages, to keep its history short. */
 const messagesPerExecution = 300;
 const rememberedRequests = 2000;
 
 export const flowKeeper = defineOrchestration(flowOrchestration, {
   input: FlowInput,
-  // An instance that was cancelled could never be started again under its id.
+  // A cancelled instance could never be started again under its id.
   run: (ctx, input) => ctx.uncancellable((own) => new FlowKeeper(own, input).run()),
 });
 
-/** The instance of a start that was left out: it fails with the reason at once. */
+/** The instance of a start that was left out: it fails at once with the reason. */
 export const leftOut = defineOrchestration(leftOutOrchestration, {
   run: async (_ctx, { code, message }: { code: string; message: string }) => {
     throw new HoldfastError({ code: `start_${code}`, message });
@@ -42,9 +43,9 @@ class FlowKeeper {
   readonly #ctx: OrchestrationContext;
   readonly #state: FlowInput;
   readonly #known: Set<string>;
-  /** Which key a run belongs to. */
+  /** Instance id of a run → its key. */
   readonly #keyOf = new Map<string, string>();
-  /** When a key has something to do by itself. */
+  /** Key → the next time at which the key has something to do without a message. */
   readonly #instants = new Map<string, number>();
   #timer: Timer | undefined;
   #said = "";
@@ -73,7 +74,10 @@ class FlowKeeper {
     return this.#ctx.continueAsNew({ ...this.#state, known: [...this.#known].slice(-rememberedRequests) });
   }
 
-  /** What is said next; undefined when it is time to look. A timer is kept until it fires: each one is a write. */
+  /**
+   * Resolves with the next signal, or with undefined when a key is due. A timer is kept until it fires,
+   * because each new timer is a write.
+   */
   #next(): Promise<unknown> {
     const ctx = this.#ctx;
     const said = ctx.waitForSignal(flowSignal);
@@ -148,7 +152,7 @@ class FlowKeeper {
     }
   }
 
-  /** To people: not each number, which would be a write for each start. */
+  /** Shows people how many starts wait, rounded: an exact number would cost a write for each start. */
   #tell(): void {
     const keys = Object.entries(this.#state.keys).filter(([, { waiting }]) => waiting.length > 0);
     const waiting = keys
@@ -161,7 +165,7 @@ class FlowKeeper {
   }
 }
 
-/** 1, 2, 5, 10, 20, 50, … */
+/** Rounds down to 1, 2, 5, 10, 20, 50, … */
 function magnitude(n: number): number {
   const power = 10 ** Math.floor(Math.log10(n));
   const digit = n / power;

@@ -1,10 +1,13 @@
 /**
- * What one key lets start, as data: `(state, request or end, now) → state and actions`. The keeper carries them out.
+ * Decides which starts of one key may run, as data: `(state, request or end, now) → state and actions`. The
+ * keeper carries the actions out.
  *
- * FLOW-1 No more of a key run at a time than its limit, whoever asks from wherever.
- * FLOW-2 Of every ten starts of a key that waits, one goes to the oldest, whatever its priority; the others go to the
- *    highest priority, among equals to the fairness group that was served longest ago, then to the oldest.
- * FLOW-3 What is not started is left out with a reason under its own id: nothing is lost in silence.
+ * FLOW-1 No more instances of a key run at a time than its limit, whichever client asks from wherever.
+ * FLOW-2 Of every ten starts of a key that waits, one goes to the oldest, whatever its priority; the others
+ *    go to the highest priority, among equals to the fairness group that was served longest ago, then to the
+ *    oldest.
+ * FLOW-3 A start that is not carried out is left out with a reason under its own id: nothing is lost in
+ *    silence.
  */
 import type { FlowKeyState, FlowOptions, OnBusy, WaitingStart } from "../../../schemas/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
@@ -31,14 +34,15 @@ export function request(
     const intervalMs = parseDuration(flow.rate.per, "rate.per") / flow.rate.limit;
     state.rate = { intervalMs, burst: flow.rate.burst ?? 1, tat: state.rate?.tat ?? 0 };
   } else state.rate = undefined;
-  if (flow.debounce) return debounce(state, start, flow.debounce, now);
+  const onBusy = concurrency?.onBusy ?? "queue";
+  if (flow.debounce) return debounce(state, { start, onBusy }, flow.debounce, now);
   if (flow.throttle) {
     const until = state.throttledUntil ?? 0;
     if (now < until)
       return [leftOut(start, "throttled", `another start of this key was less than its period ago`)];
     state.throttledUntil = now + parseDuration(flow.throttle.period, "throttle.period");
   }
-  return enqueue(state, start, concurrency?.onBusy ?? "queue");
+  return enqueue(state, start, onBusy);
 }
 
 export function concurrencyOf({
@@ -82,7 +86,7 @@ function enqueue(state: FlowKeyState, start: WaitingStart, onBusy: OnBusy): Flow
 
 function debounce(
   state: FlowKeyState,
-  start: WaitingStart,
+  { start, onBusy }: { start: WaitingStart; onBusy: OnBusy },
   { period, maxWait }: NonNullable<FlowOptions["debounce"]>,
   now: number,
 ): FlowAction[] {
@@ -91,7 +95,7 @@ function debounce(
     before?.latestAt ??
     (maxWait === undefined ? Number.MAX_SAFE_INTEGER : now + parseDuration(maxWait, "debounce.maxWait"));
   const dueAt = Math.min(now + parseDuration(period, "debounce.period"), latestAt);
-  state.debounced = { start, dueAt, latestAt };
+  state.debounced = { start, dueAt, latestAt, onBusy };
   return before ? [leftOut(before.start, "debounced", `${start.instanceId} came behind it`)] : [];
 }
 
@@ -99,12 +103,13 @@ export function ended(state: FlowKeyState, instanceId: string): void {
   state.running = state.running.filter((one) => one !== instanceId);
 }
 
-/** Starts all that may start now. */
+/** Starts every waiting start that may start now. */
 export function advance(state: FlowKeyState, now: number): FlowAction[] {
   const actions: FlowAction[] = [];
   if (state.debounced && state.debounced.dueAt <= now) {
-    state.waiting.push(state.debounced.start);
+    const { start, onBusy = "queue" } = state.debounced;
     state.debounced = undefined;
+    actions.push(...enqueue(state, start, onBusy));
   }
   while (state.waiting.length > 0 && hasRoom(state) && (startableAt(state) ?? 0) <= now) {
     const start = takeNext(state);
@@ -122,12 +127,12 @@ export function advance(state: FlowKeyState, now: number): FlowAction[] {
 
 const hasRoom = ({ limit, running }: FlowKeyState): boolean => limit === undefined || running.length < limit;
 
-/** By the rate alone. */
+/** The earliest time at which the rate limit alone permits the next start. */
 function startableAt({ rate }: FlowKeyState): number | undefined {
   return rate && rate.tat - (rate.burst - 1) * rate.intervalMs;
 }
 
-/** When `advance` may have something to do, if nothing comes before. */
+/** When `advance` may have something to do if no message comes before. */
 export function nextInstant(state: FlowKeyState): number | undefined {
   const times: number[] = [];
   if (state.debounced) times.push(state.debounced.dueAt);
@@ -136,7 +141,7 @@ export function nextInstant(state: FlowKeyState): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** Nothing to remember: the key can be forgotten. */
+/** True if the key has nothing to remember and can be forgotten. */
 export function isIdle(state: FlowKeyState, now: number): boolean {
   return (
     state.running.length === 0 &&

@@ -1,6 +1,6 @@
-/** Messages an instance has no use for, but whose senders must not be left hanging. */
+/** Answers the senders of messages that the instance has no use for, so that no sender waits for ever. */
 import type { Attachment, Follower, Lending, PoolSignal } from "../../../schemas/index.ts";
-import { poolInstance, poolSignal, useOf } from "../../../schemas/index.ts";
+import { keeperOf, poolSignal, useOf } from "../../../schemas/index.ts";
 import { encode, type Subjects } from "../../../shared/bus/index.ts";
 import {
   type InboxMessage,
@@ -29,14 +29,14 @@ export async function answerIgnored(
       return;
     }
     case "session": {
-      // Somebody took a session nobody wants any more: it must not hold on to it (S9).
+      // A worker claimed a session that no instance wants any more: the worker must let it go (S9).
       const { report, sessionId, owner } = message.report;
       if (report.kind === "lent") {
         const { lending } = report.session;
         if (lending && why !== "repeated") await refuseMember(names, outbox, sessionId, lending);
         return;
       }
-      // What an owner tells others is no news of a holder.
+      // A message from the session's owner says nothing about its holder.
       if (owner !== undefined) return;
       const on = report.kind === "claimed" || report.kind === "activated" ? report.on : undefined;
       if (on && !holds(state, sessionId, on)) {
@@ -50,10 +50,10 @@ export async function answerIgnored(
       return;
     }
     case "start": {
-      // Whoever starts it again may wait for an end that was told long ago.
+      // The client that starts the instance again may be waiting for an end that was announced long ago.
       if (isEnded(state)) bus.send(names.notice(instanceId, "ended"), encode({ status: state.status }));
-      // A child whose id was taken: its parent would wait for ever. Taken also by the execution before: the same code
-      // asks with the same event.
+      // The id of a child was taken by another instance: its parent would wait for ever. An earlier execution
+      // of the same parent counts as another one: the same code asks again with the same event.
       const { parent, follower } = message;
       if (follower) await answerFollower(names, outbox, state, follower);
       if (!parent || isSameParent(state.parent, parent)) return;
@@ -82,7 +82,10 @@ export async function answerIgnored(
   }
 }
 
-/** Whoever follows what it starts waits for an end: one that is past, or one of an instance it has not started. */
+/**
+ * A follower waits for the end of an instance that it starts. Here the instance has ended already, or another
+ * one has the id.
+ */
 async function answerFollower(
   names: Subjects,
   outbox: Outbox,
@@ -91,12 +94,15 @@ async function answerFollower(
 ): Promise<void> {
   const { instanceId, status } = state;
   const own = state.follower?.instanceId === follower.instanceId;
-  if (own && !isEnded(state)) return; // it will be told
+  if (own && !isEnded(state)) return; // the follower is told when the instance ends
   const told = { follower, instanceId, status: own ? status : "taken" };
   await tellFollower(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
 }
 
-/** Lent to a use that is over: the borrower has left, or what told the lender of him came late. */
+/**
+ * Refuses a member that was lent to a use that is over: the borrower has left, or the lender learned of the
+ * borrower too late.
+ */
 function refuseMember(
   names: Subjects,
   outbox: Outbox,
@@ -104,7 +110,7 @@ function refuseMember(
   { poolId, number, to }: Lending,
 ): Promise<unknown> {
   const signal: PoolSignal = { kind: "leave", user: useOf(to) };
-  return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
+  return publishSurely(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
     msgId: `unwanted-${sessionId}-${number}`,
   });
 }

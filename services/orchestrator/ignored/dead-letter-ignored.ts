@@ -1,4 +1,7 @@
-/** What somebody asked of an instance that is not there, or no more: seen by people, not lost in silence. */
+/**
+ * Puts messages for an instance that does not exist, or has ended, into the dead letters, where people see
+ * them.
+ */
 import { type Burial, bury, type Delivery } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
@@ -23,7 +26,10 @@ export async function deadLetterIgnored(
   }
 }
 
-/** Without an answer it may not be stored: the turn is tried again, nothing is acknowledged. */
+/**
+ * Without the server's answer the dead letter may not be stored: the turn is tried again, and nothing is
+ * acknowledged.
+ */
 async function buryOrThrow(deps: EngineDeps, delivery: Delivery, burial: Burial): Promise<void> {
   if (await bury(deps, delivery, burial)) return;
   throw new Fault("transient", {

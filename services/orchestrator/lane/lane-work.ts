@@ -1,6 +1,7 @@
-/** What one instance has out on the lane, and the inbox message that stands for it (LANE-1). */
+/** The tasks that one instance has out on the lane, and the inbox message that stands for them (LANE-1). */
 import { type EventId, poolQueue } from "../../../schemas/index.ts";
 import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Lane, Taken } from "./lane.ts";
@@ -9,21 +10,27 @@ import { laneTaskName, type OutTask, type RecallWhy } from "./out-task.ts";
 interface Out {
   readonly execution: number;
   readonly attempt: number;
-  /** Of a call: it lives and dies with this epoch, so nobody has to look after it. */
+  /** Epoch of a session call: the call ends with this epoch, so no orchestrator has to look after it. */
   readonly epoch: number | undefined;
   readonly subject: string;
   readonly workerId: string;
   readonly since: number;
-  /** Nobody has it any more; it counts as out until it is in the queue, so that its anchor is kept. */
+  /**
+   * True if no worker holds the task any more; it counts as out until it is in the queue, so that its anchor
+   * is kept.
+   */
   recalled: boolean;
 }
 
-/** Of how many instances of a partition work may be out: each keeps one message of its feed unsettled. */
+/**
+ * How many more instances of a partition may have work on the lane: each keeps one message of the feed
+ * unsettled.
+ */
 export interface LaneSeats {
   free: number;
   /**
-   * An owner that wakes up late may have a successor that sent the work: by the queue the repetition is known by its
-   * message id, by the lane it would be run again.
+   * True while this orchestrator owns the partition. An owner that wakes up late may have a successor that
+   * sent the same work: the queue recognises the repetition by its message id, the lane would run it again.
    */
   isHeld(): boolean;
 }
@@ -33,55 +40,61 @@ export interface LaneWorkInit {
   names: Subjects;
   runtime: Runtime;
   lane: Lane;
+  generation: Pick<Generation, "allows">;
   seats: LaneSeats;
-  /** It was over before its owner could turn to anything else. */
+  /** Called when the worker completed the task within its reply to the offer. */
   onReport(done: Extract<Taken, { kind: "done" }>): void;
-  /** A task is nobody's: the instance must send it by the queue, between turns. */
+  /** Called when no worker holds the task any more: the instance must send it by the queue, between turns. */
   onRecalled(of: number): void;
 }
 
-/** Wider fan-outs go by the queue, which spreads them better than chance. */
+/** Wider fan-outs go by the queue, which spreads them better than random choice. */
 const widest = 64;
 
 export class LaneWork {
   readonly #init: LaneWorkInit;
   readonly #out = new Map<number, Out>();
   readonly #planned = new Map<number, string>();
-  /** The commit asks for local activities, and the anchor stands for them. */
+  /** True if the commit asks for local activities, and the anchor stands for them. */
   #localPlanned = false;
-  /** Perhaps begun on the lane, in this turn or under the owner before, and to go by the queue. */
+  /**
+   * Tasks that may have begun on the lane, in this turn or under an earlier owner, and now go by the queue.
+   */
   readonly #lost = new Set<number>();
-  /** A seat is taken while there is an anchor, or may be one after this turn. */
+  /** True while a seat is taken: there is an anchor, or may be one after this turn. */
   #seated = false;
   #anchor: Delivery | undefined;
-  /** Could become the anchor: applied in this turn, not acknowledged yet. */
+  /** The message that could become the anchor: applied in this turn, not acknowledged yet. */
   #candidate: Delivery | undefined;
 
   constructor(init: LaneWorkInit) {
     this.#init = init;
   }
 
-  /** An inbox message kept from an earlier turn. */
+  /** The inbox message kept unacknowledged since an earlier turn. */
   get anchor(): Delivery | undefined {
     return this.#anchor;
   }
 
-  /** Whether a message would stand for work that is out when this turn is over. */
+  /** True if a message will stand for work that is out when this turn is over. */
   get hasAnchor(): boolean {
     return (this.#anchor ?? this.#candidate) !== undefined;
   }
 
-  /** The message that stands for a commit: the anchor, or what becomes the anchor of what it plans. */
+  /**
+   * The message that stands for a commit: the anchor, or the candidate that becomes the anchor of the planned
+   * tasks.
+   */
   get standsFor(): Delivery | undefined {
     return this.#anchor ?? (this.#planned.size > 0 || this.#localPlanned ? this.#candidate : undefined);
   }
 
-  /** The same message delivered again: the newest is the one to settle. */
+  /** The same message was delivered again: the newest delivery is the one to settle. */
   redelivered(delivery: Delivery): void {
     if (this.#anchor?.seq === delivery.seq) this.#anchor = delivery;
   }
 
-  /** A turn is tried, perhaps not for the first time: what a fenced one meant to send means nothing. */
+  /** Called at the start of each try of a turn: the plan of an earlier, fenced try is void. */
   begin(): void {
     this.#planned.clear();
     this.#localPlanned = false;
@@ -96,14 +109,18 @@ export class LaneWork {
   }
 
   /**
-   * This message is in the history, and will come again if this process dies. The start rather than a signal that came
-   * before it: whoever asks for the instance while its first summary waits finds it there, by its name.
+   * Called when this message is part of the commit; it is redelivered if this process dies. The start is
+   * preferred to a signal that came before it: a client that asks for the instance while its first summary
+   * waits finds it in the inbox by its start.
    */
   applied(delivery: Delivery, isStart = false): void {
     if (isStart || !this.#candidate) this.#candidate = delivery;
   }
 
-  /** Chooses, before the commit, what of it goes by the lane. Returns all tasks that will be out then. */
+  /**
+   * Chooses, before the commit, which tasks go by the lane. Returns all tasks that will be out after the
+   * commit.
+   */
   plan(state: Readonly<InstanceState>, effects: readonly Effect[], now: number): EventId[] {
     this.#planned.clear();
     this.#localPlanned = false;
@@ -114,12 +131,14 @@ export class LaneWork {
     }
     if (!this.#anchor && (!this.#candidate || (!this.#seated && this.#init.seats.free <= 0))) return tasks;
     for (const effect of effects) {
-      if (effect.kind === "local") this.#localPlanned = true;
+      if (effect.kind === "local" && state.tasks.get(effect.task.id) === effect.task)
+        this.#localPlanned = true;
       if (effect.kind !== "task" && effect.kind !== "call") continue;
       if (this.#out.size + this.#planned.size >= widest) break;
       const { task } = effect;
       if (state.tasks.get(task.id) !== task || task.readyAt > now) continue;
-      const subject = effect.kind === "task" ? this.#taskLane(task) : this.#callLane(state, task, effect.on);
+      const subject =
+        effect.kind === "task" ? this.#taskLane(state, task) : this.#callLane(state, task, effect.on);
       if (subject === undefined || !this.#init.lane.isOpen(subject)) continue;
       this.#planned.set(task.id, subject);
       if (effect.kind === "task") tasks.push(task.id as EventId);
@@ -128,11 +147,22 @@ export class LaneWork {
     return tasks;
   }
 
-  /** First attempts without heartbeats: what has a past goes by the queue, which counts and remembers. */
-  #taskLane({ attempt, target, timeouts, name }: OpenTask): string | undefined {
+  /** Only first attempts without heartbeats go by the lane: the queue counts and remembers all others. */
+  #taskLane(
+    { sessions }: Readonly<InstanceState>,
+    { attempt, target, timeouts, name }: OpenTask,
+  ): string | undefined {
     if (target.kind !== "queue" || attempt > 1 || timeouts.heartbeatMs !== undefined) return undefined;
     if (target.queue.startsWith(poolQueue(""))) return undefined; // the members of a pool share its queue
-    return this.#init.names.laneOfActivity(target.queue, name);
+    const { names, lane } = this.#init;
+    const session = target.preferWorkerOf && sessions.get(target.preferWorkerOf);
+    const preferred =
+      session && "on" in session.phase && session.phase.on
+        ? names.laneOfWorker(session.phase.on.workerId, target.queue, name)
+        : undefined;
+    return preferred !== undefined && lane.isOpen(preferred)
+      ? preferred
+      : names.laneOfActivity(target.queue, name);
   }
 
   /** Calls of a session run in order: one by the lane must not overtake one that went by the queue. */
@@ -150,30 +180,33 @@ export class LaneWork {
         continue;
       if (!this.#planned.has(other.id) && !this.isOut(state, other)) return undefined;
     }
-    return this.#init.names.laneOfSession(on.workerId, sessionId);
+    const { names, generation } = this.#init;
+    return generation.allows(2)
+      ? names.sessionCalls(on.workerId, sessionId)
+      : names.laneOfSession(on.workerId, sessionId);
   }
 
   isOut(state: Readonly<InstanceState>, task: OpenTask): boolean {
     return this.#holds(state, task) && !this.#out.get(task.id)?.recalled;
   }
 
-  /** Out, or recalled and not yet in the queue. */
+  /** True if the task is out, or recalled and not yet in the queue. */
   #holds({ execution }: Readonly<InstanceState>, { id, attempt, sentEpoch }: OpenTask): boolean {
     const out = this.#out.get(id);
     return out?.execution === execution && out.attempt === attempt && out.epoch === sentEpoch;
   }
 
-  /** It may have been begun: whoever runs it now goes on where that ended. */
+  /** True if the task may have begun on the lane: the worker that runs it next continues from there. */
   wasLost({ id }: OpenTask): boolean {
     return this.#lost.has(id) || this.#out.get(id)?.recalled === true;
   }
 
-  /** These are in the queue now. */
+  /** Called when these tasks are in the queue. */
   resent(ids: readonly number[]): void {
     for (const id of ids) if (this.#out.get(id)?.recalled) this.#out.delete(id);
   }
 
-  /** The partition's lease is held: exact also right after the process was paused. */
+  /** True if this orchestrator holds the partition's lease; exact even right after the process was paused. */
   get isHeld(): boolean {
     return this.#init.seats.isHeld();
   }
@@ -182,7 +215,10 @@ export class LaneWork {
     return this.#planned.has(id);
   }
 
-  /** Offers what was planned, in one message. True when a worker has it, false where it must go by the queue. */
+  /**
+   * Offers the planned tasks in one message. Returns true if a worker took them, false if they must go by the
+   * queue.
+   */
   async send(
     { execution }: Readonly<InstanceState>,
     tasks: readonly OpenTask[],
@@ -201,7 +237,7 @@ export class LaneWork {
     return taken !== undefined;
   }
 
-  /** A task an owner before us sent by the lane. False where no live worker has it. */
+  /** Takes over a task that an earlier owner sent by the lane. Returns false if no live worker holds it. */
   async adopt(
     { execution }: Readonly<InstanceState>,
     { id, attempt, name, target }: OpenTask,
@@ -219,7 +255,7 @@ export class LaneWork {
     return true;
   }
 
-  /** No longer on the lane. False where it was not. */
+  /** Marks the task as no longer on the lane. Returns false if it was not there. */
   recall(
     { execution, of, attempt }: { execution: number; of: number; attempt: number },
     why: RecallWhy,
@@ -234,7 +270,7 @@ export class LaneWork {
     return true;
   }
 
-  /** What is with a worker since before then. */
+  /** Tasks that a worker has held since before that time. */
   *since(before: number): Iterable<OutTask> {
     const { instanceId } = this.#init;
     for (const [of, { execution, attempt, epoch, subject, workerId, since, recalled }] of this.#out) {
@@ -245,25 +281,35 @@ export class LaneWork {
     }
   }
 
-  /** The message that stays unacknowledged if the turn is over now. What is answered is no longer out. */
-  keeps(state: Readonly<InstanceState>): Delivery | undefined {
+  /**
+   * The message that stays unacknowledged if the turn ends now. Tasks with a result are no longer out.
+   * `inherited`: the message that stands for the last commit, if another owner made that commit.
+   */
+  keeps(state: Readonly<InstanceState>, inherited?: number): Delivery | undefined {
     for (const of of this.#out.keys()) {
       const task = state.tasks.get(of);
       if (!task || !this.#holds(state, task)) this.#out.delete(of);
     }
-    if (this.#out.size > 0) return this.#anchor ?? this.#candidate;
+    const mine = this.#anchor ?? this.#candidate;
+    if (this.#out.size > 0) return mine;
+    // That owner may be cut off with an append under way about one of these tasks: the instance's owner at
+    // that time must look at it (T3).
+    if (mine !== undefined && mine.seq === inherited && state.tasks.size > 0) return mine;
     if (!runsLocally(state, this.#init.runtime.clock.now())) return undefined;
     return this.#anchor ?? (this.#seated || this.#init.seats.free > 0 ? this.#candidate : undefined);
   }
 
   /**
-   * The turn is over; the anchor is kept while anything is out. Returns the message that stays unacknowledged, and the
-   * one that was kept until now and need not be any more.
+   * Ends the turn; the anchor is kept while any task is out. Returns the message that stays unacknowledged,
+   * and the message that was kept until now and can be acknowledged.
    */
-  settle(state: Readonly<InstanceState>): { kept: Delivery | undefined; released: Delivery | undefined } {
+  settle(
+    state: Readonly<InstanceState>,
+    inherited?: number,
+  ): { kept: Delivery | undefined; released: Delivery | undefined } {
     const { lane } = this.#init;
     const before = this.#anchor;
-    this.#anchor = this.keeps(state);
+    this.#anchor = this.keeps(state, inherited);
     this.#candidate = undefined;
     this.#planned.clear();
     this.#localPlanned = false;
@@ -274,7 +320,7 @@ export class LaneWork {
     return { kept: this.#anchor, released: this.#anchor ? undefined : before };
   }
 
-  /** The partition is somebody else's now, who gets the anchor again. */
+  /** Called when another orchestrator owns the partition; the anchor is redelivered to that one. */
   letGo(): void {
     if (this.#anchor) this.#init.lane.unwatch(this);
     this.#anchor = undefined;
@@ -288,7 +334,10 @@ export class LaneWork {
   }
 }
 
-/** Somebody must look after these if this process dies; one that waits for its next attempt has a schedule. */
+/**
+ * True if a local activity runs that the next owner must look after if this process dies; an activity that
+ * waits for its next attempt has a schedule.
+ */
 function runsLocally({ tasks }: Readonly<InstanceState>, now: number): boolean {
   if (tasks.size === 0) return false;
   for (const { target, attempt, readyAt } of tasks.values())

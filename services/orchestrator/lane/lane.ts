@@ -1,13 +1,17 @@
 /**
- * The lane: work straight to a live worker and its result straight back, as plain messages. One durable write a step,
- * the history's own, instead of three. Nothing rests on a plain message:
+ * The lane sends work straight to a live worker, and the worker sends its result straight back, as plain
+ * messages. A step then costs one durable write, the history's own, instead of three. Nothing rests on a
+ * plain message:
  *
- * LANE-1 Work goes by the lane only while its instance keeps an inbox message unacknowledged, its anchor. If this process
- *    dies, the anchor comes again, and whoever gets it finds out what became of the work.
- * LANE-2 `taken` means in a worker's hands, and so does its result as the answer. Whatever else comes back, or nothing, sends the work by the queue.
- * LANE-3 A result that came by the lane is answered when its turn is over, as an inbox message is acknowledged (TURN-2).
- *    Unanswered it comes again by the inbox, and the first one counts (T5).
- * LANE-4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the queue.
+ * LANE-1 Work goes by the lane only while its instance keeps an inbox message unacknowledged, its anchor. If
+ *    this process dies, the anchor is redelivered, and the orchestrator that receives it finds out what
+ *    became of the work.
+ * LANE-2 The answer `taken` means that a worker holds the work; a result as the answer means the same. Any
+ *    other answer, or none, sends the work by the queue.
+ * LANE-3 A result that came by the lane is answered when its turn is over, as an inbox message is
+ *    acknowledged (TURN-2). An unanswered result comes again by the inbox, and the first one counts (T5).
+ * LANE-4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the
+ *    queue.
  */
 import {
   ActivityReport,
@@ -39,39 +43,45 @@ export interface LaneOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
-  /** False: nothing new is sent by the lane. */
+  /** False: no new tasks are sent by the lane. */
   enabled: boolean;
   workSent?: EngineDeps["workSent"];
 }
 
-/** In a worker's hands, or over already. */
+/** A worker took the task, or has completed it already. */
 export type Taken = Extract<LaneAnswer, { kind: "taken" | "done" }>;
 
-/** Where results go; undefined where the instance is not with this orchestrator. */
+/** Receives lane results for an instance of this orchestrator. */
 export interface LanePartition {
   put(mail: Mail): void;
   recall(task: { execution: number; of: number; attempt: number }): void;
 }
 
-/** Not answered yet. */
+/** An offer that no worker has answered yet. */
 interface Offer {
   readonly subject: string;
   readonly since: number;
   giveUp(): void;
 }
 
-/** Who is not there is known at once; who is there may be busy. */
+/** Long, because a worker that is gone is known at once, and one that is there may be busy. */
 const offerMs = 2_000;
 const seekMs = 2_000;
 const askMs = 1_000;
-/** For subject and headers, inside the server's limit. */
+/** Room for subject and headers within the server's payload limit. */
 const headroomBytes = 8 * 1024;
 const recordedAfterMs = 10;
-/** How long a subject is left alone after each kind of disappointment. */
+/** How long the lane avoids a subject after each kind of failed offer. */
 const closedMs = { refused: 20, nobody: 1_000, timeout: 2_000, slow: 60_000 };
-/** Work that takes longer is no gain on the lane and holds its anchor: the next of its kind goes by the queue. */
+/**
+ * Longer work gains nothing from the lane and holds up its anchor: the next task of its kind goes by the
+ * queue.
+ */
 const slowMs = 1_000;
-/** Nobody listens: gone, or about to reconnect. Somebody does and says nothing: its event loop may be busy. */
+/**
+ * `nobody`: no process listens; the worker is gone or about to reconnect. `timeout`: the worker listens but
+ * does not answer; its event loop may be busy.
+ */
 const patienceMs = { nobody: 5_000, timeout: 30_000 };
 
 const answers = {
@@ -83,13 +93,13 @@ export class Lane implements Service {
   readonly #options: LaneOptions;
   readonly #find: (instanceId: string) => LanePartition | undefined;
   readonly #headers: Readonly<Record<string, string>>;
-  /** Subjects that are left alone until then, monotonic; and how often in a row nobody answered there. */
+  /** Subject → monotonic time until which the lane avoids it, and how many offers in a row timed out. */
   readonly #closed = new Map<string, { until: number; timeouts: number }>();
   readonly #works = new Set<OutTasks>();
   readonly #offers = new Set<Offer>();
-  /** Worker → since when it has not answered. */
+  /** Worker id → since when the worker has not answered. */
   readonly #silent = new Map<string, number>();
-  /** By worker, not yet said. */
+  /** Worker id → keys of recorded results that the worker has not been told of yet. */
   readonly #recorded = new Map<string, string[]>();
   #saying: Timer | undefined;
   #subscription: Stoppable | undefined;
@@ -122,7 +132,10 @@ export class Lane implements Service {
     return closed === undefined || closed.until <= runtime.clock.monotonic();
   }
 
-  /** Anything but a worker's word sends it by the queue (LANE-2). `unsure`: it may have been begun all the same. */
+  /**
+   * Any answer but a worker's `taken` or `done` sends the task by the queue (LANE-2). `unsure`: a worker may
+   * have begun it all the same.
+   */
   async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
     if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
     try {
@@ -133,7 +146,8 @@ export class Lane implements Service {
           this.#close(subject, closedMs.nobody);
           return "refused";
         }
-        // One that listens and does not answer stays in its queue group: it is tried more and more seldom.
+        // A worker that listens and does not answer stays in its queue group: the subject is tried less and
+        // less often.
         const timeouts = (this.#closed.get(subject)?.timeouts ?? 0) + 1;
         this.#close(subject, Math.min(closedMs.slow, closedMs.timeout * 2 ** (timeouts - 1)), timeouts);
         return "unsure";
@@ -169,8 +183,9 @@ export class Lane implements Service {
   }
 
   /**
-   * It is dead, and nobody answered for it since then (D1). What it took is lost (LANE-4); so is an offer from before
-   * that nobody has answered, unless somebody else is slow to answer and may have it.
+   * Called when the worker is proved dead and has not answered since `since` (D1). Tasks it took are lost
+   * (LANE-4). So is an unanswered offer from before that time, unless another worker is slow to answer and
+   * may have taken it.
    */
   died({ info, since, othersAnswer }: DeadWorker): void {
     for (const work of this.#works)
@@ -178,11 +193,16 @@ export class Lane implements Service {
         if (!task.leased && task.workerId === info.workerId) task.recall("dead");
     if (!othersAnswer) return;
     const { names } = this.#options;
-    const served = new Set(info.activities.map(({ queue, name }) => names.laneOfActivity(queue, name)));
+    const served = new Set(
+      info.activities.flatMap(({ queue, name }) => [
+        names.laneOfActivity(queue, name),
+        names.laneOfWorker(info.workerId, queue, name),
+      ]),
+    );
     for (const offer of this.#offers) if (offer.since <= since && served.has(offer.subject)) offer.giveUp();
   }
 
-  /** Which live worker has this task, taken from an owner before us. */
+  /** Returns the id of the live worker that holds this task, which an earlier owner sent. */
   async seek(task: LaneQuestion["tasks"][number]): Promise<string | undefined> {
     const question: LaneQuestion = { v: 1, tasks: [task] };
     try {
@@ -199,7 +219,7 @@ export class Lane implements Service {
     }
   }
 
-  /** Said for many at a time: the worker only remembers a little longer. */
+  /** Sent for many results at a time: until then the worker only remembers its result a little longer. */
   recorded(workerId: string, key: string): void {
     const keys = this.#recorded.get(workerId);
     if (keys) keys.push(key);
@@ -243,7 +263,7 @@ export class Lane implements Service {
       return;
     }
     const report = decode(ActivityReport, body);
-    // By the inbox it will be buried with its reason.
+    // The worker then sends the report to the inbox, where it goes to the dead letters with the reason.
     if (report.kind === "invalid") return reply?.(answers.elsewhere);
     partition.put({
       message: { kind: "activity", report: report.value },
@@ -253,7 +273,7 @@ export class Lane implements Service {
     });
   }
 
-  /** LANE-4, for all at once: most work is over before the first look. */
+  /** Checks all tasks at once (LANE-4): most work is over before the first check. */
   #tick(): void {
     this.#timer = this.#options.runtime.clock.after(slowMs, async () => {
       if (this.#options.bus.connected()) await this.#look();
@@ -305,7 +325,7 @@ export class Lane implements Service {
   }
 
   #complain(where: string, error: unknown): void {
-    if (isFault(error, "transient")) return; // the bus is away: everything goes by the queue until it is back
+    if (isFault(error, "transient")) return; // the bus is away: all tasks go by the queue until it is back
     const code = isFault(error) ? error.code : "lane_failed";
     const message = error instanceof Error ? error.message : String(error);
     this.#options.runtime.announce({ kind: "fault", where: `lane: ${where}`, code, message, error });

@@ -2,23 +2,23 @@ import { EventId, InstanceId, type LaneQuestion } from "../../../schemas/index.t
 
 export type RecallWhy = "returned" | "missing" | "silent" | "dead";
 
-/** A task in a worker's hands. */
+/** A task that a worker has taken. */
 export interface OutTask {
   readonly name: LaneQuestion["tasks"][number];
   readonly subject: string;
   readonly workerId: string;
-  /** A call: it lives and dies with its session's lease, so nobody has to look after it. */
+  /** True for a session call: it ends with its session's lease, so no orchestrator has to look after it. */
   readonly leased: boolean;
   recall(why: RecallWhy): void;
 }
 
-/** The tasks one instance has out, as the lane looks after them. */
+/** The tasks one instance has out, as the lane checks them. */
 export interface OutTasks {
-  /** Those given out before this instant, monotonic. */
+  /** Tasks sent before this monotonic time. */
   since(before: number): Iterable<OutTask>;
 }
 
-/** How a task is named in a question. */
+/** The name of a task in a question to workers. */
 export const laneTaskName = ({
   instanceId,
   execution,

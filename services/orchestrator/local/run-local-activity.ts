@@ -1,4 +1,4 @@
-/** One run of a local activity, from its input to its result. Whatever user code throws or returns is a result. */
+/** Runs a local activity once, from input to result. Whatever user code throws or returns is a result. */
 import type { ActivityReport, Failure } from "../../../schemas/index.ts";
 import { type ActivityContext, type AnyActivity, validate } from "../../../shared/definitions/index.ts";
 import { HoldfastError, isFault, TimeoutError, toFailure } from "../../../shared/errors/index.ts";
@@ -6,20 +6,19 @@ import { type OpenTask, watched } from "../../../shared/replay/index.ts";
 import { insideTrace } from "../../../shared/runtime/trace.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 
+/** What `runLocalActivity` needs of the orchestrator. */
+export type LocalDeps = Pick<OrchestratorDeps, "id" | "app" | "payloads" | "runtime">;
+
 type Result = ActivityReport["result"];
 
 interface About {
   readonly instanceId: string;
   readonly traceparent: string | undefined;
-  /** Aborted when nobody waits for it any more, and when its time is over. */
+  /** Aborted when the instance no longer waits for the activity, and when its time is over. */
   readonly abort: AbortController;
 }
 
-export async function runLocalActivity(
-  deps: OrchestratorDeps,
-  task: OpenTask,
-  about: About,
-): Promise<Result> {
+export async function runLocalActivity(deps: LocalDeps, task: OpenTask, about: About): Promise<Result> {
   const { payloads, app } = deps;
   const { name } = task;
   try {
@@ -34,9 +33,9 @@ export async function runLocalActivity(
   }
 }
 
-/** Rejects when the time of this run is over, whatever the code is doing. */
+/** Rejects when the time limit of this run is over, whatever the code is doing. */
 function withinTime(
-  deps: OrchestratorDeps,
+  deps: LocalDeps,
   task: OpenTask,
   about: About,
   activity: AnyActivity,
@@ -68,7 +67,7 @@ function withinTime(
 }
 
 async function outputOf(
-  { payloads }: OrchestratorDeps,
+  { payloads }: LocalDeps,
   instanceId: string,
   { name, output }: AnyActivity,
   value: unknown,
@@ -77,14 +76,14 @@ async function outputOf(
     const checked = validate(output, value, "invalid_output", `output of "${name}"`);
     return payloads.wrapSync(checked) ?? (await payloads.wrap(checked, instanceId));
   } catch (error) {
-    // Running it again would only make the same value again.
+    // Another attempt would only produce the same value.
     if (isFault(error, "transient")) throw error;
     const { code, message, details } = toFailure(error);
     throw new HoldfastError({ code, message, details, retryable: false, cause: error });
   }
 }
 
-function contextOf({ id, runtime }: OrchestratorDeps, task: OpenTask, about: About): ActivityContext {
+function contextOf({ id, runtime }: LocalDeps, task: OpenTask, about: About): ActivityContext {
   const { name, attempt, id: of } = task;
   const { instanceId } = about;
   const say =
@@ -129,7 +128,7 @@ interface Limit {
   leftMs: number;
 }
 
-/** The one that is over first. */
+/** The time limit that ends first. */
 function limitOf({ timeouts, scheduledAt }: OpenTask, now: number): Limit | undefined {
   const { startToCloseMs, scheduleToCloseMs } = timeouts;
   const limits: Limit[] = [];

@@ -1,12 +1,12 @@
-/** How many partitions an orchestrator should hold. Pure. */
+/** Decides how many partitions an orchestrator should hold. Pure. */
 
 export interface ShareView {
   partitions: number;
-  /** Orchestrators alive, this one included. */
+  /** Live orchestrators, this one included. */
   orchestrators: number;
-  /** Partitions this one holds. */
+  /** Partitions that this orchestrator holds. */
   held: readonly number[];
-  /** Partitions nobody holds, as far as is known. */
+  /** Partitions without a holder, as far as this orchestrator knows. */
   free: readonly number[];
 }
 
@@ -15,7 +15,7 @@ export interface ShareDecision {
   release: number[];
 }
 
-/** Nobody holds more than the rounded-up share; what is free is taken up to it. */
+/** No orchestrator holds more than the rounded-up share; each claims free partitions up to that share. */
 export function fairShare({ partitions, orchestrators, held, free }: ShareView): ShareDecision {
   const most = Math.ceil(partitions / Math.max(1, orchestrators));
   if (held.length > most) return { claim: [], release: held.slice(most) };

@@ -1,6 +1,6 @@
 /** The instances of one partition that are in memory, bounded by a cache shared over all partitions (T8). */
 import { needsNewerVersion } from "../../../schemas/index.ts";
-import { bury, type Delivery } from "../../../shared/bus/index.ts";
+import { buryDelivery, type Delivery } from "../../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
@@ -16,7 +16,7 @@ export class InstanceCache {
     this.#max = max;
   }
 
-  /** `forget` removes it from its desk. */
+  /** `forget` removes the instance from its partition. */
   rest(instance: LiveInstance, forget: () => void): void {
     this.#idle.delete(instance);
     this.#idle.set(instance, forget);
@@ -35,9 +35,12 @@ export class InstanceCache {
 
 export interface DeskOptions {
   alwaysReplay: boolean;
-  /** Instances with work out on the lane at a time. */
+  /** How many instances may have work out on the lane at a time. */
   laneSeats: number;
-  /** Whether the partition is ours, by a clock that does not stand still while this process sleeps. */
+  /**
+   * True if this orchestrator holds the partition's lease, by a clock that keeps running while the process is
+   * paused.
+   */
   isHeld(): boolean;
 }
 
@@ -47,9 +50,9 @@ export class PartitionInstances {
   readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
   readonly #closed = new AbortController();
-  /** Sequences of what only a newer process can read. */
+  /** Inbox sequences of messages that only a newer process can read. */
   readonly #forNewer = new Set<number>();
-  /** Burials under way. */
+  /** Dead letters being stored. */
   readonly #burials = new Set<Promise<void>>();
 
   constructor(
@@ -59,7 +62,7 @@ export class PartitionInstances {
   ) {
     this.#deps = deps;
     this.#cache = cache;
-    // One for all: instances wait here by the thousand.
+    // One options object for all: thousands of instances share it.
     this.#options = {
       signal: this.#closed.signal,
       alwaysReplay,
@@ -82,13 +85,16 @@ export class PartitionInstances {
     }
     if (opened.kind === "held") return this.#hold(delivery, opened);
     const { instanceId: id, code, message } = opened;
-    const burial = this.#bury(delivery, { id, code, message }).finally(() => this.#burials.delete(burial));
+    const burial = buryDelivery(this.#deps, delivery, { what: "inbox", id, code, message }).finally(() =>
+      this.#burials.delete(burial),
+    );
     this.#burials.add(burial);
   }
 
   /**
-   * E1: never acknowledged here. Whoever has the partition next gets it anew, and the first that knows it goes on. Where
-   * its sender said what it needs, the instance is shown as parked with that reason.
+   * E1: this process never acknowledges the message. The partition's next owner gets it again, and the first
+   * owner that can read it goes on. If the sender said what the message needs, the instance is shown as
+   * parked with that reason.
    */
   #hold(delivery: Delivery, { instanceId, marked, message }: Extract<Opened, { kind: "held" }>): void {
     if (marked) {
@@ -106,26 +112,17 @@ export class PartitionInstances {
     this.#deps.runtime.announce({ kind: "fault", where: "inbox", code: needsNewerVersion, message: why });
   }
 
-  /** Also of instances that are not in memory: they are loaded for it. */
+  /** Instances that are not in memory are loaded to answer. */
   ask(instanceId: string, question: Question): void {
     if (!this.#closed.signal.aborted) this.#instance(instanceId).ask(question);
   }
 
-  /** For what comes by the lane: only an instance in memory takes it, any other gets it by the inbox. */
+  /**
+   * For reports by the lane: only an instance in memory takes them; any other instance gets them by the
+   * inbox.
+   */
   find(instanceId: string): LanePartition | undefined {
     return this.#closed.signal.aborted ? undefined : this.#instances.get(instanceId);
-  }
-
-  async #bury(delivery: Delivery, refused: { id: string; code: string; message: string }): Promise<void> {
-    try {
-      const buried = await bury(this.#deps, delivery, { what: "inbox", ...refused });
-      if (buried) delivery.ack();
-      else delivery.nak(1000);
-    } catch (error) {
-      delivery.nak(1000);
-      const message = `could not dead-letter ${delivery.subject}: ${String(error)}`;
-      this.#deps.runtime.announce({ kind: "fault", where: "desk", code: "burial_failed", message, error });
-    }
   }
 
   #instance(instanceId: string): LiveInstance {
@@ -140,12 +137,12 @@ export class PartitionInstances {
     const forget = () => {
       if (this.#instances.get(instance.instanceId) === instance) this.#instances.delete(instance.instanceId);
     };
-    if (instance.anchored) return; // its results come to it by the lane
+    if (instance.anchored) return; // stays in memory: its results arrive by the lane
     if (instance.loaded || instance.waitsForTimer || instance.remembers) this.#cache.rest(instance, forget);
     else forget();
   }
 
-  /** No turn begins after this; resolves when those under way are done. */
+  /** No turn begins after this call; resolves when the running turns are done. */
   async close(): Promise<void> {
     this.#closed.abort();
     await Promise.all([

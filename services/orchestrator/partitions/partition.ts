@@ -1,4 +1,7 @@
-/** One partition held by this orchestrator: its consumer feeds its desk until the lease is given up or lost. */
+/**
+ * One partition held by this orchestrator: its consumer feeds the partition's instances until the lease is
+ * given up or lost.
+ */
 import type { Consumption, Delivery } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
@@ -16,11 +19,17 @@ export interface PartitionOptions {
   alwaysReplay: boolean;
   maxMessages: number;
   maxUnacknowledged: number;
-  /** It could not be fed any more: held and not served would be worse than not held. */
+  /**
+   * Called when the consumer cannot be restored: the partition is then given up, because a partition held and
+   * not served is worse than one not held.
+   */
   onBroken(partition: Partition, error: unknown): void;
 }
 
-/** Messages wait in memory while a turn runs; redelivery is for lost deliveries only, take-over does not wait for it. */
+/**
+ * Long, because messages wait in memory while a turn runs. Redelivery is for lost deliveries only; a
+ * take-over does not wait for it.
+ */
 const ackWaitMs = 60_000;
 
 export class Partition {
@@ -31,7 +40,10 @@ export class Partition {
   readonly #desk: PartitionInstances;
   readonly #ended = new AbortController();
   #consumption: Consumption | undefined;
-  /** Openings follow one another: of two at once, one would feed on unnoticed after the partition was given up. */
+  /**
+   * Openings run one after another: of two at once, one would stay open unnoticed after the partition was
+   * given up.
+   */
   #opening: Promise<void> = Promise.resolve();
 
   constructor(deps: OrchestratorDeps, options: PartitionOptions) {
@@ -41,7 +53,7 @@ export class Partition {
     this.#options = options;
     this.#desk = new PartitionInstances(deps, options.cache, {
       alwaysReplay: options.alwaysReplay,
-      // What is kept unacknowledged takes room from the feed: half of it is left for everything else.
+      // Unacknowledged messages take room in the feed: half of it is left for everything else.
       laneSeats: Math.floor(options.maxMessages / 2),
       isHeld: () => options.leases.isHeld(options.lease),
     });
@@ -69,8 +81,8 @@ export class Partition {
   }
 
   /**
-   * Deleting and creating the consumer hands out everything unacknowledged at once and in order (T7), and cuts off
-   * whoever fed on it before.
+   * Deletes the consumer and creates it anew: the server then delivers everything unacknowledged at once and
+   * in order (T7), and the previous owner's feed ends.
    */
   async #open(): Promise<void> {
     const { bus, names, runtime } = this.#deps;
@@ -85,7 +97,8 @@ export class Partition {
           filter: names.inboxPartition(this.number),
           ackWaitMs,
           maxAckPending: this.#options.maxUnacknowledged,
-          // Made anew whenever it is taken over, and what is unacknowledged is in the stream: nothing is worth a file.
+          // The consumer is made anew at every take-over, and unacknowledged messages are in the stream: it
+          // needs no file.
           volatile: true,
         });
         const consumption = await bus.consume(stream, name, {
@@ -102,7 +115,10 @@ export class Partition {
     }
   }
 
-  /** A gap means a delivery was lost, for example with a connection: what follows it would overtake it (T7). */
+  /**
+   * A gap means that a delivery was lost, for example with a connection: later messages would overtake it
+   * (T7).
+   */
   #inOrder(): (delivery: Delivery) => void {
     let next = 1;
     return (delivery) => {
@@ -118,7 +134,7 @@ export class Partition {
 
   #receive(delivery: Delivery): void {
     this.#deps.time.saw(delivery.at);
-    // A hint that saves a wasted turn; what protects is the fence of the append (T4).
+    // This check only saves a wasted turn; the protection is the fence of the append (T4).
     if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
   }
 
@@ -126,7 +142,10 @@ export class Partition {
     this.refresh(instead).catch((error: unknown) => this.#options.onBroken(this, error));
   }
 
-  /** Everything unacknowledged comes again, at once and in order; `instead` of this one, if it is still the latest. */
+  /**
+   * Makes the server deliver everything unacknowledged again, at once and in order. `instead`: only if this
+   * consumption is still the latest one.
+   */
   refresh(instead?: Consumption): Promise<void> {
     this.#opening = this.#opening.then(() => this.#refresh(instead));
     return this.#opening;
@@ -136,14 +155,14 @@ export class Partition {
     const { signal } = this.#ended;
     if (signal.aborted || (instead && instead !== this.#consumption)) return;
     await this.#consumption?.stop();
-    // Whoever holds it now has made the consumer anew: it is not ours to delete.
+    // The new owner has made the consumer anew: it must not be deleted here.
     if (signal.aborted || !this.#options.leases.isHeld(this.lease)) return;
     await this.#open();
   }
 
   stop = once(async () => {
     this.#ended.abort();
-    // A consumption opened after this would be nobody's.
+    // Wait, because a consumption opened after this would never be stopped.
     await this.#opening.catch(() => undefined);
     await this.#consumption?.stop();
     await this.#desk.close();

@@ -1,4 +1,7 @@
-/** Holds this orchestrator's fair share of partitions: takes what is free, gives up surplus, moves on when one is lost. */
+/**
+ * Holds this orchestrator's fair share of partitions: claims free ones, gives up surplus ones, and adjusts
+ * when one is lost.
+ */
 import { Bucket, leaseKeys, type Stoppable } from "../../../shared/bus/index.ts";
 import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { hash32, once, type Service, type Timer } from "../../../shared/runtime/index.ts";
@@ -14,10 +17,12 @@ export interface PartitionsOptions {
   leases: Leases;
   cache: InstanceCache;
   alwaysReplay: boolean;
-  /** Messages handed out per partition and not yet settled: the back-pressure of the inbox. */
+  /** Messages delivered per partition and not yet settled: the back-pressure of the inbox. */
   maxMessages: number;
-  /** Messages of a partition the server lets be unacknowledged: beyond it nothing more is handed out. */
+  /** How many messages of a partition the server lets be unacknowledged before it stops delivering. */
   maxUnacknowledged: number;
+  /** How often the next orchestrator is asked whether it lives. */
+  deathProbeMs?: number | undefined;
 }
 
 const lookEveryMs = 5000;
@@ -26,7 +31,7 @@ export class Partitions implements Service {
   readonly #deps: OrchestratorDeps;
   readonly #options: PartitionsOptions;
   readonly #held = new Map<number, Partition>();
-  /** Partitions somebody holds, by what the lease bucket shows. */
+  /** Partitions with a holder, according to the lease bucket. */
   readonly #taken = new Set<number>();
   readonly #others = new Set<string>();
   readonly #deaths: OrchestratorDeaths;
@@ -40,7 +45,7 @@ export class Partitions implements Service {
   constructor(deps: OrchestratorDeps, options: PartitionsOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#deaths = new OrchestratorDeaths(deps, this.#others);
+    this.#deaths = new OrchestratorDeaths(deps, this.#others, options.deathProbeMs);
   }
 
   get held(): number[] {
@@ -53,7 +58,7 @@ export class Partitions implements Service {
     return sum;
   }
 
-  /** The instance, where it is in the memory of this process. */
+  /** The instance, if it is in this process's memory. */
   find(instanceId: string): LanePartition | undefined {
     for (const partition of this.#held.values()) {
       const found = partition.find(instanceId);
@@ -62,7 +67,7 @@ export class Partitions implements Service {
     return undefined;
   }
 
-  /** Of the instance, in memory or not, where it is held here. */
+  /** The instance's partition, if this orchestrator holds it; the instance need not be in memory. */
   partitionOf(instanceId: string): Partition | undefined {
     const partition = this.#held.get(hash32(instanceId) % this.#options.count);
     return partition?.isHeld ? partition : undefined;
@@ -73,7 +78,7 @@ export class Partitions implements Service {
     this.#options.leases.onLost((lease) => {
       this.#lost(lease).catch((error: unknown) => this.#complain(`after losing ${lease.key}`, error));
     });
-    const leases = new Bucket(bus, names.bucket("leases"));
+    const leases = new Bucket(bus, names.engineBucket);
     await this.#watchBucket(leases, leaseKeys.allPartitions, (key, present) => {
       const partition = leaseKeys.parsePartition(key);
       if (present) this.#taken.add(partition);
@@ -100,7 +105,7 @@ export class Partitions implements Service {
     this.#tick();
   }
 
-  /** Being counted is a lease too: a dead orchestrator stops counting when its partitions become free. */
+  /** Membership is a lease too: a dead orchestrator stops counting when its partitions become free. */
   async #join(): Promise<void> {
     const { leases } = this.#options;
     const outcome = await leases.claim(leaseKeys.member(this.#deps.id), { v: 1, holder: this.#deps.id });
@@ -120,7 +125,7 @@ export class Partitions implements Service {
     });
   }
 
-  /** The second net for a change nobody told us of. */
+  /** Looks regularly, in case a change of the lease bucket was missed. */
   #tick(): void {
     this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
       if (this.#ended.signal.aborted) return;
@@ -138,7 +143,7 @@ export class Partitions implements Service {
   async #look(): Promise<void> {
     const { bus, names } = this.#deps;
     const there = new Set<number>();
-    for await (const { key } of new Bucket(bus, names.bucket("leases")).entries(leaseKeys.allPartitions)) {
+    for await (const { key } of new Bucket(bus, names.engineBucket).entries(leaseKeys.allPartitions)) {
       there.add(leaseKeys.parsePartition(key));
     }
     this.#taken.clear();
@@ -175,12 +180,12 @@ export class Partitions implements Service {
         this.#complain("partitions could not be balanced", error);
       }
       const gained = [...this.#held.values()].filter((partition) => !before.has(partition));
-      // Beside it: there may be thousands, and others wait for their share.
+      // Not awaited: there may be thousands of parked instances, and other partitions wait to be claimed.
       void this.#lookAtParked(gained);
     }
   }
 
-  /** Whoever held them before may have had other code (T6). */
+  /** The earlier owner may have had other code (T6). */
   async #lookAtParked(gained: readonly Partition[]): Promise<void> {
     if (gained.length === 0) return;
     try {
@@ -195,7 +200,8 @@ export class Partitions implements Service {
 
   async #claim(partition: number): Promise<void> {
     const { leases } = this.#options;
-    // Before the claim, not after: if its holder's lease ends meanwhile, that news must not be covered.
+    // Before the claim, not after: otherwise this could overwrite the news that the holder's lease ended
+    // meanwhile.
     this.#taken.add(partition);
     const outcome = await leases.claim(leaseKeys.partition(partition), { v: 1, holder: this.#deps.id });
     if (outcome.kind === "taken") return;
@@ -215,7 +221,7 @@ export class Partitions implements Service {
     try {
       await held.start();
     } catch (error) {
-      // Held and not served would be worse than not held.
+      // A partition held and not served is worse than one not held.
       await this.#release(partition);
       throw error;
     }
@@ -244,7 +250,7 @@ export class Partitions implements Service {
     await lost.stop();
   }
 
-  /** The next look tries again. */
+  /** Announces the fault; the next look tries again. */
   #complain(what: string, error: unknown): void {
     const message = `${what}: ${error instanceof Error ? error.message : String(error)}`;
     this.#deps.runtime.announce({

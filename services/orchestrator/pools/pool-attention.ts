@@ -1,4 +1,4 @@
-/** What the keepers of pools share besides users and members: they wait for what comes next, and say how things stand. */
+/** Shared by the keepers of pools: waits for the next signal, and publishes the keeper's status. */
 import { poolSignal } from "../../../schemas/index.ts";
 import type { OrchestrationContext } from "../../../shared/definitions/index.ts";
 
@@ -11,12 +11,15 @@ export class PoolAttention {
     this.#ctx = ctx;
   }
 
-  /** Something changed that no signal tells. */
+  /** Called after a change that no signal reports. */
   wake(): void {
     this.#wake();
   }
 
-  /** What is said next; undefined when it is time to look. Without `silenceMs` there is nothing to look after. */
+  /**
+   * Resolves with the next signal, or with undefined after `silenceMs` or a `wake`. Without `silenceMs` only
+   * a signal counts.
+   */
   next(silenceMs: number | undefined): Promise<unknown> {
     const said = this.#ctx.waitForSignal(poolSignal);
     if (silenceMs === undefined) return said;
@@ -26,7 +29,7 @@ export class PoolAttention {
     return Promise.race([said, changed, this.#ctx.sleep(silenceMs)]);
   }
 
-  /** To people, where it is news. */
+  /** Publishes the status if it changed. */
   tell(status: Record<string, unknown>): void {
     const text = JSON.stringify(status);
     if (text === this.#said) return;

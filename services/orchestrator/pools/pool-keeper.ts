@@ -1,19 +1,21 @@
 /**
- * Keeps a pool of sessions: an orchestration like any other, so the pool survives whatever its users survive. It
- * counts its users, keeps the minimum warm, adds a member when calls wait, and lets idle ones park.
+ * Keeps a pool of sessions. The keeper is an orchestration like any other, so the pool survives whatever its
+ * users survive. It counts the pool's users, keeps the minimum warm, adds a member when calls wait, and lets
+ * idle members park.
  *
- * POOL-2 While anybody uses the pool it has a member, or tries to get one: nobody else looks after its queue.
+ * POOL-2 While the pool has a user it has a member, or tries to get one: no other process looks after its
+ *    queue.
  */
 
 import { z } from "zod";
-import { PoolSignal, PoolSpec, poolOrchestration } from "../../../schemas/index.ts";
+import { PoolOrders, PoolSignal, PoolSpec, poolOrchestration } from "../../../schemas/index.ts";
 import {
   type App,
   defineOrchestration,
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { PoolAttention } from "./pool-attention.ts";
-import { isGone, lookEveryMs, PoolMembers, stateOf } from "./pool-members.ts";
+import { isGone, lookEveryMs, type Member, PoolMembers, stateOf } from "./pool-members.ts";
 import { PoolUsers } from "./pool-users.ts";
 
 const KeeperInput = z.object({
@@ -23,16 +25,17 @@ const KeeperInput = z.object({
   left: z.array(z.string()).default([]),
   members: z.array(z.object({ id: z.string(), spare: z.boolean() })).default([]),
   made: z.number().default(0),
+  orders: PoolOrders.optional(),
 });
 type KeeperInput = z.infer<typeof KeeperInput>;
 
-/** A history of this many signals is long enough. */
+/** The keeper continues as new after this many signals, to keep its history short. */
 const signalsPerExecution = 300;
 
 export const poolKeeper = (app: App) =>
   defineOrchestration(poolOrchestration, {
     input: KeeperInput,
-    // A pool goes when its users go. An instance that was cancelled could never be started again under its id.
+    // A pool ends when its users have left. A cancelled instance could never be started again under its id.
     run: (ctx, input) => ctx.uncancellable((own) => new Keeper(own, app, input).run()),
   });
 
@@ -52,7 +55,7 @@ class Keeper {
     this.#members = new PoolMembers({
       ...{ ctx, app, poolId, pool, made },
       onOpened: () => {
-        if (this.#users.count === 0) this.#attention.wake();
+        if (!this.#users.wanted) this.#attention.wake();
       },
       onFailed: () => this.#attention.wake(),
     });
@@ -69,8 +72,9 @@ class Keeper {
     const { poolId, pool } = this.#input;
     this.#ctx.continueAsNew({
       poolId,
-      pool: { ...pool, ...this.#users.size },
+      pool: { ...pool, ...this.#users.asked },
       ...this.#users.known,
+      orders: this.#users.orders,
       members: this.#members.list.map(({ id, spare }) => ({ id, spare })),
       made: this.#members.made,
     });
@@ -97,33 +101,46 @@ class Keeper {
       case "grow":
         if (this.#mayGrow()) this.#members.add(true);
         return;
+      default:
+        return this.#users.order(signal);
     }
   }
 
-  /** At most doubled at a time: those under way may be enough. */
+  /** At most doubles the members at a time: those being opened may be enough. */
   #mayGrow(): boolean {
     const alive = this.#members.list.filter((member) => !isGone(member));
     const coming = alive.map(stateOf).filter((state) => state === "opening" || state === "claimed").length;
     const { max } = this.#users.size;
-    return this.#users.count > 0 && alive.length < max && coming < Math.max(1, alive.length - coming);
+    return this.#users.wanted && alive.length < max && coming < Math.max(1, alive.length - coming);
   }
 
-  /** Replaces what is lost, forgets what has parked, lets everything go when nobody is left. */
+  /** Replaces lost members, forgets idle ones, and lets all members go when no user is left. */
   async #adjust(): Promise<void> {
     const now = this.#ctx.now();
     const abandoned = this.#users.leftMs(now) === 0;
     for (const member of [...this.#members.list]) {
-      // One that is still being opened can be closed when it is there, and not before.
+      // A member that is being opened can only be closed once it is open.
       const ends = isGone(member) || (abandoned && member.session !== undefined);
       if (ends) await this.#members.letGo(member);
     }
-    if (this.#users.count === 0 || now < this.#members.retryAt) return;
-    const minimum = Math.max(1, this.#users.size.min); // POOL-2
-    while (this.#members.list.filter(({ spare }) => !spare).length < minimum) this.#members.add(false);
+    if (!this.#users.wanted) return;
+    const { minimum, size } = this.#users; // POOL-2
+    const kept = () => this.#members.list.filter(({ spare }) => !spare);
+    await this.#shrink(kept, minimum);
+    await this.#shrink(() => this.#members.list, size.max);
+    if (now < this.#members.retryAt) return;
+    while (kept().length < minimum) this.#members.add(false);
+  }
+
+  /** Lets the youngest members go. Calls that run there return to the pool's queue. */
+  async #shrink(list: () => readonly Member[], most: number): Promise<void> {
+    for (const member of list().slice(most)) if (member.session) await this.#members.letGo(member);
   }
 
   #tellPeople(): void {
+    const { min, max } = this.#users.size;
     this.#attention.tell({
+      ...{ type: this.#input.pool.type, min, max, ...this.#users.orders },
       users: this.#users.count,
       members: this.#members.list.length,
       error: this.#members.lastError,

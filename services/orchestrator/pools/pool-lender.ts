@@ -1,15 +1,24 @@
 /**
- * Keeps an exclusive pool: lends each borrower one warm member for himself, and takes it back when he leaves, however he
- * leaves. Like the keeper of a shared pool an orchestration, so what is lent to whom is in its history.
+ * Keeps an exclusive pool: lends each borrower one warm member of its own, and takes it back when the
+ * borrower leaves, for whatever reason. Like the keeper of a shared pool it is an orchestration, so its
+ * history records which member is lent to which borrower.
  *
- * LENDER-1 A member is lent to one borrower at a time, and only while somebody holds it.
- * LENDER-2 Borrowers are served in the order they came.
- * LENDER-3 A borrower has his member until he leaves. If its worker dies the member is claimed anew and stays his; if it cannot
- *    be had any more he is told, and the pool gets another for the others.
+ * LENDER-1 A member is lent to one borrower at a time, and only while a worker holds it.
+ * LENDER-2 Borrowers are served in the order in which they came.
+ * LENDER-3 A borrower keeps its member until it leaves. If the member's worker dies, the member is claimed
+ *    anew and stays with its borrower; if the member cannot be claimed any more, the borrower is told, and
+ *    the pool opens another member for the others.
  */
 
 import { z } from "zod";
-import { Borrower, lenderOrchestration, Name, PoolSignal, PoolSpec } from "../../../schemas/index.ts";
+import {
+  Borrower,
+  lenderOrchestration,
+  Name,
+  PoolOrders,
+  PoolSignal,
+  PoolSpec,
+} from "../../../schemas/index.ts";
 import {
   type App,
   defineOrchestration,
@@ -26,23 +35,24 @@ const LenderInput = z.object({
   pool: PoolSpec,
   users: z.array(z.string()).default([]),
   left: z.array(z.string()).default([]),
-  /** Those who have no member yet, in order. */
+  /** Borrowers without a member, in order of arrival. */
   waiting: z.array(z.object({ user: z.string(), borrower: Borrower })).default([]),
   members: z
     .array(z.object({ id: z.string(), lentTo: z.string().optional(), freeSince: z.number() }))
     .default([]),
   made: z.number().default(0),
   lendings: z.number().default(0),
+  orders: PoolOrders.optional(),
 });
 type LenderInput = z.infer<typeof LenderInput>;
 
-/** A history of this many signals is long enough. */
+/** The lender continues as new after this many signals, to keep its history short. */
 const signalsPerExecution = 300;
 
 export const poolLender = (app: App) =>
   defineOrchestration(lenderOrchestration, {
     input: LenderInput,
-    // As with the keeper: a pool goes when its users go.
+    // As with the keeper: a pool ends when its users have left.
     run: (ctx, input) => ctx.uncancellable((own) => new Lender(own, app, input).run()),
   });
 
@@ -53,12 +63,12 @@ class Lender {
   readonly #members: PoolMembers;
   readonly #attention: PoolAttention;
   readonly #waiting: Map<string, Borrower>;
-  /** By member. */
+  /** Member id → user it is lent to. */
   readonly #lentTo = new Map<string, string>();
   readonly #freeSince = new Map<string, number>();
   readonly #idleMs: number;
   #lendings: number;
-  /** A member came or could not be had since the last look. */
+  /** True if a member was opened, or failed to open, since the last look. */
   #changed = false;
 
   constructor(ctx: OrchestrationContext, app: App, input: LenderInput) {
@@ -101,8 +111,9 @@ class Lender {
     const { poolId, pool } = this.#input;
     this.#ctx.continueAsNew({
       poolId,
-      pool: { ...pool, ...this.#users.size },
+      pool: { ...pool, ...this.#users.asked },
       ...this.#users.known,
+      orders: this.#users.orders,
       waiting: [...this.#waiting].map(([user, borrower]) => ({ user, borrower })),
       members: this.#members.list.map(({ id }) => ({
         id,
@@ -121,7 +132,7 @@ class Lender {
   #silenceMs(): number | undefined {
     const now = this.#ctx.now();
     const { list, retryAt } = this.#members;
-    if (this.#users.count === 0 && list.length === 0) return undefined;
+    if (!this.#users.wanted && list.length === 0) return undefined;
     const leftMs = this.#users.leftMs(now);
     const spare = this.#spare()[0];
     const idleMs = spare && this.#idleMs > 0 ? this.#freeSinceOf(spare) + this.#idleMs - now : lookEveryMs;
@@ -143,7 +154,9 @@ class Lender {
         this.#waiting.delete(signal.user);
         return this.#return(signal.user);
       case "grow":
-        return; // who waits is known here
+        return; // the lender itself knows how many borrowers wait
+      default:
+        return this.#users.order(signal);
     }
   }
 
@@ -156,18 +169,20 @@ class Lender {
     }
   }
 
-  /** Forgets what is gone, lets go what nobody needs, asks for as many as there are borrowers. */
+  /** Forgets lost members, lets unneeded members go, and opens as many as there are borrowers. */
   async #adjust(): Promise<void> {
     const now = this.#ctx.now();
     const abandoned = this.#users.leftMs(now) === 0;
     for (const member of [...this.#members.list]) {
-      // One that is still being opened can be closed when it is there, and not before.
-      if (isGone(member) || (abandoned && member.session !== undefined)) await this.#letGo(member);
+      // A member that is being opened can only be closed once it is open. While the pool is paused, a
+      // borrower keeps its member.
+      const lent = this.#users.paused && this.#lentTo.has(member.id);
+      if (isGone(member) || (abandoned && !lent && member.session !== undefined)) await this.#letGo(member);
     }
     for (const member of this.#spare()) {
       if (this.#idleMs > 0 && now - this.#freeSinceOf(member) >= this.#idleMs) await this.#letGo(member);
     }
-    if (this.#users.count === 0 || now < this.#members.retryAt) return;
+    if (!this.#users.wanted || now < this.#members.retryAt) return;
     const wanted = Math.min(
       this.#users.size.max,
       Math.max(this.#minimum, this.#lentTo.size + this.#waiting.size),
@@ -176,10 +191,10 @@ class Lender {
   }
 
   get #minimum(): number {
-    return Math.max(1, this.#users.size.min);
+    return this.#users.minimum;
   }
 
-  /** Free ones beyond the minimum, the longest idle first. */
+  /** Free members beyond the minimum, longest idle first. */
   #spare(): Member[] {
     const { list } = this.#members;
     const free = list.filter(({ id, session }) => session !== undefined && !this.#lentTo.has(id));
@@ -192,16 +207,17 @@ class Lender {
   }
 
   async #letGo(member: Member): Promise<void> {
-    this.#lentTo.delete(member.id); // LENDER-3: the end of the session told him
+    this.#lentTo.delete(member.id); // LENDER-3: the end of the session has told the borrower
     this.#freeSince.delete(member.id);
     await this.#members.letGo(member);
   }
 
   #lendOut(): void {
+    if (this.#users.paused) return;
     const free = this.#members.list.filter(({ id, session }) => session && !this.#lentTo.has(id));
     for (const member of free)
       if (!this.#freeSince.has(member.id)) this.#freeSince.set(member.id, this.#ctx.now());
-    // The one used last: those idle for long may go.
+    // Lend the member used last, so that those idle for long may go.
     free.sort((a, b) => this.#freeSinceOf(b) - this.#freeSinceOf(a));
     const ready = free.filter((member) => stateOf(member) === "active"); // LENDER-1
     for (const [user, to] of this.#waiting) {
@@ -213,12 +229,14 @@ class Lender {
       lend(this.#ctx, member.id, { poolId, number: ++this.#lendings, to });
     }
     if (this.#waiting.size === 0) return;
-    // Lost while it was free: it comes back by itself, and must not be overlooked then.
+    // A free member that was lost is claimed again by itself; the lender must notice when that happens.
     for (const member of free) if (stateOf(member) !== "active") this.#members.whenHeld(member);
   }
 
   #tellPeople(): void {
+    const { min, max } = this.#users.size;
     this.#attention.tell({
+      ...{ type: this.#input.pool.type, min, max, ...this.#users.orders },
       users: this.#users.count,
       members: this.#members.list.length,
       lent: this.#lentTo.size,

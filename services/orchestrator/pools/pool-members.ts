@@ -1,6 +1,6 @@
 /**
- * The members of a pool: sessions its keeper opens, loses and lets go. A member that cannot be had is asked for again,
- * more and more slowly.
+ * The members of a pool: sessions that the keeper opens, loses and lets go. When a member cannot be opened,
+ * the keeper tries again at growing intervals.
  */
 import { type PoolSpec, poolMetadataKey, sharingMetadataKey } from "../../../schemas/index.ts";
 import type {
@@ -11,17 +11,17 @@ import type {
 } from "../../../shared/definitions/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 
-/** Members beyond the minimum are let go when nobody used them for so long, unless their type says otherwise. */
+/** Members beyond the minimum are let go after this idle time, unless their session type says otherwise. */
 export const spareIdle = "60s";
 export const lookEveryMs = 30_000;
-/** Before a member that could not be had is asked for again; doubled each time. */
+/** Wait before the keeper tries again to open a member; doubled each time. */
 const firstRetryMs = 1_000;
 
 export interface Member {
   readonly id: string;
-  /** Beyond the minimum: parks by itself when idle. */
+  /** True for a member beyond the minimum: it parks by itself when idle. */
   readonly spare: boolean;
-  /** Absent until somebody holds it. */
+  /** Undefined until a worker holds the session. */
   session: BareSessionHandle | undefined;
   failed: boolean;
 }
@@ -31,7 +31,7 @@ export interface PoolMembersInit {
   readonly app: App;
   readonly poolId: string;
   readonly pool: PoolSpec;
-  /** Ids are counted over all executions. */
+  /** Number of members made so far, over all executions; used for their ids. */
   readonly made: number;
   readonly onOpened: () => void;
   readonly onFailed: () => void;
@@ -64,7 +64,7 @@ export class PoolMembers {
     return this.#made;
   }
 
-  /** Not before then is another one asked for. */
+  /** No further member is opened before this time. */
   get retryAt(): number {
     return this.#retryAt;
   }
@@ -83,7 +83,10 @@ export class PoolMembers {
     this.whenHeld(member);
   }
 
-  /** Tells when somebody holds it. One that is known already is not opened anew: the same id is the same session. */
+  /**
+   * Calls `onOpened` when a worker holds the session. A known member is not opened anew: the same id is the
+   * same session.
+   */
   whenHeld(member: Member): void {
     const { ctx, poolId, pool, onOpened, onFailed } = this.#init;
     const { id, spare } = member;
@@ -97,7 +100,7 @@ export class PoolMembers {
       maxInitAttempts: 5,
       idleTimeout: spare ? (definition.options.idleTimeout ?? spareIdle) : 0,
       metadata: pool.sharing ? { ...metadata, [sharingMetadataKey]: pool.sharing } : metadata,
-      // Members of a pool are better spread than warm.
+      // Members of a pool should be spread over workers rather than be placed where the type is warm.
       placement: { affinityKey: id },
     });
     opening.then(
@@ -122,7 +125,10 @@ export class PoolMembers {
     await member.session?.close();
   }
 
-  /** Users have it, so a deployment does: until it is here, the keeper waits (T6). */
+  /**
+   * The pool's users know the session type, so some deployment has it: the keeper waits until this one does
+   * (T6).
+   */
   #definition(): AnySession {
     const { app, pool } = this.#init;
     const definition = app.sessions.get(pool.type);

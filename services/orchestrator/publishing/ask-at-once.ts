@@ -1,10 +1,11 @@
 /**
- * A claim that is not to wait for a quota (`whenFull: "fail"`) is also shown to one worker by a plain message: while a
- * quota is reached, claims rest in their queue unseen (CLAIM-4). Lost, it costs the wait and nothing else.
+ * Also shows a claim that must not wait for a quota (`whenFull: "fail"`) to one worker by a plain message:
+ * while a quota is reached, claims rest unseen in their queue (CLAIM-4). If the plain message is lost, the
+ * claim waits, and nothing else happens.
  */
 import type { SessionClaim } from "../../../schemas/index.ts";
 import { encode } from "../../../shared/bus/index.ts";
-import { capable, place } from "../../../shared/sessions/placement.ts";
+import { capable, place } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 
 export function askAtOnce({ bus, names, workers }: EngineDeps, claim: SessionClaim): void {

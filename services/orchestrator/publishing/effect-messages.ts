@@ -1,4 +1,4 @@
-/** What effects say: the messages made of an instance's state. */
+/** The messages that effects publish, made from an instance's state. */
 import {
   type ActivityTask,
   type Attachment,
@@ -9,6 +9,7 @@ import {
   type SessionClaim,
   SessionId,
   type SessionReport,
+  type SessionState,
 } from "../../../schemas/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
@@ -24,8 +25,11 @@ export const callMessage = (
   epoch,
   call,
   task: taskMessage(state, task),
-  lending: state.sessions.get(sessionId)?.lending?.number,
+  lending: lendingOf(state.sessions.get(sessionId)),
 });
+
+const lendingOf = (session: SessionState | undefined): number | undefined =>
+  session?.lending?.shared ? undefined : session?.lending?.number;
 
 export const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
   const timeouts = timeoutsOfAttempt(task);
@@ -44,7 +48,7 @@ export const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): Act
   };
 };
 
-/** What is left of schedule-to-close, which is for all attempts: a worker knows only of this one. */
+/** What is left of schedule-to-close, which covers all attempts: a worker knows only of its own attempt. */
 function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
   const { scheduleToCloseMs } = timeouts;
   if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
@@ -75,7 +79,8 @@ export function claimMessage(
     ...(generation.allows(2) && {
       affinity: options.affinity,
       parkedBy: session.parkedBy,
-      // A session that was held before, and comes back after a loss or a park, waits as before.
+      blobs: session.blobs,
+      // A session that was held before, and comes back after a loss or a park, waits for the quota.
       ...((session.inits ?? 0) === 0 && { whenFull: options.whenFull }),
       ...(session.type === bareSessionType && { concurrency: options.concurrency }),
     }),
@@ -88,7 +93,7 @@ export function claimMessage(
   };
 }
 
-/** What a child that was granted the session must know of its present phase. */
+/** What a child with a grant on the session must know of its present phase. */
 export function granteeReport({
   session: { phase },
   epoch,
@@ -97,7 +102,7 @@ export function granteeReport({
     case "active":
       return { kind: "activated", on: phase.on, initMs: 0, warm: false, restored: false };
     case "parked":
-      // A call of the child may have crossed with the parking: it asks for the session again.
+      // A call of the child may have crossed with the parking: the child asks for the session again.
       return epoch === undefined ? undefined : { kind: "parked", epoch };
     case "lost":
       return { kind: "lost", epoch, reason: phase.reason, detail: phase.detail };

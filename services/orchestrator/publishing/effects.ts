@@ -1,17 +1,22 @@
 /**
- * Publishes what a commit asked for. Everything may be published twice: message ids are made of what the effect is
- * about, so the server drops the repetition (T2, T3).
+ * Publishes the effects of a commit. Every effect may be published twice: its message id is made of what the
+ * effect is about, so the server drops the repetition (T2, T3).
  */
 import {
   type Attachment,
+  type Borrower,
   ChildReport,
   EventId,
   InstanceId,
+  type KeyedSignal,
+  type KeyedSpec,
+  keeperOf,
+  keyedOrchestration,
+  keyedSpecOf,
   type LaneCalls,
   laneBeforeHeader,
   lenderOrchestration,
   type PoolSignal,
-  poolInstance,
   poolOrchestration,
   poolSignal,
   type SessionCall,
@@ -20,7 +25,7 @@ import {
   useOf,
   type Wake,
 } from "../../../schemas/index.ts";
-import { decode, encode, type StoredMessage } from "../../../shared/bus/index.ts";
+import { decode, encode, type StoredMessage, type Subjects } from "../../../shared/bus/index.ts";
 import {
   type Effect,
   type InstanceState,
@@ -43,14 +48,17 @@ export interface EffectTarget {
   readonly outbox: Outbox;
   readonly register: SessionRegister;
   readonly summaries: Summaries;
-  /** Sequences of schedules this owner published: a cancel by sequence is cheaper than by subject. */
+  /** Sequences of schedules that this owner published: to cancel by sequence is cheaper than by subject. */
   readonly schedules: SparseMap<number, number>;
 }
 
-/** Sequences of tasks this process put into their queue: one that is cancelled there need not wait for a worker. */
+/**
+ * Sequences of tasks that this process put into their queue: a cancelled task is deleted there without
+ * waiting for a worker.
+ */
 const queued = new WeakMap<OpenTask, number>();
 
-/** Resolves when everything is stored, or the outbox was told to stop. */
+/** Resolves when everything is stored, or the outbox's signal is aborted. */
 export async function publishEffects(
   deps: EngineDeps,
   state: Readonly<InstanceState>,
@@ -60,20 +68,22 @@ export async function publishEffects(
 ): Promise<void> {
   const [only] = effects;
   if (only === undefined) return;
-  // Most turns ask for one task and nothing else.
+  // Fast path: most turns ask for one task and nothing else.
   if (effects.length === 1 && only.kind === "task") {
     deps.faultPoints.reach("effects.half_published");
     await publishTask(deps, state, only.task, target.outbox, lane);
     return;
   }
   if (lane.standsFor !== undefined && target.schedules.size === 0 && effects.every(isLocal)) return;
-  // A session must be registered before anybody can claim it: the watcher looks its instance up there (S5).
-  const sessions = new Set<string>();
-  for (const effect of effects) if (effect.kind === "register-session") sessions.add(effect.sessionId);
+  // A session must be registered before a worker can claim it: the watcher looks up its instance there (S5).
+  const sessions = new Map<string, Attachment | undefined>();
+  for (const effect of effects)
+    if (effect.kind === "register-session")
+      sessions.set(effect.sessionId, effect.held ?? sessions.get(effect.sessionId));
   const refused = sessions.size > 0 ? await target.register.write(state, sessions) : sessions;
   deps.faultPoints.reach("effects.half_published");
   const publish = publisher(deps, state, target, lane, sendCalls(state, effects, lane));
-  // One summary says all: several at once would only fight for its place.
+  // The last summary is enough: several at once would only compete for the same key.
   const summary = effects.findLast((effect) => effect.kind === "summary");
   const wanted = effects.filter(
     (effect) =>
@@ -88,13 +98,17 @@ export async function publishEffects(
   }
 }
 
-/** Most local activities are over by then, and the schedule that stands for one is taken away. */
+/** Most local activities are over before this time, and the schedule that stands for one is then removed. */
 const localStandInMs = 1000;
 
 const beginnings = 1;
-/** What ends something must not overtake what began it, where the code did both in one turn. */
+/**
+ * An effect that ends something must not overtake the one that began it, if the code did both in one turn.
+ */
 const endings = 2;
-/** Only when all the rest is out: while a schedule is there, its firing repairs what was left undone (T3). */
+/**
+ * Published after all the rest: while a schedule exists, its firing repairs what was left unpublished (T3).
+ */
 const unschedulings = 3;
 
 const isLocal = ({ kind }: Effect): boolean => kind === "local" || kind === "forget-local";
@@ -106,6 +120,7 @@ function roundOf(kind: Effect["kind"]): number {
     case "cancel-task":
     case "leave-pool":
     case "forget-local":
+    case "forget-blobs":
       return endings;
     case "unschedule":
       return unschedulings;
@@ -124,6 +139,8 @@ function publisher(
   const { bus, names, runtime } = deps;
   const { instanceId, execution } = state;
   const { outbox } = target;
+  // Large values are stored as the receiver's before they are sent: the receiver may read them when this
+  // instance is gone.
   const about = `${instanceId}-${execution}`;
   const toHolder = (on: Attachment, sessionId: string, work: SessionWork, msgId: string) =>
     publishSurely(outbox, names.sessionWork(on.workerId, sessionId), work, { msgId });
@@ -131,9 +148,9 @@ function publisher(
   const scheduleWake = async (of: number, at: number): Promise<void> => {
     const wake: Wake = { v: 1, execution, of };
     const seq = await publishSurely(outbox, names.timer(instanceId, execution, of), wake, {
-      // A task's next deadline replaces the one before, and may be the same as an earlier one.
+      // A task's next deadline replaces the one before, and may be equal to an earlier one.
       msgId: `timer-${about}-${of}-${at}-${state.lastEventId}`,
-      schedule: { at, target: names.verb(instanceId, "wake") },
+      schedule: { at, target: names.fired(names.verb(instanceId, "wake")), keptMs: names.firedKeptMs },
     });
     if (seq !== undefined) target.schedules.set(of, seq);
   };
@@ -157,10 +174,12 @@ function publisher(
       }
       case "cancel-task": {
         const { task, on } = effect;
-        // First, so that an attempt which comes due meanwhile is ahead of the notice, never behind it.
+        // Before the notice, so that an attempt that comes due meanwhile is sent before the notice, never
+        // after it.
         await withdrawRetry(deps, lane, state, task);
         if (task.target.kind === "queue") {
-          // All notices of a turn together: the worker that ends one of these tasks must not begin with another.
+          // All notices of a turn are sent together: a worker that ends one of these tasks must not begin
+          // another of them.
           bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
           const seq = queued.get(task);
           return seq === undefined ? undefined : bus.deleteMessage(names.activitiesStream, seq);
@@ -178,15 +197,16 @@ function publisher(
       }
       case "local": {
         const { id } = effect.task;
-        // The anchor stands for it; where there is none, a schedule does (local-work.ts).
+        // The anchor stands for the activity; without an anchor, a schedule does (local-work.ts).
         if (!isCurrent(effect.task) || lane.standsFor !== undefined) return;
         return scheduleWake(id, runtime.clock.now() + localStandInMs);
       }
       case "forget-local": {
-        // One that another owner left fires for nothing: to look for it would cost a round trip each time.
+        // A schedule that another owner left fires without effect: to look for it would cost a round trip
+        // each time.
         const seq = target.schedules.get(effect.of);
         target.schedules.delete(effect.of);
-        return seq === undefined ? undefined : bus.deleteMessage(names.inboxStream, seq);
+        return seq === undefined ? undefined : bus.deleteMessage(names.timersStream, seq);
       }
       case "schedule":
         return scheduleWake(effect.of, effect.at);
@@ -194,8 +214,8 @@ function publisher(
         const seq = target.schedules.get(effect.of);
         target.schedules.delete(effect.of);
         return seq === undefined
-          ? removeStored(deps, lane, names.inboxStream, names.timer(instanceId, execution, effect.of))
-          : bus.deleteMessage(names.inboxStream, seq);
+          ? removeStored(deps, lane, names.timersStream, names.timer(instanceId, execution, effect.of))
+          : bus.deleteMessage(names.timersStream, seq);
       }
       case "answer-update":
         return bus.send(
@@ -203,7 +223,7 @@ function publisher(
           encode(updateAnswer(effect.updateId, effect.record)),
         );
       case "register-session":
-        return; // done before everything else
+        return; // published before everything else
       case "claim": {
         const { session, attachment } = effect;
         const phase = state.sessions.get(session.sessionId)?.phase;
@@ -252,6 +272,10 @@ function publisher(
           { msgId: `lent-${sessionId}-${lending.number}` },
         );
       }
+      case "forget-blobs":
+        // Not waited for: nothing refers to them any more, and what stays goes with the session.
+        for (const key of effect.keys) void bus.blobs.delete(key).catch(() => undefined);
+        return;
       case "want-session": {
         const { sessionId, attachments, owner } = effect.session;
         const report = { v: 1, sessionId, attachment: Math.max(1, attachments), report: { kind: "wanted" } };
@@ -260,7 +284,8 @@ function publisher(
         });
       }
       case "start-child": {
-        const { childId, name, input, id } = effect;
+        const { childId, name, id } = effect;
+        const input = await deps.payloads.adopt(effect.input, childId);
         const headers: Record<string, string> = {};
         if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
         if (effect.follow !== undefined)
@@ -296,7 +321,11 @@ function publisher(
           },
         );
       case "report-to-parent": {
-        const { parent, result } = effect;
+        const { parent } = effect;
+        const result =
+          effect.result.kind === "completed"
+            ? { ...effect.result, output: await deps.payloads.adopt(effect.result.output, parent.instanceId) }
+            : effect.result;
         const report = ChildReport.parse({ v: 1, execution: parent.execution, of: parent.of, result });
         return publishSurely(outbox, names.verb(parent.instanceId, "child"), report, {
           msgId: `done-${about}`,
@@ -305,8 +334,9 @@ function publisher(
       case "join-pool": {
         const { poolId, pool, id } = effect;
         const { min, max, lingerMs, sharing } = pool;
-        const keeper = poolInstance(poolId);
+        const keeper = keeperOf(poolId);
         const use = { instanceId: InstanceId.parse(instanceId), execution, of: EventId.parse(id) };
+        if (pool.keyed) return joinKey(outbox, names, use, keyedSpecOf(poolId, pool));
         const borrower = sharing === "exclusive" ? use : undefined;
         const signal: PoolSignal = { kind: "join", user: useOf(use), min, max, lingerMs, borrower };
         await publishSurely(
@@ -322,7 +352,7 @@ function publisher(
       case "leave-pool": {
         const { poolId, id } = effect;
         const signal: PoolSignal = { kind: "leave", user: useOf({ instanceId, execution, of: id }) };
-        return publishSurely(outbox, names.signal(poolInstance(poolId), poolSignal), signal, {
+        return publishSurely(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
           msgId: `leave-${about}-${id}`,
         });
       }
@@ -330,6 +360,19 @@ function publisher(
         return target.summaries.show(state, lane.standsFor !== undefined);
     }
   };
+}
+
+async function joinKey(
+  outbox: Outbox,
+  names: Subjects,
+  borrower: Borrower,
+  spec: KeyedSpec,
+): Promise<unknown> {
+  const keeper = keeperOf(spec.sessionId);
+  const user = useOf(borrower);
+  await publishSurely(outbox, names.start(keeper, keyedOrchestration), {}, { msgId: `start-${keeper}` });
+  const signal: KeyedSignal = { kind: "join", user, borrower, spec };
+  return publishSurely(outbox, names.signal(keeper, poolSignal), signal, { msgId: `join-${user}` });
 }
 
 async function publishTask(
@@ -359,8 +402,9 @@ async function publishTask(
 }
 
 /**
- * The attempt that waits for its time would run although nobody waits for it: no notice is remembered that long. Its
- * subject names the attempt, so nothing else goes with it; of a task that has ended there is no later one.
+ * Removes the stored message of the next attempt. Otherwise that attempt would run when it is due although
+ * the instance no longer waits for it: workers do not remember cancel notices that long. The subject names
+ * the attempt, so nothing else is removed; a task that has ended has no later attempt.
  */
 async function withdrawRetry(
   deps: EngineDeps,
@@ -369,7 +413,7 @@ async function withdrawRetry(
   { id, attempt, target }: OpenTask,
 ): Promise<void> {
   const { names } = deps;
-  // Whether its time has come is for the server to say, whose clock is another.
+  // Only the server, by its own clock, knows whether the attempt is due.
   if (attempt === 1 || target.kind === "local") return;
   if (target.kind === "queue")
     await removeStored(deps, lane, names.activitiesStream, names.retry(instanceId, execution, id, attempt));
@@ -382,7 +426,7 @@ async function withdrawRetry(
     );
 }
 
-/** A session id may be another instance's by now: its claim is not ours to withdraw. */
+/** The session id may belong to another instance by now, whose claim must stay. */
 async function withdrawClaim(
   deps: EngineDeps,
   lane: LaneWork,
@@ -397,8 +441,8 @@ async function withdrawClaim(
 }
 
 /**
- * Removes what lay on the subject while the partition was still ours. An owner that was paused in between removes
- * nothing that was stored for the same subject since.
+ * Removes what was on the subject while this orchestrator owned the partition. An owner that was paused in
+ * between removes nothing that was stored on the same subject since.
  */
 async function removeStored(
   { bus }: EngineDeps,
@@ -412,8 +456,9 @@ async function removeStored(
 }
 
 /**
- * The calls meant for the lane, those of one session in one message: a call must not overtake another. Resolves for
- * each session when it is known whether they were taken; if not, they go by the queue, in the same order.
+ * Sends the calls planned for the lane, all calls of one session in one message: a call must not overtake
+ * another. Resolves for each session when it is known whether a worker took them; if not, they go by the
+ * queue, in the same order.
  */
 function sendCalls(
   state: Readonly<InstanceState>,

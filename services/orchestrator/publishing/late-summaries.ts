@@ -1,21 +1,22 @@
 /**
- * First summaries that wait a moment: most instances with work on the lane end before anybody could have read that they
- * run, and a summary is a durable write. What waits is vouched for by the instance's anchor (LANE-1): it is written before
- * the anchor is acknowledged, and a successor that finds an anchor in the history writes it too.
+ * Postpones first summaries for a moment: most instances with work on the lane end before a person could have
+ * read that they run, and a summary is a durable write. The instance's anchor stands for a postponed summary
+ * (LANE-1): the summary is published before the anchor is acknowledged, and a successor that finds an anchor
+ * in the history publishes it too.
  */
 import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 
-/** As often as the dashboard draws: a person sees no difference. */
+/** As often as the dashboard redraws: a person sees no difference. */
 const patienceMs = 250;
 
 interface Waiting {
-  /** It has waited long enough. */
+  /** Called when the instance's summary has waited long enough. */
   showNow(): void;
 }
 
 export class LateSummaries {
   readonly #clock: Clock;
-  /** Who waits and since when, oldest first. */
+  /** Instances with a postponed summary and since when, oldest first. */
   readonly #waiting = new Map<Waiting, number>();
   #timer: Timer | undefined;
 
@@ -33,7 +34,7 @@ export class LateSummaries {
     this.#waiting.delete(instance);
   }
 
-  /** One timer for all. */
+  /** One timer serves all instances. */
   #look(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();

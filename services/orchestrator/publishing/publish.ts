@@ -1,18 +1,23 @@
-/** Publishing that does not give up: an effect of a committed turn must get out (T2). */
-import { type Bus, encode, type PublishOptions } from "../../../shared/bus/index.ts";
+/**
+ * Publishes until the server has stored the message: an effect of a committed turn must be published (T2).
+ */
+import { type Bus, encode, type PublishOptions, publishUntilStored } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { jittered, type Runtime, sleep } from "../../../shared/runtime/index.ts";
+import type { Runtime } from "../../../shared/runtime/index.ts";
 
 export interface Outbox {
   bus: Bus;
   runtime: Runtime;
-  /** Aborts when the partition is lost: the next owner publishes it again. */
+  /** Aborts when the partition is lost: the next owner publishes the effect again. */
   signal: AbortSignal;
 }
 
 const empty = new Uint8Array(0);
+const backoff = { initialMs: 100, maxMs: 2_000, factor: 2 };
 
-/** Returns the sequence, or undefined when told to stop. `msgId` makes every repetition harmless. */
+/**
+ * Returns the sequence, or undefined if the signal is aborted first. `msgId` makes every repetition harmless.
+ */
 export async function publishSurely(
   { bus, runtime, signal }: Outbox,
   subject: string,
@@ -20,15 +25,10 @@ export async function publishSurely(
   options: PublishOptions & { msgId: string },
 ): Promise<number | undefined> {
   const body = value instanceof Uint8Array ? value : value === undefined ? empty : encode(value);
-  for (let attempt = 1; !signal.aborted; attempt++) {
-    try {
-      const outcome = await bus.publish(subject, body, options);
-      if (outcome.kind === "stored") return outcome.seq;
-    } catch (error) {
-      if (!isFault(error, "transient")) throw error;
-      runtime.announce({ kind: "fault", where: "effects", code: error.code, message: error.message });
-    }
-    await sleep(runtime.clock, jittered(Math.min(2000, 50 * 2 ** attempt), runtime.random), signal);
-  }
-  return undefined;
+  const onFault = (error: unknown) => {
+    if (!isFault(error, "transient")) throw error;
+    runtime.announce({ kind: "fault", where: "effects", code: error.code, message: error.message });
+  };
+  const until = { bus, runtime, backoff, mayTry: () => !signal.aborted, signal, onFault };
+  return (await publishUntilStored(until, subject, body, options))?.seq;
 }

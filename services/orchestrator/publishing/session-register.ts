@@ -1,17 +1,19 @@
-/** The register of sessions: who owns an id, who holds it. The watcher's second net and the views read it (S5). */
-import type { Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
+/**
+ * Writes the register of sessions: which instance owns an id, which worker holds it. The watcher's reconciler
+ * and the views read it (S5).
+ */
+import type { Attachment, Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
-import { place } from "../../../shared/sessions/placement.ts";
-import { ownerIn, recordOf } from "../../../shared/sessions/records.ts";
+import { ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishSurely } from "./publish.ts";
 
 interface Known {
-  /** Undefined: there is one that nobody can read. It is written over with what the history says (E2). */
+  /** Undefined if the entry cannot be read; it is overwritten with what the history says (E2). */
   record: SessionRecord | undefined;
-  /** As far as it could be told. */
+  /** The owning instance, as far as it could be read. */
   owner: string | undefined;
   revision: number;
 }
@@ -26,22 +28,25 @@ export class SessionRegister {
     this.#outbox = outbox;
   }
 
-  /** Returns the sessions that may not be claimed: their instance is told why by a report. */
-  async write(state: Readonly<InstanceState>, sessionIds: Iterable<string>): Promise<Set<string>> {
+  /** Returns the sessions that may not be claimed; a report tells their instance the reason. */
+  async write(
+    state: Readonly<InstanceState>,
+    sessions: Iterable<readonly [sessionId: string, held: Attachment | undefined]>,
+  ): Promise<Set<string>> {
     const refused = new Set<string>();
     const writes: Promise<void>[] = [];
-    for (const sessionId of sessionIds) {
+    for (const [sessionId, held] of sessions) {
       const session = state.sessions.get(sessionId);
       if (!session || session.owner !== state.instanceId) continue;
       writes.push(
-        this.#write(session).then((verdict) => void (verdict === "refused" && refused.add(sessionId))),
+        this.#write(session, held).then((verdict) => void (verdict === "refused" && refused.add(sessionId))),
       );
     }
     await Promise.all(writes);
     return refused;
   }
 
-  /** Somebody asked for a look: entries that nobody can read are written anew from the history (E2). */
+  /** Called for a look at the instance: rewrites unreadable entries from the history (E2). */
   async repair(state: Readonly<InstanceState>): Promise<void> {
     for (const session of state.sessions.values()) {
       if (session.owner !== state.instanceId) continue;
@@ -52,7 +57,14 @@ export class SessionRegister {
     }
   }
 
-  async #write(session: SessionState): Promise<"registered" | "refused"> {
+  /**
+   * `held`: the holder of a session that was claimed in this turn, even if the session is closed again at its
+   * end.
+   */
+  async #write(newest: SessionState, held?: Attachment): Promise<"registered" | "refused"> {
+    const session = this.#deps.generation.allows(2)
+      ? newest
+      : { ...newest, inits: undefined, rebuilds: undefined, blobs: undefined };
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -66,13 +78,18 @@ export class SessionRegister {
           : await this.#refuse(session, idTaken(session, theirs));
         if (verdict !== "ours") return verdict;
       }
-      const record = recordOf(session, theirs === undefined ? known?.record : undefined, clock.now());
+      // An owner that was cut off while it wrote must not overwrite what its successor has written since.
+      if (known?.record && theirs === undefined && isFurther(known.record, session)) return "registered";
+      const now = clock.now();
+      const previous = theirs === undefined ? known?.record : undefined;
+      const before = held && recordOf({ ...session, phase: claimedBy(held, now) }, previous, now);
+      const record = recordOf(session, before ?? previous, now);
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
       if (outcome.kind === "written") {
         this.#known.set(sessionId, { record, owner: record.instanceId, revision: outcome.revision });
-        const spent = known ? 0 : await this.#spentBefore(session);
+        const spent = known ? spentBy(previous, session) : await this.#spentBefore(session);
         if (spent > 0) return this.#goBeyond(session, spent);
         return this.#refuseGoneResource(session);
       }
@@ -82,27 +99,32 @@ export class SessionRegister {
   }
 
   /**
-   * The register has another instance's session under this id. While that is open, the id is taken. When it is over, the
-   * id is free: what its holders still say is fenced, because attachments and epochs only grow.
+   * Decides when the register holds another instance's session under this id. While that session is open, the
+   * id is taken. When it is over, the id is free: messages of its former holders are fenced, because
+   * attachments and epochs only grow.
    */
   async #judge(session: SessionState, theirs: SessionRecord): Promise<"ours" | "registered" | "refused"> {
-    // Nothing is asked for: what the register says of the other one stays.
+    // This session does not ask to be claimed: the other instance's entry stays.
     if (session.phase.kind !== "opening") return "registered";
     if (!isOver(theirs) || !this.#deps.generation.allows(2))
       return this.#refuse(session, idTaken(session, theirs.instanceId, theirs.phase));
-    // The one behind its last attachment may still be taken by its holder, coming back after an outage (S14).
+    // The former holder may still take the attachment after its last one, when it comes back after an outage
+    // (S14).
     const upTo = theirs.attachment + 1;
     return session.attachments > upTo ? "ours" : this.#goBeyond(session, upTo);
   }
 
-  /** The register has forgotten whoever used this id; the leases have not. Ids the engine made are nobody else's. */
+  /**
+   * The highest attachment used under this id by an instance that the register has forgotten; the leases
+   * still show it. Ids made by the engine have no other user.
+   */
   async #spentBefore({ sessionId, owner, phase }: SessionState): Promise<number> {
     if (sessionId.startsWith(`${owner}-`) || phase.kind !== "opening") return 0;
     const { bus, names } = this.#deps;
     const bucket = names.bucket("leases");
     const stream = bucketStream(bucket);
     const own = bucketSubject(bucket, leaseKeys.session(sessionId, phase.attachment));
-    // Nearly always there is none, and that is cheap to know.
+    // Nearly always there is no lease, and that is cheap to find out.
     if ((await bus.last(stream, own, { leader: true })) === undefined) return 0;
     let spent = 0;
     const start = bucketSubject(bucket, "").length;
@@ -137,7 +159,7 @@ export class SessionRegister {
     return { record, owner: record.instanceId, revision };
   }
 
-  /** A token names one resource: if it has left, waiting for it is useless. */
+  /** A session token names one resource: if that resource has left, waiting for it is useless. */
   async #refuseGoneResource(session: SessionState): Promise<"registered" | "refused"> {
     const { resourceId } = session.options;
     if (resourceId === undefined || session.phase.kind !== "opening") return "registered";
@@ -165,6 +187,40 @@ export class SessionRegister {
     return "refused";
   }
 }
+
+const ranks: Record<SessionRecord["phase"], number> = {
+  opening: 1,
+  claimed: 2,
+  rebuilding: 3,
+  active: 3,
+  parked: 4,
+  lost: 4,
+  failed: 5,
+  closed: 5,
+};
+
+/** True if the register's entry is further along in the same session than this state is. */
+function isFurther(known: SessionRecord, { attachments, openedAt, phase }: SessionState): boolean {
+  if (known.openedAt !== openedAt) return known.openedAt > openedAt;
+  return known.attachment === attachments
+    ? ranks[known.phase] > ranks[phase.kind]
+    : known.attachment > attachments;
+}
+
+/** The attachments of an earlier session of this id that the instance no longer remembers. */
+const spentBy = (
+  earlier: SessionRecord | undefined,
+  { attachments, openedAt, phase }: SessionState,
+): number =>
+  earlier && phase.kind === "opening" && earlier.openedAt < openedAt && attachments <= earlier.attachment
+    ? earlier.attachment
+    : 0;
+
+const claimedBy = (on: Attachment, deadlineAt: number): SessionState["phase"] => ({
+  kind: "claimed",
+  on,
+  deadlineAt,
+});
 
 const isNew = (session: SessionState): boolean =>
   session.attachments <= 1 && session.phase.kind === "opening";

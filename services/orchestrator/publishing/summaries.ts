@@ -1,4 +1,7 @@
-/** The read model of one instance. Written behind the commit, never behind a newer summary. */
+/**
+ * Publishes the summary of one instance, its read model. A summary is published after its commit, and never
+ * over a newer summary.
+ */
 import {
   type InstanceId,
   type InstanceStatus,
@@ -15,24 +18,24 @@ import { type InstanceState, isEnded } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 
 const maxNoticeBytes = 32 * 1024;
-/** For subject and headers, inside the server's limit. */
+/** Room for subject and headers within the server's payload limit. */
 const headroomBytes = 8 * 1024;
-/** Where not all values fit into one message, larger ones than this move to the object store. */
+/** If the values do not fit into one message together, those larger than this move to the object store. */
 const keptBytes = 1024;
 
 export class Summaries {
   readonly #deps: EngineDeps;
-  /** Revision of our last write; undefined before the first. */
+  /** Revision of this owner's last write; undefined before the first. */
   #revision: number | undefined;
   #parked: Fault | undefined;
-  /** What a newer version wrote beside what we know (E1). */
+  /** Fields that a newer version wrote and this version does not know (E1). */
   #kept: Record<string, unknown> = {};
-  /** The first one is still to be written; `overdue`: with the end of the next turn. */
+  /** Set while the first summary is unpublished; `overdue`: publish it at the end of the next turn. */
   #owed: "later" | "overdue" | undefined;
 
   /**
-   * `before`: what is known of the instance. None: it has no summary yet, and the first write needs no look. Anchored:
-   * its owner may have died before it wrote the first (late-summaries.ts).
+   * `before`: what is known of the instance. `none`: it has no summary yet, and the first write needs no
+   * look. `anchored`: its owner may have died before it published the first summary (late-summaries.ts).
    */
   constructor(deps: EngineDeps, before: "none" | "some" | "anchored") {
     this.#deps = deps;
@@ -44,12 +47,15 @@ export class Summaries {
     return this.#owed !== undefined;
   }
 
-  /** The first one has waited long enough. */
+  /** Called when the first summary has waited long enough. */
   hurry(): void {
     if (this.#owed) this.#owed = "overdue";
   }
 
-  /** To be written when the turn is over: what it has recorded until then is not in the history yet. */
+  /**
+   * Publishes the summary at the end of the turn: what the turn has recorded until then is not in the history
+   * yet.
+   */
   owe(): void {
     this.#owed = "overdue";
   }
@@ -58,13 +64,17 @@ export class Summaries {
     this.#parked = fault;
   }
 
-  /** People are to see what changed; `vouched`: it may wait, if it is the first they see. */
+  /**
+   * Publishes a changed state; `vouched`: a message stands for the summary, so a first one may be postponed.
+   */
   async show(state: Readonly<InstanceState>, vouched: boolean): Promise<void> {
     if (vouched && this.#revision === 0 && !isEnded(state)) this.#owed ??= "later";
     else await this.write(state);
   }
 
-  /** The turn is over: what is owed is written, unless a message stays unacknowledged that vouches for it. */
+  /**
+   * Called at the end of the turn: publishes an owed summary, unless an unacknowledged message stands for it.
+   */
   async settle(state: Readonly<InstanceState>, vouched: boolean): Promise<void> {
     if (this.#owed === "overdue" || !vouched) await this.write(state);
   }
@@ -78,12 +88,12 @@ export class Summaries {
       await this.#store(summary, body);
       this.#owed = undefined;
     } catch (error) {
-      // Repaired by the next change of the instance, or by the redelivery that follows if this process dies.
+      // The next change of the instance repairs this, or the redelivery that follows if this process dies.
       const message = `summary of ${state.instanceId}: ${String(error)}`;
       runtime.announce({ kind: "fault", where: "summaries", code: "summary_failed", message, error });
       throw error;
     }
-    // Who waits for the end finds it in the notice itself, if it is small enough to be sent to everybody.
+    // A client that waits for the end finds the result in the notice itself, if the result is small enough.
     const ended = isEnded(state);
     const notice = ended && body.length <= maxNoticeBytes ? body : encode({ status: summary.status });
     bus.send(names.notice(state.instanceId, ended ? "ended" : "changed"), notice);
@@ -112,7 +122,10 @@ export class Summaries {
     return whole.length > this.#deps.bus.maxPayloadBytes - headroomBytes ? body : whole;
   }
 
-  /** Each value fitted into the message that brought it; together they may not, nor with what is said beside them. */
+  /**
+   * Each value fitted into the message that brought it; all values together, with the other fields, may not
+   * fit into one.
+   */
   async #fitting(summary: InstanceSummary): Promise<InstanceSummary> {
     const payloads = new Payloads(this.#deps.bus.blobs, { inlineBytes: keptBytes });
     const moved = async (payload: Payload | undefined) =>
@@ -125,11 +138,11 @@ export class Summaries {
     };
   }
 
-  /** A stale owner that wakes up late must not cover what happened since. */
+  /** A stale owner that wakes up late must not overwrite a newer summary. */
   async #look(summary: InstanceSummary): Promise<number | "newer"> {
     const looked = await this.#deps.registers.instances.look(summary.instanceId, { leader: true });
     if (looked.kind === "none") return 0;
-    // E2: the history is right, whatever is written there.
+    // E2: the history is right, whatever the entry says.
     if (looked.kind === "unreadable") return looked.entry.revision;
     const { value, revision } = looked.entry;
     const newer =

@@ -1,4 +1,4 @@
-/** Tells whoever follows an instance that it is over. */
+/** Tells the follower of an instance that the instance has ended. */
 import type { Follower, ScheduleCommand } from "../../../schemas/index.ts";
 import type { Subjects } from "../../../shared/bus/index.ts";
 import { type Outbox, publishSurely } from "./publish.ts";

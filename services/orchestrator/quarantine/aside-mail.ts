@@ -1,13 +1,22 @@
 /**
- * What waits for an instance that was set aside, in a place of its own. In the inbox it would count against what the
- * consumer of its partition lets be unacknowledged, and enough of it would stop all others (T9).
+ * Stores the messages that wait for an instance that was set aside in a stream of their own. In the inbox
+ * they would count against the unacknowledged messages of the partition's consumer, and enough of them would
+ * stop all other instances (T9).
  *
- * ASIDE-1 What is moved keeps its order, and its sequence in the inbox: known by that, it is applied once (T7).
- * ASIDE-2 It comes back when a turn has succeeded, before anything newer; the message that asks for a look at the
- *    instance stays in the inbox until nothing is aside any more, and brings the next owner to it.
+ * ASIDE-1 A moved message keeps its order and its sequence in the inbox: recognised by that sequence, it is
+ *    applied once (T7).
+ * ASIDE-2 Moved messages come back when a turn has succeeded, before anything newer; the message that asks
+ *    for a look at the instance stays in the inbox until nothing is aside any more, and brings the next owner
+ *    to it.
  */
 import { z } from "zod";
-import { type Delivery, decode, type Headers, type StoredMessage } from "../../../shared/bus/index.ts";
+import {
+  type Delivery,
+  decode,
+  type Headers,
+  headerNames,
+  type StoredMessage,
+} from "../../../shared/bus/index.ts";
 import { Fault, isFault } from "../../../shared/errors/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { Mail } from "../mail.ts";
@@ -16,8 +25,8 @@ import { publishSurely } from "../publishing/publish.ts";
 
 type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
 
-const header = "Holdfast-Aside";
-/** As it was in the inbox. */
+const header = headerNames.aside;
+/** The message as it was in the inbox. */
 const Was = z.object({
   subject: z.string(),
   seq: z.int(),
@@ -25,7 +34,7 @@ const Was = z.object({
   headers: z.record(z.string(), z.string()),
 });
 
-/** How many are looked at in one turn. */
+/** How many messages one turn reads. */
 const page = 256;
 
 export class AsideMail {
@@ -40,7 +49,10 @@ export class AsideMail {
     this.#signal = signal;
   }
 
-  /** One behind the other; `onMoved` when the inbox need not keep it, `onStuck` where it cannot be moved. */
+  /**
+   * Moves messages one after another. Calls `onMoved` when the inbox can drop the message, `onStuck` if it
+   * cannot be moved.
+   */
   move(delivery: Delivery, onMoved: () => void, onStuck: () => void): void {
     this.#moving = this.#moving.then(() =>
       this.#move(delivery).then((moved) => (moved ? onMoved() : onStuck())),
@@ -59,7 +71,7 @@ export class AsideMail {
       );
       return stored !== undefined;
     } catch (error) {
-      // Too large with what is noted down beside it, as a rule: it stays where it is.
+      // As a rule the message is too large together with the added header: it stays in the inbox.
       if (!isFault(error)) throw error;
       runtime.announce({
         kind: "fault",
@@ -72,7 +84,7 @@ export class AsideMail {
     }
   }
 
-  /** What lies there from this position on, oldest first, and where the next page begins. */
+  /** The messages set aside from this position on, oldest first, and where the next page begins. */
   async read(from: number): Promise<{ mails: Mail[]; next: number }> {
     await this.#moving;
     const { bus, names } = this.#deps;
@@ -90,7 +102,7 @@ export class AsideMail {
     const opened = parseInbox(this.#deps.names, { ...was.value, body: stored.body });
     const delivery = this.#delivery(was.value, stored);
     if (opened.kind === "message") return [{ message: opened.message, delivery, aside: true }];
-    delivery.ack(); // it was read before it was moved: what no longer parses concerns nobody
+    delivery.ack(); // it parsed before it was moved: a message that no longer parses is dropped
     return [];
   }
 
@@ -105,7 +117,7 @@ export class AsideMail {
       body,
       deliveries: 2,
       order: 0,
-      // Left behind it is known by its sequence when it comes again.
+      // If the removal fails, the message is recognised by its sequence when it is read again.
       ack: () => void remove().catch(() => undefined),
       ackSync: remove,
       nak: () => undefined,

@@ -1,14 +1,16 @@
 /**
- * Faults that pass, and one instance for which they do not: the stream of its history has lost its leader, say. Such an
- * instance is set aside like one whose turn can never succeed (T9). While the bus itself is away nobody is: everything
- * fails then, the feed is to wait, and all of it would be shown as sick.
+ * Tells a passing fault from one that lasts for a single instance, for example because the stream of its
+ * history has lost its leader. Such an instance is set aside like one whose turn can never succeed (T9).
+ * While the bus itself is away no instance is set aside: every turn fails then, the feed has to wait, and all
+ * instances would be shown as parked.
  *
- * So time alone does not tell. The bus must have answered before the turn was tried and again after it failed; with one
- * of the two, everybody whose turn failed while the bus came back would be taken for sick.
+ * So time alone does not decide. The bus must have answered before the turn was tried and again after it
+ * failed; with only one of the two, every instance whose turn failed while the bus came back would be set
+ * aside.
  */
 import type { EngineDeps } from "../engine-deps.ts";
 
-/** A stream that gets another leader is back sooner. */
+/** A stream that elects another leader is back sooner. */
 const lastsAfterMs = 10_000;
 
 export class LastingFault {
@@ -17,14 +19,14 @@ export class LastingFault {
   readonly #since: number;
   #busAnswered = false;
 
-  /** Made with the first failure. */
+  /** Constructed at the first failure. */
   constructor(deps: Pick<EngineDeps, "registers" | "runtime">, instanceId: string) {
     this.#deps = deps;
     this.#instanceId = instanceId;
     this.#since = deps.runtime.clock.monotonic();
   }
 
-  /** Asked after each failure. */
+  /** Called after each failure. */
   async lasts(): Promise<boolean> {
     const answeredBefore = this.#busAnswered;
     this.#busAnswered = await this.#busAnswers();
@@ -37,7 +39,7 @@ export class LastingFault {
       await this.#deps.registers.instances.get(this.#instanceId, { leader: true });
       return true;
     } catch {
-      return false; // of what failed first people were told
+      return false; // the first failure was already announced
     }
   }
 }

@@ -1,4 +1,7 @@
-/** A short list of instances whose code could not go on: whoever takes over partitions looks at them first (T6). */
+/**
+ * The list of instances whose code could not go on: an orchestrator that takes over partitions looks at them
+ * first (T6).
+ */
 import { Bucket, encode } from "../../../shared/bus/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
@@ -22,7 +25,11 @@ export class ParkedList {
       : this.#bucket.delete(key));
   }
 
-  /** Asks for another look at each, whoever owns it now. */
+  async has(instanceId: string): Promise<boolean> {
+    return (await this.#bucket.get(`parked.${instanceId}`)) !== undefined;
+  }
+
+  /** Asks the owner of each listed instance, whichever orchestrator that is, for another look. */
   async wakeAll(occasion: number, signal: AbortSignal): Promise<void> {
     for await (const { key } of this.#bucket.entries("parked.*")) {
       const { subject, wake, msgId } = this.#look(key.slice("parked.".length), String(occasion));
@@ -30,13 +37,16 @@ export class ParkedList {
     }
   }
 
-  /** False where it may not be stored. */
+  /** Returns false if the request may not be stored. */
   async askForLook(instanceId: string, occasion: string): Promise<boolean> {
     const { subject, wake, msgId } = this.#look(instanceId, occasion);
     return (await this.#deps.bus.publish(subject, encode(wake), { msgId })).kind === "stored";
   }
 
-  /** Whoever takes its next turn shows it as it is then. Asked again for the same occasion, it is one question. */
+  /**
+   * The owner that runs the next turn shows the instance as it is then. Requests for the same occasion count
+   * as one.
+   */
   #look(instanceId: string, occasion: string) {
     return {
       subject: this.#deps.names.verb(instanceId, "wake"),

@@ -1,4 +1,7 @@
-/** What the watching thread writes down. Apart from what reads it, which needs more than that thread should load. */
+/**
+ * The note that the watchdog thread writes. In a file of its own, because the code that reads notes needs
+ * more than that thread should load.
+ */
 import { encode } from "../../../shared/bus/index.ts";
 
 export const runawayKey = (instanceId: string): string => `runaway.${instanceId}`;

@@ -1,7 +1,7 @@
 /**
- * Code that never comes back (an endless loop, synchronous or of microtasks) stops the whole thread; no timer of this
- * thread can end it (T9). So another thread watches: it writes the instance down and ends the process. Whoever takes
- * the partitions over finds the note and parks that one instance; the others go on.
+ * Code that never returns (an endless loop, synchronous or of microtasks) blocks the whole thread; no timer
+ * of this thread can end it (T9). So another thread watches: it writes a note about the instance and kills
+ * the process. The next owner of the partition finds the note and parks that one instance; all others go on.
  */
 
 import { z } from "zod";
@@ -16,12 +16,12 @@ import { runawayKey } from "./runaway-note.ts";
 import { TurnMark } from "./turn-mark.ts";
 
 export const RunawayNote = wireObject({
-  /** Fingerprint of the application that did not come back: other code gets another chance. */
+  /** Fingerprint of the application that did not return: other code gets another chance. */
   build: z.string(),
   ms: z.number(),
 });
 
-/** What the thread beside the turns needs to watch them. */
+/** What the watchdog thread needs to watch the turns. */
 export interface WatchdogSetup {
   connection: ConnectionSettings;
   bucket: string;
@@ -32,7 +32,10 @@ export interface WatchdogSetup {
 
 export interface RunawaysOptions {
   build: string;
-  /** Where the running turn is written down for whoever watches. Absent: nobody does, notes are honoured all the same. */
+  /**
+   * Memory where the running turn is marked for the watchdog. Undefined: no watchdog runs; existing notes are
+   * honoured all the same.
+   */
   mark: SharedArrayBuffer | undefined;
 }
 
@@ -66,7 +69,7 @@ export class Runaways implements Service {
     watchWindows((instanceId) => mark.set(instanceId, performance.timeOrigin + performance.now()));
   }
 
-  /** Why this instance must not be run by this build, if so. */
+  /** Why this build must not run the instance; undefined if it may. */
   whyNot(instanceId: string): Fault | undefined {
     const ms = this.#known.get(instanceId);
     if (ms === undefined) return undefined;

@@ -1,14 +1,14 @@
 /**
- * An instance whose turn fails the same way each time, because its history cannot be read, does not answer, or the
- * engine is wrong about it. Nothing can be recorded for it, but it must not stand still unseen: it is shown as parked,
- * with its reason (T9). Whoever takes its next turn shows it as it is then: a message that asks for it waits with the
- * others, as its owner may be another one by then.
+ * Shows an instance whose turn fails the same way each time: its history cannot be read or does not answer,
+ * or the engine has a bug. No event can be recorded for it, but people must see it: it is shown as parked,
+ * with its reason (T9). The owner that runs its next turn shows it as it is then: a request for a look waits
+ * with the other messages, since another orchestrator may own the instance by then.
  */
 import { InstanceId, InstanceSummary, terminalStatuses } from "../../../schemas/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 
-/** `starts`: a start waits with what is set aside. */
+/** `starts`: a start is among the messages set aside. */
 export async function showSetAside(
   deps: OrchestratorDeps,
   instanceId: string,
@@ -19,8 +19,8 @@ export async function showSetAside(
   const looked = await registers.instances.look(instanceId, { leader: true });
   const there = looked.kind === "entry" ? looked.entry : undefined;
   const revision = looked.kind === "none" ? 0 : looked.entry.revision;
-  // An end that was told stays told: who asks for the result has no use for the reason why nothing more is heard. And
-  // what nobody started is no instance.
+  // Never overwrite a terminal status: a client that asks for the result does not need the reason for the
+  // fault. An id that was never started is not an instance.
   const isOne = starts || looked.kind === "unreadable";
   if (there ? !terminalStatuses.includes(there.value.status) : isOne) {
     const summary = InstanceSummary.parse({

@@ -1,4 +1,4 @@
-/** Whose turn is running and since when, in memory two threads share. */
+/** Marks which instance's turn is running and since when, in memory that two threads share. */
 const idBytes = 128;
 export const turnMarkBytes = 8 + 4 + idBytes + 4;
 

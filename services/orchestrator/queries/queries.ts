@@ -1,6 +1,7 @@
 /**
- * Answers `query.<instanceId>.<name>` (Q1). Every orchestrator hears every question; the one that holds the instance's
- * partition answers, the others stay silent. While a partition changes hands nobody answers, and whoever asked asks again.
+ * Answers `query.<instanceId>.<name>` (Q1). Every orchestrator receives every query; the one that holds the
+ * instance's partition answers, the others stay silent. While a partition changes hands no orchestrator
+ * answers, and the client asks again.
  */
 import {
   type Bus,
@@ -15,7 +16,7 @@ import {
 import type { Asked } from "../../../shared/replay/index.ts";
 import { once, type Runtime, type Service, sleep } from "../../../shared/runtime/index.ts";
 
-/** Of the code of one instance; answered when the turn under way is over. */
+/** A query to the code of one instance; answered when the running turn is over. */
 export interface Question {
   readonly name: string;
   readonly input: unknown;
@@ -27,11 +28,11 @@ export interface QueriesOptions {
   names: Subjects;
   runtime: Runtime;
   version: string;
-  /** Undefined where the instance's partition is not held here. */
+  /** Returns undefined if this orchestrator does not hold the instance's partition. */
   partitionOf(instanceId: string): { ask(instanceId: string, question: Question): void } | undefined;
 }
 
-/** An instance that was accepted and not looked at yet is in the inbox. */
+/** How long a query waits for an instance whose start is still in the inbox. */
 const waitForStartMs = 2_000;
 const lookAgainMs = 25;
 
@@ -101,7 +102,7 @@ export class Queries implements Service {
   }
 }
 
-/** The answer is JSON already. */
+/** `json` is the answer, already serialized. */
 function answered(json: string, maxBytes: number): MicroReply {
   const body = Buffer.from(`{"ok":true,"answer":${json}}`);
   if (body.length <= maxBytes) return { body };

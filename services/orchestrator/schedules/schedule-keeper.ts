@@ -1,10 +1,13 @@
 /**
- * Keeps one schedule: an orchestration like any other, so its times survive whatever an instance survives.
+ * The orchestration that keeps one schedule. It is an instance like any other, so its times survive whatever
+ * an instance survives.
  *
- * SCHEDULE-1 Every time of the schedule is seen to once: the keeper's history says up to which time it has come, and the
- *    run of a time has an id made of that time, so a start that is sent twice starts nothing.
- * SCHEDULE-2 What the time zone data of this process says is recorded: replay asks the history, never the data.
- * SCHEDULE-3 Except with `allow`, runs are followed: the keeper hears of the end of each before the next begins.
+ * SCHEDULE-1 Every time of the schedule is handled once: the keeper's history records up to which time it has
+ *    come, and the run of a time has an id made of that time, so a start that is sent twice starts nothing.
+ * SCHEDULE-2 What the time zone data of this process says is recorded: replay asks the history, never the
+ *    data.
+ * SCHEDULE-3 Except with `allow`, runs are followed: the keeper is told of the end of each run before the
+ *    next begins.
  * SCHEDULE-4 The input of an execution is the schedule as it stands: a change begins a new execution at once.
  */
 import {
@@ -27,7 +30,10 @@ import {
   timesBetween,
 } from "../../../shared/schedules/index.ts";
 
-/** Of one turn, and of one execution: its history is read again for every time, so it is kept short. */
+/**
+ * Limits per turn and per execution: the history is read again for every time of the schedule, so it is kept
+ * short.
+ */
 const startsAtOnce = 100;
 const startsPerExecution = 300;
 const roundsPerExecution = 20;
@@ -47,20 +53,20 @@ class ScheduleKeeper {
   readonly #scheduleId: string;
   readonly #now: ScheduleInput;
   readonly #schedule: ParsedSchedule;
-  /** Runs that were asked to end in this execution. */
+  /** Runs that the keeper asked to end in this execution. */
   readonly #asked = new Set<string>();
-  /** Absent: nobody has looked since the last change. */
+  /** Undefined until the keeper has computed the next time after a change. */
   #next: { at: Next } | undefined;
   #started = 0;
   #said = "";
-  /** Why a command was refused; shown until the next one. */
+  /** Why the last command was refused; shown until the next command. */
   #error: string | undefined;
 
   constructor(ctx: OrchestrationContext, input: ScheduleInput) {
     this.#ctx = ctx;
     this.#scheduleId = scheduleIdOf(ctx.instanceId);
     this.#schedule = parseSchedule(input.spec, ctx.execution === 1 ? ctx.now() : undefined);
-    // A list that grows must not be the one that was recorded.
+    // Clone, because the lists in this state grow and the recorded input must not.
     this.#now = structuredClone(input);
     this.#now.cursor ??= ctx.now() - (this.#schedule.recurrence.kind === "at" ? this.#schedule.catchUpMs : 0);
   }
@@ -112,7 +118,7 @@ class ScheduleKeeper {
     return limit !== undefined && runs + waiting.filter(({ counts }) => counts).length >= limit;
   }
 
-  /** Starts the run, lets it wait, or leaves it out, by its overlap policy. */
+  /** Starts the run, lets it wait, or skips it, by its overlap policy. */
   #admit(run: WaitingRun): void {
     const state = this.#now;
     const busy = state.running.length > 0 || state.waiting.length > 0;
@@ -134,7 +140,7 @@ class ScheduleKeeper {
       case "cancel-other":
       case "terminate-other": {
         this.#endOthers(run.overlap);
-        // Who waited for the same end is overtaken.
+        // A run that waited for the same end is skipped.
         state.skipped += state.waiting.length;
         state.waiting = [run];
         return;
@@ -151,7 +157,7 @@ class ScheduleKeeper {
     }
   }
 
-  /** SCHEDULE-3: one after the other. */
+  /** SCHEDULE-3: starts the waiting runs one after the other. */
   #startWaiting(): void {
     const { running, waiting } = this.#now;
     if (running.length > 0) return;
@@ -171,7 +177,7 @@ class ScheduleKeeper {
     this.#now.recent = [{ instanceId, at }, ...this.#now.recent].slice(0, rememberedRuns);
   }
 
-  /** Undefined when it is time to look. */
+  /** Resolves with undefined when the next time of the schedule is due. */
   async #nextCommand(): Promise<ScheduleCommand | undefined> {
     const said = this.#ctx.waitForSignal(scheduleSignal);
     const next = this.#now.paused || this.#now.deleted ? undefined : this.#next?.at;
@@ -186,7 +192,7 @@ class ScheduleKeeper {
     return undefined;
   }
 
-  /** `changed`: the schedule is another one now (SCHEDULE-4). */
+  /** Returns `changed` if the command changed the schedule (SCHEDULE-4). */
   #obey(command: ScheduleCommand): "changed" | "same" {
     const state = this.#now;
     if (command.kind !== "ended") this.#error = undefined;
@@ -202,7 +208,7 @@ class ScheduleKeeper {
       case "resume":
         if (!state.paused) return "same";
         state.paused = undefined;
-        // What came while it was paused was meant to be left out.
+        // Times that passed during the pause are skipped.
         state.cursor = Math.max(state.cursor ?? 0, this.#ctx.now());
         return "changed";
       case "trigger": {
@@ -237,8 +243,11 @@ class ScheduleKeeper {
       this.#error = error instanceof Error ? error.message : String(error);
       return "same";
     }
+    // What came due before the change, while nobody was there, goes by the schedule as it was.
+    if (!this.#now.paused && !this.#now.deleted) this.#seeToDue();
+    if (timing(spec) !== timing(this.#now.spec))
+      this.#now.cursor = Math.max(this.#now.cursor ?? 0, this.#ctx.now());
     this.#now.spec = spec;
-    this.#now.cursor = Math.max(this.#now.cursor ?? 0, this.#ctx.now());
     return "changed";
   }
 
@@ -247,7 +256,7 @@ class ScheduleKeeper {
     return { runs, skipped, missed, recent, ...(deleted ? { deleted } : {}) };
   }
 
-  /** To people, where it is news. */
+  /** Publishes the status if it changed. */
   #tell(): void {
     const { runs, skipped, missed, running, waiting, recent, paused } = this.#now;
     const status = {
@@ -261,3 +270,16 @@ class ScheduleKeeper {
     this.#ctx.setStatus(status);
   }
 }
+
+/** Of a schedule whose times stay as they are, those that jitter has put off are still to come. */
+const timing = ({
+  cron,
+  timeZone,
+  every,
+  offset,
+  at,
+  startAt,
+  endAt,
+  jitter,
+}: ScheduleInput["spec"]): string =>
+  JSON.stringify([cron, timeZone, every, offset, at, startAt, endAt, jitter]);

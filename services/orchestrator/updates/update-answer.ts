@@ -1,4 +1,4 @@
-/** How an update stands, for whoever waits for it (Q2). */
+/** The status of an update, for the client that waits for it (Q2). */
 import { type Commit, type EventOf, Name, type UpdateAnswer } from "../../../schemas/index.ts";
 import type { Considered, UpdateRecord } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
@@ -13,7 +13,7 @@ export function updateAnswer(updateId: string, record: UpdateRecord): UpdateAnsw
     case "failed":
       return { ...about, status: "failed", error: record.error };
     case "earlier":
-      // Its answer is gone with the history of its execution: what is known is that it was applied.
+      // The answer is gone with the history of its execution: it is only known that the update was applied.
       return { ...about, status: "completed" };
   }
 }
@@ -33,7 +33,10 @@ export const refusedAnswer = (
   },
 });
 
-/** Sent again: answered as it was the first time. One of an earlier execution is looked up in the whole history. */
+/**
+ * Answers an update that was sent again as it was answered the first time. An update of an earlier execution
+ * is looked up in the whole history.
+ */
 export async function knownAnswer(
   { history }: Pick<OrchestratorDeps, "history">,
   instanceId: string,

@@ -1,4 +1,7 @@
-/** Histories of ended instances leave their own streams, so that the number of streams follows running work. */
+/**
+ * Moves histories of ended instances out of their own streams, so that the number of streams follows the
+ * running work.
+ */
 import { isFault } from "../../../shared/errors/index.ts";
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { endedBefore } from "./ended.ts";
@@ -38,7 +41,7 @@ export class ArchiveHistories implements RetentionStep {
       await this.#histories.archive(instanceId);
       return true;
     } catch (error) {
-      // The summary says ended and the history does not: the history is the truth, the summary will follow.
+      // The summary says ended and the history does not: the history is right, and the summary will follow.
       if (isFault(error, "contract") && error.code === "instance_running") return false;
       throw error;
     }

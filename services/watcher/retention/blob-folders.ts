@@ -1,8 +1,10 @@
+import { sessionBlobsFolder } from "../../../schemas/index.ts";
 import type { BlobStore, StoredBlob } from "../../../shared/bus/index.ts";
 
 /**
- * The store can only be read whole: once for many owners, and only when somebody has to be forgotten. Whoever deletes
- * reads first and makes sure afterwards that the owner is over: what came since is somebody else's and stays.
+ * The blob store can only be read whole: it is read once for many owners, and only if an owner has to be
+ * forgotten. A step that deletes reads the store first and then checks that the owner has ended: blobs stored
+ * since belong to another owner and stay.
  */
 export class BlobFolders {
   readonly #blobs: BlobStore;
@@ -17,13 +19,22 @@ export class BlobFolders {
     return this.#seen;
   }
 
-  /** Deletes what lay under `folder`, a path that ends with a slash, when the store was read. */
-  async delete(folder: string): Promise<void> {
-    for (const { key, seq } of await this.read()) {
-      if (key.startsWith(folder)) await this.#blobs.delete(key, seq);
+  /**
+   * Deletes the blobs in `folder`, a path that ends with a slash, that were there when the store was read and
+   * were not stored again after `until`. What is in folders below it stays: an instance may be called
+   * `checkpoints`.
+   */
+  async delete(folder: string, until = Number.POSITIVE_INFINITY): Promise<void> {
+    for (const { key, seq, at } of await this.read()) {
+      const name = key.startsWith(folder) ? key.slice(folder.length) : "/";
+      if (!name.includes("/") && at <= until) await this.#blobs.delete(key, seq);
     }
   }
 }
 
-export const checkpointsOf = (sessionId: string): string => `checkpoints/${sessionId}/`;
+/** The folders of a session: its checkpoints, and what its code stored under names. */
+export const foldersOf = (sessionId: string): string[] => [
+  `checkpoints/${sessionId}/`,
+  sessionBlobsFolder(sessionId),
+];
 export const payloadsOf = (instanceId: string): string => `${instanceId}/`;

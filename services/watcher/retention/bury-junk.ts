@@ -1,11 +1,12 @@
 /**
- * Messages that nobody will ever take, because no consumer reads where they lie: what is no schedule among the
- * schedules, and what is no work, or work of an instance that is over, on queues and types that no worker serves.
- * Junk is buried with its reason; what cannot be read but may be of a newer version stays.
+ * Buries messages that no consumer will ever deliver: messages among the schedules that are not schedules,
+ * and, on queues and session types that no worker serves, messages that are not work or belong to an instance
+ * that has ended. Junk goes to the dead letters with its reason; an unreadable message that may be of a newer
+ * version stays.
  */
 import { z } from "zod";
 import { ActivityTask, SessionClaim } from "../../../schemas/index.ts";
-import { bury, decode, parseJson, type StoredMessage } from "../../../shared/bus/index.ts";
+import { bury, decode, headerNames, parseJson, type StoredMessage } from "../../../shared/bus/index.ts";
 import type { Histories, WatcherDeps } from "../deps.ts";
 import { endedBefore } from "./ended.ts";
 import type { RetentionStep } from "./step.ts";
@@ -13,18 +14,18 @@ import type { RetentionStep } from "./step.ts";
 interface Place {
   readonly stream: string;
   readonly filter: string;
-  /** Kind of dead letter. */
+  /** Kind of the dead letter. */
   readonly what: string;
 }
 
-/** Of the schedules so many are looked at in a round, where the one before left off. */
+/** How many schedules one round looks at, continuing where the round before ended. */
 const mostSchedules = 1_000;
-/** Of work, the oldest: what is not old is on its way to a worker. */
+/** How many of the oldest work messages one round looks at: newer ones are on their way to a worker. */
 const mostWork = 200;
-const scheduleHeader = "Nats-Schedule";
+const scheduleHeader = headerNames.schedule;
 
 const Versioned = z.looseObject({ v: z.int() });
-/** Both kinds of work say whose they are. */
+/** Both kinds of work name their instance. */
 const Work = z.union([ActivityTask, SessionClaim]);
 
 export class BuryJunk implements RetentionStep {
@@ -40,7 +41,7 @@ export class BuryJunk implements RetentionStep {
     this.#deps = deps;
     this.#histories = histories;
     this.#schedules = [
-      { stream: names.inboxStream, filter: names.allTimers, what: "timer" },
+      { stream: names.timersStream, filter: names.allTimers, what: "timer" },
       { stream: names.activitiesStream, filter: names.allRetries, what: "activity" },
       { stream: names.sessionsStream, filter: names.allSessionRetries, what: "call" },
     ];
@@ -68,7 +69,7 @@ export class BuryJunk implements RetentionStep {
     return done;
   }
 
-  /** Schedules do not turn into junk: each is looked at once. */
+  /** A schedule never turns into junk: each is looked at once. */
   async #newSchedules({ stream, filter }: Place): Promise<StoredMessage[]> {
     const from = (this.#lookedThrough.get(filter) ?? 0) + 1;
     const found = (await this.#deps.bus.read(stream, filter, from, mostSchedules)) ?? [];
@@ -92,7 +93,7 @@ export class BuryJunk implements RetentionStep {
     return this.#deps.bus.deleteMessage(place.stream, message.seq);
   }
 
-  /** Without a summary that can be read, the history says whether there is such an instance. */
+  /** Without a readable summary, the history decides whether there is such an instance. */
   async #isOver(instanceId: string): Promise<boolean> {
     const { registers, runtime, config } = this.#deps;
     const summary = await registers.instances.get(instanceId, { leader: true });

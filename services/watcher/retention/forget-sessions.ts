@@ -1,9 +1,9 @@
-/** Entries of sessions that are over leave the register, and their checkpoints go with them. */
+/** Removes ended sessions from the register, together with their checkpoints and named blobs. */
 import type { SessionRecord } from "../../../schemas/index.ts";
 import { leaseKeys, type TypedEntry } from "../../../shared/bus/index.ts";
 import type { WatcherDeps } from "../deps.ts";
 import { eachAtOnce } from "../each-at-once.ts";
-import { BlobFolders, checkpointsOf } from "./blob-folders.ts";
+import { BlobFolders, foldersOf } from "./blob-folders.ts";
 import { endedBefore } from "./ended.ts";
 import type { RetentionStep } from "./step.ts";
 
@@ -30,9 +30,9 @@ export class ForgetSessions implements RetentionStep {
     await eachAtOnce(quiet, asksAtOnce, async ({ key, revision, value }) => {
       if (done >= limit || !acting() || !(await this.#isOver(value))) return;
       await blobs.read();
-      // Opened anew meanwhile, by whoever: its checkpoints are not those of the session that is over.
+      // The id was opened anew meanwhile: its blobs do not belong to the ended session.
       if ((await registers.sessions.get(key, { leader: true }))?.revision !== revision) return;
-      await blobs.delete(checkpointsOf(key));
+      for (const folder of foldersOf(key)) await blobs.delete(folder);
       const outcome = await registers.sessions.delete(key, { revision, ttlMs: tombstoneMs });
       if (outcome.kind === "written") done++;
     });
@@ -48,7 +48,8 @@ export class ForgetSessions implements RetentionStep {
       const instance = await registers.instances.get(record.instanceId);
       if (!instance || !endedBefore(instance.value, now, config.archiveAfterMs)) return false;
     }
-    // While somebody holds it, its expiry may still come and would find nobody to tell.
+    // While a worker holds the lease, its expiry may still come, and the watcher would find no instance to
+    // report to.
     const lease = await registers.leases.look(leaseKeys.session(record.sessionId, record.attachment));
     return lease.kind !== "held";
   }

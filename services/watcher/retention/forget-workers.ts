@@ -1,20 +1,20 @@
 /**
- * What dead workers leave behind: a consumer, and work sent to them that was never taken. A worker is dead when it has
- * not been registered for a good while and holds no lease: an incarnation does not come back after that (S3), and if it
- * does, it finds its consumer gone and makes it anew.
+ * Removes what dead workers leave behind: a consumer, and work that they never took. A worker is dead when it
+ * has been unregistered for a good while and holds no lease: an incarnation does not come back after that
+ * (S3), and if it does, it finds its consumer gone and creates it anew.
  */
 import { LeaseValue } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, decode, leaseKeys } from "../../../shared/bus/index.ts";
 import type { WatcherDeps } from "../deps.ts";
 import type { RetentionStep } from "./step.ts";
 
-/** Of the work lying around, so much is looked at in a round. */
+/** How many waiting work messages one round looks at. */
 const mostWork = 5000;
 
 export class ForgetWorkers implements RetentionStep {
   readonly name = "workers";
   readonly #deps: WatcherDeps;
-  /** First noticed missing, on the monotonic clock. */
+  /** Worker id → monotonic time at which it was first found missing. */
   #missing = new Map<string, number>();
 
   constructor(deps: WatcherDeps) {
@@ -23,7 +23,7 @@ export class ForgetWorkers implements RetentionStep {
 
   async run(limit: number): Promise<number> {
     const { bus, names, runtime, config, counters, acting } = this.#deps;
-    // Work sent after this is for somebody who was not looked at.
+    // Work sent after this point may be for a worker that this round did not look at.
     const throughSeq = (await bus.streamInfo(names.sessionsStream))?.lastSeq ?? 0;
     const known = await this.#mentioned();
     for (const workerId of await this.#registered()) known.delete(workerId);
@@ -66,7 +66,7 @@ export class ForgetWorkers implements RetentionStep {
     return ids;
   }
 
-  /** Read only when there is somebody to suspect. */
+  /** Read only if there is a suspect. */
   async #holders(): Promise<Set<string>> {
     const { bus, names } = this.#deps;
     const bucket = names.bucket("leases");

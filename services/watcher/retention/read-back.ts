@@ -1,6 +1,7 @@
 /**
- * Reads the summaries of all instances, the ended ones too, which nobody writes again: what cannot be read is written
- * anew by its instance (E2). Seldom, because it is all of them and there is hardly ever one.
+ * Reads the summaries of all instances, including ended ones, which are never written again by a turn: an
+ * unreadable summary is written anew by its instance (E2). Runs seldom, because it reads all of them and
+ * hardly ever finds one.
  */
 import type { WatcherDeps } from "../deps.ts";
 import type { RetentionStep } from "./step.ts";
@@ -20,7 +21,7 @@ export class ReadBack implements RetentionStep {
     if (++this.#sweeps % everySweeps !== 0) return 0;
     const { registers, acting } = this.#deps;
     const entries = registers.instances.entries();
-    // To read them is all: the register itself asks for what does not fit.
+    // Reading is enough: the register itself asks for a repair of unreadable entries.
     while (acting() && !(await entries.next()).done);
     await entries.return();
     return 0;

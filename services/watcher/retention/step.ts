@@ -1,6 +1,6 @@
-/** One kind of clearing away. Each may be done twice, by two watchers at once, and be cut off anywhere. */
+/** One kind of cleaning up. Each step may run twice, on two watchers at once, and be cut off anywhere. */
 export interface RetentionStep {
   readonly name: string;
-  /** How many were done, at most `limit`; the rest is for the next sweep. */
+  /** Returns how many items were handled, at most `limit`; the next sweep handles the rest. */
   run(limit: number): Promise<number>;
 }

@@ -7,7 +7,10 @@ import { ReadBack } from "./read-back.ts";
 import { RemoveInstances } from "./remove-instances.ts";
 import type { RetentionStep } from "./step.ts";
 
-/** What is over, out of the way: bounded in every round, one step's failure is not another's. */
+/**
+ * Cleans up after everything that has ended: each round is bounded, and the failure of one step does not stop
+ * the others.
+ */
 export class Sweep {
   readonly #deps: WatcherDeps;
   readonly #steps: RetentionStep[];
@@ -26,7 +29,7 @@ export class Sweep {
 
   async round(): Promise<void> {
     const { acting, grace } = this.#deps;
-    // Right after an outage nobody has registered anew yet: everything looks dead.
+    // Right after an outage no process has registered anew yet: everything looks dead.
     if (grace.leftMs() > 0) return;
     for (const step of this.#steps) if (acting()) await this.#run(step);
   }

@@ -1,27 +1,27 @@
 /**
- * Tells the instance what became of a task. A report that was not confirmed is sent again until it is (BUS-1): the message
- * id makes that one report. Only then the task is acknowledged, so nothing is lost by a death in between.
- * What came by the lane is answered by the lane first; if its owner does not say that it is recorded, it is stored too.
+ * Reports the outcome of a task to its instance. A report that was not confirmed is sent again until it is
+ * (BUS-1): the message id makes repeats one report. The task is acknowledged only after that, so nothing is
+ * lost if the worker dies in between. The result of a lane task goes back by the lane first; if the owner
+ * does not confirm that it is recorded, it goes to the inbox too.
  */
 import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
-import { activityReportId, encode } from "../../../shared/bus/index.ts";
+import { activityReportId, encode, publishUntilStored } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { backoffMs, jittered, sleep } from "../../../shared/runtime/index.ts";
-import type { LanePath } from "../lane/index.ts";
-import type { TaskDeps } from "./run-task.ts";
-import type { ReportedOutcome } from "./task-outcome.ts";
+import type { WayBack } from "../lane/index.ts";
+import type { TaskDeps } from "./running/run-task.ts";
+import type { ReportedOutcome } from "./running/task-outcome.ts";
 
 export type Report = ActivityReport["result"];
 
-/** `recorded`: in the history. `stored`: in the inbox, and will be. `given_up`: nobody knows it. */
+/** `recorded`: in the history. `stored`: in the inbox, to be recorded later. `given_up`: not delivered. */
 export type Reported = "recorded" | "stored" | "given_up";
 
 export interface ReportOptions {
-  /** Under which right a session's work was done. */
+  /** The epoch under which a session's work was done. */
   epoch?: number | undefined;
-  /** Present where the task came by the lane. */
-  lane?: LanePath | undefined;
-  /** Gives up trying: the process is going, somebody else gets the task. */
+  /** Set if the task came by the lane. */
+  lane?: WayBack | undefined;
+  /** Ends the tries: the process is stopping, and another worker gets the task. */
   signal?: AbortSignal | undefined;
 }
 
@@ -46,21 +46,21 @@ export async function publishReport(
   }
   const subject = names.verb(instanceId, "activity");
   const body = encode(report);
-  for (let tried = 1; ; tried++) {
-    try {
-      const outcome = await bus.publish(subject, body, { msgId });
-      if (outcome.kind === "stored") {
-        deps.faultPoints?.reach(`${what}.after_report`);
-        return "stored";
-      }
-    } catch (error) {
+  let tries = 0;
+  const until = {
+    ...{ bus, runtime, backoff, signal },
+    // One try in any case: the process may be stopping, but the report exists.
+    mayTry: () => tries++ === 0 || !signal?.aborted,
+    onFault: (error: unknown) => {
       const code = isFault(error) ? error.code : "report_failed";
       const message = error instanceof Error ? error.message : String(error);
       runtime.announce({ kind: "fault", where: "worker.report", code, message, error });
-    }
-    const waitMs = jittered(backoffMs(backoff, tried), runtime.random);
-    if (signal?.aborted || (await sleep(runtime.clock, waitMs, signal)) === "aborted") return "given_up";
-  }
+    },
+  };
+  const stored = await publishUntilStored(until, subject, body, { msgId, original: "unseen" });
+  if (!stored) return "given_up";
+  deps.faultPoints?.reach(`${what}.after_report`);
+  return "stored";
 }
 
 export function reportOf(outcome: ReportedOutcome): Report {

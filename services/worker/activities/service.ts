@@ -1,51 +1,53 @@
 /**
- * Runs plain activities: tasks come in by one feed per activity, take a slot, run, are reported, are acknowledged.
+ * Runs plain activities: tasks come in by one feed per activity, take a slot, run, are reported, are
+ * acknowledged.
  *
  * ACTIVITY-1 No more user code at a time than there are slots, over all activities.
- * ACTIVITY-2 A task is acknowledged only after its report is stored, or when nobody waits for it (cancelled, dead-lettered).
- * ACTIVITY-3 While it is held, the server is told so; when this process dies, the task goes to another, after `ackWaitMs` at the latest.
- *    What came by the lane has no server to tell: its owner asks whether it is still here.
- * ACTIVITY-4 What cannot start soon is given back while others may have a slot, but never so often that it looks like poison.
+ * ACTIVITY-2 A task is acknowledged only after its report is stored, or when its instance no longer waits
+ *    (cancelled, dead-lettered).
+ * ACTIVITY-3 While a worker holds a task, it keeps telling the server so; when this process dies, the task
+ *    goes to another, after `ackWaitMs` at the latest. The server does not know a task that came by the lane:
+ *    its owner asks the worker for it.
+ * ACTIVITY-4 A task that cannot start soon is given back while others may have a slot, but never so often
+ *    that it looks like poison.
  */
 import type { ActivityTask } from "../../../schemas/index.ts";
-import type { Delivery } from "../../../shared/bus/index.ts";
+import { buryDelivery, type Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
-import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
+import { once, RecentTimes, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
 import { LazyAbort } from "../lazy-abort.ts";
-import { RecentTimes } from "../recent-times.ts";
 import { type Slot, Slots } from "../slots.ts";
-import { CancelNotices, taskKey } from "./cancel-notices.ts";
-import { deadLetter } from "./dead-letter.ts";
-import { decodeTask } from "./decode-task.ts";
-import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./expired.ts";
-import { Feed } from "./feed.ts";
-import { attemptKey, type Held, runsBefore } from "./held-task.ts";
-import { LimitedPull } from "./limited-pull.ts";
-import { isPoisoned, refusePoisoned } from "./poison.ts";
-import { PullOneByOne } from "./pull-one-by-one.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { Feed } from "./pulling/feed.ts";
+import { LimitedPull } from "./pulling/limited-pull.ts";
+import { PullOneByOne } from "./pulling/pull-one-by-one.ts";
+import { RateLimiter } from "./pulling/rate-limiter.ts";
+import { type ServedActivity, servedActivities } from "./pulling/served.ts";
+import { WaitingLine } from "./pulling/waiting-line.ts";
+import { decodeTask } from "./refusing/decode-task.ts";
+import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./refusing/expired.ts";
+import { isPoisoned, refusePoisoned } from "./refusing/poison.ts";
+import { giveBack } from "./refusing/returns.ts";
+import { maybeSilent, silenceOf } from "./refusing/silent.ts";
+import { refuseUnreadable } from "./refusing/unreadable.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
-import { giveBack } from "./returns.ts";
-import { runTask } from "./run-task.ts";
-import { type ServedActivity, servedActivities } from "./served.ts";
-import { maybeSilent, silenceOf } from "./silent.ts";
+import { CancelNotices, taskKey } from "./running/cancel-notices.ts";
+import { attemptKey, type Held, runsBefore } from "./running/held-task.ts";
+import { runTask } from "./running/run-task.ts";
+import type { TaskOutcome } from "./running/task-outcome.ts";
 import { TaskLane } from "./task-lane.ts";
-import type { TaskOutcome } from "./task-outcome.ts";
-import { refuseUnreadable } from "./unreadable.ts";
-import { WaitingLine } from "./waiting-line.ts";
 
 interface Running {
   readonly held: Held;
   readonly abort: LazyAbort;
 }
 
-/** For code that was told to stop, before the process goes. */
+/** Time for aborted code to stop before the process exits. */
 const lingerMs = 1_000;
 const faultPauseMs = 1_000;
 const rememberedTasks = 4096;
-/** Longer than an owner is unsure whether an offer was taken. */
+/** Longer than an owner can be unsure whether an offer was taken. */
 const toldMs = 60_000;
 /** Longer than a partition is without an owner. */
 const storedMs = 600_000;
@@ -61,9 +63,12 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  /** Told: if it comes again, by the lane or by the queue, it is not run again. */
+  /** Reported attempts: one that comes again, by the lane or by the queue, does not run again. */
   readonly #told = new RecentTimes(rememberedTasks, toldMs);
-  /** Of these, came by the lane and told by the inbox: an owner that asks must wait for what is there, not send it out again. */
+  /**
+   * Lane tasks reported through the inbox: an owner that asks must wait for the inbox and not send the task
+   * again.
+   */
   readonly #stored = new RecentTimes(rememberedTasks, storedMs);
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
@@ -110,7 +115,10 @@ export class ActivityService implements Service {
     });
   }
 
-  /** Answers what it holds: before anybody counts on it, and before anything is held. */
+  /**
+   * Starts answering which tasks this worker holds: before owners count on this worker, and before it holds
+   * any task.
+   */
   async listen(): Promise<void> {
     if (this.#feeds.length > 0) await this.#lane.listen();
   }
@@ -124,7 +132,7 @@ export class ActivityService implements Service {
     await this.#lane.start();
   }
 
-  /** Takes nothing more, finishes what runs, at most so long; gives back the rest. */
+  /** Takes no more tasks, lets running ones finish within the drain timeout, gives back the rest. */
   drain = once(async () => {
     this.#draining = true;
     this.#scarcity.stop();
@@ -151,7 +159,12 @@ export class ActivityService implements Service {
     if (decoded.kind === "invalid") {
       slot?.release();
       if (!refuseUnreadable(this.#deps, delivery, decoded))
-        void deadLetter(this.#deps, delivery, feed.activity.name, decoded);
+        void buryDelivery(this.#deps, delivery, {
+          what: "activity",
+          id: feed.activity.name,
+          code: decoded.code,
+          message: decoded.message,
+        });
       return;
     }
     const { task } = decoded;
@@ -173,11 +186,11 @@ export class ActivityService implements Service {
     await refuseExpired(this.#deps, arrival, expiry, this.#givingUp.signal);
   }
 
-  /** By the lane: only with a slot at once, and not past those that wait for one. */
+  /** Takes a lane task only if a slot is free at once, and not past tasks that wait for one. */
   #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
     if (this.#draining || feed.resting || feed.activity.definition.rate || this.slots.waiting > 0)
       return false;
-    // The owner must hear that it does not run here: by the queue it is settled.
+    // The owner must learn that the task does not run here: a repeat by the queue settles it.
     if (this.#isOver(task)) return false;
     const slot = this.slots.tryTake();
     if (!slot) return false;
@@ -186,14 +199,17 @@ export class ActivityService implements Service {
     return true;
   }
 
-  /** Only the server's count says so at first: asked, and entered after all where leaving workers gave it back. */
+  /**
+   * The server's count alone makes it look like poison. The task is admitted after all if leaving workers
+   * gave it back.
+   */
   async #refuseIfPoisoned(task: ActivityTask, delivery: Delivery, feed: Feed): Promise<void> {
     try {
       if (await isPoisoned(this.#deps, task, delivery))
         return await refusePoisoned(this.#deps, task, delivery, this.#givingUp.signal);
       this.#enter(task, delivery, feed, undefined, true);
     } catch (error) {
-      // Nothing is known: it comes again.
+      // The outcome is unknown: the task comes again.
       delivery.nak(faultPauseMs);
       const message = error instanceof Error ? error.message : String(error);
       this.#deps.runtime.announce({ kind: "fault", where: "worker.poison", code: "unknown", message, error });
@@ -205,7 +221,7 @@ export class ActivityService implements Service {
     const key = attemptKey(task);
     const known = this.#held.get(key);
     if (known) {
-      // Delivered again while it is here: no second run, and the newest delivery is the one to settle.
+      // Delivered again while it is held here: no second run, and the newest delivery is the one to settle.
       slot?.release();
       known.delivery = delivery;
       return;
@@ -232,7 +248,7 @@ export class ActivityService implements Service {
     }
   }
 
-  /** An attempt before this one is of no use to anybody any more. */
+  /** The instance no longer waits for earlier attempts of this task. */
   #endEarlier(task: ActivityTask): void {
     for (const { held, abort } of this.#running) {
       if (held.task.attempt < task.attempt && taskKey(held.task) === taskKey(task)) {
@@ -249,7 +265,7 @@ export class ActivityService implements Service {
       slot.release();
       await this.#settle(held, outcome);
     } catch (error) {
-      // Ours, not the user's: whatever it was, the task must not be kept alive for ever.
+      // An error of the engine, not of user code: the task must not be kept alive for ever.
       held.delivery.nak(faultPauseMs);
       const message = error instanceof Error ? error.message : String(error);
       this.#deps.runtime.announce({ kind: "fault", where: "worker.activity", code: "bug", message, error });
@@ -271,7 +287,7 @@ export class ActivityService implements Service {
     const waitedMs = Math.max(0, clock.now() - task.scheduledAt);
     const redelivered = deliveries > 1;
     announce({ kind: "activity.started", instanceId, name, of, attempt, redelivered, waitedMs });
-    // Not waited for: it goes out before the result does, and that is all that matters.
+    // Not awaited: it only has to go out before the result does.
     if (task.reportStart) void this.#report(held, { kind: "started" });
     const outcome = await runTask(this.#deps, task, {
       input: definition.input,
@@ -304,7 +320,7 @@ export class ActivityService implements Service {
     }
   }
 
-  /** Not this task's fault: it must not count as poison. What came by the lane has no count. */
+  /** The task did nothing wrong, so the return must not count as poison. A lane task has no count. */
   #giveBack({ task, delivery, lane }: Held): Promise<void> {
     if (!lane) return giveBack(this.#deps, task, delivery);
     delivery.nak();
@@ -314,18 +330,19 @@ export class ActivityService implements Service {
   async #tell(held: Held, report: Report): Promise<void> {
     const how = await this.#report(held, report);
     if (how === "given_up") return;
-    const now = this.#deps.runtime.clock.now();
-    this.#told.add(held.key, now);
-    if (held.lane && how === "stored") this.#stored.add(held.key, now);
+    // This clock may be some milliseconds behind the one that dated the task.
+    const at = Math.max(this.#deps.runtime.clock.now(), held.task.scheduledAt);
+    this.#told.add(held.key, at);
+    if (held.lane && how === "stored") this.#stored.add(held.key, at);
     held.delivery.ack(); // ACTIVITY-2
   }
 
-  /** Told, or called off. */
+  /** True if the task was reported or cancelled. */
   #isOver(task: ActivityTask): boolean {
     return this.#wasTold(task) || this.#cancels.covers(task);
   }
 
-  /** By the time it was scheduled: ids of instances may be used again one day. */
+  /** Compares the time it was scheduled, because instance ids may be used again. */
   #wasTold(task: ActivityTask): boolean {
     const key = attemptKey(task);
     const now = this.#deps.runtime.clock.now();
@@ -343,7 +360,7 @@ export class ActivityService implements Service {
     this.#line.cancel(key);
   }
 
-  /** ACTIVITY-3, for all at once: most tasks are over before the first tick. */
+  /** ACTIVITY-3, for all tasks at once: most tasks are over before the first tick. */
   #tick(): void {
     const { clock } = this.#deps.runtime;
     this.#keepAlive = clock.after(this.#deps.config.activities.ackWaitMs / 3, () => {

@@ -1,22 +1,22 @@
 /**
- * Where orchestrators hand tasks to this worker directly, and ask what became of them. Only what can start at once is
- * taken: everything else waits in the queue, where any worker finds it.
+ * Orchestrators hand tasks to this worker directly here, and ask what became of them. The worker takes only
+ * tasks that can start at once: the others wait in the queue, where any worker finds them.
  */
 import { type ActivityTask, type LaneHoldings, LaneQuestion } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery, LanePath } from "../lane/index.ts";
-import { decodeTask } from "./decode-task.ts";
-import type { Feed } from "./feed.ts";
-import { attemptKey } from "./held-task.ts";
+import type { Feed } from "./pulling/feed.ts";
+import { decodeTask } from "./refusing/decode-task.ts";
+import { attemptKey } from "./running/held-task.ts";
 
 export interface TaskLaneInit {
   deps: WorkerDeps;
   feeds: readonly Feed[];
-  /** False where it cannot start at once. */
+  /** Returns false if the task cannot start at once. */
   onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean;
-  /** Whether this attempt is in our hands, or was told of by the inbox. */
+  /** True if this worker holds the attempt, or has reported it through the inbox. */
   has(key: string): boolean;
 }
 
@@ -44,14 +44,18 @@ export class TaskLane implements Service {
     const { bus, names } = deps;
     await this.listen();
     this.#tasks = await Promise.all(
-      feeds.map((feed) => {
-        const subject = names.laneOfActivity(feed.activity.queue, feed.activity.name);
-        return bus.subscribe(subject, { queue: queueGroup }, (message) => this.#receive(message, feed));
+      feeds.flatMap((feed) => {
+        const { queue, name } = feed.activity;
+        const onTask = (message: CoreMessage) => this.#receive(message, feed);
+        return [
+          bus.subscribe(names.laneOfActivity(queue, name), { queue: queueGroup }, onTask),
+          bus.subscribe(names.laneOfWorker(deps.identity.workerId, queue, name), {}, onTask),
+        ];
       }),
     );
   }
 
-  /** No tasks any more; what is held here is still told. */
+  /** Takes no more tasks; questions about held tasks are still answered. */
   close = once(async () => {
     await Promise.all(this.#tasks.map((subscription) => subscription.stop()));
   });
@@ -65,7 +69,7 @@ export class TaskLane implements Service {
     const { deps, onTask } = this.#init;
     const path = new LanePath(deps, message);
     const decoded = decodeTask(message, feed.activity);
-    // By the queue it will be buried with its reason.
+    // It comes by the queue next, and is dead-lettered there with its reason.
     if (decoded.kind === "invalid") return path.refuse();
     const delivery = new LaneDelivery(message, path, decoded.task);
     if (!onTask(decoded.task, delivery, feed)) path.refuse();

@@ -1,11 +1,11 @@
-/** A call's input and output against its schemas, the same wherever its code runs. */
+/** Checks a call's input and output against its schemas, the same in every kind of host. */
 import type { Failure } from "../../../schemas/index.ts";
 import { type AnyCall, validate } from "../../../shared/definitions/index.ts";
 import { Fault, isFault, toFailure } from "../../../shared/errors/index.ts";
 
 export class CheckedCall {
   readonly #call: AnyCall;
-  /** For people: `type.call`. */
+  /** The call's name for people: `type.call`. */
   readonly what: string;
 
   constructor(call: AnyCall, what: string) {
@@ -21,7 +21,7 @@ export class CheckedCall {
     return validate(this.#call.output, output, "invalid_output", `output of ${this.what}`);
   }
 
-  /** An input that does not parse fails alone; the code sees the others. */
+  /** An input that does not parse fails alone; the code gets the others. */
   parseAll(inputs: readonly unknown[]): CheckedBatch {
     return new CheckedBatch(
       this.what,
@@ -35,7 +35,7 @@ type Parsed = { ok: true; value: unknown } | { ok: false; error: Failure };
 export class CheckedBatch {
   readonly #what: string;
   readonly #inputs: readonly Parsed[];
-  /** What the code gets. */
+  /** The inputs that the code gets. */
   readonly good: readonly unknown[];
 
   constructor(what: string, inputs: readonly Parsed[]) {
@@ -44,7 +44,7 @@ export class CheckedBatch {
     this.good = inputs.flatMap((item) => (item.ok ? [item.value] : []));
   }
 
-  /** The code's results in the places of the inputs they belong to. */
+  /** Puts the code's results in the places of the inputs they belong to. */
   merge<Item>(
     results: unknown,
     itemOf: (result: unknown) => Item,
@@ -71,7 +71,7 @@ function attempt(make: () => unknown): Parsed {
 export const unknownCode = (what: "call" | "activity", name: string, where: string): Fault =>
   new Fault("contract", { code: `unknown_${what}`, message: `${where} has no ${what} named ${name}` });
 
-/** A fault of ours says by its kind whether trying again may help. */
+/** The kind of a fault says whether trying again may help. */
 export function failureOf(error: unknown): Failure {
   const failure = toFailure(error);
   return isFault(error) ? { ...failure, retryable: error.kind === "transient" } : failure;

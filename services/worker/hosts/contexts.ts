@@ -1,17 +1,26 @@
-/** What user code is handed: views of its session and task whose acts are messages to the worker. */
+/**
+ * The contexts that user code gets: views of its session and task. Their methods send messages to the worker.
+ */
 import type { Failure } from "../../../schemas/index.ts";
-import type {
-  CallContext,
-  InitContext,
-  SessionView,
-  StreamWriter,
-  WorkerView,
-  WorkLog,
+import {
+  type CallContext,
+  type InitContext,
+  requireMetadata,
+  type SessionBlobs,
+  type SessionView,
+  type StreamWriter,
+  type WorkerView,
+  type WorkLog,
 } from "../../../shared/definitions/index.ts";
 import { fromFailure, HoldfastError } from "../../../shared/errors/index.ts";
 import type { LazyAbort } from "../lazy-abort.ts";
-import type { Hosted } from "./host-server.ts";
-import type { FromHost, LogLevel, Post, RunFacts } from "./protocol.ts";
+import type { Hosted } from "./isolated/host-server.ts";
+import type { BlobRequest, FromHost, LogLevel, Post, RunFacts, ToHost } from "./isolated/protocol.ts";
+
+interface Asked {
+  resolve: (value: unknown) => void;
+  reject: (error: Error) => void;
+}
 
 interface Write {
   of: number;
@@ -23,7 +32,9 @@ export class Contexts {
   readonly #post: Post<FromHost>;
   readonly #threads: number;
   readonly #writes = new Map<number, Write>();
+  readonly #asked = new Map<number, Asked>();
   #lastWrite = 0;
+  #lastAsk = 0;
 
   constructor(post: Post<FromHost>, threads: number) {
     this.#post = post;
@@ -55,7 +66,14 @@ export class Contexts {
     else waiting?.resolve();
   }
 
-  /** Nobody waits for the writes of a run that is over. */
+  blobDone({ ask, value, error }: Extract<ToHost, { kind: "blob-done" }>): void {
+    const asked = this.#asked.get(ask);
+    this.#asked.delete(ask);
+    if (error) asked?.reject(fromFailure(error));
+    else asked?.resolve(value);
+  }
+
+  /** The run is over, so its writes are no longer awaited. */
   ended(id: number): void {
     if (this.#writes.size === 0) return;
     for (const [write, { of, resolve }] of this.#writes) {
@@ -65,10 +83,34 @@ export class Contexts {
     }
   }
 
-  view({ session }: Hosted): Omit<SessionView, "events"> {
-    const { key, ...facts } = session;
-    const abort = (reason: string) => this.#post({ kind: "gave-up", key, reason: String(reason) });
-    return { ...facts, abort };
+  view(hosted: Hosted): Omit<SessionView, "events"> {
+    const { key, metadata: _, ...facts } = hosted.session;
+    return {
+      ...facts,
+      get metadata() {
+        return hosted.session.metadata;
+      },
+      setMetadata: (wanted) => {
+        const { change, after } = requireMetadata(hosted.session.metadata, wanted);
+        hosted.session = { ...hosted.session, metadata: after };
+        this.#post({ kind: "metadata", key, change });
+      },
+      blobs: askForBlobs((request) => this.#ask(key, request)),
+      abort: (reason) => this.#post({ kind: "gave-up", key, reason: String(reason) }),
+    };
+  }
+
+  #ask(key: string, request: BlobRequest): Promise<unknown> {
+    const ask = ++this.#lastAsk;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ask, { resolve, reject });
+      try {
+        this.#post({ kind: "blob", key, ask, request });
+      } catch (error) {
+        this.#asked.delete(ask);
+        reject(error);
+      }
+    });
   }
 
   heartbeat(id: number, details: unknown): void {
@@ -94,7 +136,7 @@ export class Contexts {
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
-  /** Fields that cannot be sent are no reason to fail the code that logs them. */
+  /** Fields that cannot be sent must not fail the code that logs them. */
   #say(line: Extract<FromHost, { kind: "log" }>): void {
     try {
       this.#post(line);
@@ -108,7 +150,19 @@ export class Contexts {
   }
 }
 
-// A class with getters on its prototype: one is made for every call, and most calls use little of it.
+/** The blobs of a session, each method as one question to the worker. */
+export function askForBlobs(asked: (request: BlobRequest) => Promise<unknown>): SessionBlobs {
+  // The worker's end (`sessions/holding/session-blobs.ts`) answers in these types.
+  const ask = (request: BlobRequest) => asked(request) as Promise<never>;
+  return {
+    put: (name, data) => ask({ do: "put", name, data }),
+    get: (name) => ask({ do: "get", name }),
+    delete: (name) => ask({ do: "delete", name }),
+    list: () => ask({ do: "list" }),
+  };
+}
+
+// A class with getters on its prototype: each call gets one, and most calls use little of it.
 class RunContext implements CallContext {
   readonly #contexts: Contexts;
   readonly #id: number;
@@ -158,13 +212,17 @@ class RunContext implements CallContext {
   readonly heartbeat = (details?: unknown): void => this.#contexts.heartbeat(this.#id, details);
 
   get session(): SessionView {
-    const { events, definition } = this.#hosted;
+    const hosted = this.#hosted;
+    const { events, definition } = hosted;
     const abort = this.#abort;
     return (this.#session ??= {
-      ...this.#contexts.view(this.#hosted),
+      ...this.#contexts.view(hosted),
+      get metadata() {
+        return hosted.session.metadata;
+      },
       get events() {
         if (definition && (definition.options.threads ?? 1) > 1) throw noEvents(definition.name);
-        // Beyond its run it would take what the next call is waiting for.
+        // A listener that outlived its run would take events that the next call waits for.
         return events.listen(abort.over);
       },
     });

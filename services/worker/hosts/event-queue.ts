@@ -1,10 +1,13 @@
-/** Events sent to a session, in order, for whichever call listens. Nothing is lost between two calls. */
+/**
+ * Events sent to a session, in order, for the call that listens. Events that arrive between two calls are
+ * kept.
+ */
 export interface SessionEvent {
   name: string;
   payload: unknown;
 }
 
-/** Beyond this nobody is listening: the oldest go. */
+/** With more events than this no call is listening: the oldest are dropped. */
 const most = 10_000;
 
 export class EventQueue {

@@ -1,8 +1,8 @@
-/** What a host inherits: the worker's environment, its share of the cores, its own GPUs. */
+/** The environment of a host: the worker's own, its share of the cores, its own GPUs. */
 import { availableParallelism } from "node:os";
 import { gpuAssignment, threadLimits } from "../../../shared/inference/index.ts";
 
-/** Hosts beyond this many do not all compute at once. */
+/** With more hosts than this, not all of them compute at the same time. */
 const mostBusy = 8;
 
 export function hostEnvironment(
@@ -10,7 +10,7 @@ export function hostEnvironment(
   options: {
     maxSessions: number;
     resources: Readonly<Record<string, number>>;
-    /** Of the session type. */
+    /** The session type's own variables. */
     env?: Readonly<Record<string, string>> | undefined;
   },
 ): NodeJS.ProcessEnv {
@@ -21,13 +21,14 @@ export function hostEnvironment(
   const devices =
     inherited.CUDA_VISIBLE_DEVICES?.split(",").filter((device) => device !== "") ??
     Array.from({ length: gpu ?? 0 }, (_, index) => String(index));
-  // A worker that says nothing about GPUs leaves the choice to whoever started it.
+  // A worker without a GPU setting keeps the GPUs of its own environment.
   const gpus = gpu === undefined ? {} : gpuAssignment({ devices, hostIndex }).env;
-  // What the user set for the worker beats our share; what the type says beats both.
+  // The user's variables for the worker take precedence over the computed share; the type's take precedence
+  // over both.
   return { ...limits.env, ...inherited, ...gpus, ...options.env };
 }
 
-/** Everywhere but in production, types that say they are not thread-safe are held to it. */
+/** Types that declare themselves not thread-safe are checked everywhere but in production. */
 export const checksThreadSafety = (): boolean => process.env.NODE_ENV !== "production";
 
 /** For libraries that read no variable, onnxruntime among them. */

@@ -1,6 +1,6 @@
 import type { AnySession, HostOptions } from "../../../shared/definitions/index.ts";
 import { type Duration, parseDuration } from "../../../shared/runtime/index.ts";
-import type { HeartbeatOptions } from "./heartbeat.ts";
+import type { HeartbeatOptions } from "./isolated/heartbeat.ts";
 
 /** A type's host options with their defaults, in milliseconds and bytes. */
 export interface HostPolicy {
@@ -8,14 +8,14 @@ export interface HostPolicy {
   maxAgeMs: number | undefined;
   maxCalls: number | undefined;
   maxRssBytes: number | undefined;
-  /** Undefined: never asked. */
+  /** Undefined: the host is not pinged. */
   heartbeat: HeartbeatOptions | undefined;
-  /** Of one message to or from a program of its own. */
+  /** Largest message to or from a program of its own. */
   maxMessageBytes: number;
-  /** Threads of one host on which calls of one session compute. */
+  /** Threads of one host that run calls of one session. */
   threads: number;
   killGraceMs: number;
-  /** A host without sessions is kept so long for the next. */
+  /** How long a host without sessions is kept for the next session. */
   lingerMs: number;
 }
 
@@ -53,7 +53,7 @@ export function hostPolicy(definition: AnySession): HostPolicy {
     maxMessageBytes: Math.floor((host.maxMessageMb ?? maxMessageMb) * megabyte),
     threads,
     killGraceMs: ms("killGrace", host.killGrace, 5000),
-    // What a process holds on to (a device, a port) is free only when it is gone.
+    // A device or port that a process holds is free only when the process is gone.
     lingerMs: ownProcess ? 0 : threadLingerMs,
   };
 }

@@ -1,27 +1,30 @@
-/** The hosts of a worker: one for everything inline, others per session type as its isolation asks. */
+/** The hosts of a worker: one for all inline sessions, and others per session type, by its isolation. */
 import type { AnySession, App } from "../../../shared/definitions/index.ts";
 import { once, type Runtime } from "../../../shared/runtime/index.ts";
-import { type Carrier, noAppFile } from "./carrier.ts";
+import type { Will } from "../supervise/will.ts";
 import { commandEnvironment, commandFolder, commandLine } from "./foreign/command.ts";
 import { CommandCarrier } from "./foreign/command-carrier.ts";
-import { HostedFailure } from "./host-client.ts";
 import { checksThreadSafety, hostEnvironment, threadsOf } from "./host-environment.ts";
 import { type HostPolicy, hostPolicy } from "./host-options.ts";
 import type { HostPlace, Hosts } from "./hosts.ts";
 import { inlineHost } from "./inline-host.ts";
-import { IsolatedHost } from "./isolated-host.ts";
-import { ProcessCarrier } from "./process-carrier.ts";
-import { ThreadCarrier } from "./thread-carrier.ts";
-import { ThreadGroup } from "./thread-group.ts";
+import { type Carrier, noAppFile } from "./isolated/carrier.ts";
+import { HostedFailure } from "./isolated/host-client.ts";
+import { IsolatedHost } from "./isolated/isolated-host.ts";
+import { ProcessCarrier } from "./process/process-carrier.ts";
+import { ThreadCarrier } from "./thread/thread-carrier.ts";
+import { ThreadGroup } from "./thread/thread-group.ts";
 import { TypeHosts } from "./type-hosts.ts";
 
 export interface HostPoolOptions {
   app: App;
   appPath: string | undefined;
   runtime: Runtime;
-  /** The most sessions this worker may hold: so many hosts may compute at a time. */
+  /** The most sessions that this worker may hold: at most this many hosts compute at a time. */
   maxSessions: number;
   resources: Readonly<Record<string, number>>;
+  /** Executed by a process host that sees this worker die. Undefined: the leases expire. */
+  will?: Will | undefined;
 }
 
 export class HostPool implements Hosts {
@@ -96,7 +99,7 @@ export class HostPool implements Hosts {
     const { threads } = policy;
     const own = Math.max(1, Math.floor(threadsOf(env) / threads));
     const setup = { appPath, threads: own, checksThreadSafety: checksThreadSafety() };
-    if (isolation === "process") return new ProcessCarrier(setup, env);
+    if (isolation === "process") return new ProcessCarrier(setup, env, this.#options.will);
     const thread = () => new ThreadCarrier(setup, env);
     if (threads === 1) return thread();
     const others = Array.from({ length: threads - 1 }, thread);

@@ -1,14 +1,14 @@
 import type { Aborting } from "../lazy-abort.ts";
 import type { Host } from "./host.ts";
-import type { RunHooks, SessionHooks } from "./host-client.ts";
-import { type Item, movable, type RunFacts, type SessionFacts } from "./protocol.ts";
+import type { RunHooks, SessionHooks } from "./isolated/host-client.ts";
+import { type Item, movable, type RunFacts, type SessionFacts } from "./isolated/protocol.ts";
 
 export interface RunOptions {
   signal: Aborting;
   hooks: RunHooks;
 }
 
-/** One session's state in its host, whichever kind of host that is. */
+/** One session's state in its host, for every kind of host. */
 export class HostSession {
   readonly host: Host;
   #facts: SessionFacts;
@@ -32,7 +32,7 @@ export class HostSession {
 
   async call(name: string, inputs: unknown[], run: RunFacts, options: RunOptions): Promise<Item[]> {
     const { key } = this.#facts;
-    // The other end is our own server: a call is answered by items.
+    // The other end is the engine's own server, which answers a call with items.
     return (await this.host.client.request({ kind: "call", key, name, inputs, run }, options)) as Item[];
   }
 

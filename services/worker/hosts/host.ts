@@ -1,8 +1,8 @@
-import type { LossReason } from "../../../schemas/index.ts";
+import type { LossReason, WorkerInfo } from "../../../schemas/index.ts";
 import type { Isolation } from "../../../shared/definitions/index.ts";
-import type { HostClient } from "./host-client.ts";
+import type { HostClient } from "./isolated/host-client.ts";
 
-/** Why a host is no more. Its sessions are lost with exactly this. */
+/** Why a host ended. Its sessions are lost with exactly this reason. */
 export interface HostEnd {
   reason: Extract<LossReason, "crashed" | "hung" | "recycled">;
   detail: string;
@@ -13,10 +13,12 @@ export interface Host {
   readonly id: string;
   readonly isolation: Isolation;
   readonly client: HostClient;
-  /** Once, when it ended other than by `end`. */
+  /** Calls the listener once, if the host ended other than by `end`. */
   onLost(listener: (end: HostEnd) => void): () => void;
-  /** Resident memory as last heard of; undefined where it is the worker's own. */
+  /** Resident memory by the host's last report; undefined if the host shares the worker's process. */
   rssBytes(): number | undefined;
-  /** Ends it, whatever runs there. Resolves when nothing of it is left. */
+  /** The host as the worker's register shows it; undefined if the host is the worker's own thread. */
+  info(): WorkerInfo["sessions"][number]["host"];
+  /** Ends the host even if code runs there. Resolves when nothing of it is left. */
   end(): Promise<void>;
 }

@@ -4,16 +4,19 @@ import type { Host } from "./host.ts";
 /** A session's place in a host. */
 export interface HostPlace {
   readonly host: Host;
-  /** A call is over: the moment to look whether the host has served enough. */
+  /** A call is over: checks whether the host has served long enough. */
   ran(): void;
-  /** Told once when the host should go: its sessions are to move when they can. At once where it is so already. */
+  /**
+   * Calls the listener once when the host should end and its sessions should move; at once if that is so
+   * already.
+   */
   onRetire(listener: (why: string) => void): () => void;
   /** `suspect`: code that will not end may still run there. */
   leave(options?: { suspect?: boolean }): void;
 }
 
 export interface Hosts {
-  /** Resolves with a host that said it is ready. Undefined stands for bare sessions. */
+  /** Resolves with a host that has reported ready. Without a definition: a host for bare sessions. */
   acquire(definition: AnySession | undefined, signal: AbortSignal): Promise<HostPlace>;
   stop(): Promise<void>;
 }

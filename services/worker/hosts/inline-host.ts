@@ -1,10 +1,12 @@
 import type { App } from "../../../shared/definitions/index.ts";
 import type { Host } from "./host.ts";
-import { HostClient } from "./host-client.ts";
-import { HostServer } from "./host-server.ts";
-import type { FromHost } from "./protocol.ts";
+import { HostClient } from "./isolated/host-client.ts";
+import { HostServer } from "./isolated/host-server.ts";
+import type { FromHost } from "./isolated/protocol.ts";
 
-/** State in the worker's own thread: nothing is copied, and nothing stands between the user's code and the worker. */
+/**
+ * A host in the worker's own thread: values are not copied, and user code is not isolated from the worker.
+ */
 export function inlineHost(app: App, options: { threads: number; checksThreadSafety: boolean }): Host {
   const client: HostClient = new HostClient((message) => server.receive(message));
   const post = (message: FromHost) => {
@@ -26,6 +28,7 @@ export function inlineHost(app: App, options: { threads: number; checksThreadSaf
     client,
     onLost: () => () => undefined,
     rssBytes: () => undefined,
+    info: () => undefined,
     end: async () => client.end(new Error("the worker has ended")),
   };
 }

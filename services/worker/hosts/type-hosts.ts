@@ -1,13 +1,13 @@
 /**
- * The hosts of one session type: started when needed, shared up to their room, retired when they have served enough,
- * ended when the last session left.
+ * The hosts of one session type: started when needed, shared up to their room, retired after their term of
+ * service, ended when the last session left.
  */
 
 import { HoldfastError } from "../../../shared/errors/index.ts";
 import { once, type Runtime, type Timer } from "../../../shared/runtime/index.ts";
 import type { HostPolicy } from "./host-options.ts";
 import type { HostPlace } from "./hosts.ts";
-import type { IsolatedHost } from "./isolated-host.ts";
+import type { IsolatedHost } from "./isolated/isolated-host.ts";
 
 interface Kept {
   readonly host: IsolatedHost;
@@ -15,7 +15,7 @@ interface Kept {
   sessions: number;
   calls: number;
   retired: string | undefined;
-  /** Ends it when it lingers without sessions, or retires it when it is too old. */
+  /** Ends the host when it has been without sessions for a while, or retires it when it is too old. */
   linger: Timer | undefined;
   age: Timer | undefined;
 }
@@ -70,10 +70,10 @@ export class TypeHosts {
     };
     this.#kept.add(kept);
     host.onLost(() => this.#forget(kept));
-    // Counted from when it is of use: one that takes long to start would else be old before it has served anybody.
+    // Age counts from readiness: a host that starts slowly would otherwise be old before it served a session.
     host.ready.then(
       () => this.#age(kept),
-      () => undefined, // whoever waits for it hears why
+      () => undefined, // callers that wait for it get the reason
     );
     return kept;
   }
@@ -127,7 +127,7 @@ export class TypeHosts {
     this.#settle(kept);
   }
 
-  /** Without sessions: a retired one goes now, a good one after a while. */
+  /** A host without sessions: a retired one ends now, any other after a while. */
   #settle(kept: Kept): void {
     if (kept.sessions > 0 || !this.#kept.has(kept)) return;
     if (kept.retired !== undefined || this.#policy.lingerMs === 0 || this.#stopped) return this.#end(kept);
@@ -150,7 +150,7 @@ export class TypeHosts {
 const going = (): HoldfastError =>
   new HoldfastError({ code: "worker_shutdown", message: "the worker is going", retryable: true });
 
-/** HOST-1, unless nobody waits any more. */
+/** HOST-1, unless the signal aborts first. */
 function untilReady(host: IsolatedHost, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : going());

@@ -1,3 +1,3 @@
 export { LaneDelivery } from "./lane-delivery.ts";
-export { type LaneDeps, LanePath } from "./lane-path.ts";
+export { type LaneDeps, LanePath, type WayBack } from "./lane-path.ts";
 export { Recordings } from "./recordings.ts";

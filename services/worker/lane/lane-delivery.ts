@@ -1,4 +1,7 @@
-/** A task that came by the lane, settled like any other. The server knows nothing of it: its owner does. */
+/**
+ * A task that came by the lane, with the interface of a queue's delivery. The NATS server does not know the
+ * task; the instance's owner does.
+ */
 import type { ActivityTask } from "../../../schemas/index.ts";
 import type { CoreMessage, Delivery, Headers } from "../../../shared/bus/index.ts";
 import type { LanePath } from "./lane-path.ts";
@@ -24,7 +27,7 @@ export class LaneDelivery implements Delivery {
   }
 
   ack(): void {
-    // Its owner has the report, or does not wait for one.
+    // The owner has the report, or does not wait for one.
   }
 
   async ackSync(): Promise<boolean> {
@@ -36,10 +39,10 @@ export class LaneDelivery implements Delivery {
   }
 
   working(): void {
-    // Its owner asks.
+    // The owner asks for news by itself.
   }
 
   putAside(): void {
-    // It has no place in a feed.
+    // A lane task is in no feed.
   }
 }

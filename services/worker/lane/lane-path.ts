@@ -1,6 +1,7 @@
 /**
- * The way back of work that came by the lane. What ends soon is itself the answer to the offer, which saves the
- * receipt; what takes longer is said to be taken, and its result goes to the owner by itself.
+ * Sends results of lane work back to the owner. If the work ends within a few milliseconds, its result is the
+ * reply to the offer, which saves a receipt. Otherwise the worker replies that it took the work and sends the
+ * result later.
  */
 import {
   type ActivityReport,
@@ -17,12 +18,23 @@ import type { WorkerDeps } from "../deps.ts";
 
 export type LaneDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "recordings">;
 
-/** The owner waits for the answer before it goes on. */
+/** Short, because the owner waits for the reply before it goes on. */
 const soonMs = 5;
 const recordedMs = 2_000;
 const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 
-export class LanePath {
+/** Where the result of work goes that did not come by a queue. */
+export interface WayBack {
+  /** Resolves to false if the report must go through the inbox. */
+  tell(instanceId: string, report: ActivityReport): Promise<boolean>;
+  /**
+   * This worker will not finish the work. `untouched`: its code never began. Undefined: the sender learns of
+   * it by the lease.
+   */
+  drop?(untouched: boolean): void;
+}
+
+export class LanePath implements WayBack {
   readonly #deps: LaneDeps;
   readonly #owner: string;
   #reply: CoreMessage["reply"];
@@ -38,13 +50,16 @@ export class LanePath {
     this.#answer(refused);
   }
 
-  /** In our hands. Said a little later, or never if the result is there before. */
+  /**
+   * Replies that this worker has the work. The reply waits a little and is left out if the result comes
+   * first.
+   */
   take({ atOnce = false } = {}): void {
     if (atOnce || !this.#deps.recordings) this.#sayTaken();
     else this.#soon = this.#deps.runtime.clock.after(soonMs, () => this.#sayTaken());
   }
 
-  /** True when it is in the history; otherwise it must go by the inbox. */
+  /** Resolves to true once the result is in the history; otherwise the report must go through the inbox. */
   async tell(instanceId: string, report: ActivityReport): Promise<boolean> {
     const { identity, recordings } = this.#deps;
     if (!this.#reply || !recordings || report.result.kind === "started")
@@ -55,7 +70,9 @@ export class LanePath {
     return recorded;
   }
 
-  /** It cannot be finished here. If this gets lost, the owner finds out by asking (LANE-4). */
+  /**
+   * This worker cannot finish the work. If the message gets lost, the owner learns of it by asking (LANE-4).
+   */
   giveBack(instanceId: string, { execution, of, attempt }: Omit<LaneReturn, "v">): void {
     if (this.#reply) return this.refuse();
     const { bus, names } = this.#deps;
@@ -74,7 +91,7 @@ export class LanePath {
       const answer = decode(LaneAnswerSchema, reply.body);
       return answer.kind === "ok" && answer.value.kind === "recorded";
     } catch (error) {
-      if (isFault(error)) return false; // the inbox is tried next, and says what is wrong
+      if (isFault(error)) return false; // the inbox is next; a lasting fault shows there
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Waits for owners to say what they have recorded. They say it for many results at a time, a little later: nobody
- * waits for it but the memory of what was not told yet.
+ * Waits until owners confirm that they have recorded results. An owner confirms many results in one message,
+ * a little later. The worker does not wait for it with anything but its memory of unconfirmed results.
  */
 import { LaneRecordings } from "../../../schemas/index.ts";
 import { decode, type Stoppable } from "../../../shared/bus/index.ts";
@@ -12,7 +12,9 @@ interface Waiting {
   resolve(recorded: boolean): void;
 }
 
-/** For a turn that waits for its append; what is not recorded by then goes by the inbox. */
+/**
+ * Long enough for a turn that waits for its append; a result not confirmed by then goes through the inbox.
+ */
 const recordedMs = 2_000;
 const sweepMs = 500;
 
@@ -41,7 +43,7 @@ export class Recordings implements Service {
     for (const key of [...this.#waiting.keys()]) this.#settle(key, false);
   });
 
-  /** False when nobody said so in time. */
+  /** Resolves to false if the owner did not confirm in time. */
   wait(key: string): Promise<boolean> {
     const { clock } = this.#deps.runtime;
     this.#settle(key, false);
@@ -60,7 +62,7 @@ export class Recordings implements Service {
   #sweep(): void {
     const { clock } = this.#deps.runtime;
     const now = clock.monotonic();
-    // In the order of their deadlines.
+    // The map is in the order of the deadlines.
     for (const [key, { deadline }] of this.#waiting) {
       if (deadline > now) break;
       this.#settle(key, false);

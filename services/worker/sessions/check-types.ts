@@ -1,4 +1,7 @@
-/** Types that contradict themselves are refused when the worker starts, by the names of the options, not at their first claim. */
+/**
+ * Refuses session types whose options contradict each other when the worker starts, naming the options,
+ * instead of at the first claim.
+ */
 import type { AnyCall, AnySession } from "../../../shared/definitions/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { requireTtl } from "../../../shared/leases/index.ts";

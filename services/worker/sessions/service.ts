@@ -1,16 +1,16 @@
-/** The sessions of a worker: claims them, holds them, serves their calls, gives them back. */
+/** The sessions of a worker: claims them, holds them, serves their calls and releases them. */
 import { bareSessionType } from "../../../schemas/index.ts";
 import { once } from "../../../shared/runtime/index.ts";
 import type { SessionLoad, SessionPart } from "../deps.ts";
 import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
-import { WorkFeed } from "./calls/work-feed.ts";
+import { DirectCalls } from "./calls/direct-calls.ts";
+import { type OnWork, WorkFeed } from "./calls/work-feed.ts";
 import { checkTypes } from "./check-types.ts";
 import { Capacity } from "./claiming/capacity.ts";
 import { ClaimTaker } from "./claiming/claim-taker.ts";
 import { Claims } from "./claiming/claims.ts";
 import { Fleet, type LoadFigures } from "./claiming/fleet.ts";
-import { ServerTime } from "./claiming/server-time.ts";
 import { WarmKeys } from "./claiming/warm-keys.ts";
 import type { Attachment, AttachmentInit } from "./holding/attachment.ts";
 import { Checkpoints } from "./holding/checkpoints.ts";
@@ -33,6 +33,7 @@ export class SessionService implements SessionPart {
   readonly #fleet: Fleet;
   readonly #claims: Claims;
   readonly #feed: WorkFeed;
+  readonly #direct: DirectCalls;
   readonly #warmth: WarmKeys;
   readonly #held = new HeldSessions();
   readonly #reattach: Reattach;
@@ -53,25 +54,28 @@ export class SessionService implements SessionPart {
       },
       deps.loadChanged,
     );
-    const time = new ServerTime(runtime.clock);
     const limits = { types: maxTotalsOf(this.#types, app.sessions), all: config.sessions.maxTotal };
-    this.#quotas = new Quotas(deps, timing, limits, time);
+    this.#quotas = new Quotas(deps, timing, limits);
     this.#around = {
       deps,
       timing,
       slots: new Slots(config.sessions.callSlots, { onChange: deps.callsChanged ?? deps.loadChanged }),
       hosts: new HostPool({
-        ...{ app, runtime, appPath: deps.appPath },
+        ...{ app, runtime, appPath: deps.appPath, will: deps.will },
         ...{ maxSessions: config.sessions.max, resources: config.resources },
       }),
       reporter: new SessionReporter(deps),
       checkpoints: new Checkpoints(deps.bus.blobs, timing.maxCheckpointBytes),
-      pools: new PoolFeeds(deps, timing, time),
+      pools: new PoolFeeds(deps, timing),
     };
     this.#fleet = new Fleet(deps, this.#types, () => this.#figures());
     const onAttached = (attachment: Attachment) => this.#attached(attachment);
     const callbacks: Pick<AttachmentInit, "onModel" | "onEnded"> = {
-      onModel: (model) => this.#warmth.loaded(model),
+      onModel: (model) => {
+        const { name, ...facts } = model;
+        runtime.announce({ kind: "model.loaded", model: name, ...facts });
+        this.#warmth.loaded(model);
+      },
       onEnded: (attachment, kept) => this.#ended(attachment, kept),
     };
     const capacity = this.#capacity;
@@ -79,21 +83,25 @@ export class SessionService implements SessionPart {
     const taker = new ClaimTaker(this.#around, { capacity, quotas }, onAttached, callbacks);
     this.#reattach = new Reattach(this.#around, quotas, onAttached, callbacks);
     this.#claims = new Claims({
-      ...{ deps, timing, types: this.#types, capacity, quotas, fleet: this.#fleet, taker, time },
+      ...{ deps, timing, types: this.#types, capacity, quotas, fleet: this.#fleet, taker },
     });
-    this.#feed = new WorkFeed(deps, timing, (sessionId, work, lane) =>
-      this.#held.receive(sessionId, work, lane),
-    );
+    const onWork: OnWork = (sessionId, work, lane) => this.#held.receive(sessionId, work, lane);
+    this.#feed = new WorkFeed(deps, timing, onWork);
+    this.#direct = new DirectCalls(deps, onWork);
   }
 
   async start(): Promise<void> {
     this.#unlisten = this.#deps.leases.onLost((lease, why) => this.#held.lost(lease, why));
     await this.#feed.start();
+    await this.#direct.start();
     await this.#quotas.start();
     await this.#claims.start();
   }
 
-  /** S13: claims nothing more, finishes what runs while the leases are still renewed, saves, gives back, says so. */
+  /**
+   * S13: stops claiming, lets running calls finish while the leases are still renewed, saves the states,
+   * releases the sessions and reports it.
+   */
   drain = once(async () => {
     this.#fleet.draining = true;
     await this.#claims.stop();
@@ -104,6 +112,7 @@ export class SessionService implements SessionPart {
   stop = once(async () => {
     await this.drain();
     await this.#around.pools.stop();
+    await this.#direct.stop();
     await this.#feed.stop();
     await this.#quotas.stop();
     this.#unlisten();
@@ -116,7 +125,7 @@ export class SessionService implements SessionPart {
     return { ...this.#figures(), quotas, models: this.#warmth.models(), sessions };
   }
 
-  /** Without a look at every session: asked for each claim. */
+  /** Does not go through the sessions, because every claim asks for these figures. */
   #figures(): LoadFigures {
     const { slots } = this.#around;
     const capacity = this.#capacity;
@@ -136,14 +145,16 @@ export class SessionService implements SessionPart {
 
   #attached(attachment: Attachment): void {
     this.#held.add(attachment);
+    this.#direct.attached(attachment.claim.sessionId);
     this.#warmth.entered(attachment);
-    // Lost between the claim's answer and now: nobody else will tell it.
+    // The lease was lost between the claim's answer and now: no other code reports that to the attachment.
     if (!this.#deps.leases.isHeld(attachment.lease)) attachment.lost("expired");
     else if (this.#fleet.draining) void attachment.end({ kind: "given_up", reason: "drained" });
   }
 
   #ended(attachment: Attachment, kept: Housed | undefined): void {
     this.#held.remove(attachment);
+    this.#direct.detached(attachment.claim.sessionId);
     this.#warmth.left(attachment);
     if (kept) {
       this.#reattach.begin(attachment, kept);

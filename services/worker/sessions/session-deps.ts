@@ -1,36 +1,45 @@
 import type { Leases } from "../../../shared/leases/index.ts";
 import type { WorkerDeps } from "../deps.ts";
+import type { Will } from "../supervise/will.ts";
 
-/** What the session side of a worker is given. */
+/** Dependencies of the session side of a worker. */
 export interface SessionDeps extends WorkerDeps {
-  /** Renewed off this thread in production (S8). */
+  /** Renewed on another thread in production (S8). */
   readonly leases: Leases;
   /** The file of the user's application: hosts on threads and in processes load it again. */
   readonly appPath?: string;
+  /** What process hosts do if this worker dies; undefined if its supervisor does it. */
+  readonly will?: Will | undefined;
   readonly timing?: Partial<SessionTiming>;
 }
 
-/** Times that are nobody's business but this part's; named to be short in tests. */
+/** Internal times of the session side; tests shorten them. */
 export interface SessionTiming {
-  /** A claim that was pulled and not settled for so long goes to another worker. */
+  /** A claim that was pulled and not settled for this long goes to another worker. */
   claimAckMs: number;
   /** How long the best worker for a claim may take to answer. */
   nudgeMs: number;
-  /** A claim nobody can take rests so long, growing from the first to the last. */
+  /**
+   * How long a claim that no worker can take stays in the queue, growing from the first value to the last.
+   */
   restMinMs: number;
   restMaxMs: number;
-  /** How long a claim that was passed on rests when the other did not answer. */
+  /** How long a forwarded claim stays in the queue if the other worker did not answer. */
   passedOnMs: number;
   /** Bounded wait for aborted work and for the user's `shutdown`. */
   closeMs: number;
-  /** How long the end of a session is told again while the bus does not answer; then the watcher finds out. */
+  /**
+   * How long the report of a session's end is repeated while the bus does not answer; then the watcher
+   * notices the end.
+   */
   tellMs: number;
-  /** The server forgets this worker's queue when nobody pulled for so long. */
+  /** The server removes this worker's consumer if it was not pulled from for this long. */
   queueInactiveMs: number;
   snapshotEveryMs: number;
-  /** How often a busy member of a pool looks whether calls wait. */
+  /** How often a busy member of a pool checks whether calls wait. */
   poolLookMs: number;
   maxCheckpointBytes: number;
+  maxBlobBytes: number;
 }
 
 export const defaultTiming: SessionTiming = {
@@ -45,6 +54,7 @@ export const defaultTiming: SessionTiming = {
   snapshotEveryMs: 1000,
   poolLookMs: 500,
   maxCheckpointBytes: 64 * 1024 * 1024,
+  maxBlobBytes: 64 * 1024 * 1024,
 };
 
 export const timingOf = (deps: SessionDeps): SessionTiming => ({ ...defaultTiming, ...deps.timing });

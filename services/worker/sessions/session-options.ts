@@ -1,4 +1,7 @@
-/** What holds for one session: itself, then its type, then the worker, in that order of precedence. */
+/**
+ * The options that apply to one session: its own, then its type's, then the worker's, in that order of
+ * precedence.
+ */
 import type { SessionClaim } from "../../../schemas/index.ts";
 import type { AnySession } from "../../../shared/definitions/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
@@ -19,11 +22,13 @@ export function leaseTtlOf(
 export interface IdleRule {
   /** 0: never. */
   readonly ms: number;
-  /** Nobody asked for it: parked only once the state is saved. */
+  /**
+   * True if neither the session nor its type asked for parking: it is parked only once the state is saved.
+   */
   readonly lossless: boolean;
 }
 
-/** A session loses its state by idling only where the session or its type asked for that. */
+/** A session loses its state by idling only if the session or its type asked for that. */
 export function idleRuleOf(
   claim: SessionClaim,
   definition: AnySession | undefined,
@@ -46,7 +51,7 @@ export function maxTotalsOf(
   return new Map(totals.flatMap(([type, max]) => (max === undefined ? [] : [[type, max]])));
 }
 
-/** The worker's own limit for the type beats the type's. */
+/** The worker's own limit for the type takes precedence over the type's. */
 export function maxPerWorkerOf(
   type: string,
   definition: AnySession | undefined,

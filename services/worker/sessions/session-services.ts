@@ -5,11 +5,11 @@ import type { SessionReporter } from "./holding/session-reporter.ts";
 import type { PoolFeeds } from "./pools/pool-feeds.ts";
 import type { SessionDeps, SessionTiming } from "./session-deps.ts";
 
-/** What all attachments of a worker share. */
+/** Services that all attachments of a worker share. */
 export interface SessionServices {
   readonly deps: SessionDeps;
   readonly timing: SessionTiming;
-  /** For calls, over all sessions; plain activities have their own (S10). */
+  /** Slots for calls, over all sessions; plain activities have their own (S10). */
   readonly slots: Slots;
   readonly hosts: Hosts;
   readonly reporter: SessionReporter;

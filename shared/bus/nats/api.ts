@@ -1,4 +1,4 @@
-/** The JetStream API: JSON in, JSON out. Everything asked for here may be asked again. */
+/** The JetStream API: JSON requests and replies. Every request here is idempotent and may be repeated. */
 import type { Msg } from "@nats-io/nats-core";
 import type { Fault } from "../../errors/index.ts";
 import { statusOf } from "./headers.ts";
@@ -23,7 +23,7 @@ export class Api {
     this.timeoutMs = timeoutMs;
   }
 
-  /** Tried again after a disconnect, until the time is over; then a transient fault. */
+  /** Repeats the request after a disconnect until the timeout; then throws a transient fault. */
   async ask<T>(subject: string, body?: unknown, timeoutMs = this.timeoutMs): Promise<Answer<T>> {
     const deadline = performance.now() + timeoutMs;
     const payload = body === undefined ? emptyBody : bytes(body);
@@ -42,14 +42,14 @@ export class Api {
     }
   }
 
-  /** As `ask`, where any error is a fault. */
+  /** Like `ask`, but every error reply throws a fault. */
   async get<T>(subject: string, body?: unknown): Promise<T> {
     const answer = await this.ask<T>(subject, body);
     if (answer.kind === "ok") return answer.value;
     throw answer.kind === "nobody" ? noStream(subject) : faultFrom(answer.error, subject);
   }
 
-  /** As `ask`, where the given errors mean that it does not exist. */
+  /** Like `ask`, but the error codes in `missing` mean that the thing does not exist: returns undefined. */
   async find<T>(subject: string, body: unknown, missing: readonly number[]): Promise<T | undefined> {
     const answer = await this.ask<T>(subject, body);
     if (answer.kind === "ok") return answer.value;
@@ -67,7 +67,7 @@ const ofFailure = (why: Failed): Failed => why;
 
 function parse<T>(message: Msg): Answer<T> {
   if (message.data.length === 0 && statusOf(message) === 503) return { kind: "nobody" };
-  // The server is the one party whose JSON is trusted to have the documented shape.
+  // The server's JSON is trusted to have the documented shape.
   const value = JSON.parse(decoder.decode(message.data)) as T & { error?: ApiError };
   return value.error ? { kind: "error", error: value.error } : { kind: "ok", value };
 }

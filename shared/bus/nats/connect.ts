@@ -1,27 +1,51 @@
-/** From options to a checked connection, or one clear sentence why not. */
-import { readFile } from "node:fs/promises";
-import type { ConnectionOptions, NatsConnection, ServerInfo, TlsOptions } from "@nats-io/nats-core";
-import { connect, credsAuthenticator, nkeyAuthenticator } from "@nats-io/transport-node";
+/** Turns options into a checked connection, or into one clear error message. */
+import { readFileSync } from "node:fs";
+import { access, constants } from "node:fs/promises";
+import type {
+  Authenticator,
+  ConnectionOptions,
+  NatsConnection,
+  ServerInfo,
+  TlsOptions,
+} from "@nats-io/nats-core";
+import {
+  connect,
+  credsAuthenticator,
+  nkeyAuthenticator,
+  usernamePasswordAuthenticator,
+} from "@nats-io/transport-node";
 import { Fault } from "../../errors/index.ts";
-import { type Announce, keepingAlive, sleep, systemClock } from "../../runtime/index.ts";
-import { addressRule, isAddress, maskUrl } from "../../runtime/server-address.ts";
+import {
+  type Announce,
+  addressRule,
+  isAddress,
+  keepingAlive,
+  maskUrl,
+  sleep,
+  systemClock,
+} from "../../runtime/index.ts";
 import { isAuthError } from "./nats-errors.ts";
 
 export interface ConnectOptions {
   url: string | string[];
   name?: string;
-  /** Before the inboxes of this client, where its permissions name one. */
+  /** Prefix of this client's inboxes, if its permissions name one. */
   inboxPrefix?: string;
   user?: string;
   pass?: string;
   token?: string;
   /** A file with JWT and seed. */
   credsFile?: string;
+  /** A file with the password, read again at each connection. */
+  passFile?: string;
   nkeySeed?: string;
+  /** A file with the seed of an nkey, read again at each connection. */
+  nkeyFile?: string;
+  /** With `ca` or `caFile` there is no connection without TLS. */
   tls?: TlsOptions;
   announce: Announce;
   connectTimeoutMs?: number;
-  /** Try until there is a server, instead of failing when there is none. */
+  /** Tries until a server is reachable, instead of failing when none is. */
   waitForServer?: boolean;
   signal?: AbortSignal;
 }
@@ -46,7 +70,7 @@ export async function openConnection(
   }
 }
 
-/** Without one the client would take whatever listens on its default port. */
+/** Without an address the client would connect to any server that listens on its default port. */
 function checkAddress({ url }: { url?: string | string[] | undefined }): void {
   const all = url === undefined ? [] : [url].flat();
   const wrong = all.find((one) => !isAddress(one));
@@ -59,13 +83,17 @@ function checkAddress({ url }: { url?: string | string[] | undefined }): void {
 }
 
 async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
-  const { user, pass, token, credsFile, nkeySeed, tls, name, inboxPrefix } = options;
-  const authenticator =
-    credsFile !== undefined
-      ? credsAuthenticator(await readCreds(credsFile))
-      : nkeySeed !== undefined
-        ? nkeyAuthenticator(new TextEncoder().encode(nkeySeed))
-        : undefined;
+  const { user, pass, token, nkeySeed, tls, name, inboxPrefix } = options;
+  for (const file of [
+    options.credsFile,
+    options.passFile,
+    options.nkeyFile,
+    tls?.caFile,
+    tls?.certFile,
+    tls?.keyFile,
+  ])
+    if (file !== undefined) await checkReadable(file);
+  const authenticator = authenticatorOf(options);
   return {
     servers: options.url,
     timeout: options.connectTimeoutMs ?? 5_000,
@@ -77,7 +105,8 @@ async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
     pingInterval: 5_000,
     maxPingOut: 2,
     noAsyncTraces: true,
-    // Otherwise two refusals in a row, as while a server reloads its accounts, would end the connection for good.
+    // Otherwise two refusals in a row, as while a server reloads its accounts, would end the connection for
+    // good.
     ignoreAuthErrorAbort: true,
     ...(name === undefined ? {} : { name }),
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
@@ -85,17 +114,30 @@ async function settingsOf(options: ConnectOptions): Promise<ConnectionOptions> {
     ...(pass === undefined ? {} : { pass }),
     ...(token === undefined ? {} : { token }),
     ...(tls === undefined ? {} : { tls }),
-    ...(authenticator === undefined ? {} : { authenticator }),
+    ...(authenticator === undefined || nkeySeed !== undefined ? {} : { authenticator }),
+    ...(nkeySeed === undefined
+      ? {}
+      : { authenticator: nkeyAuthenticator(new TextEncoder().encode(nkeySeed)) }),
   };
 }
 
-async function readCreds(path: string): Promise<Uint8Array> {
+/** Files are read at each connection: a new key takes effect without a restart. */
+function authenticatorOf({ credsFile, nkeyFile, passFile, user }: ConnectOptions): Authenticator | undefined {
+  if (credsFile !== undefined) return credsAuthenticator(() => readFileSync(credsFile));
+  if (nkeyFile !== undefined)
+    return nkeyAuthenticator(() => new TextEncoder().encode(readFileSync(nkeyFile, "utf8").trim()));
+  if (passFile !== undefined)
+    return usernamePasswordAuthenticator(user ?? "", () => readFileSync(passFile, "utf8").trim());
+  return undefined;
+}
+
+async function checkReadable(path: string): Promise<void> {
   try {
-    return await readFile(path);
+    await access(path, constants.R_OK);
   } catch (cause) {
     throw new Fault("config", {
       code: "creds_unreadable",
-      message: `cannot read the NATS credentials file ${path}`,
+      message: `cannot read the file ${path}, with which this process is to log in to NATS`,
       cause,
     });
   }
@@ -163,7 +205,7 @@ const unreachable = (options: ConnectOptions, why: string, cause?: unknown): Fau
     cause,
   });
 
-/** Never with a password in it. */
+/** The addresses without their passwords, for messages. */
 export function shown(options: Pick<ConnectOptions, "url">): string {
   return [options.url].flat().map(maskUrl).join(", ");
 }

@@ -1,4 +1,4 @@
-/** Durable pull consumers and what flows from them. */
+/** Durable pull consumers and their deliveries. */
 import { Fault } from "../../errors/index.ts";
 import type { ConsumerInfo, ConsumerSpec, Consumption, Delivery } from "../bus.ts";
 import type { Api } from "./api.ts";
@@ -153,8 +153,9 @@ export class Consumers {
   }
 
   /**
-   * In the name of whoever has them: the server takes a refusal from anybody who knows the sequence in the stream and
-   * any delivery that is not settled, and ignores one for what is settled.
+   * Refuses the deliveries on behalf of the client that has them. The server accepts a refusal from any
+   * client that names the stream sequence and an unsettled delivery, and ignores the refusal of a settled
+   * one.
    */
   async handBack(stream: string, name: string, seqs: readonly number[]): Promise<void> {
     const found = await this.find(stream, name);
@@ -165,19 +166,22 @@ export class Consumers {
     }
   }
 
-  /** `created` tells a consumer from its successor of the same name: somebody took over. */
+  /**
+   * `created` tells a consumer from its successor of the same name, which another client created to take
+   * over.
+   */
   async #lookUp(stream: string, name: string, created: string | undefined): Promise<Existence> {
     try {
       const found = await this.find(stream, name);
       if (!found || (created !== undefined && found.created !== created)) return "gone";
       return "exists";
     } catch {
-      return "unsure"; // no answer says nothing; the pull asks again
+      return "unsure"; // No answer: the consumer's existence stays unknown, and the pull asks again.
     }
   }
 }
 
-/** What was handed out and not settled, as long as the server too thinks it is ours. */
+/** Deliveries that are not settled and whose time for redelivery has not come. */
 class Unsettled implements Ledger {
   readonly #ackWaitMs: number;
   readonly #onRoom: () => void;
@@ -189,7 +193,7 @@ class Unsettled implements Ledger {
   }
 
   add(delivery: NatsDelivery): void {
-    this.#until.delete(delivery.seq); // delivered again: the older one is not ours any more
+    this.#until.delete(delivery.seq); // The server redelivered the message: the older delivery is void.
     this.#until.set(delivery.seq, { delivery, at: performance.now() + this.#ackWaitMs });
   }
 
@@ -203,7 +207,7 @@ class Unsettled implements Ledger {
     this.#onRoom();
   }
 
-  /** Kept in the order of expiry, so only the front is looked at. */
+  /** Entries are in order of expiry, so only the front is checked. */
   count(): number {
     const now = performance.now();
     for (const [seq, { at }] of this.#until) {

@@ -1,4 +1,4 @@
-/** A message handed out by a consumer, to be settled once. */
+/** A message delivered by a consumer, to be settled once. */
 import type { Msg } from "@nats-io/nats-core";
 import type { Delivery } from "../bus.ts";
 import type { Link } from "./link.ts";
@@ -17,7 +17,7 @@ export const giveBack = (link: Link, message: Msg): void => {
 };
 
 export interface Ledger {
-  /** It takes no more room. */
+  /** The delivery no longer counts against the limit. */
   release(delivery: NatsDelivery): void;
   extended(delivery: NatsDelivery): void;
 }

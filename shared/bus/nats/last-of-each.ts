@@ -1,7 +1,7 @@
 import type { Stoppable, StoredMessage } from "../bus.ts";
 import type { TailOptions } from "./tail.ts";
 
-/** A view that ends where it has caught up. */
+/** A tail that ends once it has caught up. */
 export async function* lastOfEach(
   open: (options: TailOptions) => Promise<Stoppable>,
 ): AsyncGenerator<StoredMessage, void, undefined> {

@@ -1,8 +1,8 @@
 /**
- * One connection and what is known about its state.
+ * One NATS connection and its state.
  *
- * LINK-1 Nothing is sent while disconnected: the client library would drop it without a word.
- * LINK-2 A disconnect ends every call in flight at once; nobody waits for an answer that cannot come.
+ * LINK-1 Nothing is sent while disconnected: the client library would drop it silently.
+ * LINK-2 A disconnect ends every call in flight at once; no caller waits for an answer that cannot come.
  */
 import type { Msg, NatsConnection, PublishOptions, ServerInfo, Subscription } from "@nats-io/nats-core";
 import type { Announce } from "../../runtime/index.ts";
@@ -18,7 +18,10 @@ interface Corkable {
   uncork(): void;
 }
 
-/** The library does not show its socket; without it everything works, only slower. */
+/**
+ * The library does not expose its socket. Undefined if it is not found: everything works without corking,
+ * only slower.
+ */
 function socketOf(nc: NatsConnection): Corkable | undefined {
   const { protocol } = nc as unknown as { protocol?: { transport?: { socket?: Partial<Corkable> } } };
   const socket = protocol?.transport?.socket;
@@ -59,7 +62,7 @@ export class Link {
     return this.#info;
   }
 
-  /** The server is one of several. */
+  /** True if the server is part of a cluster. */
   get clustered(): boolean {
     return this.#info.cluster !== undefined;
   }
@@ -81,7 +84,7 @@ export class Link {
     this.#deniedListeners.add(listener);
   }
 
-  /** True as soon as there is a connection; false when there is none for so long or it was closed. */
+  /** Resolves to true once connected; to false if the timeout passes first or the connection is closed. */
   ready(timeoutMs: number): Promise<boolean> {
     if (this.#state.kind !== "down") return Promise.resolve(this.#state.kind === "up");
     return new Promise((resolve) => {
@@ -96,8 +99,8 @@ export class Link {
   }
 
   /**
-   * What is written in one round of the event loop leaves in one system call: a call for each message would cost more
-   * than the message, here and at the server it wakes.
+   * Messages written in one round of the event loop leave in one system call: a system call per message would
+   * cost more than the message itself, here and at the server.
    */
   publish(subject: string, body: Uint8Array, options?: PublishOptions): void {
     this.cork();
@@ -111,7 +114,7 @@ export class Link {
     for (const [subject, body] of acks) this.nc.publish(subject, body);
   }
 
-  /** What the library itself is about to write leaves with the rest too. */
+  /** Lets a message that the library itself is about to write leave in the same system call. */
   cork(): void {
     const socket = this.#corked ? undefined : socketOf(this.nc);
     if (!socket) return;
@@ -124,8 +127,8 @@ export class Link {
   }
 
   /**
-   * Acknowledgements: they ride with the next message, or leave by themselves a moment later. Sent after the reconnect
-   * if there is no connection now, so that done work is not done again.
+   * For acknowledgements: sent together with the next message, or alone a moment later. While disconnected
+   * they wait for the reconnect, so that finished work is not redelivered.
    */
   sendSoon(subject: string, body: Uint8Array): void {
     if (this.#state.kind === "up") {
@@ -142,7 +145,7 @@ export class Link {
     this.#sendAcks();
   }
 
-  /** A callback that throws would end the reader of the whole connection: it never does. */
+  /** Catches what the callback throws: an uncaught error would end the reader of the whole connection. */
   subscribe(subject: string, queue: string | undefined, onMessage: (message: Msg) => void): Subscription {
     this.cork();
     return this.nc.subscribe(subject, {
@@ -170,7 +173,7 @@ export class Link {
     try {
       await this.nc.flush();
     } catch {
-      throw unavailable("flush"); // the connection went away meanwhile
+      throw unavailable("flush"); // The connection was lost meanwhile.
     }
   }
 
@@ -178,7 +181,7 @@ export class Link {
     if (this.#state.kind === "closed") return;
     const wasUp = this.#state.kind === "up";
     this.#leave();
-    if (wasUp) await this.nc.flush().catch(() => undefined); // best effort: what was sent should leave
+    if (wasUp) await this.nc.flush().catch(() => undefined); // Best effort: flush the messages sent so far.
     this.#closed();
     await this.nc.close();
   }

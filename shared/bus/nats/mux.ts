@@ -1,28 +1,30 @@
 /**
- * Requests and their answers over one inbox subscription. Written by hand because this is the hot path: the client's
- * own request makes two promises, a timer and a race for each call, this one a single promise; and it ends calls when
- * the connection goes (LINK-2) instead of letting each run into its timeout.
+ * Requests and their replies over one inbox subscription. Written by hand because this is the hot path: the
+ * client library's request makes two promises, a timer and a race per call, this one a single promise. A
+ * disconnect ends the calls at once (LINK-2) instead of letting each run into its timeout.
  */
 import { createInbox, type Msg, type MsgHdrs } from "@nats-io/nats-core";
 import type { Link } from "./link.ts";
 import { busClosed, permissionDenied, refusedByClient } from "./nats-errors.ts";
 
-/** Why a call ended without its answer. */
+/** Why a call ended without a reply. */
 export type Failed = "timeout" | "disconnected" | "closed";
 
 interface Call {
   readonly subject: string;
   deadline: number;
-  /** When it is sent once more under the same reply address, if it is not answered: the first answer counts. */
+  /** When an unanswered request is sent once more under the same reply address; the first reply counts. */
   resendAt?: number;
   resend?(): void;
-  /** `done`: nothing more is to come. */
+  /** Returns `done` with the last reply. */
   onReply(message: Msg): "more" | "done";
   onFailed(why: Failed): void;
   onDenied(error: Error): void;
 }
 
-/** What an answer, or none, comes to: an outcome, or an error thrown. One for all calls of a kind. */
+/**
+ * Turns a reply, or its absence, into an outcome or a thrown error. One object serves all calls of a kind.
+ */
 export interface Meaning<T> {
   ofReply(message: Msg, subject: string): T;
   ofFailure(why: Failed, subject: string): T;
@@ -56,7 +58,7 @@ export class Mux {
     });
   }
 
-  /** One answer. */
+  /** A request with one reply. */
   request<T>(
     subject: string,
     body: Uint8Array,
@@ -72,8 +74,8 @@ export class Mux {
   }
 
   /**
-   * One answer, to a question that may be asked twice: what a server of a cluster was asked when it died is never
-   * answered, while its successor would answer at once.
+   * A request with one reply that may be sent twice: a cluster server that died with the request never
+   * answers, while its successor would answer at once.
    */
   requestRepeatedly<T>(
     subject: string,
@@ -92,7 +94,9 @@ export class Mux {
     });
   }
 
-  /** Many answers: `onReply` says `done` with the last one. Each answer moves the deadline. */
+  /**
+   * A request with many replies: `onReply` returns `done` with the last one. Each reply moves the deadline.
+   */
   stream(
     subject: string,
     body: Uint8Array,
@@ -155,7 +159,7 @@ export class Mux {
     return call;
   }
 
-  /** One timer for all calls: a timeout may come one sweep late. */
+  /** One timer serves all calls: a timeout may come one sweep late. */
   #sweep(): void {
     const now = performance.now();
     for (const [token, call] of this.#calls) {

@@ -1,8 +1,8 @@
-/** The one place that knows NATS error codes. Never matched by text. */
+/** The one place that knows NATS error codes. Errors are never matched by their text. */
 import { AuthorizationError, errors, UserAuthenticationExpiredError } from "@nats-io/nats-core";
 import { Fault, type FaultKind } from "../../errors/index.ts";
 
-/** As the server puts it into every JetStream answer. */
+/** The error object in a JetStream reply. */
 export interface ApiError {
   code: number;
   err_code: number;
@@ -36,6 +36,8 @@ const notEnabled: Entry = [
 
 const table: Readonly<Record<number, Entry>> = {
   10014: ["transient", "consumer_gone"],
+  // The account's limit, not the server's.
+  10002: storageFull,
   10023: storageFull,
   10026: [
     "config",
@@ -98,7 +100,7 @@ export const tooLarge = (doing: string, bytes: number, limit: number): Fault =>
     message: `${doing}: ${bytes} bytes are more than the ${limit} this server takes in one message`,
   });
 
-/** What the client library refuses before anything is sent. */
+/** Errors the client library throws before anything is sent. */
 export function refusedByClient(error: unknown, doing: string): unknown {
   if (error instanceof errors.InvalidSubjectError) {
     return new Fault("contract", {

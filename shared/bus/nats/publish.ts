@@ -1,8 +1,9 @@
-/** The hot path: one request, one promise, headers built by hand. */
+/** Publishing, the hot path: one request, one promise, headers built by hand. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
 import type { PublishOptions, PublishOutcome } from "../bus.ts";
+import { headerNames } from "../header-names.ts";
 import { scheduleHeader, scheduleText } from "../schedules.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
@@ -16,10 +17,10 @@ interface PubAck {
 }
 
 const defaultTimeoutMs = 5_000;
-/** Where a leader may have died with the question: whoever asked looks, and asks its successor. */
+/** In a cluster a leader may have died with the request: the caller then looks, and asks the successor. */
 const clusterTimeoutMs = 2_000;
 const leaderlessMs = 200;
-/** No stream answers for the subject. */
+/** No stream takes the subject. */
 const nobody = Symbol("nobody");
 const unknown: PublishOutcome = { kind: "unknown" };
 const conflict: PublishOutcome = { kind: "conflict" };
@@ -41,7 +42,8 @@ export class Publisher {
     const headers = headersOf(options);
     const limit = this.#link.info.max_payload;
     if (body.length > limit) throw tooLarge(subject, body.length, limit);
-    // With a message id it may be sent twice: the server stores it once, and tells the same sequence again.
+    // With a message id the publish may be repeated: the server stores it once and answers with the same
+    // sequence.
     const repeatable = options.msgId !== undefined && options.expectLastSeq === undefined;
     const timeoutMs =
       options.timeoutMs ?? (this.#link.clustered && !repeatable ? clusterTimeoutMs : defaultTimeoutMs);
@@ -54,7 +56,7 @@ export class Publisher {
         ? this.#mux.requestRepeatedly(subject, body, headers, left(), this.#meaning)
         : this.#mux.request(subject, body, headers, left(), this.#meaning));
       if (outcome !== nobody) return outcome;
-      // While a stream of a cluster elects its leader nobody takes anything for it, and nothing was stored.
+      // While a stream of a cluster elects its leader, no server takes the message and nothing is stored.
       if (!this.#link.clustered || left() <= leaderlessMs) throw noStream(`publish to ${subject}`);
       await delay(leaderlessMs);
     }
@@ -77,7 +79,7 @@ function outcomeOf(reply: Msg, subject: string): PublishOutcome | typeof nobody 
 const parseAck = (data: Uint8Array): PubAck =>
   JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("latin1")) as PubAck;
 
-/** What the options say, in the server's words. */
+/** The NATS headers for these options. */
 export function headersOf(options: PublishOptions): WireHeaders | undefined {
   const { headers, msgId, expectLastSeq, ttlMs, schedule } = options;
   if (!headers && msgId === undefined && expectLastSeq === undefined && ttlMs === undefined && !schedule) {
@@ -85,17 +87,18 @@ export function headersOf(options: PublishOptions): WireHeaders | undefined {
   }
   const wire = new WireHeaders();
   if (headers) wire.addAll(headers);
-  if (msgId !== undefined) wire.add("Nats-Msg-Id", msgId);
-  if (expectLastSeq !== undefined) wire.add("Nats-Expected-Last-Subject-Sequence", String(expectLastSeq));
-  if (ttlMs !== undefined) wire.add("Nats-TTL", ttlHeader(ttlMs));
+  if (msgId !== undefined) wire.add(headerNames.messageId, msgId);
+  if (expectLastSeq !== undefined) wire.add(headerNames.expectedLastSubjectSeq, String(expectLastSeq));
+  if (ttlMs !== undefined) wire.add(headerNames.ttl, ttlHeader(ttlMs));
   if (schedule) {
     wire.add(scheduleHeader, scheduleText(schedule.at));
-    wire.add("Nats-Schedule-Target", schedule.target);
+    wire.add(headerNames.scheduleTarget, schedule.target);
+    if (schedule.keptMs !== undefined) wire.add(headerNames.scheduleTtl, ttlHeader(schedule.keptMs));
   }
   return wire;
 }
 
-/** The server cuts fractions of a second off: 1500 ms would expire after one second. */
+/** The server truncates to whole seconds: 1500 ms would expire after one second. */
 export function ttlHeader(ttlMs: number): string {
   if (Number.isInteger(ttlMs) && ttlMs >= 1000 && ttlMs % 1000 === 0) return `${ttlMs / 1000}s`;
   throw new Fault("contract", {

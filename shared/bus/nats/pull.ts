@@ -1,11 +1,13 @@
 /**
- * The loop that keeps a pull consumer flowing to one handler.
+ * The loop that keeps messages of a pull consumer flowing to one handler.
  *
- * PULL-1 Never more is asked for than there is room.
- * PULL-2 Silence is noticed: the server sends a heartbeat every second; after 2.5 s without one everything is asked anew.
- * PULL-3 What 409 or "no responders" means is not read from its text: the consumer is looked up. Only when it does not
- *    exist, or is another one under the same name, the loop ends.
- * PULL-4 A message that arrives while stopping is given back at once instead of waiting for its redelivery.
+ * PULL-1 The loop never requests more messages than there is room for.
+ * PULL-2 Silence is noticed: the server sends a heartbeat every second; after 2.5 s without one the loop
+ *    requests everything anew.
+ * PULL-3 The meaning of 409 or "no responders" is not read from the text: the consumer is looked up. The loop
+ *    ends only if the consumer does not exist, or is another one under the same name.
+ * PULL-4 A message that arrives while the loop stops is given back at once instead of waiting for its
+ *    redelivery.
  */
 import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
 import { statusOf } from "./headers.ts";
@@ -18,14 +20,14 @@ export interface PullOptions {
   stream: string;
   consumer: string;
   inboxPrefix: string | undefined;
-  /** How many more messages may be under way. */
+  /** How many more messages may be requested. */
   room(): number;
-  /** As many at a time; a refill waits until a quarter of it is free. */
+  /** Messages requested at a time; a refill waits until a quarter of them are free. */
   maxMessages: number;
   onMessage(message: Msg): void;
-  /** Given back by PULL-4; absent where nothing is acknowledged. */
+  /** Returns a message to the server (PULL-4); undefined for consumers without acknowledgements. */
   giveBack?(message: Msg): void;
-  /** A heartbeat: the server has nothing for us right now. */
+  /** Called on a heartbeat: the server has no message at the moment. */
   onIdle?(): void;
   onReconnect?(): void;
   lookUp(): Promise<Existence>;
@@ -39,7 +41,7 @@ interface Request {
 const expiresMs = 10_000;
 const heartbeatMs = 1_000;
 const silenceMs = 2_500;
-/** A consumer that exists and refuses is not asked in a tight loop. */
+/** Pause before the next request to a consumer that exists and refuses. */
 const refusedMs = 50;
 const unsureMs = 200;
 const nanos = (ms: number): number => ms * 1e6;
@@ -82,7 +84,7 @@ export class Pull {
     this.#pump();
   }
 
-  /** There may be room again. Cheap, and at most one refill a tick. */
+  /** Call when there may be room again. Cheap; at most one refill per tick. */
   refill(): void {
     if (this.#pumping) return;
     this.#pumping = true;
@@ -97,14 +99,15 @@ export class Pull {
   }
 
   async #stop(): Promise<void> {
-    // Unsubscribing lets the server drop our open requests; the flush brings what it had sent before.
+    // Unsubscribing makes the server drop our open requests; the flush brings in the messages it had sent
+    // before.
     if (!this.#link.closed && !this.#subscription.isClosed()) {
-      await this.#subscription.drain().catch(() => undefined); // disconnected: nothing can arrive any more
+      await this.#subscription.drain().catch(() => undefined); // Disconnected: no message can arrive.
     }
     this.#finish("stopped");
   }
 
-  /** Without waiting: for those who know that nothing is under way. */
+  /** Ends without waiting, for callers that know that no message is under way. */
   drop(): void {
     this.#stopping ??= Promise.resolve();
     this.#subscription.unsubscribe();
@@ -153,7 +156,7 @@ export class Pull {
     }
   }
 
-  /** Requests are served in the order they were made. */
+  /** The server serves requests in the order they were made. */
   #count(): void {
     for (const [token, request] of this.#requests) {
       if (--request.remaining <= 0) this.#requests.delete(token);

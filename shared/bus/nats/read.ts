@@ -1,10 +1,10 @@
 /**
  * Reading without a consumer: direct gets, one subject or filter at a time, page by page.
  *
- * READ-1 Nobody answers a direct get where there is no such stream, but also where its server is closing down stream by
- *    stream, or a replica has not opened it yet. The JetStream API knows the difference: a server that closes down does
- *    not answer there at all. So nothing is called missing before the API was asked. (A turn that took a closed history
- *    for none let a completion go.)
+ * READ-1 A direct get stays unanswered if the stream does not exist, but also if its server is closing down
+ *    stream by stream, or a replica has not opened it yet. The JetStream API knows the difference: a server
+ *    that closes down does not answer there at all. So no stream counts as missing before the API was asked.
+ *    (An orchestrator that took a closed history for a missing one lost a completion.)
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../errors/index.ts";
@@ -25,7 +25,7 @@ const pageSize = 5_000;
 const silenceMs = 5_000;
 const askAgainMs = 50;
 
-/** Nobody answered: missing, or not to be had just now (READ-1). */
+/** No server answered: the stream is missing or cannot be reached at the moment (READ-1). */
 const nobody = Symbol("nobody");
 type Nobody = typeof nobody;
 
@@ -62,7 +62,7 @@ export class Reader {
     return leader ? this.#lastOfLeader(stream, subject) : this.#lastOfAny(stream, subject);
   }
 
-  /** Answered by any replica. */
+  /** Any replica may answer. */
   async #lastOfAny(stream: string, subject: string): Promise<StoredMessage | undefined> {
     const found = await this.#retried<StoredMessage | Nobody | undefined>(`read ${subject}`, () =>
       this.#mux.requestRepeatedly<StoredMessage | Nobody | undefined | Failed>(
@@ -138,7 +138,7 @@ export class Reader {
     return missing ? nobody : page;
   }
 
-  /** Reads may be repeated: tried again after a disconnect, as long as a read may take. */
+  /** Repeats a read after a disconnect, up to the time a read may take. */
   async #retried<T extends object | Nobody | undefined>(
     doing: string,
     act: () => Promise<T | Failed>,

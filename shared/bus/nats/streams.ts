@@ -1,17 +1,17 @@
-/** Streams: create once and for all, look, purge, delete. */
+/** Streams: create, inspect, purge, delete. */
 import { Fault } from "../../errors/index.ts";
 import type { AccountInfo, StreamInfo, StreamSpec } from "../bus.ts";
 import type { Api } from "./api.ts";
+import type { FirstSequence } from "./first-sequence.ts";
 import { codes, faultFrom, noStream } from "./nats-errors.ts";
-import type { ServerClock } from "./server-clock.ts";
 
 const nanos = (ms: number): number => ms * 1e6;
 
-/** Leaders and copies hear of each other every second. */
+/** The leader and its replicas exchange a heartbeat every second. */
 const isAway = (copy: { current: boolean; offline?: boolean; active: number }): boolean =>
   !copy.current || copy.offline === true || copy.active > nanos(3_000);
 
-/** Beyond the server's default of 1000: each worker has its own consumer on a stream. */
+/** More than the server's default of 1000: each worker has consumers of its own on a stream. */
 const maxConsumers = 100_000;
 
 interface StreamConfig {
@@ -22,6 +22,7 @@ interface StreamConfig {
   max_bytes?: number;
   max_msgs?: number;
   subject_transform?: { src: string; dest: string };
+  sources?: { name: string; subject_transforms?: { src: string; dest: string }[] }[];
   allow_msg_ttl?: boolean;
   allow_msg_schedules?: boolean;
   subject_delete_marker_ttl?: number;
@@ -71,6 +72,15 @@ export function configOf(spec: StreamSpec): StreamConfig {
     ...(spec.markerTtlMs === undefined
       ? {}
       : { allow_msg_ttl: true, subject_delete_marker_ttl: nanos(spec.markerTtlMs) }),
+    ...(spec.timesToLive === true ? { allow_msg_ttl: true } : {}),
+    ...(spec.sources === undefined
+      ? {}
+      : {
+          sources: spec.sources.map(({ stream, from, to }) => ({
+            name: stream,
+            subject_transforms: [{ src: from, dest: to }],
+          })),
+        }),
     ...(spec.schedules === true ? { allow_msg_schedules: true } : {}),
     ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
   };
@@ -78,23 +88,24 @@ export function configOf(spec: StreamSpec): StreamConfig {
 
 export class Streams {
   readonly #api: Api;
-  readonly #clock: ServerClock;
+  readonly #firstSequence: FirstSequence;
 
-  constructor(api: Api, clock: ServerClock) {
+  constructor(api: Api, firstSequence: FirstSequence) {
     this.#api = api;
-    this.#clock = clock;
+    this.#firstSequence = firstSequence;
   }
 
   async ensure(spec: StreamSpec): Promise<{ created: boolean }> {
     const config = configOf(spec);
-    // One that exists has another: the server refuses, and what counts is compared below.
-    if (spec.sequencesByTime) config.first_seq = await this.#clock.nowMicros();
+    // An existing stream has another first sequence: the server refuses, and the settings that matter are
+    // compared below.
+    if (spec.sequencesByTime) config.first_seq = await this.#firstSequence.next();
     const asked = performance.now();
     const answer = await this.#api.ask<StreamInfoAnswer>(`STREAM.CREATE.${spec.name}`, config);
     if (answer.kind === "nobody") throw noStream(`create stream ${spec.name}`);
     if (answer.kind === "ok") {
-      // `did_create` is always true. A stream older than our question was there before; two who create it at once
-      // may both be told that they did.
+      // `did_create` is always true. A stream older than this request existed before; two clients that create
+      // it at the same time may both be told that they created it.
       const ageMs = Date.parse(answer.value.ts) - Date.parse(answer.value.created);
       return { created: ageMs <= performance.now() - asked };
     }
@@ -106,8 +117,9 @@ export class Streams {
   }
 
   /**
-   * The stream exists with other settings. What an operator may tune (replicas, limits, windows) stays as it is; what
-   * the engine needs is added; what would change the meaning of stored messages is refused.
+   * The stream exists with other settings. Settings an operator may tune (replicas, limits, windows) stay;
+   * settings the engine needs are added; a difference that would change the meaning of stored messages is
+   * refused.
    */
   async #reconcile(wanted: StreamConfig): Promise<void> {
     const found = await this.#api.get<StreamInfoAnswer>(`STREAM.INFO.${wanted.name}`);
@@ -127,7 +139,12 @@ export class Streams {
       });
     }
     const subjects = [...new Set([...(config.subjects ?? []), ...(wanted.subjects ?? [])])];
+    const sources = [
+      ...(config.sources ?? []),
+      ...(wanted.sources ?? []).filter(({ name }) => !config.sources?.some((there) => there.name === name)),
+    ];
     const missing =
+      sources.length > (config.sources?.length ?? 0) ||
       subjects.length > (config.subjects?.length ?? 0) ||
       (wanted.allow_msg_ttl && !config.allow_msg_ttl) ||
       (wanted.allow_msg_schedules && !config.allow_msg_schedules);
@@ -135,6 +152,7 @@ export class Streams {
     await this.#api.get(`STREAM.UPDATE.${wanted.name}`, {
       ...config,
       subjects,
+      ...(sources.length > 0 ? { sources } : {}),
       ...(wanted.allow_msg_ttl
         ? {
             allow_msg_ttl: true,
@@ -191,7 +209,7 @@ export class Streams {
 
   async account(): Promise<AccountInfo> {
     const { streams, consumers, storage, limits } = await this.#api.get<AccountAnswer>("INFO");
-    // Without a limit the server says -1, with limits per tier 0.
+    // Without a limit the server reports -1; with limits per tier, 0.
     const limit = (name: string, value: number | undefined) =>
       value !== undefined && value > 0 ? { [name]: value } : {};
     return {
@@ -205,7 +223,7 @@ export class Streams {
   }
 
   async deleteMessage(stream: string, seq: number): Promise<boolean> {
-    // Erasing the bytes costs 4 to 8 ms, forgetting the message 0.35.
+    // Erasing the bytes takes 4 to 8 ms, removing the message without erasing 0.35 ms.
     const done = await this.#api.find(`STREAM.MSG.DELETE.${stream}`, { seq, no_erase: true }, [
       codes.sequenceNotFound,
       codes.messageDeleteFailed,
@@ -216,8 +234,8 @@ export class Streams {
   }
 
   async purge(stream: string, filter: string, throughSeq: number): Promise<number> {
-    // The server's bound is the first that stays. A bound beyond the last message would become the next sequence of a
-    // stream purged whole, so that the largest number means no bound.
+    // The server's bound is the first sequence that stays. A bound beyond the last message would become the
+    // next sequence of a wholly purged stream, so the largest number means: no bound.
     const request = throughSeq === Number.MAX_SAFE_INTEGER ? { filter } : { filter, seq: throughSeq + 1 };
     const done = await this.#api.find<{ purged: number }>(`STREAM.PURGE.${stream}`, request, [
       codes.streamNotFound,

@@ -1,6 +1,7 @@
 /**
- * A live view of a stream: an ephemeral consumer that is made anew from the last sequence seen whenever anything could
- * have been missed: a reconnect, a gap in its own numbering, silence, a restarted server that forgot it.
+ * A live view of a stream: an ephemeral consumer that is created anew after the last sequence seen whenever a
+ * message may have been missed: after a reconnect, a gap in the consumer's numbering, silence, or a server
+ * restart.
  */
 
 import { nuid } from "@nats-io/nats-core";
@@ -33,7 +34,7 @@ export class Tail implements Stoppable {
   readonly #stream: string;
   readonly #filter: string;
   readonly #options: TailOptions;
-  /** Highest sequence handed out, or known to lie before the view. */
+  /** Highest sequence delivered, or known to lie before the view. */
   #seenSeq = 0;
   #caughtUp = false;
   #stopped = false;
@@ -88,18 +89,19 @@ export class Tail implements Stoppable {
         if (broken) return;
         const origin = originOf(message.reply ?? "");
         if (origin.consumerSeq !== expected++) return breakOff();
-        // A view started over repeats what it had shown; sequences only grow, so that is easy to tell.
+        // A restarted view repeats messages it has shown; sequences only grow, so a lower one is skipped.
         if (origin.seq > this.#seenSeq) {
           this.#seenSeq = origin.seq;
           this.#hand(new Stored(message, origin));
         }
         if (origin.pending === 0) this.#tellCaughtUp();
       },
-      // What was counted as pending may have expired meanwhile: an idle server has nothing more for us.
+      // A message counted as pending may have expired meanwhile: an idle server has no more messages for this
+      // view.
       onIdle: () => this.#tellCaughtUp(),
       onReconnect: breakOff,
       lookUp: async () => {
-        // Silence or a refusal: making it anew is as cheap as asking whether that is needed.
+        // Silence or a refusal: creating the consumer anew is as cheap as asking whether that is needed.
         broken = true;
         return "gone";
       },
@@ -111,7 +113,7 @@ export class Tail implements Stoppable {
 
   async #again(old: string): Promise<void> {
     if (this.#link.closed) return;
-    // Ephemeral and idle, it would go by itself after a while; told to, it goes now.
+    // The server removes an idle ephemeral consumer after a while; this removes it now.
     this.#api.ask(`CONSUMER.DELETE.${this.#stream}.${old}`).catch(() => undefined);
     while (!this.#stopped && !this.#link.closed) {
       try {
@@ -123,7 +125,7 @@ export class Tail implements Stoppable {
         return this.#follow(consumer);
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
-        await this.#pause(); // no answer, or the stream is not there (yet): a view waits for it
+        await this.#pause(); // No answer, or the stream does not exist (yet): the view waits for it.
       }
     }
   }
@@ -132,7 +134,7 @@ export class Tail implements Stoppable {
     if (this.#options.existing && !this.#caughtUp) return { kind: "existing" };
     const info = await this.#api.get<{ state: { last_seq: number } }>(`STREAM.INFO.${this.#stream}`);
     if (info.state.last_seq < this.#seenSeq) {
-      this.#seenSeq = 0; // another stream under the same name: all of it is new
+      this.#seenSeq = 0; // Another stream under the same name: every message of it is new.
       return { kind: "after", seq: 0 };
     }
     return { kind: "after", seq: this.#seenSeq };

@@ -1,4 +1,4 @@
-/** Messages between the server's shape and ours. */
+/** Converts messages from the server's shape to ours. */
 import type { Msg } from "@nats-io/nats-core";
 import type { Headers, StoredMessage } from "../bus.ts";
 import { type ParsedHeaders, parseHeaders } from "./headers.ts";
@@ -7,7 +7,7 @@ export const emptyBody = new Uint8Array(0);
 const text = new TextEncoder();
 export const bytes = (value: unknown): Uint8Array => text.encode(JSON.stringify(value));
 
-/** Where a delivered message comes from, packed by the server into its reply subject. */
+/** Where a delivered message comes from; the server encodes it in the reply subject. */
 export interface Origin {
   consumer: string;
   deliveries: number;
@@ -32,7 +32,7 @@ export function originOf(reply: string): Origin {
   };
 }
 
-/** Headers are parsed when somebody looks: most messages have none anybody reads. */
+/** Parses the headers at first access: most messages have none that anyone reads. */
 export class Stored implements StoredMessage {
   readonly subject: string;
   readonly seq: number;
@@ -54,7 +54,7 @@ export class Stored implements StoredMessage {
   }
 }
 
-/** Direct gets carry the origin as headers beside the message's own. */
+/** A direct get's reply carries the origin as headers beside the message's own. */
 const direct = {
   subject: "Nats-Subject",
   seq: "Nats-Sequence",

@@ -1,24 +1,31 @@
-/** Session reports, and what a loss means under the session's policy (S5, S6, design section 4). */
-import type {
-  Attachment,
-  Failure,
-  LossReason,
-  NewEvent,
-  RunningCall,
-  SessionReport,
-  SessionState,
+/**
+ * Decides what a session report means, and what follows from a loss under the session's policy (S5, S6,
+ * design section 4).
+ */
+import { isDeepStrictEqual } from "node:util";
+import {
+  type Attachment,
+  changedMetadata,
+  type Failure,
+  type LossReason,
+  lossPolicies,
+  lossReasons,
+  type NewEvent,
+  type RunningCall,
+  type SessionReport,
+  type SessionState,
 } from "../../../schemas/index.ts";
 import { rebuildsOn } from "../fold/apply-session.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
 import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
-import { failed, fates, isPlanned } from "./interruptions.ts";
+import { failed, fates } from "./interruptions.ts";
 import { rebuildTask } from "./rebuild.ts";
 
-/** Answers what only a view of the workers knows. */
+/** Answers questions that need a view of the workers. */
 export interface PlacementFacts {
-  /** Why nobody took it: "no worker with tag gpu", "all 2 workers at capacity", … */
+  /** Why no worker took it: "no worker with tag gpu", "all 2 workers at capacity", … */
   whyUnclaimed(session: SessionState): string;
 }
 
@@ -50,7 +57,7 @@ export function acceptSession(
     case "parked": {
       if (phase.kind !== "active" || phase.on.epoch !== report.epoch) return ignored("fenced");
       const parked: NewEvent = { kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch };
-      // A call crossed with the parking: it is still open here and wants a holder.
+      // A call crossed with the parking: it is still open here and needs a holder.
       const waiting = sessionTasks(state, sessionId).length > 0;
       return facts(parked, ...(waiting ? [requestAgain(session, now)] : []));
     }
@@ -62,6 +69,19 @@ export function acceptSession(
         sessionId: session.sessionId,
         checkpoint: report.checkpoint,
       });
+    case "metadata": {
+      if (holder(session)?.epoch !== report.epoch) return ignored("fenced");
+      const before = session.options.metadata;
+      if (isDeepStrictEqual(changedMetadata(before, report.change), before)) return ignored("repeated");
+      const { epoch, change } = report;
+      return facts({ kind: "session.metadata_reported", sessionId: session.sessionId, epoch, change });
+    }
+    case "blob": {
+      const { epoch, name, stored } = report;
+      if (holder(session)?.epoch !== epoch) return ignored("fenced");
+      if (session.blobs?.find((blob) => blob.name === name)?.key === stored?.key) return ignored("repeated");
+      return facts({ kind: "session.blob_changed", sessionId: session.sessionId, epoch, name, stored });
+    }
     case "wanted":
       return phase.kind === "parked" ? facts(requestAgain(session, now)) : ignored("repeated");
     case "closed":
@@ -91,14 +111,19 @@ function activated(
     warm: report.warm,
     restored: report.restored,
   };
-  // S14: an owner that kept its state attached again by itself, before anybody else was asked.
-  const alive = phase.kind === "lost" ? phase.reason !== "execution_timeout" : isHeld(phase);
+  // S14: a holder that kept its state attached again by itself, before the instance asked another worker.
+  const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isHeld(phase);
   const reattached = report.warm && attachment === session.attachments + 1 && alive;
   if (reattached) return facts(event);
   if (attachment !== session.attachments) return ignored("fenced");
   if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");
   if (phase.kind === "claimed" && phase.on.epoch !== report.on.epoch) return ignored("fenced");
-  return rebuildsOn(session, report.on, report.warm) ? facts(event, rebuildTask(session)) : facts(event);
+  // A holder whose state was made in a moment reports the claim and the state at once.
+  const both: NewEvent[] =
+    phase.kind === "opening"
+      ? [{ kind: "session.claimed", sessionId: session.sessionId, on: report.on }, event]
+      : [event];
+  return rebuildsOn(session, report.on, report.warm) ? facts(...both, rebuildTask(session)) : facts(...both);
 }
 
 function lost(
@@ -109,7 +134,8 @@ function lost(
   now: number,
 ): Accepted {
   const { phase } = session;
-  // S14: the owner had attached again by itself and died before it could say so. That attachment is spent.
+  // S14: the holder had attached again by itself and died before it could report that. That attachment is
+  // spent.
   if (attachment === session.attachments + 1 && (phase.kind === "active" || phase.kind === "rebuilding")) {
     const spent = { ...session, attachments: attachment };
     const on = { ...phase.on, attachment };
@@ -119,7 +145,8 @@ function lost(
   switch (phase.kind) {
     case "opening":
     case "claimed": {
-      // Died before init was done. Counted like a failed init, so that an init that kills workers comes to an end.
+      // The worker died before `init` was done. Counted like a failed init, so that an init that kills
+      // workers comes to an end.
       const on = phase.kind === "claimed" ? phase.on : undefined;
       const error = sessionLostFailure(
         session.sessionId,
@@ -147,7 +174,10 @@ function lost(
   }
 }
 
-/** Everything a loss means: the event, the fate of each open task, and a new request if the policy says so. */
+/**
+ * All consequences of a loss: the event, the fate of each open task, and a new request if the policy asks for
+ * one.
+ */
 export function lossFacts(
   state: InstanceState,
   session: SessionState,
@@ -159,11 +189,10 @@ export function lossFacts(
 ): NewEvent[] {
   const event: NewEvent = { kind: "session.lost", sessionId: session.sessionId, on, reason, detail };
   const error = sessionLostFailure(session.sessionId, on, reason, detail);
-  const planned = isPlanned(reason);
-  const restore = session.checkpoint !== undefined && (planned || session.options.onLost === "restore");
-  const continues =
-    reason !== "execution_timeout" && (session.options.onLost !== "fail" || (planned && restore));
-  if (!continues) {
+  const { planned, endsSession } = lossReasons[reason];
+  const { asksAgain, restores } = lossPolicies[session.options.onLost];
+  const restore = session.checkpoint !== undefined && (planned || restores);
+  if (endsSession || !(asksAgain || (planned && restore))) {
     return [event, ...sessionTasks(state, session.sessionId).map((task) => failed(task, error))];
   }
   const loss = { on, reason, error, running };
@@ -180,15 +209,17 @@ export function request(session: SessionState, now: number, restore: boolean, de
   };
 }
 
-/** A parked session comes back with what it had saved. */
+/** A parked session comes back with its saved state. */
 export const requestAgain = (session: SessionState, now: number): NewEvent =>
   request(session, now, session.checkpoint !== undefined);
 
-/** Only the policies that promise the state of before ask for it again when its first new holder failed. */
 const restoresAfterInit = ({ checkpoint, options }: SessionState): boolean =>
-  checkpoint !== undefined && (options.onLost === "restore" || options.onLost === "fail");
+  checkpoint !== undefined && lossPolicies[options.onLost].restoresAfterFailedInit;
 
-/** After a failed or lost init: ask again while there is time and patience, else the opening failed. */
+/**
+ * After a failed or lost init: request the session again while time and tries are left, else the opening has
+ * failed.
+ */
 function openAgain(
   state: InstanceState,
   session: SessionState,
@@ -210,8 +241,8 @@ export function failSession(state: InstanceState, session: SessionState, error: 
 }
 
 /**
- * Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). One that failed
- * is over as it is: people can still ask why.
+ * Sessions still open when the instance ends are closed by the engine, before the end is recorded (S11). A
+ * failed session stays as it is, so that people can still see why it failed.
  */
 export const closings = (state: InstanceState): NewEvent[] =>
   [...state.sessions.values()]
@@ -220,7 +251,7 @@ export const closings = (state: InstanceState): NewEvent[] =>
     )
     .map(({ sessionId }) => ({ kind: "session.closed", sessionId, by: "engine" }));
 
-/** Whether this attachment is behind what is known of a granted session, or is it. */
+/** True if this attachment is the one already known of a granted session, or an earlier one. */
 function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean {
   switch (phase.kind) {
     case "active":
@@ -234,7 +265,10 @@ function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean 
   }
 }
 
-/** A member for a use that still wants one. Any other use is over: whoever lends it is told so (`strays.ts`). */
+/**
+ * A member for a use that still wants one. Any other use is over, and the lender is informed of that
+ * (answer-ignored.ts).
+ */
 function acceptLent(state: InstanceState, member: SessionState): Accepted {
   const to = member.lending?.to;
   const use = to && to.execution === state.execution ? state.pools.get(to.of) : undefined;
@@ -242,7 +276,10 @@ function acceptLent(state: InstanceState, member: SessionState): Accepted {
   return use.member === undefined ? facts({ kind: "pool.lent", of: to.of, member }) : ignored("repeated");
 }
 
-/** A child hears from the owner what became of a granted session. It follows; it never asks for workers itself. */
+/**
+ * The owner reports to a child what became of a granted session. The child follows; it never requests workers
+ * itself.
+ */
 function acceptGranted(
   state: InstanceState,
   session: SessionState,
@@ -267,7 +304,7 @@ function acceptGranted(
       return facts({ kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch });
     case "lost":
       if (!on || (report.epoch !== undefined && report.epoch !== on.epoch)) return ignored("repeated");
-      // Here a request only says that the session will be back: its owner is the one who asks.
+      // Here a request only means that the session will be back: its owner requests the workers.
       return facts(...lossFacts(state, session, on, report.reason, report.detail, now, report.running));
     case "refused":
       return facts(...failSession(state, session, report.error));

@@ -1,6 +1,6 @@
 /**
- * What a message means to an instance in its present state. Decides with data only: retries, timeouts, fences and
- * session policies are settled here, before anything is written.
+ * Decides what a message means to an instance in its present state. It uses data only: retries, timeouts,
+ * fences and session policies are decided here, before anything is written.
  */
 import { type ActivityReport, type ChildReport, currentRules, Name } from "../../../schemas/index.ts";
 import { type InstanceState, isEnded, isSameParent } from "../fold/state.ts";
@@ -18,7 +18,8 @@ export function accept(
   placement: PlacementFacts,
 ): Accepted {
   if (message.kind === "start") return acceptStart(state, message);
-  // Sent again, perhaps long after the server has forgotten the first: once is enough, also where it is over.
+  // A signal sent again, perhaps after the server's duplicate window: it counts once, even if the instance is
+  // over.
   if (message.kind === "signal" && message.messageId !== undefined && state.messageIds.has(message.messageId))
     return ignored("repeated");
   if (isEnded(state)) return ignored("ended");
@@ -31,7 +32,7 @@ export function accept(
         messageId: message.messageId,
       });
     case "update":
-      // Considered by the code before it comes here (Instance.consider).
+      // The code has considered the update before it comes here (Instance.consider).
       return state.updates.has(message.updateId)
         ? ignored("repeated")
         : facts({
@@ -41,7 +42,7 @@ export function accept(
             input: message.payload,
           });
     case "cancel":
-      // A child whose id was taken is somebody else's.
+      // The child's id was taken by an instance that is not this parent's child.
       if (message.parent && !isSameParent(state.parent, message.parent)) return ignored("late");
       if (state.status !== "running") return ignored("unknown");
       return state.cancelRequested

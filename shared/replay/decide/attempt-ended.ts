@@ -4,7 +4,7 @@ import type { OpenTask } from "../fold/state.ts";
 
 /** One attempt failed: try again, or give the failure to the code. */
 export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
-  // Attempts a lost session cut short have a limit of their own.
+  // Attempts that the loss of a session cut short have a limit of their own.
   const attempts = task.attempt - task.interruptions;
   if (!mayRetry(task.retry, attempts, error)) return [{ kind: "activity.failed", of: task.id, error }];
   const delay = backoffMs(
@@ -16,7 +16,7 @@ export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEv
   if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
     return [{ kind: "activity.failed", of: task.id, error }];
   }
-  // I1: said only where an older history would mean something else by it.
+  // I1: recorded only where an older history would read the error as an interruption.
   const looksLost = task.target.kind === "session" && error.code === "session_lost";
   return [
     {

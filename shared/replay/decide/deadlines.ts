@@ -1,4 +1,7 @@
-/** What is due, and when the next thing will be. Timers, task timeouts and session deadlines share one mechanism. */
+/**
+ * Which deadlines are due, and when the next one will be. Timers, task timeouts and session deadlines share
+ * one mechanism.
+ */
 import type { NewEvent, SessionState } from "../../../schemas/index.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
@@ -79,7 +82,7 @@ function sessionDue(
   return [];
 }
 
-/** The next instant at which `dueFacts` may have something to say. */
+/** The next instant at which `dueFacts` may return a fact. */
 export function nextDeadline(state: InstanceState): number | undefined {
   let next = Infinity;
   for (const timer of state.timers.values()) next = Math.min(next, timer.fireAt);
@@ -92,7 +95,10 @@ export function nextDeadline(state: InstanceState): number | undefined {
   return next === Infinity ? undefined : next;
 }
 
-/** When the lives of its sessions end: alone among schedules, theirs come along from an execution to the next. */
+/**
+ * When the lifetimes of the sessions end. Of all schedules, only these are carried over from one execution to
+ * the next.
+ */
 export const lifeDeadlines = (state: Readonly<InstanceState>): number[] =>
   [...state.sessions.values()].map((session) => lifeDeadline(state, session)).filter(Number.isFinite);
 

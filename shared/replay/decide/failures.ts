@@ -18,7 +18,8 @@ export type TimeoutKind = "schedule_to_start" | "start_to_close" | "schedule_to_
 export const timeoutFailure = (timeout: TimeoutKind, name: string, ms: number, cause?: Failure): Failure => ({
   code: "timeout",
   message: `activity ${name}: ${timeout} timeout of ${ms} ms`,
-  // An attempt that took too long may be tried again; the whole took too long, or nobody came: not.
+  // An attempt that took too long may be tried again; not so if all attempts together did, or if no worker
+  // came.
   retryable: timeout === "start_to_close" || timeout === "heartbeat",
   details: { timeout, ms },
   ...(cause ? { cause } : {}),

@@ -1,4 +1,4 @@
-/** What can reach an instance, parsed, and what it can mean. */
+/** The messages that can reach an instance, parsed, and the decisions they can lead to. */
 import type {
   ActivityReport,
   ChildReport,
@@ -21,21 +21,27 @@ export type InboxMessage =
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
     }
-  | { kind: "signal"; name: string; payload: Payload; messageId?: string | undefined }
-  /** `updateId` is the caller's. */
-  | { kind: "update"; name: string; updateId: string; payload: Payload }
-  /** `parent`: meant for its child alone. */
+  /** `ofCaller`: the caller chose the id and may use it again at any time. */
+  | {
+      kind: "signal";
+      name: string;
+      payload: Payload;
+      messageId?: string | undefined;
+      ofCaller?: boolean | undefined;
+    }
+  | { kind: "update"; name: string; updateId: string; payload: Payload; ofCaller?: boolean | undefined }
+  /** `parent`: set if the message is meant only for a child of this parent. */
   | { kind: "cancel"; reason?: string | undefined; parent?: Parent | undefined }
   | { kind: "terminate"; reason?: string | undefined }
   | { kind: "activity"; report: ActivityReport }
   | { kind: "child"; report: ChildReport }
   | { kind: "session"; report: SessionReport }
-  /** Something may be due, or the code may have been mended. */
+  /** A deadline may be due, or the code may have been repaired. */
   | { kind: "wake"; wake: Wake | undefined };
 
 export type Accepted =
   | { kind: "facts"; facts: NewEvent[] }
-  /** Nothing to record; `why` says what it was. */
+  /** Nothing to record; `why` is the reason. */
   | { kind: "ignored"; why: "repeated" | "late" | "fenced" | "ended" | "unknown" };
 
 export const facts = (...events: NewEvent[]): Accepted => ({ kind: "facts", facts: events });

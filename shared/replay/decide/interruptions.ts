@@ -1,18 +1,20 @@
 /**
  * Attempts that were cut short because their session was lost under them.
  *
- * I1 Only the engine interrupts, and only tasks on sessions. An error of the user's own with the code `session_lost` is
- *    a failed attempt like any other.
- * I2 An interruption counts against a call only if the call may have begun: a call that waited in the holder's queue is
- *    not to blame for what the call before it did. Planned losses count against nobody.
- * I3 A call that was interrupted `maxAutoRetries` times and once more fails alone, as `poisoned`.
- * I4 Where calls run in order, a call under suspicion is sent alone: what is lost then is surely its doing.
+ * LOSS-1 Only the engine interrupts, and only tasks on sessions. An error of the user's own with the code
+ *    `session_lost` is a failed attempt like any other.
+ * LOSS-2 An interruption counts against a call only if the call may have begun: a call that waited in the
+ *    holder's queue is not to blame for what the call before it did. Planned losses count against no call.
+ * LOSS-3 A call that was interrupted `maxAutoRetries` times and once more fails alone, as `poisoned`.
+ * LOSS-4 Where calls run in order, a call under suspicion is sent alone: a loss during that call is surely
+ *    its doing.
  */
 import {
   type Attachment,
   callsAtOnce,
   type Failure,
   type LossReason,
+  lossReasons,
   type NewEvent,
   type RunningCall,
   type SessionState,
@@ -36,9 +38,7 @@ export const interrupted = (
   ...{ error, retryAt: now, interruption },
 });
 
-export const isPlanned = (reason: LossReason): boolean => reason === "drained" || reason === "recycled";
-
-/** What a loss means for each open task of a session that is asked for again. */
+/** The consequence of a loss for each open task of a session that is requested again. */
 export function fates(
   state: InstanceState,
   session: SessionState,
@@ -47,19 +47,22 @@ export function fates(
 ): NewEvent[] {
   const { on, reason, error, running } = loss;
   const tasks = sessionTasks(state, session.sessionId);
-  const begun = isPlanned(reason) ? new Set() : mayHaveBegun(state, session, tasks, on, running);
+  const begun = lossReasons[reason].planned ? new Set() : mayHaveBegun(state, session, tasks, on, running);
   return tasks.map((task) => {
-    // Engine work of the old attachment dies with it; the next attachment gets its own.
+    // The engine's own task of the old attachment ends with it; the next attachment gets its own.
     if (task.byEngine) return failed(task, error);
     if (!begun.has(task)) return interrupted(task, error, now, "free");
     const { maxAutoRetries } = session.options;
     if (task.strikes < maxAutoRetries) return interrupted(task, error, now, "counted");
-    // Without a retry there is no suspicion either: the caller asked to hear of the loss.
+    // Without retries there is no suspicion either: the caller wants the loss as an error.
     return failed(task, maxAutoRetries > 0 ? poisonedFailure(task.name, task.strikes + 1, error) : error);
   });
 }
 
-/** A holder that gave up by itself says what ran. Of one that died, the calls it was sent first are taken to have run. */
+/**
+ * A holder that gave up by itself reports which calls ran. For a holder that died, the calls sent to it first
+ * count as begun.
+ */
 function mayHaveBegun(
   { instanceId, execution }: InstanceState,
   { options }: SessionState,

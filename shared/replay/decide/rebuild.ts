@@ -1,8 +1,14 @@
 /**
- * The rebuild policy: a declared activity gives a session its state back, once per attachment and once for all calls
- * that miss it. It is the engine's own task; nobody rebuilds for a rebuild.
+ * The rebuild policy: a declared activity restores a session's state, once per attachment and once for all
+ * calls that miss it. It is the engine's own task; a rebuild that misses its state causes no further rebuild.
  */
-import { type Failure, type NewEvent, RetryPolicy, type SessionState } from "../../../schemas/index.ts";
+import {
+  type Failure,
+  lossPolicies,
+  type NewEvent,
+  RetryPolicy,
+  type SessionState,
+} from "../../../schemas/index.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
 import { sessionLostFailure } from "./failures.ts";
 import { holder } from "./holder.ts";
@@ -29,7 +35,10 @@ export function sessionRebuiltBy(state: InstanceState, task: OpenTask): SessionS
   return session?.phase.kind === "rebuilding" && session.phase.of === task.id ? session : undefined;
 }
 
-/** For good: the session has no state. It is over, and so is all that waits on it, before the rebuild is. */
+/**
+ * The rebuild failed for good: the session has no state. The session and the tasks that wait on it end before
+ * the rebuild does.
+ */
 export function rebuildFailed(
   state: InstanceState,
   session: SessionState,
@@ -46,7 +55,7 @@ export function rebuildFailed(
   ];
 }
 
-/** A task on a bare session found its own state gone. */
+/** A task on a bare session found its state gone. */
 export function stateMissing(state: InstanceState, task: OpenTask, message: string, now: number): Accepted {
   if (task.target.kind !== "session") {
     return facts(failed(task, { code: "session_lost", message, retryable: false }));
@@ -57,13 +66,15 @@ export function stateMissing(state: InstanceState, task: OpenTask, message: stri
   const error = sessionLostFailure(session.sessionId, on, "aborted", message);
   if (sessionRebuiltBy(state, task)) return facts(...rebuildFailed(state, session, task, error));
   const { onLost, rebuild, maxAutoRetries } = session.options;
-  // Single-flight: while one rebuild runs others wait for it, and a call sent before one was done has missed it.
+  // Single-flight: while a rebuild runs, other calls wait for it, and a call sent before the last one ended
+  // has missed it.
   const runs = session.phase.kind === "rebuilding";
   const rebuiltId = state.rebuilt.get(session.sessionId);
   const missed = (rebuiltId ?? 0) > (task.sentId ?? 0);
-  // A cold start is no loss: only a state that was made, and is missing all the same, counts against the call.
+  // A cold start is no loss: only a state that was made and is still missing counts against the call.
   const cold = rebuiltId === undefined || missed;
-  const recovers = onLost === "rebuild" && rebuild !== undefined && (cold || task.strikes < maxAutoRetries);
+  const recovers =
+    lossPolicies[onLost].rebuilds && rebuild !== undefined && (cold || task.strikes < maxAutoRetries);
   if (!recovers) return facts(failed(task, error));
   const again = interrupted(task, error, now, cold ? "free" : "counted");
   return runs || missed ? facts(again) : facts(rebuildTask(session), again);

@@ -1,4 +1,4 @@
-/** Why an instance cannot be asked or updated, before its code has a say. */
+/** Why an instance cannot be queried or updated, decided before its code is asked. */
 import type { Fault } from "../../errors/index.ts";
 
 export const refusedBecause = (code: string, message: string, details?: unknown) => ({

@@ -1,8 +1,10 @@
-/** When a task has waited or run too long. */
+/** The deadlines of a task: how long it may wait, and how long it may run. */
 import type { Failure } from "../../../schemas/index.ts";
 import type { OpenTask } from "../fold/state.ts";
 
-/** The worker enforces start-to-close itself and reports it; the engine steps in for a worker that died. */
+/**
+ * The worker enforces start-to-close itself and reports it; the engine enforces it for a worker that died.
+ */
 const startToCloseGraceMs = 1000;
 
 export interface TaskDeadline {
@@ -11,7 +13,7 @@ export interface TaskDeadline {
   ms: number;
 }
 
-/** None of a local activity: whoever runs it sees to its time, and it needs no schedule for that. */
+/** A local activity has none: the process that runs it enforces its time, and needs no schedule for that. */
 export function taskDeadlines(task: OpenTask): TaskDeadline[] {
   if (task.target.kind === "local") return [];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = task.timeouts;
@@ -38,8 +40,8 @@ export function taskDeadlines(task: OpenTask): TaskDeadline[] {
 }
 
 /**
- * Whether it was one of these that ended it, and not a worker, who would know of the end. Told from what is recorded
- * anyway, so that it is the same for every history.
+ * True if one of these deadlines ended the task, and not a worker, which would know of the end. Derived from
+ * what is recorded anyway, so that it works for every history.
  */
 export function isOverdue(task: OpenTask, { code, details }: Failure, at: number): boolean {
   if (code !== "timeout" || typeof details !== "object" || details === null) return false;
@@ -48,7 +50,7 @@ export function isOverdue(task: OpenTask, { code, details }: Failure, at: number
   );
 }
 
-/** The earliest, if there is any. It moves: when the task starts, and with every attempt. */
+/** The earliest deadline, if there is one. It changes when the task starts, and with every attempt. */
 export function nextTaskDeadline(task: OpenTask): number | undefined {
   const times = taskDeadlines(task).map((deadline) => deadline.at);
   return times.length === 0 ? undefined : Math.min(...times);

@@ -1,4 +1,4 @@
-/** Uses of pools: joined, given a member where the pool is exclusive, left. */
+/** Uses of pools: the instance joins, gets a member if the pool is exclusive, and leaves. */
 import type { HistoryEvent } from "../../../schemas/index.ts";
 import { taskEnded } from "./apply-task.ts";
 import type { Effect } from "./effects.ts";
@@ -28,7 +28,10 @@ export function applyPool(state: InstanceState, event: PoolEvent): Effect[] {
   }
 }
 
-/** A member is known exactly while it is ours. Its work is called off here: the session lives on for others. */
+/**
+ * A member is known exactly while the instance has it. Its work is cancelled here; the session lives on for
+ * other users.
+ */
 export function leavePool(state: InstanceState, id: number): Effect[] {
   const use = state.pools.get(id);
   if (!use) return [];

@@ -1,5 +1,22 @@
-/** Events of sessions. Granted sessions are folded by the same rules; what leaves the process is their owner's. */
-import type { Attachment, EventOf, HistoryEvent, SessionState } from "../../../schemas/index.ts";
+/**
+ * Events of sessions. Granted sessions follow the same rules, but only their owner publishes effects for
+ * them.
+ */
+import {
+  type Attachment,
+  type Borrower,
+  changedBlobs,
+  changedMetadata,
+  type EventOf,
+  type HistoryEvent,
+  InstanceId,
+  type Lending,
+  lossPolicies,
+  lossReasons,
+  type SessionBlob,
+  type SessionState,
+  useOf,
+} from "../../../schemas/index.ts";
 import { taskEnded } from "./apply-task.ts";
 import type { Effect } from "./effects.ts";
 import {
@@ -18,6 +35,7 @@ export type SessionEvent = Extract<HistoryEvent, { kind: `session.${string}` }>;
 
 export function applySession(state: InstanceState, event: SessionEvent, at: number): Effect[] {
   if (event.kind === "session.opened") return opened(state, event, at);
+  if (event.kind === "session.lent" && event.refused) return [refusal(state, event, event.refused)];
   const session = state.sessions.get(event.sessionId);
   if (!session) return [];
   switch (event.kind) {
@@ -27,7 +45,7 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
       const deadlineAt = session.phase.kind === "opening" ? session.phase.deadlineAt : at;
       session.attachments = event.on.attachment;
       session.phase = { kind: "claimed", on: event.on, deadlineAt };
-      return register(state, session);
+      return register(state, session).map((effect) => ({ ...effect, held: event.on }));
     }
     case "session.activated":
       return activated(state, session, event);
@@ -35,7 +53,7 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
       session.initFailures++;
       return register(state, session);
     case "session.failed": {
-      const effects = letSessionGo(state, session, event.error.code);
+      const effects = [...letSessionGo(state, session, event.error.code), ...forgetBlobs(state, session)];
       session.phase = { kind: "failed", error: event.error };
       return [
         ...effects,
@@ -51,19 +69,68 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
     case "session.checkpointed":
       session.checkpoint = event.checkpoint;
       return [];
+    case "session.metadata_set":
+    case "session.metadata_reported": {
+      const { options } = session;
+      session.options = { ...options, metadata: changedMetadata(options.metadata, event.change) };
+      return register(state, session);
+    }
+    case "session.blob_changed": {
+      const before = session.blobs ?? [];
+      session.blobs = changedBlobs(before, event.name, event.stored);
+      return [...register(state, session), ...forget(before.filter(({ name }) => name === event.name))];
+    }
     case "session.closed":
       return closeSession(state, session);
     case "session.lent":
-      session.lending = event.lending;
-      return [...register(state, session), { kind: "lend", session: { ...session, lending: event.lending } }];
+      return lent(state, session, event);
     case "session.returned":
-      session.lending = undefined;
+      if (event.from) session.borrowers = without(session.borrowers, event.from);
+      else session.lending = undefined;
       return register(state, session);
   }
 }
 
+function lent(state: InstanceState, session: SessionState, { lending }: EventOf<"session.lent">): Effect[] {
+  const { borrowers, ...alone } = session;
+  if (lending.shared) session.borrowers = [...without(borrowers, lending.to), lending.to];
+  else session.lending = lending;
+  return [...register(state, session), { kind: "lend", session: { ...alone, lending } }];
+}
+
+/** A borrower that waits for a session it does not get is lent a failed one, whose error says why. */
+function refusal(
+  state: InstanceState,
+  { sessionId, lending }: EventOf<"session.lent">,
+  { type, error }: NonNullable<EventOf<"session.lent">["refused"]>,
+): Effect {
+  const session: SessionState & { lending: Lending } = {
+    sessionId,
+    owner: InstanceId.parse(state.instanceId),
+    type,
+    options: {
+      creationTimeoutMs: 1,
+      onLost: "fail",
+      maxAutoRetries: 0,
+      maxInitAttempts: 1,
+      requires: { tags: [], resources: {} },
+      lazy: false,
+      metadata: {},
+    },
+    openedAt: 0,
+    attachments: 0,
+    initFailures: 0,
+    phase: { kind: "failed", error },
+    lending,
+  };
+  return { kind: "lend", session };
+}
+
+const without = (borrowers: SessionState["borrowers"] = [], one: Borrower): Borrower[] =>
+  borrowers.filter((borrower) => useOf(borrower) !== useOf(one));
+
 function opened(state: InstanceState, event: EventOf<"session.opened">, at: number): Effect[] {
-  // Opened again under the same id: lease keys go on counting, they are never reused.
+  // Opened again under the same id: attachments go on counting, because lease keys are never reused.
   const before = state.sessions.get(event.sessionId)?.attachments ?? state.spent[event.sessionId] ?? 0;
   const session: SessionState = {
     sessionId: event.sessionId,
@@ -91,7 +158,7 @@ function requested(
   session: SessionState,
   { id, attachment, deadlineAt, restore }: EventOf<"session.requested">,
 ): Effect[] {
-  // The id was used by others before: their attachments are left out.
+  // Other instances used the id before: their attachments are left out of the count.
   if (attachment > session.attachments + 1) session.attachmentsBefore = attachment - 1;
   session.attachments = attachment;
   session.phase = { kind: "opening", attachment, deadlineAt };
@@ -122,12 +189,13 @@ function activated(
   const rebuild = before.kind === "rebuilding" && warm ? state.tasks.get(before.of) : undefined;
   if (rebuild) {
     session.phase = { kind: "rebuilding", on, of: rebuild.id };
-    // The others are sent when it is done; what they say under the old epoch counts no more (S6).
+    // The other tasks are sent when the rebuild is done; their reports under the old epoch no longer count
+    // (S6).
     for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
     return [...register(state, session), sendCall(state, rebuild, on), ...effects];
   }
   session.phase = { kind: "active", on };
-  // Its rebuild is the next event: nobody may use the session before that is done.
+  // The rebuild is the next event: no task may use the session before it is done.
   if (isOwned(state, session) && rebuildsOn(session, on, warm))
     return [...register(state, session), ...effects];
   return [
@@ -138,9 +206,12 @@ function activated(
   ];
 }
 
-/** Once per attachment, except the first, which has nothing to rebuild, and one whose owner kept the state (S14). */
+/**
+ * Once per attachment, except the first, which has nothing to rebuild, and one whose holder kept the state
+ * (S14).
+ */
 export const rebuildsOn = (session: SessionState, on: Attachment, warm: boolean): boolean =>
-  session.options.onLost === "rebuild" &&
+  lossPolicies[session.options.onLost].rebuilds &&
   session.options.rebuild !== undefined &&
   on.attachment > (session.attachmentsBefore ?? 0) + 1 &&
   !warm;
@@ -151,14 +222,15 @@ function lost(
   event: EventOf<"session.lost">,
   at: number,
 ): Effect[] {
-  // Before init was done: counted, so that an init that kills its workers comes to an end.
+  // Lost before `init` was done: counted, so that an init that kills its workers comes to an end.
   if (session.phase.kind === "claimed" || session.phase.kind === "opening") session.initFailures++;
   for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
-  // Whoever gave it up himself has let go; a timed-out holder may still be there and is told.
-  // An attachment nobody told of is spent all the same: its lease key is not used again.
+  // A worker that gave the session up itself has released it; a holder that timed out may still be there and
+  // is informed. An attachment that was never reported is spent all the same: its lease key is not used
+  // again.
   if (event.on && event.on.attachment > session.attachments) session.attachments = event.on.attachment;
-  const over = event.reason === "execution_timeout";
-  const effects = over ? letSessionGo(state, session, event.reason) : [];
+  const over = lossReasons[event.reason].endsSession;
+  const effects = over ? [...letSessionGo(state, session, event.reason), ...forgetBlobs(state, session)] : [];
   session.phase = { kind: "lost", on: event.on, reason: event.reason, detail: event.detail };
   session.lastLost = { reason: event.reason, detail: event.detail, at, epoch: event.on?.epoch };
   return [
@@ -175,14 +247,24 @@ function parked(state: InstanceState, session: SessionState, event: EventOf<"ses
   session.parkedBy = session.phase.kind === "active" ? session.phase.on.workerId : undefined;
   session.phase = { kind: "parked" };
   const effects = [...register(state, session), ...tellGrantees(state, session, event.epoch)];
-  // The owner asks for workers; a child can only ask the owner.
+  // The owner requests workers; a child can only ask the owner.
   if (waiting.length > 0 && !isOwned(state, session))
     effects.push({ kind: "want-session", session: { ...session } });
   return effects;
 }
 
+/** A session that is over has no blobs any more. */
+function forgetBlobs(state: InstanceState, session: SessionState): Effect[] {
+  const { blobs = [] } = session;
+  session.blobs = undefined;
+  return isOwned(state, session) ? forget(blobs) : [];
+}
+
+const forget = (blobs: readonly SessionBlob[]): Effect[] =>
+  blobs.length === 0 ? [] : [{ kind: "forget-blobs", keys: blobs.map(({ key }) => key) }];
+
 export function closeSession(state: InstanceState, session: SessionState): Effect[] {
-  const effects = letSessionGo(state, session, undefined);
+  const effects = [...letSessionGo(state, session, undefined), ...forgetBlobs(state, session)];
   session.phase = { kind: "closed" };
   for (const task of sessionTasks(state, session.sessionId)) effects.push(...taskEnded(state, task.id));
   return [

@@ -37,6 +37,7 @@ function handOut(state: InstanceState, task: OpenTask): Effect[] {
     const { on } = session.phase;
     if (!task.byEngine) return suspect(state, session) ? [] : [sendCall(state, task, on)];
     session.phase = { kind: "rebuilding", on, of: task.id };
+    session.rebuilds = (session.rebuilds ?? 0) + 1;
     return [sendCall(state, task, on), ...register(state, session)];
   }
   const foreign = session.owner !== state.instanceId;
@@ -79,7 +80,7 @@ export function attemptFailed(state: InstanceState, event: EventOf<"activity.att
   return [...(rebuilds ? [sendCall(state, task, rebuilds.on)] : []), ...deadline(task)];
 }
 
-/** Histories of before say it by the code of the error only. */
+/** Older histories show an interruption by the code of the error only. */
 const interruptionOf = (
   { target }: OpenTask,
   { interruption, error }: EventOf<"activity.attempt_failed">,
@@ -92,7 +93,7 @@ export function cancelled(state: InstanceState, event: EventOf<"activity.cancell
   return [{ kind: "cancel-task", task, on: holderOf(state, task) }, ...taskEnded(state, event.of)];
 }
 
-/** A worker that may have it does not know of the engine's deadlines. */
+/** A worker that may hold the task does not know of the engine's deadlines, so it gets a cancel notice. */
 export function failed(state: InstanceState, event: EventOf<"activity.failed">, at: number): Effect[] {
   const task = state.tasks.get(event.of);
   if (!task) return [];
@@ -124,7 +125,7 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
   return effects;
 }
 
-/** Its schedule would only wake the instance for nothing. */
+/** The schedule of a task that is over would wake the instance for nothing. */
 export function forget({ id, timeouts, target }: OpenTask): Effect[] {
   if (target.kind === "local") return [{ kind: "forget-local", of: id }];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = timeouts;

@@ -24,7 +24,7 @@ export function applyUpdate(
   );
 }
 
-/** The execution is over before their handlers were: whoever waits is told. */
+/** The execution ended before these handlers did: the callers that wait get an error. */
 export function cutUpdates(state: InstanceState, why: "ended" | "continued"): Effect[] {
   const cut = [...state.pendingUpdates].flatMap(([of, updateId]) =>
     stands(state, updateId, { kind: "failed", of, error: cutOff(state, why) }),

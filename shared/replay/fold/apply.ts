@@ -1,4 +1,4 @@
-/** One event happened: change the state and say what must leave the process because of it. */
+/** Applies one event: changes the state and returns the effects to publish because of it. */
 import type { EventOf, Failure, HistoryEvent, Payload } from "../../../schemas/index.ts";
 import { cancelledFailure, terminatedFailure } from "../decide/failures.ts";
 import { applyPool, leavePool } from "./apply-pool.ts";
@@ -15,7 +15,7 @@ import {
 import { applyUpdate, cutUpdates } from "./apply-update.ts";
 import type { Effect } from "./effects.ts";
 import { holderOf, isOwned } from "./session-effects.ts";
-import type { InstanceState } from "./state.ts";
+import { carriedIds, type InstanceState } from "./state.ts";
 
 export function apply(state: InstanceState, event: HistoryEvent, at: number): Effect[] {
   state.lastEventId = event.id;
@@ -133,6 +133,9 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
     case "session.lost":
     case "session.parked":
     case "session.checkpointed":
+    case "session.metadata_set":
+    case "session.metadata_reported":
+    case "session.blob_changed":
     case "session.closed":
     case "session.lent":
     case "session.returned":
@@ -150,17 +153,18 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   state.traceparent = event.traceparent;
   state.startedAt = event.carried?.startedAt ?? at;
   state.spent = event.carried?.spent ?? {};
-  for (const id of event.carried?.messageIds ?? []) state.messageIds.set(id, true);
+  const { messageIds = [], updates = [] } = event.carried ?? {};
+  for (const id of messageIds) state.messageIds.set(id, true);
+  state.forgetsIds = Math.max(messageIds.length, updates.length) >= carriedIds;
   state.next = undefined;
-  for (const updateId of event.carried?.updates ?? [])
-    state.updates.set(updateId, { kind: "earlier", of: 0 });
+  for (const updateId of updates) state.updates.set(updateId, { kind: "earlier", of: 0 });
   for (const session of [...(event.carried?.sessions ?? []), ...(event.granted ?? [])]) {
     state.sessions.set(session.sessionId, { ...session });
   }
   return [{ kind: "summary" }];
 }
 
-/** The instance is over, or begins anew: nothing that was open is waited for any longer. */
+/** The instance is over, or starts its next execution: it no longer waits for any open operation. */
 function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
   const effects = [...state.pools.keys()].flatMap((id) => leavePool(state, id));
   effects.push(...cutUpdates(state, keepSessions ? "continued" : "ended"));

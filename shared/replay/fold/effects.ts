@@ -1,4 +1,4 @@
-/** What must leave the process after a commit (T2), as data. Each is safe to publish twice. */
+/** The messages to publish after a commit (T2), as data. Each is safe to publish twice. */
 import type {
   Attachment,
   Failure,
@@ -16,22 +16,25 @@ export type Effect =
   | { kind: "task"; task: OpenTask }
   /** Hand the current attempt to the holder of its session. */
   | { kind: "call"; task: OpenTask; on: Attachment }
-  /** Run the current attempt in this process; somebody must look after it if this process dies. */
+  /** Run the current attempt in this process; if this process dies, the next owner runs it again. */
   | { kind: "local"; task: OpenTask }
-  /** A local activity is over: nobody need look after it. */
+  /** A local activity is over: it need not run again if this process dies. */
   | { kind: "forget-local"; of: number }
   | { kind: "cancel-task"; task: OpenTask; on: Attachment | undefined }
-  /** Wake the instance; a later one of the same `of` replaces it. */
+  /** Wake the instance; a later schedule with the same `of` replaces this one. */
   | { kind: "schedule"; of: number; at: number }
   | { kind: "unschedule"; of: number }
-  | { kind: "register-session"; sessionId: string }
+  /** `held`: its holder, recorded even if the session is over again at the end of the turn. */
+  | { kind: "register-session"; sessionId: string; held?: Attachment }
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
   | { kind: "withdraw-claim"; session: SessionState; attachment: number }
   | { kind: "close-session"; session: SessionState; on: Attachment; reason: string | undefined }
-  /** Tell instances that may use this session what became of it, and under which epoch. */
+  /** Report to the instances that may use this session what became of it, and under which epoch. */
   | { kind: "tell-grantees"; session: SessionState; epoch: number | undefined; to: string[] }
-  /** A borrower learns which member is his. */
+  /** Report to a borrower which member it got. */
   | { kind: "lend"; session: SessionState & { lending: Lending } }
+  /** Delete what a session no longer refers to. If it fails, the watcher deletes it with the session. */
+  | { kind: "forget-blobs"; keys: string[] }
   /** Ask the owner of a granted, parked session to have it claimed. */
   | { kind: "want-session"; session: SessionState }
   | {
@@ -42,10 +45,10 @@ export type Effect =
       input: Payload;
       attached: boolean;
       grants: SessionState[];
-      /** The signal by which it tells of its end. */
+      /** The signal that reports its end. */
       follow: string | undefined;
     }
-  /** Asks an instance that is no child to end. */
+  /** Ask an instance that is no child to end. */
   | {
       kind: "request-end";
       id: number;
@@ -54,17 +57,17 @@ export type Effect =
       reason?: string | undefined;
     }
   | { kind: "tell-follower"; follower: Follower; status: string }
-  /** Ends the child that event `id` asked for, and no other instance of that name. */
+  /** End the child that event `id` asked for, and no other instance of that name. */
   | { kind: "cancel-child"; id: number; childId: string }
   | {
       kind: "report-to-parent";
       parent: Parent;
       result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure };
     }
-  /** The keeper of a pool learns of a user, and is started if it is the first. */
+  /** Announce a user to the keeper of a pool, and start the keeper if this is the first user. */
   | { kind: "join-pool"; poolId: string; pool: PoolSpec; id: number }
-  /** `id`: of the joining. */
+  /** `id`: of the event that joined the pool. */
   | { kind: "leave-pool"; poolId: string; id: number }
-  /** Whoever waits for an update learns how it stands. */
+  /** Report the state of an update to the callers that wait for it. */
   | { kind: "answer-update"; updateId: string; record: UpdateRecord }
   | { kind: "summary" };

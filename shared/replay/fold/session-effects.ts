@@ -1,4 +1,7 @@
-/** What a change of a session means for its holder, its waiting work, its register and the children that may use it. */
+/**
+ * The effects of a change of a session on its holder, its waiting tasks, its register entry and the children
+ * that may use it.
+ */
 import { type Attachment, callsAtOnce, type SessionState } from "../../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
@@ -6,7 +9,7 @@ import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
 export const isOwned = (state: InstanceState, session: SessionState): boolean =>
   session.owner === state.instanceId;
 
-/** Granted sessions are in their owner's register, not in ours. */
+/** Granted sessions are in their owner's register entry, not in this instance's. */
 export const register = (state: InstanceState, session: SessionState): Effect[] =>
   isOwned(state, session) ? [{ kind: "register-session", sessionId: session.sessionId }] : [];
 
@@ -18,8 +21,8 @@ export function sendCall(state: InstanceState, task: OpenTask, on: Attachment): 
 }
 
 /**
- * I4: the call that has to be answered before others are sent, because it was running when a holder was lost. Calls that
- * may run together may wait for each other: there nobody is kept back.
+ * I4: the call that has to be answered before others are sent, because it was running when a holder was lost.
+ * Calls that may run together may wait for each other, so none is kept back there.
  */
 export function suspect(state: InstanceState, session: SessionState): OpenTask | undefined {
   if (callsAtOnce(session.options.concurrency) > 1) return undefined;
@@ -38,7 +41,7 @@ export function holderOf(state: InstanceState, task: OpenTask): Attachment | und
   return phase?.kind === "active" || phase?.kind === "rebuilding" ? phase.on : undefined;
 }
 
-/** `epoch`: the attachment this news is about. */
+/** `epoch`: the attachment that this report is about. */
 export function tellGrantees(
   state: InstanceState,
   session: SessionState,
@@ -48,16 +51,17 @@ export function tellGrantees(
     .filter((child) => child.grants.includes(session.sessionId))
     .map((child) => child.childId);
   if (session.lending && isOwned(state, session)) to.push(session.lending.to.instanceId);
+  for (const { instanceId } of session.borrowers ?? []) if (!to.includes(instanceId)) to.push(instanceId);
   return to.length === 0 ? [] : [{ kind: "tell-grantees", session: { ...session }, epoch, to }];
 }
 
-/** Takes a session from whoever holds it or was asked to. */
+/** Takes a session from the worker that holds it or was asked to. */
 export function letSessionGo(
   state: InstanceState,
   session: SessionState,
   reason: string | undefined,
 ): Effect[] {
-  // Granted sessions belong to another instance: only the owner lets go of them.
+  // Granted sessions belong to another instance: only the owner releases them.
   if (!isOwned(state, session)) return [];
   switch (session.phase.kind) {
     case "opening":
@@ -71,7 +75,7 @@ export function letSessionGo(
   }
 }
 
-/** A schedule that has done its duty would only wake the instance for nothing. */
+/** A schedule that is no longer needed would wake the instance for nothing. */
 export function unschedule(
   state: InstanceState,
   sessionId: string,

@@ -1,8 +1,9 @@
 /**
- * What an instance is, as a fold over its events. The same fold serves the live turn, the replay after a load, the
- * effects to publish, and whoever explains an instance to people.
+ * The state of an instance, as a fold over its events. The same fold serves the live turn, the replay after a
+ * load, the effects to publish, and the tools that explain an instance to people.
  *
- * REPLAY-1 The state changes only by `apply`, and `apply` needs nothing but the event, its time and the state.
+ * REPLAY-1 The state changes only by `apply`, and `apply` needs nothing but the event, its time and the
+ *    state.
  * REPLAY-2 A task, timer or child is in the state exactly while it is open.
  */
 import type {
@@ -30,15 +31,15 @@ export interface OpenTask {
   attempt: number;
   /** When the current attempt may run: now, or later after a failure. */
   readyAt: number;
-  /** Recorded only where a timeout needs it. */
+  /** Recorded only if a timeout needs it. */
   startedAt: number | undefined;
-  /** For session tasks: the epoch it was handed to, undefined while it waits for a holder. */
+  /** For session tasks: the epoch it was sent to; undefined while it waits for a holder. */
   sentEpoch: number | undefined;
-  /** Id of the event that handed it out last. */
+  /** Id of the event that sent it last. */
   sentId: number | undefined;
   /** Attempts that ended because the session was lost under them. */
   interruptions: number;
-  /** Of these, those that count against `maxAutoRetries`. */
+  /** The part of `interruptions` that counts against `maxAutoRetries`. */
   strikes: number;
   lastError: Failure | undefined;
 }
@@ -52,11 +53,11 @@ export interface OpenChild {
 
 export interface PoolUse {
   readonly poolId: string;
-  /** Of an exclusive pool: the session that is ours. */
+  /** For an exclusive pool: the session that this instance has. */
   member: string | undefined;
 }
 
-/** Of the present execution, or `earlier`: its answer is in the history of another one. */
+/** An update of the present execution, or `earlier`: its answer is in the history of an earlier execution. */
 export type UpdateRecord =
   | { kind: "pending" | "earlier"; of: number }
   | { kind: "completed"; of: number; answer: Payload }
@@ -74,12 +75,17 @@ export interface InstanceState {
   startedAt: number | undefined;
   endedAt: number | undefined;
   lastEventId: number;
-  /** By which rules the code runs (`instance.started.rules`). */
+  /** The version of the rules by which the code runs (`instance.started.rules`). */
   rules: number;
   /** Inbox sequences applied in this execution, and the latest of the one before (T7). */
   readonly applied: Set<number>;
-  /** What senders called the signals of this execution, and the latest of those before: each is received once. */
+  /**
+   * Message ids of the signals of this execution, and the latest of earlier ones: each signal is received
+   * once.
+   */
   readonly messageIds: SparseMap<string, true>;
+  /** True if earlier executions received more signals or updates than this one carries the ids of. */
+  forgetsIds: boolean;
   readonly tasks: SparseMap<number, OpenTask>;
   readonly timers: SparseMap<number, { fireAt: number }>;
   readonly children: SparseMap<number, OpenChild>;
@@ -94,7 +100,7 @@ export interface InstanceState {
   earlySignals: { name: string; payload: Payload }[];
   /** By the caller's id (Q2). */
   readonly updates: SparseMap<string, UpdateRecord>;
-  /** Those whose handler has not ended, by the event that accepted each. */
+  /** Updates whose handler has not ended, by the event that accepted each. */
   readonly pendingUpdates: SparseMap<number, string>;
   /** Attachments used up by sessions of earlier executions that are over, by id. */
   spent: Record<string, number>;
@@ -114,6 +120,12 @@ export interface InstanceState {
     | undefined;
 }
 
+/**
+ * How many ids of signals, updates and sessions an execution carries from earlier ones. Older ids are in the
+ * history, and their sessions in the register.
+ */
+export const carriedIds = 1000;
+
 export function initialState(instanceId: string): InstanceState {
   return {
     instanceId,
@@ -129,6 +141,7 @@ export function initialState(instanceId: string): InstanceState {
     lastEventId: 0,
     applied: new Set(),
     messageIds: new SparseMap(),
+    forgetsIds: false,
     tasks: new SparseMap(),
     timers: new SparseMap(),
     children: new SparseMap(),

@@ -1,6 +1,7 @@
 /**
- * A member of an exclusive pool, as the code that has it sees it: a session like any other, given back instead of
- * closed. The lender owns it; here it is known by what the lender tells, like a session granted to a child.
+ * A member of an exclusive pool, as the borrower's code sees it: a session like any other, given back instead
+ * of closed. The lender owns it; the borrower knows it by the lender's reports, like a session granted to a
+ * child.
  */
 import { EventId, type NewEvent } from "../../../schemas/index.ts";
 import type { AnySession, BareSessionHandle } from "../../definitions/index.ts";
@@ -11,7 +12,10 @@ import { cancellable } from "./promise-combinators.ts";
 import { Scope } from "./scope.ts";
 import { makeHandle } from "./session-handle.ts";
 
-/** Waits until the pool has a member for us. Called off, we have left the pool, and with it what we were lent. */
+/**
+ * Waits until the pool has a member for this instance. If the wait is cancelled, the instance has left the
+ * pool and given back any member it was lent.
+ */
 export function borrowMember(
   ctx: Context,
   type: AnySession,
@@ -31,7 +35,7 @@ export function borrowMember(
     const id = String(member);
     let returned: Error | undefined;
     handle = makeHandle(ctx, id, type, {
-      // It may be somebody else's a moment later, or ours again by another handle.
+      // After it was given back, another instance may have the member, or this one again by another handle.
       over: () => returned,
       giveBack: () => {
         if (returned || !left) return;
@@ -48,7 +52,7 @@ export function borrowMember(
   const callOff = () => waiting.cancel("nobody waits for it");
   const lose = () => {
     callOff();
-    // It came in the same moment as the winner: nobody else has the handle.
+    // The member came at the same moment as the race was decided: no other code has the handle.
     void handle?.close();
   };
   return cancellable(promise, callOff, lose);

@@ -1,6 +1,7 @@
 /**
- * Code waits until something is so: looked at after every fact, when the code has gone as far as it can. One condition
- * is fulfilled at a time, oldest first, and the code runs on before the next is looked at.
+ * Conditions that code waits for (`ctx.until`). They are checked after every fact, when the code has run as
+ * far as it can. One condition is fulfilled at a time, oldest first, and the code runs on before the next is
+ * checked.
  */
 import { CancelledError, HoldfastError } from "../../errors/index.ts";
 import { look } from "../run/look.ts";
@@ -23,7 +24,7 @@ export class Conditions {
     return this.#waiting.size > 0;
   }
 
-  /** False: none of them is fulfilled. */
+  /** Returns false if no condition is fulfilled. */
   resolveNext(): boolean {
     for (const condition of this.#waiting) if (condition.look()) return true;
     return false;
@@ -52,7 +53,7 @@ export class Condition implements ScopeMember {
     return byEngine(() => new Promise<void>(begin));
   }
 
-  /** True where it is settled now: it holds, or cannot be looked at. */
+  /** Returns true if the condition is settled now: it holds, or its check failed. */
   look(): boolean {
     const { instanceId, now } = this.#runner;
     const seen = look(instanceId, now, "the condition of ctx.until", this.#holds);

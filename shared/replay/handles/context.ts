@@ -1,5 +1,12 @@
-/** What orchestration code holds: every method is a durable operation, or deterministic, or both. */
-import { EventId, InstanceId, Name, type NewEvent, type TaskTarget } from "../../../schemas/index.ts";
+/** The context of orchestration code: every method is a durable operation, or deterministic, or both. */
+import {
+  EventId,
+  InstanceId,
+  Name,
+  type NewEvent,
+  SessionId,
+  type TaskTarget,
+} from "../../../schemas/index.ts";
 import {
   type ActivityOptions,
   type AnyActivity,
@@ -15,6 +22,7 @@ import {
   childOptionNames,
   type InputArguments,
   type InputOf,
+  type KeyOptions,
   kindOf,
   type LocalOptions,
   type OpenSessionOptions,
@@ -22,6 +30,7 @@ import {
   type OutputOf,
   type PoolOptions,
   type QueryDefinition,
+  type RunOptions,
   refuseUnknownOptions,
   retryOptionNames,
   type Saga,
@@ -44,6 +53,7 @@ import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
 import { Condition } from "./conditions.ts";
 import { deriveId } from "./derive-id.ts";
+import { keyedSession } from "./keyed-session.ts";
 import { runLocal } from "./local-activity.ts";
 import { usePool } from "./pool-handle.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
@@ -65,7 +75,10 @@ export class Context implements OrchestrationContext {
     this.scopeOf = scope;
   }
 
-  /** Silent while replaying. Whoever writes it sees the real time and may use what orchestration code may not. */
+  /**
+   * Writes nothing while replaying. The log's implementation sees the real time and may use what
+   * orchestration code may not.
+   */
   get log(): WorkLog {
     const { runner } = this;
     const say = (level: keyof WorkLog) => (message: string, fields?: Record<string, unknown>) => {
@@ -93,13 +106,24 @@ export class Context implements OrchestrationContext {
 
   run<A extends AnyActivity | string>(
     activity: A,
-    ...rest: InputArguments<InputOf<A>, ActivityOptions>
+    ...rest: InputArguments<InputOf<A>, RunOptions>
   ): Promise<OutputOf<A>>;
-  run(activity: AnyActivity | string, input?: unknown, options: ActivityOptions = {}): Promise<unknown> {
+  run(activity: AnyActivity | string, input?: unknown, options: RunOptions = {}): Promise<unknown> {
     const definition = typeof activity === "string" ? undefined : activity;
-    const merged = { ...definition?.options, ...options };
+    const { preferWorkerOf, ...own } = options;
+    const merged = { ...definition?.options, ...own };
     const queue = requireId(Name, "queue", merged.queue ?? defaultQueue);
-    return this.task(activity, input, merged, { kind: "queue", queue }, 3);
+    const preferred = preferWorkerOf === undefined ? {} : { preferWorkerOf: this.#known(preferWorkerOf) };
+    return this.task(activity, input, merged, { kind: "queue", queue, ...preferred }, 3);
+  }
+
+  /** The id of a session this instance opened, borrowed or was granted. */
+  #known(session: unknown): SessionId {
+    const id = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
+    const known = this.runner.state.sessions.get(String(id)) ?? this.runner.sessions.now(String(id));
+    if (known !== undefined) return SessionId.parse(id);
+    const message = "preferWorkerOf must be a session of this instance, as ctx.openSession returned it";
+    throw new HoldfastError({ code: "invalid_option", message });
   }
 
   local<A extends AnyActivity | string>(
@@ -110,7 +134,7 @@ export class Context implements OrchestrationContext {
     return runLocal(this, activity, input, options);
   }
 
-  /** Schedules a task on a queue, a session, or here. */
+  /** Schedules a task on a queue, on a session, or in this process. */
   task(
     activity: { name: string; input: Schema | undefined; output: Schema | undefined } | string,
     input: unknown,
@@ -233,7 +257,7 @@ export class Context implements OrchestrationContext {
     const condition = new Condition(this.runner, this.scopeOf, holds);
     const promise = condition.begin();
     promise.catch(handled);
-    // What is so already costs no timer.
+    // A condition that already holds needs no timer.
     if (timeout === undefined || condition.look()) return staked(promise, condition);
     condition.cancel();
     return timeoutScope(this, timeout, "the condition of ctx.until", (inner) => inner.until(holds));
@@ -335,7 +359,7 @@ export class Context implements OrchestrationContext {
     );
   }
 
-  /** Histories from before rule 1 may have been written by code with options nobody looked at. */
+  /** Histories from before rule 1 may come from code whose options were never checked. */
   #refuseUnknown(...args: Parameters<typeof refuseUnknownOptions>): void {
     if (this.runner.followsPromises) refuseUnknownOptions(...args);
   }
@@ -374,6 +398,10 @@ export class Context implements OrchestrationContext {
     ...[options = {}]: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
   ): Promise<SessionHandle<D>> {
     return usePool(this, type, options) as Promise<SessionHandle<D>>;
+  }
+
+  session<D extends AnySession>(type: D, options: KeyOptions<ConfigOf<D>>): Promise<SessionHandle<D>> {
+    return keyedSession(this, type, options) as Promise<SessionHandle<D>>;
   }
 
   continueAsNew(input?: unknown): never {
@@ -429,8 +457,8 @@ export class Context implements OrchestrationContext {
   }
 
   /**
-   * Makes a durable operation of what `begin` issues. Nothing begins in a cancelled scope; leaving the scope, losing a
-   * race and cancellation all end it the same way.
+   * Makes a durable operation from the command that `begin` issues. Nothing begins in a cancelled scope.
+   * Leaving the scope, losing a race and cancellation all end the operation the same way.
    */
   operation(begin: (operation: Operation) => { id: number; operation: Operation }): Promise<unknown> {
     const scope = this.scopeOf;
@@ -464,7 +492,7 @@ const signalOf = (signal: AnySignal | string): { name: string; schema: Schema | 
   schema: typeof signal === "string" ? undefined : signal.payload,
 });
 
-/** A durable promise nobody looks at any more must not end the process. */
+/** The rejection of a durable promise that no code awaits must not end the process. */
 export const handled = () => undefined;
 
 function synchronous<T>(value: T): T {

@@ -1,6 +1,7 @@
 /**
- * `ctx.state`: values of an instance that outlive its executions. Inside an execution they are what the code made of
- * them, as replay makes it again; continue-as-new takes them along. Whoever only looks sees them and cannot change them.
+ * `ctx.state`: values of an instance that outlive its executions. Within an execution they are whatever the
+ * code made of them, and replay makes them again; continue-as-new carries them over. Queries and validators
+ * can read them and cannot change them.
  */
 import { HoldfastError } from "../../errors/index.ts";
 import { writeJson } from "../../runtime/index.ts";
@@ -42,7 +43,7 @@ export class EntityState {
   }
 }
 
-/** Deeper values are the code's own, except for whoever only looks. */
+/** Nested values can be changed by the code, but are read-only for queries and validators. */
 const shown = (value: unknown): unknown => (occupant()?.looksOnly ? readOnly(value) : value);
 
 function readOnly(value: unknown): unknown {

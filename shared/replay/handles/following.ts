@@ -1,4 +1,4 @@
-/** What the engine's own keepers do with instances that are not their children, and nobody else can. */
+/** Operations on instances that are not children, for the engine's own keepers only. */
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import type { OrchestrationContext } from "../../definitions/index.ts";
 import { Context, snapshot } from "./context.ts";
@@ -8,11 +8,11 @@ export interface Followed {
   readonly name: string;
   readonly input: unknown;
   readonly id: string;
-  /** The signal by which the caller is told of its end. */
+  /** The signal that reports its end to the caller. */
   readonly signal: string;
 }
 
-/** Starts an instance that goes on whatever becomes of this one, and tells of its end. */
+/** Starts an instance that goes on whatever becomes of this one, and reports its end. */
 export function spawnFollowed(ctx: OrchestrationContext, { name, input, id, signal }: Followed): void {
   const runner = runnerOf(ctx);
   const { payload, bytes } = snapshot(input, `input of "${name}"`);

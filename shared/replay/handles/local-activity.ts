@@ -3,7 +3,10 @@ import type { AnyActivity, LocalOptions } from "../../definitions/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 import type { Context } from "./context.ts";
 
-/** A local activity shares its process with the turns of all others: by default it may not stay for long. */
+/**
+ * A local activity shares its process with the turns of all other instances: by default it may not run for
+ * long.
+ */
 export const defaultLocalTimeout = "10s";
 
 export function runLocal(
@@ -16,6 +19,7 @@ export function runLocal(
     if (!allowed.has(name)) return Promise.reject(notLocal(name));
   }
   if (typeof activity !== "string" && activity.rate) return Promise.reject(limited(activity.name));
+  if (typeof activity !== "string" && activity.tags.length > 0) return Promise.reject(tagged(activity));
   const refusal = context.runner.needs(2, "ctx.local");
   if (refusal) return Promise.reject(refusal);
   const own = typeof activity === "string" ? undefined : activity.options;
@@ -34,6 +38,12 @@ export function runLocal(
 }
 
 const allowed: ReadonlySet<string> = new Set(["retry", "startToClose", "scheduleToClose"]);
+
+const tagged = ({ name, tags }: AnyActivity): HoldfastError =>
+  new HoldfastError({
+    code: "invalid_option",
+    message: `activity "${name}" requires a worker with ${tags.join(", ")}, and ctx.local runs it on none; use ctx.run`,
+  });
 
 const limited = (name: string): HoldfastError =>
   new HoldfastError({

@@ -1,6 +1,6 @@
 /**
- * Sessions as the running code knows them: who waits for one to be held, and what the code did to them in this round
- * that the state will only learn at its end.
+ * Sessions as the running code knows them: the openers that wait for a holder, and the code's acts of this
+ * round, which the state learns only at its end.
  */
 import { SparseMap } from "../../runtime/index.ts";
 
@@ -14,9 +14,12 @@ type Now = { kind: "opened"; type: string; lazy: boolean } | { kind: "closed" };
 export class OpenSessions {
   readonly #openers = new SparseMap<string, Set<Opener>>();
   readonly #now = new SparseMap<string, Now>();
+  readonly #metadata = new SparseMap<string, Readonly<Record<string, string>>>();
+  readonly #keepers = new SparseMap<string, () => void>();
 
   beginRound(): void {
     this.#now.clear();
+    this.#metadata.clear();
   }
 
   now(sessionId: string): Now | undefined {
@@ -27,11 +30,23 @@ export class OpenSessions {
     this.#now.set(sessionId, { kind: "opened", type, lazy });
   }
 
+  /** The metadata after the code's changes in this round; undefined if it made none. */
+  metadata(sessionId: string): Readonly<Record<string, string>> | undefined {
+    return this.#metadata.get(sessionId);
+  }
+
+  metadataNow(sessionId: string, metadata: Readonly<Record<string, string>>): void {
+    this.#metadata.set(sessionId, metadata);
+  }
+
   closedNow(sessionId: string): void {
     this.#now.set(sessionId, { kind: "closed" });
   }
 
-  /** Waits until somebody holds it. Returns how to stop waiting, which tells whether nobody waits any more. */
+  /**
+   * Waits until a worker holds the session. The returned function stops waiting and says whether other
+   * openers still wait.
+   */
   wait(sessionId: string, opener: Opener): () => "alone" | "others" {
     const openers = this.#openers.get(sessionId) ?? new Set();
     this.#openers.set(sessionId, openers);
@@ -50,6 +65,19 @@ export class OpenSessions {
 
   failed(sessionId: string, error: () => unknown): void {
     for (const opener of this.#take(sessionId)) opener.reject(error());
+  }
+
+  /**
+   * Calls `tell` once, when the session is parked, failed or lost for good, so that a keeper can replace it.
+   */
+  whenOver(sessionId: string, tell: () => void): void {
+    this.#keepers.set(sessionId, tell);
+  }
+
+  over(sessionId: string): void {
+    const tell = this.#keepers.get(sessionId);
+    this.#keepers.delete(sessionId);
+    tell?.();
   }
 
   #take(sessionId: string): Iterable<Opener> {

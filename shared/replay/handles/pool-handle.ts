@@ -1,7 +1,7 @@
 /**
- * A pool as code sees it: calls like a session's, but whichever member is free takes the next. A pool's calls wait in
- * a queue of their own; members on workers take from it, so no call waits behind a busy member while another is idle,
- * and what a lost member had is taken by the others.
+ * A pool as code sees it: it has the calls of a session, and any free member takes the next one. A pool's
+ * calls wait in a queue of their own, from which the members on workers take. So no call waits behind a busy
+ * member while another is idle, and the other members take the calls of a lost one.
  */
 import { createHash } from "node:crypto";
 import { Name, type PoolSpec, poolQueue } from "../../../schemas/index.ts";
@@ -23,9 +23,9 @@ import { Scope } from "./scope.ts";
 const defaultMin = 1;
 const defaultMax = 4;
 const defaultLinger = "60s";
-/** It goes along with every start of the pool's keeper. */
+/** Every start of the pool's keeper carries the config. */
 const mostConfigBytes = 64 * 1024;
-/** Room for what is put around it: the keeper's instance, the members' ids, the queue. */
+/** Leaves room for the rest of the names made from it: the keeper's instance, the members' ids, the queue. */
 const longestName = 80;
 
 export function usePool(ctx: Context, type: AnySession, options: PoolOptions): Promise<BareSessionHandle> {
@@ -33,7 +33,7 @@ export function usePool(ctx: Context, type: AnySession, options: PoolOptions): P
     const { scopeOf: scope } = ctx;
     if (scope.cancelled) throw new CancelledError(scope.reason);
     if (ctx.runner.followsPromises) refuseUnknownOptions(`usePool("${type.name}")`, options, poolOptionNames);
-    const wanted = want(type, options);
+    const wanted = wantedPool(type, options);
     return options.sharing === "exclusive"
       ? borrowMember(ctx, type, wanted)
       : Promise.resolve(join(ctx, type, wanted));
@@ -50,7 +50,8 @@ export interface WantedPool {
   readonly bytes: number;
 }
 
-function want(type: AnySession, options: PoolOptions): WantedPool {
+/** Returns the pool that these options name. Throws if they are wrong. */
+export function wantedPool(type: AnySession, options: PoolOptions): WantedPool {
   const { config, sharing = "shared" } = options;
   const { min, max, lingerMs } = sizeOf(type, options);
   validate(type.config, config, "invalid_config", `config of session "${type.name}"`);
@@ -82,8 +83,8 @@ function sizeOf(type: AnySession, options: PoolOptions): { min: number; max: num
 }
 
 /**
- * Type, config and sharing are part of it: whatever two users call their pools, no call reaches a model of another make,
- * or one that somebody has for himself.
+ * Type, config and sharing are part of the id: whatever two users name their pools, no call reaches a model
+ * of another config, or a member that a borrower has for itself.
  */
 function poolIdOf(type: AnySession, id: string | undefined, { config, sharing }: PoolSpec): Name {
   const name = id === undefined ? type.name.slice(0, longestName) : requireId(Name, "pool id", id);
@@ -100,7 +101,7 @@ const refused = (type: AnySession, why: string): HoldfastError =>
 function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHandle {
   const { runner } = ctx;
   const target = { kind: "queue", queue: Name.parse(poolQueue(poolId)) } as const;
-  // What was asked of the pool by this handle ends with it: those who would serve it may go.
+  // Open calls of this handle end with it: the members that would serve them may go.
   const scope = new Scope(ctx.scopeOf, false);
   const inside = new Context(runner, scope);
   let closed = false;
@@ -121,6 +122,7 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
       host: undefined,
       resourceId: undefined,
       inits: 0,
+      metadata: {},
     },
     run: ((activity: AnyActivity) =>
       unusable(
@@ -133,6 +135,9 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
       const left = (runner.pools.get(poolId) ?? 1) - 1;
       runner.pools.set(poolId, left);
       if (left === 0) runner.issue({ kind: "pool.left", poolId });
+    },
+    setMetadata() {
+      throw new SessionUnusable({ code: "session_unusable", message: `pool ${poolId} is not one session` });
     },
     token() {
       throw new SessionUnusable({ code: "session_unusable", message: `pool ${poolId} is not one resource` });

@@ -1,23 +1,24 @@
 /**
- * Plain `Promise.race / any / all` over durable operations: what has lost is given up.
+ * Plain `Promise.race / any / all` over durable operations: losers are given up.
  *
- * PROMISE-4 When a race is decided, its losers are given up, and with each the operation it waits for, unless somebody
- *           else waits for that. Combined promises have a stake of their own, so what is nested loses with them.
+ * PROMISE-4 When a race is decided, its losers are given up, and with each the operation it waits for, unless
+ *    other code waits for that. Combined promises have a stake of their own, so nested ones lose with them.
  *
- * Instances started before rule 1 (`instance.started.rules`) know direct losers only: an operation that is itself in
- * the list is called off, whoever else waits for it, and what is derived from one goes on.
+ * Instances started before rule 1 (`instance.started.rules`) know direct losers only: an operation that is
+ * itself in the list is cancelled, even if other code waits for it, and promises derived from one go on.
  */
+import { privateSlot } from "../run/private-slot.ts";
 import { byEngine, hold, isPromise, keep, release, type Stake, setStake } from "../run/promise-graph.ts";
 
-/** Of an operation, for instances without rule 1. */
+/** The stake of an operation, for instances without rule 1. */
 interface DirectStake {
   cancel(): void;
-  /** Another one won: as `cancel`, and what it got meanwhile was for nobody. */
+  /** Another promise won: as `cancel`, and a result that came meanwhile is unused. */
   lose(): void;
 }
 
-/** Registered by whoever made the promise. */
-const directStakes = new WeakMap<object, DirectStake>();
+/** Registered by the code that made the promise. */
+const directStakes = privateSlot<DirectStake>();
 
 const directStakeOf = (entry: unknown): DirectStake | undefined =>
   typeof entry === "object" && entry !== null ? directStakes.get(entry) : undefined;
@@ -40,7 +41,7 @@ export function shielded<T>(promise: Promise<T>): Promise<T> {
 
 type Combine = (values: Iterable<unknown>) => Promise<unknown>;
 
-/** What losing means to the instance whose code runs. */
+/** How the running instance treats losers. */
 export interface Losing {
   /** Rule 1. */
   readonly followsPromises: boolean;
@@ -54,7 +55,7 @@ export function withWinner(
   losing: Losing,
 ): Promise<unknown> {
   let winner: { entry: unknown } | undefined;
-  // Attached before the combinator's own: who is first here is first there.
+  // Attached before the combinator's own handlers: the first to settle here is the first there.
   byEngine(() => {
     for (const entry of list) {
       const first = () => {
@@ -68,18 +69,18 @@ export function withWinner(
   return combined(real, entries, end, end);
 }
 
-/** `all`: when one fails the others have lost. */
+/** `all`: when one fails, the others have lost. */
 export function withAll(real: Combine, list: readonly unknown[], losing: Losing): Promise<unknown> {
   const entries = new Entries(list, losing);
   return combined(real, entries, handled, () => entries.cancel());
 }
 
-/** `allSettled`: nobody loses, unless it is part of something that does. */
+/** `allSettled`: no promise loses, unless the combination itself does. */
 export function withoutLosers(real: Combine, list: readonly unknown[], losing: Losing): Promise<unknown> {
   return combined(real, new Entries(list, losing), handled, handled);
 }
 
-/** What a combinator waits for. */
+/** The promises that a combinator waits for. */
 class Entries {
   readonly list: readonly unknown[];
   readonly #follows: boolean;
@@ -135,7 +136,7 @@ function combined(
         throw error;
       },
     );
-    // As with every durable promise: one nobody looks at must not end the process.
+    // As with every durable promise: a rejection that no code awaits must not end the process.
     outcome.catch(handled);
     return outcome;
   });

@@ -1,11 +1,11 @@
-/** Questions the code answers, by name. */
+/** Queries that the code answers, by name. */
 import type { QueryDefinition, Schema } from "../../definitions/index.ts";
 import { validate } from "../../definitions/index.ts";
 import { HoldfastError, toFailure } from "../../errors/index.ts";
 import { SparseMap, writeJson } from "../../runtime/index.ts";
 import { look } from "../run/look.ts";
 
-/** `spoiled`: the copy that was asked may have been changed by it, and must be built again from history. */
+/** `spoiled`: the query may have changed the copy of the instance, which must be built again from history. */
 export type Asked =
   | { kind: "answered"; json: string }
   | { kind: "refused"; code: string; message: string; details?: unknown; spoiled: boolean };
@@ -14,7 +14,7 @@ interface Answerer {
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
   readonly answer: (input: unknown) => unknown;
-  /** Looked at twice once, with the same result. */
+  /** True once two runs in a row gave the same result. */
   steady: boolean;
 }
 

@@ -2,6 +2,8 @@
 import {
   type ActivityTimeouts,
   bareSessionType,
+  lossPolicies,
+  type OnLost,
   type Payload,
   RetryPolicy,
   SessionOptions,
@@ -19,7 +21,7 @@ import { requireOptions } from "./require.ts";
 export const defaultQueue = "default";
 const defaultCreationTimeoutMs = 30_000;
 
-/** An activity is tried three times; a session's call once, because its state may not be what it was. */
+/** An activity is tried three times; a session's call once, because its state may have changed. */
 export function retryPolicy(options: RetryOptions | undefined, maxAttempts: number): RetryPolicy {
   const { initialDelay = 200, maxDelay = 30_000, factor = 2, nonRetryable = [] } = options ?? {};
   const policy = {
@@ -66,7 +68,7 @@ export function sessionOptions(
     return value === undefined ? undefined : parseDuration(value, what);
   };
   const executionTimeoutMs = pick("executionTimeout");
-  // Nobody is refused for a default that was not asked for.
+  // A default that the user did not set causes no refusal.
   const creationTimeoutMs =
     pick("creationTimeout") ??
     Math.min(defaultCreationTimeoutMs, executionTimeoutMs ?? Number.POSITIVE_INFINITY);
@@ -124,7 +126,10 @@ function whenFull({ whenFull }: OpenSessionOptions): Pick<SessionOptions, "whenF
   }
 }
 
-/** Which of a lost session's calls may have begun; for a bare session also how many its holder may begin. */
+/**
+ * The number of calls that may run at once: of a lost session that many may have begun; a bare session's
+ * holder begins no more.
+ */
 function atOnce(
   type: AnySession | undefined,
   own: OpenSessionOptions,
@@ -142,9 +147,12 @@ function atOnce(
   return { ...(concurrency > 1 && { concurrency }), ...(maxBatch > 1 && { maxBatch }) };
 }
 
-/** Also where an older version let it pass: a history that has the session is not asked again. */
+/**
+ * Refuses it even though an older version let it pass: a history that already has the session is not checked
+ * again.
+ */
 export function refuseUnusedRebuild({ onLost, recovery }: OpenSessionOptions): void {
-  if (!recovery?.rebuild || onLost === undefined || onLost === "rebuild") return;
+  if (!recovery?.rebuild || onLost === undefined || lossPolicies[onLost]?.rebuilds) return;
   const message = `recovery.rebuild is never run with onLost: "${onLost}": leave onLost out, or set onLost: "rebuild"`;
   throw new HoldfastError({ code: "invalid_option", message });
 }
@@ -154,7 +162,7 @@ interface Clocks {
   executionTimeoutMs: number | undefined;
   idleTimeoutMs: number | undefined;
   leaseTtlMs: number | undefined;
-  onLost: string;
+  onLost: OnLost;
 }
 
 function refuseContradictions(clocks: Clocks, type: AnySession | undefined, hasRebuild: boolean): void {
@@ -174,9 +182,11 @@ function refuseContradictions(clocks: Clocks, type: AnySession | undefined, hasR
   if (executionTimeoutMs !== undefined && idleTimeoutMs !== undefined && idleTimeoutMs > executionTimeoutMs) {
     refuse(`idleTimeout (${idleTimeoutMs} ms) is longer than executionTimeout (${executionTimeoutMs} ms)`);
   }
-  if (onLost === "rebuild" && !hasRebuild) refuse('onLost: "rebuild" needs recovery.rebuild');
-  if (onLost === "restore" && type && !type.restore)
-    refuse(`onLost: "restore" needs checkpoint and restore on session "${type.name}"`);
-  if (onLost === "restore" && !type)
-    refuse('onLost: "restore" needs a session type with checkpoint and restore');
+  // JavaScript code may pass a word that is no policy; the schema of all options reports it.
+  const needs = lossPolicies[onLost]?.needs;
+  if (needs === "recovery.rebuild" && !hasRebuild) refuse(`onLost: "${onLost}" needs ${needs}`);
+  if (needs === "checkpoint and restore" && type && !type.restore)
+    refuse(`onLost: "${onLost}" needs ${needs} on session "${type.name}"`);
+  if (needs === "checkpoint and restore" && !type)
+    refuse(`onLost: "${onLost}" needs a session type with ${needs}`);
 }

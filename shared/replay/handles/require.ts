@@ -1,14 +1,16 @@
-/** What code hands in, checked before it is recorded: an event that does not parse would make its history unreadable. */
+/**
+ * Checks the arguments of code before they are recorded: an event that does not parse would make its history
+ * unreadable.
+ */
 import type { z } from "zod";
-import { tokenRule } from "../../../schemas/index.ts";
+import { tokenPattern, tokenRule } from "../../../schemas/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 
 const longestShown = 140;
 
-/** A name or an id, which becomes part of a subject. */
-export function requireId<S extends z.ZodType>(schema: S, what: string, value: unknown): z.output<S> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
+/** A name or an id that becomes part of a subject: all of them follow one rule. */
+export function requireId<S extends z.ZodType<string>>(_brand: S, what: string, value: unknown): z.output<S> {
+  if (typeof value === "string" && tokenPattern.test(value)) return value as z.output<S>;
   const text = typeof value === "string" ? value : typeof value;
   const shown = JSON.stringify(text.length > longestShown ? `${text.slice(0, longestShown)}…` : text);
   throw new HoldfastError({
@@ -17,7 +19,7 @@ export function requireId<S extends z.ZodType>(schema: S, what: string, value: u
   });
 }
 
-/** Options with their defaults; the complaint names the first that is wrong. */
+/** Options with their defaults; the error names the first wrong option. */
 export function requireOptions<S extends z.ZodType>(schema: S, what: string, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

@@ -1,4 +1,7 @@
-/** Steps that are undone in reverse when a later one fails. What was undone is in the history: a crash goes on there. */
+/**
+ * Steps that are undone in reverse order when a later one fails. The history records each undo, so after a
+ * crash the rest is undone.
+ */
 import type { OrchestrationContext, Saga } from "../../definitions/index.ts";
 import { Fault, HoldfastError, toFailure } from "../../errors/index.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
@@ -25,7 +28,7 @@ export async function runSaga<T>(ctx: OrchestrationContext, steps: (saga: Saga) 
   }
 }
 
-/** All of them, whatever becomes of one; a cancelled instance undoes too. */
+/** Runs every undo, even if one fails; a cancelled instance undoes too. */
 async function undoAll(ctx: OrchestrationContext, undos: readonly Undo[]): Promise<unknown[]> {
   const failures: unknown[] = [];
   for (const undo of [...undos].reverse()) {
@@ -39,7 +42,7 @@ async function undoAll(ctx: OrchestrationContext, undos: readonly Undo[]): Promi
   return failures;
 }
 
-/** Continue-as-new is no failure, and code that broke the rules of replay is stopped by the engine. */
+/** Continue-as-new is no failure, and the engine stops code that broke the rules of replay. */
 const isNoFailure = (thrown: unknown): boolean => thrown instanceof ContinueAsNew || thrown instanceof Fault;
 
 function compensationFailed(error: unknown, failures: readonly unknown[], undos: number): HoldfastError {

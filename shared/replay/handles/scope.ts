@@ -7,9 +7,9 @@ export class Scope {
   readonly parent: Scope | undefined;
   /** Not cancelled with its parent. */
   readonly shielded: boolean;
-  /** Made when somebody asks for the signal: most scopes are never asked. */
+  /** Made when code asks for the signal: most scopes are never asked. */
   #abort: AbortController | undefined;
-  /** Made when needed, as the signal: every waiting instance has a scope. */
+  /** Made when needed, like the signal: every waiting instance has a scope. */
   #children: Set<Scope> | undefined;
   #members: Set<ScopeMember> | undefined;
   #cancelled: { reason: string | undefined } | undefined;
@@ -37,7 +37,7 @@ export class Scope {
     return this.#cancelled?.reason;
   }
 
-  /** Cancelled with the scope from now on. */
+  /** The member is cancelled with the scope from now on. */
   join(member: ScopeMember): void {
     this.#members ??= new Set();
     this.#members.add(member);

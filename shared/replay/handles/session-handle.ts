@@ -1,4 +1,4 @@
-/** Opening sessions, and the handles code uses them by. */
+/** Opens sessions, and makes the handles by which code uses them. */
 import { bareSessionType, Name, SessionId, type SessionState } from "../../../schemas/index.ts";
 import {
   type ActivityOptions,
@@ -11,12 +11,13 @@ import {
   type SessionInfo,
   validate,
 } from "../../definitions/index.ts";
-import { CancelledError, HoldfastError, SessionLostError, SessionUnusable } from "../../errors/index.ts";
+import { CancelledError, HoldfastError, SessionUnusable } from "../../errors/index.ts";
 import { type Context, handled, snapshot } from "./context.ts";
 import { deriveId, isDerivedId } from "./derive-id.ts";
 import { cancellable } from "./promise-combinators.ts";
 import { refuseUnusedRebuild, sessionOptions } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
+import { infoOf, setMetadata, whyUnusable } from "./session-info.ts";
 
 const isOpen = (session: SessionState): boolean =>
   session.phase.kind !== "closed" && session.phase.kind !== "lost" && session.phase.kind !== "failed";
@@ -33,7 +34,7 @@ export function openSession(
   return cancellable(promise, () => opening.cancel());
 }
 
-/** How to call an opening off while nobody holds the session yet. */
+/** How to cancel an opening while no worker holds the session yet. */
 interface Opening {
   cancel(): void;
 }
@@ -64,7 +65,7 @@ async function open(
   return makeHandle(ctx, id, type);
 }
 
-/** The type of a session that is open at this moment, this round included. */
+/** The type of a session that is open at this moment; counts what the code did in this round. */
 function openType({ runner }: Context, id: string): string | undefined {
   const now = runner.sessions.now(id);
   if (now) return now.kind === "opened" ? now.type : undefined;
@@ -86,14 +87,18 @@ function issueOpened(
   const config = snapshot(own.config, `config of session "${typeName}"`);
   const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
   const options = { ...sessionOptions(type, own, rebuild.payload), resourceId };
-  runner.issue(
+  const recorded = runner.issueOrRecall<"session.opened">(
     { kind: "session.opened", sessionId, type: typeName, config: config.payload, options },
     config.bytes + rebuild.bytes,
   );
   runner.sessions.openedNow(sessionId, typeName, options.lazy);
+  runner.sessions.metadataNow(sessionId, recorded.options.metadata);
 }
 
-/** Resolves when somebody holds the session. Called off, the session is closed by whoever opened it: nobody has it. */
+/**
+ * Resolves when a worker holds the session. If the wait is cancelled, its opener closes the session, because
+ * no code has its handle.
+ */
 function held({ runner, scopeOf: scope }: Context, id: SessionId, opened: boolean, opening: Opening) {
   return new Promise<void>((resolve, reject) => {
     const settle = () => {
@@ -169,7 +174,7 @@ export function grantedSession(ctx: Context, id: string, type: AnySession | unde
   return makeHandle(ctx, id, type);
 }
 
-/** A session that is ours for a while: how it is given back, and why it cannot be used after that. */
+/** A session that the code has for a while: how it is given back, and why it cannot be used after that. */
 export interface Loan {
   over(): Error | undefined;
   giveBack(): void;
@@ -210,6 +215,7 @@ export function makeHandle(
       const mine = session === undefined || session.owner === ctx.instanceId;
       if (mine && openType(ctx, id) !== undefined) runner.closeSession(SessionId.parse(id));
     },
+    setMetadata: (change) => setMetadata(ctx, id, change, loan),
     token() {
       const { resourceId } = handle.info;
       if (!resourceId || loan?.over()) {
@@ -229,48 +235,4 @@ export function makeHandle(
     return [name, (input: unknown, options: ActivityOptions = {}) => task(definition, input, options, true)];
   });
   return Object.assign(handle, Object.fromEntries(calls));
-}
-
-/** Work for a session that is over fails at once: it would only fail later otherwise. */
-function whyUnusable({ runner }: Context, id: string): Error | undefined {
-  const now = runner.sessions.now(id);
-  if (now?.kind === "opened") return undefined;
-  const phase = runner.state.sessions.get(id)?.phase;
-  if (now?.kind === "closed" || phase?.kind === "closed") {
-    return new SessionUnusable({ code: "session_unusable", message: `session ${id} is closed` });
-  }
-  if (phase?.kind === "lost") {
-    const { on, reason, detail } = phase;
-    return new SessionLostError({ sessionId: id, epoch: on?.epoch, workerId: on?.workerId, reason, detail });
-  }
-  if (phase?.kind === "failed") {
-    return new SessionUnusable({
-      code: "session_unusable",
-      message: `session ${id} cannot be used: ${phase.error.message}`,
-    });
-  }
-  return undefined;
-}
-
-/** What the code did to it in this round. */
-const stateNow = (now: ReturnType<Context["runner"]["sessions"]["now"]>): SessionInfo["state"] => {
-  if (now?.kind === "closed") return "closed";
-  return now?.lazy ? "parked" : "opening";
-};
-
-function infoOf({ runner }: Context, id: string, type: AnySession | undefined): SessionInfo {
-  const now = runner.sessions.now(id);
-  const session = now ? undefined : runner.state.sessions.get(id);
-  const on = session && "on" in session.phase ? session.phase.on : undefined;
-  return {
-    id,
-    type: session?.type ?? type?.name ?? bareSessionType,
-    state: session?.phase.kind ?? stateNow(now),
-    epoch: on?.epoch,
-    attachment: on?.attachment,
-    workerId: on?.workerId,
-    host: on?.host,
-    resourceId: on?.resourceId,
-    inits: session?.inits ?? 0,
-  };
 }

@@ -1,6 +1,7 @@
 /**
- * Code waits for a signal: in the queue of its name, in a scope, and with a stake in whatever it is combined with. One
- * object for all three: instances wait for signals by the thousand and for long.
+ * A wait of code for a signal: in the queue of its name, in a scope, and with a stake in the promise it is
+ * combined with. One object serves all three, because thousands of instances wait for signals for a long
+ * time.
  */
 import { type Schema, validate } from "../../definitions/index.ts";
 import { CancelledError } from "../../errors/index.ts";
@@ -15,7 +16,7 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
   readonly #name: string;
   readonly #schema: Schema | undefined;
   #settle: { resolve(value: unknown): void; reject(error: unknown): void } | undefined;
-  /** What it got, and how many facts had been delivered by then. */
+  /** The received signal, and how many facts had been delivered by then. */
   #got: { signal: Signal; at: number } | undefined;
 
   constructor(runner: Runner, scope: Scope, name: string, schema?: Schema) {
@@ -52,7 +53,10 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
     this.#end()?.reject(new CancelledError(this.#scope.reason));
   }
 
-  /** Without rule 1, two that were there already can meet in one race: the loser's is still unread. */
+  /**
+   * Without rule 1, two signals that were already there can meet in one race: the loser's signal is unread
+   * again.
+   */
   lose(): void {
     this.cancel();
     const got = this.#got;

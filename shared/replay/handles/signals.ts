@@ -1,10 +1,12 @@
 /**
- * Signals by name, first in first out, whoever comes first: the signal or the one that waits.
+ * Signals by name, first in first out. A signal may come before or after the code waits for it.
  *
- * SIGNAL-1 A signal goes to the oldest waiter of its name whose result can still be used. One signal is given out at a
- *          time, and the code runs as far as it can before the next one is: what lost by it no longer waits.
+ * SIGNAL-1 A signal goes to the oldest waiter of its name whose result can still be used. One signal is given
+ *    out at a time, and the code runs as far as it can before the next one is: a waiter that lost by it no
+ *    longer waits.
  *
- * Instances started before rule 1 get a signal that is there at once, and a loser gives its signal back.
+ * In instances started before rule 1 a waiter gets a stored signal at once, and a loser gives its signal
+ * back.
  */
 import type { Payload } from "../../../schemas/index.ts";
 import { SparseMap } from "../../runtime/index.ts";
@@ -39,12 +41,12 @@ export class Signals {
     else this.#unreadOf(name).push(signal);
   }
 
-  /** Keeps it for whoever comes. */
+  /** Keeps the signal for a later waiter. */
   store(name: string, signal: Signal): void {
     this.#unreadOf(name).push(signal);
   }
 
-  /** Queues up for the next signal; without rule 1 one that is there is given at once. */
+  /** Queues up for the next signal; without rule 1 a stored signal is given at once. */
   wait(name: string, waiter: Waiter): void {
     const unread = this.#oneAtATime ? undefined : this.#unread.get(name)?.shift();
     if (unread) return waiter.take(unread);
@@ -54,7 +56,10 @@ export class Signals {
     else this.#waiters.set(name, [queued]);
   }
 
-  /** Gives a signal that is there to whoever has waited longest for one. False: nobody waits for what is there. */
+  /**
+   * Gives a stored signal to the waiter that has waited longest. Returns false if no waiter wants a stored
+   * signal.
+   */
   giveNext(): boolean {
     let oldest: { name: string; order: number } | undefined;
     for (const [name, signals] of this.#unread) {
@@ -67,7 +72,7 @@ export class Signals {
     return true;
   }
 
-  /** All that nobody took, at once. */
+  /** Takes all unread signals of the name at once. */
   takeAll(name: string): Signal[] {
     return this.#unread.get(name)?.splice(0) ?? [];
   }
@@ -78,7 +83,7 @@ export class Signals {
     if (at >= 0) waiters?.splice(at, 1);
   }
 
-  /** Whoever took it has no use for it: it is the next one's. */
+  /** The waiter that took the signal cannot use it: the next waiter gets it. */
   giveBack(name: string, signal: Signal): void {
     const queued = this.#waiters.get(name)?.shift();
     if (queued) queued.waiter.take(signal);
@@ -98,7 +103,7 @@ export class Signals {
     return false;
   }
 
-  /** What nobody took, for the next execution. */
+  /** The unread signals, for the next execution. */
   unread(): { name: string; payload: Payload }[] {
     return [...this.#unread].flatMap(([name, signals]) => signals.map(({ payload }) => ({ name, payload })));
   }

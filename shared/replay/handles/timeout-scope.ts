@@ -1,4 +1,4 @@
-/** Work that must be done in time: a timer and a scope, of which the first to be over ends the other. */
+/** Work with a time limit: a timer and a scope; the first to end ends the other. */
 import type { OrchestrationContext } from "../../definitions/index.ts";
 import { TimeoutError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
@@ -30,7 +30,7 @@ export function timeoutScope<T>(
       },
     );
     timer.then(() => {
-      // Rejected first: what the work makes of its cancellation is nobody's result.
+      // Rejected first: the result of the cancelled work is not used.
       reject(tooLate(what, ms));
       scope.cancel(`${what} was not done within ${ms} ms`);
     }, handled);

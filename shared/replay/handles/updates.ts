@@ -1,6 +1,7 @@
 /**
- * Requests that change the instance and are answered (Q2). Considered before anything is recorded; once accepted, the
- * code's handler runs beside the rest of the code, and what comes of it is a command like any other.
+ * Requests that change the instance and are answered (Q2). The code considers an update before anything is
+ * recorded. Once it is accepted, its handler runs beside the rest of the code, and the handler's result is a
+ * command like any other.
  */
 import type { NewEvent } from "../../../schemas/index.ts";
 import { type Schema, type UpdateDefinition, validate } from "../../definitions/index.ts";
@@ -10,7 +11,7 @@ import { look } from "../run/look.ts";
 import type { Runner } from "../run/runner.ts";
 import { toPayload } from "../run/to-payload.ts";
 
-/** `spoiled`: as with a query, the copy that was asked must be built again from history. */
+/** `spoiled`: as with a query, the copy of the instance must be built again from history. */
 export type Considered =
   | { kind: "acceptable" }
   | { kind: "refused"; code: string; message: string; details?: unknown; spoiled: boolean };
@@ -43,13 +44,16 @@ export class Updates {
     return this.#pending.size;
   }
 
-  /** False where the code has no say in it: the decision is the same whatever happened to the instance before. */
+  /**
+   * Returns false if the handler has no validator: then the decision is the same in every state of the
+   * instance.
+   */
   dependsOnState(name: string): boolean {
     const handler = this.#handlers.get(name);
     return !handler || handler.check !== undefined;
   }
 
-  /** Asks the code whether it takes the update. Never throws, never waits, changes nothing. */
+  /** Asks the code whether it accepts the update. Never throws, never waits, changes nothing. */
   consider(instanceId: string, now: number, name: string, input: unknown): Considered {
     const handler = this.#handlers.get(name);
     if (!handler) return unknownUpdate(instanceId, name, [...this.#handlers.keys()].sort());
@@ -96,7 +100,7 @@ export class Updates {
         (value) => this.#answer(runner, answered(of, name, handler, value)),
         (error) => this.#answer(runner, failed(of, error)),
       )
-      // Where the code broke a rule the runner knows it already.
+      // If the code broke a rule, the runner has recorded it already.
       .catch(() => undefined);
   }
 

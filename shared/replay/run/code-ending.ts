@@ -1,4 +1,4 @@
-/** What the end of the code means for its instance. */
+/** Turns the end of the code into the command that ends its execution. */
 import { Name, type NewEvent, type Payload } from "../../../schemas/index.ts";
 import { validate } from "../../definitions/index.ts";
 import { Fault, isCancelled, toFailure } from "../../errors/index.ts";
@@ -15,7 +15,7 @@ interface Snapshot {
 /** Thrown by `ctx.continueAsNew`. */
 export class ContinueAsNew {
   readonly input: Snapshot;
-  /** Of `ctx.state`, where there is any. */
+  /** The snapshot of `ctx.state`, if there is one. */
   readonly state: Snapshot | undefined;
   constructor(input: Snapshot, state: Snapshot | undefined) {
     this.input = input;
@@ -23,12 +23,12 @@ export class ContinueAsNew {
   }
 }
 
-/** A fault where the code is not over but wrong. */
+/** Returns a fault if the code has not ended but broken a rule. */
 export function endingCommand(runner: Runner, ending: Ending): IssuedCommand | Fault {
   return ending.kind === "threw" ? afterError(runner, ending.error) : afterValue(runner, ending.value);
 }
 
-/** The next execution has the unread signals, and `ctx.state`. */
+/** Carries the unread signals and `ctx.state` over to the next execution. */
 export function continued(
   { definition, signals }: Runner,
   input: Snapshot,

@@ -1,11 +1,13 @@
-/** When the engine ends an execution by itself because its history is long. */
+/** Decides when the engine ends an execution by itself because its history is long. */
 import { toFailure } from "../../errors/index.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { hardLimitEvents, historyTooLong } from "../history-limits.ts";
 import { continued } from "./code-ending.ts";
 import type { IssuedCommand, Runner } from "./runner.ts";
 
-/** Marked as the engine's, so that replay does not expect it of the code. Undefined: it goes on. */
+/**
+ * Marked as the engine's, so that replay does not expect it from the code. Undefined: the execution goes on.
+ */
 export function engineEnding(
   runner: Runner,
   { lastEventId, status, next, input = { json: undefined } }: InstanceState,
@@ -18,7 +20,7 @@ export function engineEnding(
       const { event, payloadBytes } = continued(runner, { payload: input, bytes: 0 }, runner.stateSnapshot());
       return { event: { ...event, by: "engine" }, payloadBytes };
     } catch (error) {
-      // What the code put into its state has become something that cannot be kept: that ends it, like any error.
+      // `ctx.state` holds a value that cannot be stored: that fails the execution, like any error.
       return { event: { kind: "instance.failed", error: toFailure(error), by: "engine" }, payloadBytes: 0 };
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Inside a turn the language's own sources of nondeterminism are deterministic (time, randomness) or refused (timers,
- * I/O by fetch). Installed once by the process that runs orchestrations; outside a window nothing changes.
+ * Inside a turn the language's own sources of nondeterminism are deterministic (time, randomness) or refused
+ * (timers, I/O by fetch). Installed once by the process that runs orchestrations; outside a window nothing
+ * changes.
  */
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
@@ -54,7 +55,7 @@ function guardRandom(): void {
     return array;
   };
   nodeCrypto.randomUUID = deterministic(nodeCrypto.randomUUID);
-  // Also for those who import it by name.
+  // Also for modules that import these functions by name.
   syncBuiltinESMExports();
 }
 

@@ -1,10 +1,10 @@
 /**
- * Calls a function of the code between two turns, to see something and change nothing (Q1).
+ * Calls a function of the code between two turns, to read something and change nothing (Q1).
  *
- * A look is refused whatever a turn may do: commands, waiting, randomness. Code that tried, awaited or threw may have
- * changed variables of its own before it was stopped, so its copy is `spoiled`: whoever holds it builds it again from
- * history. Changes of plain variables that show in no answer cannot be seen; the first look at each function is taken
- * twice and must show the same.
+ * A look may do nothing that a turn may do: no commands, no waiting, no randomness. Code that tried, awaited
+ * or threw may have changed variables of its own before it was stopped, so its copy is `spoiled`: its owner
+ * builds it again from history. A change of plain variables that no answer shows cannot be detected; the
+ * first look at each function runs twice and must give the same result.
  */
 import { HoldfastError } from "../../errors/index.ts";
 import { type Occupant, withinWindow } from "./turn-window.ts";
@@ -14,7 +14,7 @@ export type Look =
   | { kind: "refused"; why: "awaits" | "changes"; message: string }
   | { kind: "threw"; error: unknown };
 
-/** Runs `fn` as code that may only look. `what` names it in messages. */
+/** Runs `fn` as code that may only look. `what` names the function in messages. */
 export function look(instanceId: string, now: number, what: string, fn: () => unknown): Look {
   const looker = new Looker(instanceId, now, what);
   let seen: Look;
@@ -24,7 +24,7 @@ export function look(instanceId: string, now: number, what: string, fn: () => un
     seen = { kind: "threw", error };
   }
   const awaits = seen.kind === "seen" && isThenable(seen.value);
-  // Nobody waits for it, and its failure must not end the process.
+  // No code awaits the promise, and its rejection must not end the process.
   if (seen.kind === "seen" && isThenable(seen.value)) seen.value.then(undefined, () => undefined);
   if (looker.refused !== undefined) return { kind: "refused", why: "changes", message: looker.refused };
   if (!awaits) return seen;
@@ -37,7 +37,7 @@ class Looker implements Occupant {
   readonly instanceId: string;
   readonly now: number;
   readonly #what: string;
-  /** The first thing that was refused, also where the code caught the error. */
+  /** The first refused operation, even if the code caught the error. */
   refused: string | undefined;
 
   constructor(instanceId: string, now: number, what: string) {

@@ -1,4 +1,4 @@
-/** Where payloads that are too big for a commit live, as far as a turn needs to know. */
+/** Access to payloads that are too big for a commit, as far as a turn needs it. */
 import {
   type HistoryEvent,
   moveAway,
@@ -11,17 +11,18 @@ import { jsonText } from "./to-payload.ts";
 
 export interface PayloadAccess {
   readonly inlineBytes: number;
-  /** Moves a value, given as JSON, out of the way and returns the reference to it. */
+  /** Stores a value, given as JSON, and returns the reference to it. */
   store(json: string, owner: string): Promise<Payload>;
   fetch(payload: Payload): Promise<unknown>;
 }
 
 const inline: Values = (payload) => ("json" in payload ? payload.json : undefined);
 
-/** Everything the code may look at in these events; awaits only where something big is among it. */
+/** Every value in these events that the code may read; awaits only if a big one is among them. */
 export function valuesOf(events: readonly HistoryEvent[], access: PayloadAccess): Values | Promise<Values> {
-  const blobs = events.flatMap(payloadsOf).filter((payload) => "blob" in payload);
-  if (blobs.length === 0) return inline;
+  const isBlob = (payload: Payload): boolean => "blob" in payload;
+  if (!events.some((event) => payloadsOf(event).some(isBlob))) return inline;
+  const blobs = events.flatMap(payloadsOf).filter(isBlob);
   return (async () => {
     const values = new Map<string, unknown>();
     for (const payload of blobs) {

@@ -1,24 +1,28 @@
 /**
- * Which promise of an orchestration waits for which, while its code runs: what a loser of a race was waiting for can
- * be given up with it, however the code is written (`then`, async functions, helpers of helpers).
+ * Follows which promise of an orchestration waits for which while its code runs. So the operation that a
+ * loser of a race waited for can be given up with it, however the code is written (`then`, async functions,
+ * helpers of helpers).
  *
- * PROMISE-1 A promise waits for at most one other: the one `then` was called on, the one its async function awaits, or
- *           the one it was resolved with.
+ * PROMISE-1 A promise waits for at most one other: the one `then` was called on, the one its async function
+ *    awaits, or the one it was resolved with.
  * PROMISE-2 A promise is given up when everything that waited for it has lost. A handler of failures alone
- *           (`p.catch(…)`) does not keep it, unless its own result is waited for.
- * PROMISE-3 What has lost and waits again (a helper that caught its cancellation) gets no more signals; its other work
- *           goes on, so that it can clean up. If living code waits for it again, it gets signals again.
+ *    (`p.catch(…)`) does not keep it, unless its own result is waited for.
+ * PROMISE-3 A promise that has lost and waits again (a helper that caught its cancellation) gets no more
+ *    signals; its other work goes on, so that it can clean up. If living code waits for it again, it gets
+ *    signals again.
  *
- * V8 tells of every promise made, and of the one it is made from; for `await` that is the awaited one. It does not
- * tell whose `await` it was: that is the innermost async function on the stack, found by the depth of the stack.
+ * V8 reports every new promise and the one it is made from; for `await` that is the awaited one. It does not
+ *    report which function awaits: that is the innermost async function on the stack, found by the depth of
+ *    the stack.
  */
 import { promiseHooks } from "node:v8";
+import { privateSlot } from "./private-slot.ts";
 
-/** What a promise of the engine's own stands for. */
+/** The operation behind a promise of the engine's own. */
 export interface Stake {
-  /** Calls off what is still open: nobody can use its result. */
+  /** Cancels the operation if it is still open: no code can use its result. */
   lose(): void;
-  /** As `lose`, for what a loser began after it had lost: only signals are withheld. */
+  /** As `lose`, for an operation that a loser began after it had lost: only signals are withheld. */
   withhold?(): void;
   /** Undoes `withhold`. */
   resume?(): void;
@@ -26,21 +30,21 @@ export interface Stake {
 
 interface PromiseNode {
   waitsFor: Promise<unknown> | undefined;
-  /** How many wait for it and have not lost. */
+  /** How many promises wait for it and have not lost. */
   waiting: number;
   lost: boolean;
   /** Made by `then`, and its handler has yet to run. */
   unhandled: boolean;
-  /** Looks at failures only. */
+  /** Handles failures only. */
   passive: boolean;
   /** Never loses. */
   kept: boolean;
   stake: Stake | undefined;
 }
 
-const nodes = new WeakMap<Promise<unknown>, PromiseNode>();
+const nodes = privateSlot<PromiseNode>();
 /** The async function that goes on with each of the promises V8 makes for an `await`. */
-const awaiting = new WeakMap<Promise<unknown>, Promise<unknown>>();
+const awaiting = privateSlot<Promise<unknown>>();
 
 function nodeOf(promise: Promise<unknown>): PromiseNode {
   const known = nodes.get(promise);
@@ -64,13 +68,13 @@ export function setStake(promise: Promise<unknown>, stake: Stake): void {
   nodeOf(promise).stake = stake;
 }
 
-/** Whatever it is part of, it does not lose. */
+/** The promise never loses, whatever it is part of. */
 export function keep<P extends Promise<unknown>>(promise: P): P {
   nodeOf(promise).kept = true;
   return promise;
 }
 
-/** Somebody waits for it from now on. */
+/** One more promise waits for it from now on. */
 export function hold(promise: Promise<unknown>): void {
   const node = nodeOf(promise);
   node.waiting++;
@@ -83,7 +87,7 @@ export function hold(promise: Promise<unknown>): void {
   }
 }
 
-/** One that waited for it has lost. The last one takes it along (PROMISE-2). */
+/** A promise that waited for it has lost. When the last one loses, it loses too (PROMISE-2). */
 export function release(promise: Promise<unknown>, how: "lose" | "withhold" = "lose"): void {
   const node = nodeOf(promise);
   if (node.waiting > 0) node.waiting--;
@@ -107,16 +111,19 @@ function link(
   } else if (!passive || node.waiting > 0) hold(to);
 }
 
-/** Async functions that may be running, outermost first; what began deeper than the present one has returned. */
+/**
+ * Async functions that may be running, outermost first; functions that began deeper than the present one have
+ * returned.
+ */
 let running: { promise: Promise<unknown>; depth: number }[] = [];
 /** The async function that was resumed. */
 let resumed: Promise<unknown> | undefined;
-/** Resolved with another promise, whose `then` is called next. */
+/** A promise resolved with another one, whose `then` is called next. */
 let adopting: Promise<unknown> | undefined;
 let following = false;
 let engine = 0;
 
-/** What the engine does with promises is not the code's. */
+/** Promises made by the engine are not counted as the code's. */
 export function byEngine<T>(fn: () => T): T {
   engine++;
   try {
@@ -129,7 +136,7 @@ export function byEngine<T>(fn: () => T): T {
 const hooks = {
   init(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
     if (engine > 0) return;
-    // Where nothing else has begun since, it is the resumed function that awaits: its depth does not matter.
+    // If nothing else has begun since, the resumed function awaits: its depth does not matter.
     const depth = parent && running.length === 0 ? 0 : stackDepth();
     if (parent) return awaited(promise, parent, depth);
     returned(depth - 1);
@@ -155,7 +162,7 @@ function settle(): void {
   if (running.length > 0) running = [];
 }
 
-/** Forgets what began deeper on the stack than what runs now. */
+/** Forgets functions that began deeper on the stack than the running one. */
 function returned(depth: number): void {
   while ((running.at(-1)?.depth ?? -1) > depth) running.pop();
 }
@@ -168,7 +175,7 @@ function awaited(continuation: Promise<unknown>, promise: Promise<unknown>, dept
   link(waiter, promise, false, "withhold");
 }
 
-/** Frames of the code that runs now, without those that wait for it. */
+/** Number of stack frames of the running code, without the functions that await it. */
 function stackDepth(): number {
   const { prepareStackTrace, stackTraceLimit } = Error;
   Error.stackTraceLimit = Number.POSITIVE_INFINITY;
@@ -190,7 +197,7 @@ function stackDepth(): number {
 const isAsyncFrame = (frame: NodeJS.CallSite): boolean =>
   "isAsync" in frame && typeof frame.isAsync === "function" && frame.isAsync() === true;
 
-/** Sees every `then` of the code; `catch` and `finally` come by it. */
+/** Intercepts every `then` of the code; `catch` and `finally` call it. */
 export function installPromiseGraph(): void {
   const real = Promise.prototype.then;
   function then(this: Promise<unknown>, ...handlers: [onValue?: unknown, onError?: unknown]): unknown {
@@ -210,7 +217,7 @@ export function installPromiseGraph(): void {
   Object.defineProperty(Promise.prototype, "then", { value: then, writable: true, configurable: true });
 }
 
-/** From now on until the returned function is called, the code's promises are followed. */
+/** Follows the code's promises until the returned function is called. */
 export function followPromises(): () => void {
   settle();
   following = true;

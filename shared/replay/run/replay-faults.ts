@@ -1,4 +1,4 @@
-/** How code can break the rules of replay, each with what to do about it (T6). */
+/** The ways code can break the rules of replay, each with advice what to do (T6). */
 import type { HistoryEvent, NewEvent } from "../../../schemas/index.ts";
 import { describeCommand } from "../../../schemas/index.ts";
 import { Fault, HoldfastError } from "../../errors/index.ts";
@@ -26,14 +26,14 @@ export const outsideTurn = (orchestration: string, event: NewEvent): Fault =>
     hint: awaitHint,
   });
 
-/** The code's to catch: it may do without, or end and be started again later. */
+/** An error that the code may catch: it may do without, or end and be started again later. */
 export const needsNewerFleet = (what: string, older: string): HoldfastError =>
   new HoldfastError({
     code: "needs_newer_fleet",
     message: `${what} is recorded in a way that ${older} cannot read: upgrade it, or wait until it has gone`,
   });
 
-/** Undefined on either side: nothing more in this turn. */
+/** Undefined on either side: no further command in this turn. */
 export function mismatch(recorded: HistoryEvent | undefined, issued: NewEvent | undefined): Fault {
   const was = recorded ? describeCommand(recorded) : "nothing more in this turn";
   const is = issued ? describeCommand(issued) : "nothing more in this turn";

@@ -1,10 +1,12 @@
 /**
  * Runs one execution's code over its history: facts go in one at a time, commands come out.
  *
- * REPLAY-3 While replaying, every command the code issues must be the next one recorded; the first that is not stops the
- *    code for good (T6).
- * REPLAY-4 Ids of commands are known when they are issued, because the facts of a turn are applied before its code runs.
- * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not (`non_durable_await`).
+ * REPLAY-3 While replaying, every command the code issues must be the next one recorded; the first that is
+ *    not stops the code for good (T6).
+ * REPLAY-4 Ids of commands are known when they are issued, because the facts of a turn are applied before its
+ *    code runs.
+ * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not
+ *    (`non_durable_await`).
  */
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
 import { commandsDiffer, describeCommand } from "../../../schemas/index.ts";
@@ -25,6 +27,7 @@ import type { InstanceState } from "../fold/state.ts";
 import { Conditions } from "../handles/conditions.ts";
 import { Context, snapshot } from "../handles/context.ts";
 import { EntityState } from "../handles/entity-state.ts";
+import type { KeyUse } from "../handles/keyed-session.ts";
 import { OpenSessions } from "../handles/open-sessions.ts";
 import { Queries } from "../handles/queries.ts";
 import { Scope } from "../handles/scope.ts";
@@ -40,7 +43,7 @@ export interface Operation {
   readonly scope: Scope;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  /** The command that calls it off, if it can be called off. */
+  /** The command that cancels the operation, if it can be cancelled. */
   readonly cancelCommand: (() => NewEvent) | undefined;
   /** Set on work of a session. */
   readonly sessionId?: string | undefined;
@@ -48,11 +51,14 @@ export interface Operation {
 
 export interface IssuedCommand {
   event: NewEvent;
-  /** Size of its payload as JSON: what is too big goes to the blob store before the commit. */
+  /** Size of its payload as JSON: a payload that is too big goes to the blob store before the commit. */
   payloadBytes: number;
 }
 
-/** A fact and the time it was recorded at: deferred ones are shown later, but the code's clock says when they were. */
+/**
+ * A fact and the time at which it was recorded: the code sees deferred facts later, but its clock shows that
+ * time.
+ */
 export interface Shown {
   readonly fact: HistoryEvent;
   readonly at: number;
@@ -61,9 +67,11 @@ export interface Shown {
 /** The plain value behind each payload, fetched before the code runs. */
 export type Values = (payload: Payload) => unknown;
 
-/** Where the code's own log lines go. */
+/** Receives the code's own log lines. */
 export interface Journal {
-  /** Which processes cannot read events of this generation yet; undefined where it may be written (E1). */
+  /**
+   * Names the processes that cannot read events of this generation yet; undefined if it may be written (E1).
+   */
   heldBackBy?(generation: number): string | undefined;
   log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
 }
@@ -73,8 +81,10 @@ export class Runner implements Occupant {
   readonly definition: AnyOrchestration;
   readonly operations = new SparseMap<number, Operation>();
   readonly sessions = new OpenSessions();
-  /** How many handles the code has of each pool it uses: joined with the first, left with the last. */
+  /** Number of the code's handles per pool: the instance joins with the first and leaves with the last. */
   readonly pools = new SparseMap<string, number>();
+  /** Keys in use: the instance joins with the first handle of each and leaves with the last. */
+  readonly keys = new SparseMap<string, KeyUse>();
   readonly signals: Signals;
   readonly queries = new Queries();
   readonly updates = new Updates();
@@ -83,11 +93,11 @@ export class Runner implements Occupant {
   readonly rootScope = new Scope(undefined, false);
   now = 0;
   readonly #journal: Journal;
-  /** Made when the code first asks: most never do. */
+  /** Made when the code first asks for it: most code never does. */
   #random: Random | undefined;
   #values: Values = inlineValue;
   #issued: IssuedCommand[] = [];
-  /** Recorded commands the code has yet to issue; undefined when live. */
+  /** Recorded commands that the code has yet to issue; undefined when live. */
   #expected: HistoryEvent[] | undefined;
   #nextId = 1;
   #fault: Fault | undefined;
@@ -128,7 +138,10 @@ export class Runner implements Occupant {
     this.#journal.log(this.instanceId, level, message, fields);
   }
 
-  /** Why the code may not ask for something of this generation now; what is recorded is replayed whoever is alive. */
+  /**
+   * Why the code may not issue a command of this generation now. Recorded commands are replayed whichever
+   * processes are alive.
+   */
   needs(generation: number, what: string): HoldfastError | undefined {
     const older = this.replaying ? undefined : this.#journal.heldBackBy?.(generation);
     return older === undefined ? undefined : needsNewerFleet(what, older);
@@ -142,7 +155,7 @@ export class Runner implements Occupant {
     return uuid(this.#source);
   }
 
-  /** What runs beside the turn (a side effect) must not use up what replay will need. */
+  /** Code that runs beside the turn (a side effect) must not use random numbers that replay will need. */
   get #source(): Random {
     if (occupant() !== this) return systemRandom;
     const { instanceId, execution } = this.state;
@@ -154,7 +167,7 @@ export class Runner implements Occupant {
     throw this.failWith(nonDurableCall(this.definition.name, what));
   }
 
-  /** Throws where the code is only looked at (Q1); `what`: what it asked for. */
+  /** Throws during a look (Q1); `what` names the refused operation. */
   refuseLook(what: string): void {
     const who = occupant();
     if (who?.looksOnly) who.refuse(what);
@@ -166,14 +179,16 @@ export class Runner implements Occupant {
   }
 
   /**
-   * One round of a turn: facts already applied to the state, then the code. `recorded` are the commands history has
-   * for this round, undefined when the round is new. Returns what the code issued.
+   * One round of a turn: facts already applied to the state, then the code. `recorded` are the commands that
+   * history has for this round, undefined if the round is new. `goesOn`: see `openWindow`. Returns the
+   * commands that the code issued.
    */
   async round(
     facts: readonly Shown[],
     at: number,
     recorded: HistoryEvent[] | undefined,
     values: Values,
+    goesOn: boolean,
   ): Promise<IssuedCommand[]> {
     this.#values = values;
     this.#expected = recorded;
@@ -184,9 +199,10 @@ export class Runner implements Occupant {
       facts,
       (shown) => this.#step(shown.at, shown.fact),
       () => this.#step(at, undefined),
+      goesOn,
     );
     const issued = this.#issued;
-    // An instance may wait for long: what the round was about is not kept for it.
+    // An instance may wait for long: data of this round is not kept for that time.
     this.#issued = [];
     this.#values = inlineValue;
     if (this.#fault) return [];
@@ -195,7 +211,9 @@ export class Runner implements Occupant {
     return issued;
   }
 
-  /** No fact: the end of the round. Whatever goes wrong parks this instance; it must not reach the process (T9). */
+  /**
+   * Without a fact: the end of the round. Any error parks this instance; it must not reach the process (T9).
+   */
   #step(at: number, fact: HistoryEvent | undefined): void {
     this.now = at;
     try {
@@ -209,7 +227,10 @@ export class Runner implements Occupant {
     }
   }
 
-  /** Issues a command and returns its event id (REPLAY-4). While replaying it must be the recorded one (REPLAY-3). */
+  /**
+   * Issues a command and returns its event id (REPLAY-4). While replaying it must be the recorded one
+   * (REPLAY-3).
+   */
   issue(event: NewEvent, payloadBytes = 0): number {
     this.#take(event, payloadBytes);
     return this.#nextId++;
@@ -222,7 +243,10 @@ export class Runner implements Occupant {
     return (recorded ?? event) as NewEvent<K>;
   }
 
-  /** The history goes on with such a command: what an older version let pass is not refused now. */
+  /**
+   * True if the next recorded command is of this kind: a command that an older version accepted is not
+   * refused now.
+   */
   recalls(kind: EventKind): boolean {
     return this.#expected?.[0]?.kind === kind;
   }
@@ -251,19 +275,19 @@ export class Runner implements Occupant {
     return marked;
   }
 
-  /** Signals that have come are given out one at a time: what lost by one is not waiting for the next. */
+  /** Stored signals are given out one at a time: a waiter that lost by one is not waiting for the next. */
   resolveNext(): boolean {
     if (this.#fault || this.#ending) return false;
     return this.signals.giveNext() || this.conditions.resolveNext();
   }
 
-  /** Of `ctx.state`; made when it is first looked at. */
+  /** The implementation of `ctx.state`; made when it is first used. */
   get entity(): EntityState {
     this.#entity ??= new EntityState(this.definition.state ?? {});
     return this.#entity;
   }
 
-  /** Undefined where there is nothing to carry. */
+  /** Undefined if there is no state to carry over. */
   stateSnapshot(): ReturnType<typeof toPayload> | undefined {
     if (this.entity.isEmpty) return undefined;
     const older = this.needs(2, "ctx.state over continue-as-new");
@@ -271,7 +295,9 @@ export class Runner implements Occupant {
     return snapshot(this.entity.values, "state");
   }
 
-  /** Nothing is under way but waiting for signals, updates and conditions: the code may begin anew from its state. */
+  /**
+   * True if the code waits for nothing but signals, updates and conditions: it may begin anew from its state.
+   */
   get isAtRest(): boolean {
     if (!this.#begun || this.#over || this.#fault || this.#ending) return false;
     const idle = this.operations.size === 0 && !this.sessions.awaited() && this.pools.size === 0;
@@ -282,7 +308,7 @@ export class Runner implements Occupant {
     return this.#values(payload);
   }
 
-  /** Calls an operation off: tells history, and rejects what waits for it. */
+  /** Cancels an operation: issues its cancel command, and rejects its promise. */
   cancel(id: number, operation: Operation, reason?: string): void {
     if (this.operations.get(id) !== operation) return;
     this.operations.delete(id);
@@ -291,8 +317,8 @@ export class Runner implements Occupant {
   }
 
   /**
-   * Not answered by a fact of this turn that the code has yet to see; what was issued in this round is open. A pool is
-   * open until it is left: a member nobody took would be nobody's to give back.
+   * True if no fact of this turn answers the operation; one issued in this round is open. A pool is open
+   * until it is left: otherwise no code would give back a member that was not taken.
    */
   #isOpen(id: number): boolean {
     const { lastEventId, tasks, timers, children, pools } = this.state;
@@ -322,7 +348,7 @@ export class Runner implements Occupant {
       case "pool.lent":
         return this.#settle(fact.of, (operation) => operation.resolve(fact.member.sessionId));
       case "signal.received":
-        // What came before the start is carried by the start.
+        // Signals that came before the start are part of the start event.
         if (this.#begun) this.#signalled(fact.name, fact.payload);
         return;
       case "update.accepted":
@@ -331,11 +357,15 @@ export class Runner implements Occupant {
         return this.rootScope.cancel(fact.reason);
       case "session.activated":
         return this.sessions.opened(fact.sessionId);
+      case "session.parked":
+        return this.sessions.over(fact.sessionId);
       case "session.failed":
+        this.sessions.over(fact.sessionId);
         return this.sessions.failed(fact.sessionId, () => fromFailure(fact.error));
       case "session.lost":
-        // Only a session that is over: while it is asked for again, whoever opens it waits on.
+        // Only if the session is over: while it is requested again, its opener goes on waiting.
         if (this.state.sessions.get(fact.sessionId)?.phase.kind !== "lost") return;
+        this.sessions.over(fact.sessionId);
         return this.sessions.failed(fact.sessionId, () =>
           fromFailure(sessionLostFailure(fact.sessionId, fact.on, fact.reason, fact.detail)),
         );
@@ -344,7 +374,7 @@ export class Runner implements Occupant {
     }
   }
 
-  /** Those of the definition see the state alone. */
+  /** The definition's queries see the state alone. */
   #registerQueries(): void {
     for (const [name, answer] of Object.entries(this.definition.queries ?? {})) {
       this.queries.register(name, (input) => answer(this.entity.view as never, input as never));
@@ -353,12 +383,12 @@ export class Runner implements Occupant {
 
   #signalled(name: string, payload: Payload): void {
     const signal = { payload, value: this.value(payload) };
-    // Code that is over waits for nothing; the next execution may.
+    // Code that is over waits for no signal; the next execution may.
     if (this.followsPromises && this.#ending) this.signals.store(name, signal);
     else this.signals.arrive(name, signal);
   }
 
-  /** The code closes a session: what ran on it is cancelled with it, without a command for each. */
+  /** The code closes a session: its operations on it are cancelled too, without a command for each. */
   closeSession(sessionId: SessionId): void {
     this.issue({ kind: "session.closed", sessionId });
     this.sessions.closedNow(sessionId);
@@ -366,7 +396,7 @@ export class Runner implements Occupant {
     this.#dropWork(sessionId, "the session was closed");
   }
 
-  /** The code gives a member of an exclusive pool back, and what runs on it up. */
+  /** The code gives back a member of an exclusive pool, and gives up the operations on it. */
   returnMember(use: NewEvent<"pool.left">, sessionId: string): void {
     this.issue(use);
     this.#dropWork(sessionId, "the member was given back");

@@ -1,18 +1,18 @@
-/** Values of the code on their way into commands. */
+/** Turns values of the code into payloads of commands. */
 import type { Payload } from "../../../schemas/index.ts";
 import { HoldfastError, isDeeperThan, maxValueBytes, maxValueDepth } from "../../errors/index.ts";
 import { notSerialisable, writeJson } from "../../runtime/index.ts";
 
 /**
- * A value that will be stored away as the text it has already become. To read it again would cost as much as writing
- * it, and nobody but a side effect looks at it in this turn.
+ * A value that will be stored as the JSON text it has already become. Parsing it again would cost as much as
+ * writing it, and only a side effect reads it in this turn.
  */
 export class LargeValue {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
   }
-  /** Wherever it is written in place after all, it is what it stands for. */
+  /** If it is serialized in place after all, it gives the value itself. */
   toJSON(): unknown {
     return JSON.parse(this.text);
   }
@@ -20,7 +20,7 @@ export class LargeValue {
 
 const largeCharacters = 256 * 1024;
 
-/** A snapshot of a user's value as JSON: what the code does to it afterwards changes nothing. */
+/** A snapshot of a user's value as JSON: later changes by the code do not affect it. */
 export function toPayload(value: unknown): { payload: Payload; bytes: number } {
   if (value === undefined) return { payload: { json: undefined }, bytes: 0 };
   const text = writeJson(value);
@@ -34,7 +34,8 @@ export function toPayload(value: unknown): { payload: Payload; bytes: number } {
 
 function jsonOf(value: unknown, text: string): unknown {
   if (text.length > largeCharacters) return new LargeValue(text);
-  // Strings and booleans are what they are; the rest is what JSON makes of it (NaN is null, dates are text).
+  // Strings and booleans stay unchanged; other values become what JSON makes of them (NaN is null, dates are
+  // text).
   return typeof value === "string" || typeof value === "boolean" ? value : JSON.parse(text);
 }
 

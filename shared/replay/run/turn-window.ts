@@ -1,29 +1,34 @@
 /**
  * The stretch of time in which one orchestration's code runs, and nothing else of this thread does.
  *
- * WINDOW-1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens.
- * WINDOW-2 Each step resolves at most one durable result; the next step runs when the microtask queue is empty
- *    (a nextTick asked for by a microtask runs exactly then, before any I/O).
- * WINDOW-3 Outside a window no orchestration code has anything to do: whatever calls the context there was resumed by
- *    something that is not durable.
+ * WINDOW-1 A window opens in a macrotask of its own, so no other microtask is waiting when it opens. While a
+ *    history is replayed, nothing but the engine runs between two windows: the next one opens when the
+ *    microtask queue is empty.
+ * WINDOW-2 Each step resolves at most one durable result; the next step runs when the microtask queue is
+ *    empty (a nextTick asked for by a microtask runs exactly then, before any I/O).
+ * WINDOW-3 Outside a window no orchestration code has anything to do: code that calls the context there was
+ *    resumed by something that is not durable.
  */
 
 import { followPromises } from "./promise-graph.ts";
 
 export interface Occupant {
-  /** Whose code it is. */
+  /** The instance whose code runs. */
   readonly instanceId: string;
-  /** Losers of a race are given up with what they wait for. */
+  /** True: losers of a race are given up with the operations they wait for. */
   readonly followsPromises: boolean;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
   random(): number;
   uuid(): string;
-  /** The code did what it must not do in an orchestration. */
+  /** The code did something that is not allowed in an orchestration. */
   refuse(what: string): never;
-  /** Resolves the next durable result the code waits for without a new fact; false if there is none. */
+  /**
+   * Resolves the next durable result that the code waits for without a new fact; returns false if there is
+   * none.
+   */
   resolveNext(): boolean;
-  /** Set while the code is only looked at: nothing durable may be asked for, and nothing changed. */
+  /** Set during a look: no durable operation may be issued, and nothing changed. */
   readonly looksOnly?: true;
 }
 
@@ -32,12 +37,18 @@ let watch: (instanceId: string | undefined) => void = () => undefined;
 
 export const occupant = (): Occupant | undefined => current;
 
-/** Told whose code is about to run, and when it has stopped: code that never stops is seen from outside only (T9). */
+/**
+ * The watcher gets the instance whose code is about to run, and undefined when it has stopped: only another
+ * thread can notice code that never stops (T9).
+ */
 export function watchWindows(watcher: (instanceId: string | undefined) => void): void {
   watch = watcher;
 }
 
-/** Runs `fn` of an instance, which is no turn; if it never comes back, it is seen from outside as a turn is (T9). */
+/**
+ * Runs `fn` of an instance outside a turn; if it never returns, it is noticed like a turn that never ends
+ * (T9).
+ */
 export function watched<T>(instanceId: string, fn: () => T): T {
   watch(instanceId);
   try {
@@ -50,10 +61,20 @@ export function watched<T>(instanceId: string, fn: () => T): T {
 // The guards below replace the globals; the engine keeps the real ones.
 const realImmediate = setImmediate;
 const realNextTick = process.nextTick;
+const realNow = performance.now.bind(performance);
+/** A replay yields to other work after this long. */
+let replayStretchMs = 5;
+
+/** For simulations: the order of events must not depend on the speed of this machine. */
+export function replayInOneStretch(): void {
+  replayStretchMs = Number.POSITIVE_INFINITY;
+}
+/** When the macrotask of the present stretch of windows began. */
+let stretchBegan = 0;
 /** Its `then` is the cheapest microtask there is. */
 const drained = Promise.resolve();
 
-/** Runs `fn` as if no window were open: what it does is recorded, so it may see the real world. */
+/** Runs `fn` as if no window were open: its result is recorded, so it may use the real world. */
 export function outside<T>(fn: () => T): T {
   const who = current;
   current = undefined;
@@ -78,14 +99,15 @@ export function withinWindow<T>(who: Occupant, fn: () => T): T {
 }
 
 /**
- * Shows the facts in order, each with the code's microtasks drained behind it, then lets `finish` look at what came of
- * it. Resolves when the window is closed.
+ * Shows the facts in order and drains the code's microtasks after each, then calls `finish`. Resolves when
+ * the window is closed. `goesOn`: since the previous window only the engine has run, and it awaited nothing.
  */
 export function openWindow<Fact>(
   who: Occupant,
   facts: readonly Fact[],
   show: (fact: Fact) => void,
   finish: () => void,
+  goesOn: boolean,
 ): Promise<void> {
   return new Promise((closed, failed) => {
     let index = 0;
@@ -113,10 +135,15 @@ export function openWindow<Fact>(
       closed();
     };
     const afterwards = () => realNextTick(step);
-    realImmediate(() => {
+    const open = () => {
       watch(who.instanceId);
       if (who.followsPromises) unfollow = followPromises();
       step();
+    };
+    if (goesOn && realNow() - stretchBegan < replayStretchMs) return realNextTick(open);
+    realImmediate(() => {
+      stretchBegan = realNow();
+      open();
     });
   });
 }

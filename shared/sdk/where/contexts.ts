@@ -1,4 +1,4 @@
-/** Saved installations: `$XDG_CONFIG_HOME/holdfast/contexts.json`, readable by its owner alone. */
+/** Saved contexts: `$XDG_CONFIG_HOME/holdfast/contexts.json`, readable by its owner alone. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -7,7 +7,7 @@ import { Name } from "../../../schemas/index.ts";
 import { Fault, HoldfastError } from "../../errors/index.ts";
 
 export const Context = z.strictObject({
-  /** May hold a password: never printed as it is. */
+  /** May contain a password: never print it unmasked. */
   natsUrl: z.string().min(1),
   /** Path of a NATS credentials file. */
   creds: z.string().min(1).optional(),
@@ -35,7 +35,7 @@ export class Contexts {
     try {
       text = readFileSync(this.path, "utf8");
     } catch {
-      return { v: 1, contexts: {} }; // none was saved yet
+      return { v: 1, contexts: {} }; // No context was saved yet.
     }
     const parsed = ContextsFile.safeParse(json(text));
     if (parsed.success) return parsed.data;
@@ -84,7 +84,7 @@ export class Contexts {
     this.#write({ v: 1, contexts: rest, ...(current === undefined || current === name ? {} : { current }) });
   }
 
-  /** Whole or not at all. */
+  /** Replaces the file atomically. */
   #write(file: ContextsFile): void {
     mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
     const draft = `${this.path}.${process.pid}`;
@@ -100,6 +100,6 @@ function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the schema refuses it
+    return undefined; // The schema refuses it.
   }
 }

@@ -16,20 +16,20 @@ const fileIn = (dataDir: string): string => join(dataDir, "dev.json");
 
 export function writeDevFile(dataDir: string, dev: DevFile): void {
   mkdirSync(dataDir, { recursive: true });
-  writeFileSync(fileIn(dataDir), `${JSON.stringify(dev)}\n`);
+  writeFileSync(fileIn(dataDir), `${JSON.stringify(dev)}\n`, { mode: 0o600 });
 }
 
 export function removeDevFile(dataDir: string): void {
   rmSync(fileIn(dataDir), { force: true });
 }
 
-/** Undefined where there is none, or whoever wrote it is gone. */
+/** Undefined if the file does not exist or the process that wrote it has ended. */
 export function readDevFile(dataDir: string): DevFile | undefined {
   let text: string;
   try {
     text = readFileSync(fileIn(dataDir), "utf8");
   } catch {
-    return undefined; // nobody runs here
+    return undefined; // No `holdfast dev` runs here.
   }
   const parsed = DevFile.safeParse(parse(text));
   return parsed.success && isAlive(parsed.data.pid) ? parsed.data : undefined;
@@ -39,7 +39,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // half written: as good as none
+    return undefined; // Half written: treated as missing.
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * The server a program that named none talks to: `NATS_URL`, the `holdfast dev` that runs in this folder, the current
- * context. The same order as the command line's, so both reach the same installation.
+ * Finds the server for a program that names none: `NATS_URL`, the `holdfast dev` that runs in this folder, or
+ * the current context. The order is that of the command line, so both reach the same installation.
  */
 import { resolve } from "node:path";
 import { Fault } from "../../errors/index.ts";
-import { defaultDataDir } from "../../runtime/data-dir.ts";
+import { defaultDataDir } from "../../runtime/index.ts";
 import { Contexts } from "./contexts.ts";
 import { readDevFile } from "./dev-file.ts";
 
@@ -17,6 +17,19 @@ export interface Where {
   pass?: string | undefined;
   token?: string | undefined;
   credsFile?: string | undefined;
+  passFile?: string | undefined;
+  nkeyFile?: string | undefined;
+  inboxPrefix?: string | undefined;
+  tls?: { caFile?: string; certFile?: string; keyFile?: string } | undefined;
+}
+
+function tlsOf({ NATS_TLS_CA, NATS_TLS_CERT, NATS_TLS_KEY }: Environment): Where["tls"] {
+  if (!NATS_TLS_CA && !NATS_TLS_CERT) return undefined;
+  return {
+    ...(NATS_TLS_CA ? { caFile: NATS_TLS_CA } : {}),
+    ...(NATS_TLS_CERT ? { certFile: NATS_TLS_CERT } : {}),
+    ...(NATS_TLS_KEY ? { keyFile: NATS_TLS_KEY } : {}),
+  };
 }
 
 export function whereToConnect(env: Environment = process.env, dataDir: string = defaultDataDir): Where {
@@ -28,6 +41,10 @@ export function whereToConnect(env: Environment = process.env, dataDir: string =
       pass: env.NATS_PASSWORD,
       token: env.NATS_TOKEN,
       credsFile: env.NATS_CREDS,
+      passFile: env.NATS_PASSWORD_FILE,
+      nkeyFile: env.NATS_NKEY,
+      inboxPrefix: env.NATS_INBOX_PREFIX,
+      tls: tlsOf(env),
     };
   }
   const dev = readDevFile(dataDir);

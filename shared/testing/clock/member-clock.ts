@@ -1,15 +1,15 @@
 /**
- * The clock of one member: it may be wrong, jump, and stand still for its owner while the process sleeps. What measures
- * (monotonic) is right, as it is on a real machine (F31), and goes on while the process sleeps.
+ * The clock of one member: its wall clock may be wrong or jump, and its timers stand still while the process
+ * sleeps. The monotonic clock is right, as on a real machine (F31), and continues while the process sleeps.
  */
 import type { Timer } from "../../runtime/index.ts";
 import type { SkippingClock, TimerKind } from "./simulated-clock.ts";
 
 export class MemberClock implements SkippingClock {
   readonly #real: SkippingClock;
-  /** Due while the process slept, in order; absent while it is awake. */
+  /** Timers that became due while the process slept, in order; undefined while it is awake. */
   #overdue: (() => void)[] | undefined;
-  /** How far its wall clock is ahead of the server's. */
+  /** How far the member's wall clock is ahead of the server's. */
   aheadMs: number;
 
   constructor(real: SkippingClock, aheadMs = 0) {

@@ -1,6 +1,6 @@
 /**
- * Virtual time. Nothing moves until it is told to; timers fire in the order they are due, and everything a timer set
- * in motion is done before the next one fires, so a run depends on its seed alone.
+ * Virtual time. Time stands still until a test moves it; timers fire in the order they are due, and
+ * everything a timer causes is finished before the next one fires, so a run depends on its seed alone.
  */
 import type { Clock, Timer } from "../../runtime/index.ts";
 
@@ -12,17 +12,17 @@ interface Due {
 }
 
 /**
- * `dated`: what somebody set for a time far ahead; it is due by the calendar. `upkeep`: what members do every few
- * seconds to stay alive; a stretch of time in which nothing else happens is skipped without it.
+ * `dated`: set by the application for a time far ahead; due by the calendar. `upkeep`: what members do every
+ * few seconds to stay alive; a skip over a stretch in which nothing else happens leaves these out.
  */
 export type TimerKind = "dated" | "upkeep";
 
-/** A clock that can be told of what kind a timer is. Without a word, what is longer than any upkeep is dated. */
+/** A clock whose timers may state their kind. Without a kind, a timer longer than any upkeep is dated. */
 export interface SkippingClock extends Clock {
   after(ms: number, fn: () => void, kind?: TimerKind): Timer;
 }
 
-/** No member does anything by itself more seldom than that. */
+/** Every periodic timer of a member is at most this long. */
 export const longestUpkeepMs = 30_000;
 
 export class SimulatedClock implements SkippingClock {
@@ -50,26 +50,26 @@ export class SimulatedClock implements SkippingClock {
     return { cancel: () => this.#remove(due) };
   }
 
-  /** Timers waiting. */
+  /** Number of waiting timers. */
   get pending(): number {
     return this.#due.length;
   }
 
-  /** When the next timer is due, in ms from now. */
+  /** Milliseconds until the next timer is due. */
   get nextInMs(): number | undefined {
     const next = this.#due[0];
     return next && next.at - this.#elapsed;
   }
 
-  /** When the next timer that somebody set for a date is due, in ms from now. */
+  /** Milliseconds until the next dated timer is due. */
   get nextDatedInMs(): number | undefined {
     const next = this.#due.find(({ kind }) => kind === "dated");
     return next && next.at - this.#elapsed;
   }
 
   /**
-   * Skips a stretch in which nothing is dated: the calendar goes on, what measures stands still, so whoever renews
-   * something has done it in time all along.
+   * Skips a stretch without dated timers: the calendar moves on while the monotonic clock stands still, so
+   * every lease counts as renewed in time.
    */
   jump(ms: number): void {
     this.#skipped += ms;
@@ -77,7 +77,7 @@ export class SimulatedClock implements SkippingClock {
     this.#due.sort((a, b) => a.at - b.at || a.order - b.order);
   }
 
-  /** Lets so much time pass. */
+  /** Lets this much time pass. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms;
     await settle();
@@ -85,7 +85,7 @@ export class SimulatedClock implements SkippingClock {
     this.#elapsed = until;
   }
 
-  /** Lets time pass until the fact holds. Throws when it did not within the limit. */
+  /** Lets time pass until the fact holds. Throws if it does not within the limit. */
   async runUntil(fact: () => boolean, limitMs = 600_000): Promise<void> {
     const until = this.#elapsed + limitMs;
     await settle();
@@ -100,7 +100,7 @@ export class SimulatedClock implements SkippingClock {
     }
   }
 
-  /** Awaits while time passes by itself. */
+  /** Awaits the work while time passes by itself. */
   async run<T>(work: Promise<T>, limitMs = 600_000): Promise<T> {
     let done = false;
     const end = () => {
@@ -111,7 +111,7 @@ export class SimulatedClock implements SkippingClock {
     return work;
   }
 
-  /** Lets time pass until nothing is left to happen, at most so long. Tells which. */
+  /** Lets time pass until no timer is left, at most this long. Returns "busy" if timers are left. */
   async runUntilIdle(limitMs = 600_000): Promise<"idle" | "busy"> {
     const until = this.#elapsed + limitMs;
     await settle();
@@ -150,7 +150,7 @@ export class SimulatedClock implements SkippingClock {
 const realImmediate = setImmediate;
 export const settle = (): Promise<void> => new Promise((resolve) => realImmediate(() => resolve()));
 
-/** Lets time run by itself, as fast as the work allows, until told to stop. For tests that just await. */
+/** Lets time run by itself, as fast as the work allows, until stopped. For tests that just await. */
 export function freeRunning(clock: SimulatedClock): { stop(): void } {
   let running = true;
   const turn = async () => {

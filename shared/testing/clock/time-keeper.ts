@@ -1,24 +1,25 @@
 /**
- * Lets virtual time pass while a test waits, and only then. Stretches in which nobody has anything to do are skipped;
- * while code of the user's own runs, time passes as on the wall, so that what really takes a moment gets it.
+ * Lets virtual time pass while a test waits, and only then. Stretches in which no member has work are
+ * skipped; while the user's own code runs, time passes at the real pace, so that code which takes a real
+ * moment gets it.
  */
 import { longestUpkeepMs, type SimulatedClock, settle } from "./simulated-clock.ts";
 
 export interface TimeKeeperOptions {
   clock: SimulatedClock;
-  /** Pieces of the user's code that run now, other than those that wait for this clock. */
+  /** Number of running pieces of user code, except those that wait for this clock. */
   busy(): number;
-  /** Grows with whatever an instance records. */
+  /** Grows with every record of an instance. */
   progress(): number;
-  /** Says why nothing will happen any more. */
+  /** Returns the error that explains why nothing more will happen. */
   stuck(): Promise<Error>;
 }
 
-/** Whoever measures something in seconds has noticed by then what there is to notice. */
+/** By then every member that measures in seconds has noticed what there is to notice. */
 const horizonMs = longestUpkeepMs + 1_000;
-/** Real time a skip gives to the user's code that runs, before it goes on without it. */
+/** Real time a skip gives to running user code before it continues without it. */
 const graceMs = 100;
-/** So many dates in a row on which nothing is recorded: what is awaited will not come. */
+/** After this many dates in a row without any record, the awaited thing will not come. */
 const patienceDates = 200;
 
 export class TimeKeeper {
@@ -29,7 +30,7 @@ export class TimeKeeper {
     this.#options = options;
   }
 
-  /** Awaits while time passes. Rejects when nothing is left that could bring it about. */
+  /** Awaits the work while time passes. Rejects when nothing is left that could complete it. */
   async wait<T>(work: Promise<T>): Promise<T> {
     let done = false;
     const end = () => {
@@ -60,7 +61,7 @@ export class TimeKeeper {
     return work;
   }
 
-  /** Lets so much time pass, at once. */
+  /** Lets this much time pass at once. */
   skip(ms: number): Promise<void> {
     return this.#alone(async () => {
       const { clock, busy } = this.#options;
@@ -94,7 +95,7 @@ export class TimeKeeper {
     return true;
   }
 
-  /** One at a time: two that move the same clock would each go too far. */
+  /** One caller at a time: two callers that move the same clock would each move it too far. */
   #alone<T>(act: () => Promise<T>): Promise<T> {
     const mine = this.#turn.then(act);
     this.#turn = mine.catch(() => undefined);

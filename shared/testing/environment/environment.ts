@@ -1,164 +1,175 @@
-/** The engine as a test uses it: one process, no server, time that skips, members that die when they are told to. */
-import type { ActivityContext, ActivityDefinition } from "../../definitions/activity.ts";
-import { type App, collectApp } from "../../definitions/index.ts";
+/** The engine for tests: one process, no server, time that skips, members that die on request. */
+
+import { refuseMiscompiled } from "../../app-loading/refuse-miscompiled.ts";
 import type {
+  ActivityContext,
+  ActivityDefinition,
   AnySession,
   Call,
   CallContext,
   CallsOf,
   ConfigOf,
   InitContext,
-} from "../../definitions/session.ts";
+} from "../../definitions/index.ts";
+import { type App, collectApp } from "../../definitions/index.ts";
 import { type Duration, parseDuration, type Random, seededRandom, sleep } from "../../runtime/index.ts";
 import type { Client, InstanceHandle } from "../../sdk/index.ts";
-import { TimeKeeper } from "../clock/time-keeper.ts";
-import { keyOf, UserCode } from "../fakes/user-code.ts";
+import { type Instant, instantOf } from "../clock/instant.ts";
+import { UserCode } from "../fakes/user-code.ts";
+import { type ExpectedEvent, historyDifference } from "../history/expected-event.ts";
 import { checkHistory } from "../history/history-laws.ts";
-import { firstDifference, historyTable } from "../history/history-table.ts";
-import { noFaults, someFaults } from "../memory/index.ts";
-import { type Member, World } from "../world/world.ts";
+import { historyTable } from "../history/history-table.ts";
+import { someFaults } from "../memory/index.ts";
+import { Crew } from "./crew.ts";
 import { driven } from "./driven.ts";
-import { type FaultPointName, faultPoints, type TestEnvironmentOptions } from "./options.ts";
+import type { FaultPointName, TestEnvironmentOptions } from "./options.ts";
+import type { SystemOptions, TestSystem } from "./system.ts";
+import { TwinSystem } from "./twin-system.ts";
 
 type MaybePromise<T> = Promise<T> | T;
 
-/** Stand-ins for the calls of a session type, each with the types of what it stands for. */
+/** Fakes for the calls of a session type, each with the types of the real call. */
 export type CallFakes<D extends AnySession> = {
   [K in keyof CallsOf<D>]?: CallsOf<D>[K] extends Call<infer S, infer I, infer O>
     ? (state: S, input: I, ctx: CallContext) => MaybePromise<O>
     : never;
 };
 
-/** Where and how often somebody is to die. */
+/** At which fault point a member is to die, and at which visit. */
 export interface KillOptions {
-  /** Absent: now. */
+  /** Undefined: now. */
   at?: FaultPointName;
-  /** The n-th time that place is reached from now on. Default 1. */
+  /** The n-th time that fault point is reached from now on. Default 1. */
   count?: number;
 }
 
-/** An instance by its id, or by the handle of whoever started it. */
+/** An instance by its id or by its handle. */
 export type InstanceRef = string | Pick<InstanceHandle, "instanceId">;
 
-interface Trap {
-  point: string;
-  left: number;
-}
-
-type Service = "worker" | "orchestrator";
-
 /**
- * A whole engine for one test. Time stands still until the test awaits something of `client` or calls `skip`; then it
- * skips to whatever comes next, as fast as the work allows.
+ * A whole engine for one test. Time stands still until the test awaits a method of `client` or calls `skip`;
+ * then it jumps to the next event, as fast as the work allows.
  */
 export class TestEnvironment implements AsyncDisposable {
-  /** Starts, signals, queries and looks as in production; awaiting it lets virtual time pass. */
+  /** The client as in production; awaiting its methods lets virtual time pass. */
   readonly client: Client;
-  /** Give it to `testEnvironment` to have the same run again. */
+  /** Pass it to `testEnvironment` to repeat the same run. */
   readonly seed: number;
   readonly #options: TestEnvironmentOptions;
   readonly #dice: Random;
-  readonly #code = new UserCode();
-  readonly #world: World;
-  readonly #time: TimeKeeper;
-  readonly #members = new Map<string, { service: Service; member: Member }>();
-  readonly #reached = new Map<FaultPointName, number>();
-  #traps: Trap[] = [];
-  #commits = 0;
-  #disposed = false;
+  readonly #code: UserCode;
+  readonly #crew: Crew;
+  readonly #system: TestSystem;
+  #closed: Promise<void> | undefined;
 
-  private constructor(options: TestEnvironmentOptions) {
-    const { app, seed = 1, faults = "none", alwaysReplay = true } = options;
+  private constructor(
+    options: TestEnvironmentOptions,
+    parts: { code: UserCode; crew: Crew; system: TestSystem },
+  ) {
+    this.seed = options.seed ?? 1;
     this.#options = options;
-    this.seed = seed;
-    this.#dice = seededRandom(seed);
-    this.#world = new World({
-      seed,
-      alwaysReplay,
-      app: this.#code.watched(appOf(app)),
-      faults: { ...noFaults, ...(faults === "some" ? someFaults : faults === "none" ? {} : faults) },
-      keepEnded: true,
-      // More of them would only be more to keep up.
-      partitions: 1,
-      // Whoever waits for a member to come up lets time pass, not the member itself.
-      drive: (work) => work,
-      onPoint: (point, memberId, die) => this.#reach(point, memberId, die),
-    });
-    this.#time = new TimeKeeper({
-      clock: this.#world.clock,
-      busy: () => this.#code.busy,
-      progress: () => this.#commits,
-      stuck: () => this.#stuck(),
-    });
+    this.#dice = seededRandom(this.seed);
+    this.#code = parts.code;
+    this.#crew = parts.crew;
+    this.#system = parts.system;
     const drive = this.#drive;
-    this.client = driven(this.#world.client, drive);
-    for (const part of [this.client.sessions, this.client.workers, this.client.dead]) driven(part, drive);
+    this.client = driven(parts.system.client, drive);
+    for (const part of [this.client.sessions, this.client.workers, this.client.dead, this.client.schedules])
+      driven(part, drive);
   }
 
-  /** Started, with as many members as the options say. */
+  /** Creates and starts an environment with as many members as the options say. */
   static async create(options: TestEnvironmentOptions): Promise<TestEnvironment> {
-    const env = new TestEnvironment(options);
+    const code = new UserCode();
+    const crew = new Crew(code);
+    const system = await systemOf(options, {
+      app: code.watched(appOf(options.app)),
+      seed: options.seed ?? 1,
+      alwaysReplay: options.alwaysReplay ?? true,
+      startsAt: startOf(options),
+      onPoint: crew.reach,
+      busy: () => code.busy,
+      progress: () => crew.commits,
+      stuck: (lines) => stuck(options.seed ?? 1, lines),
+    });
+    const env = new TestEnvironment(options, { code, crew, system });
     const { workers = 2, orchestrators = 1 } = options;
-    await env.#drive(env.#world.prepare());
-    for (let i = 0; i < orchestrators; i++) await env.#drive(env.#join("orchestrator"));
-    for (let i = 0; i < workers; i++) await env.#drive(env.#join("worker"));
-    await env.#drive(env.#world.watcher());
-    return env;
+    try {
+      await system.prepare();
+      await crew.start(system, { workers, orchestrators });
+      return env;
+    } catch (error) {
+      await env.close();
+      throw error;
+    }
   }
 
-  /** The time of this world. */
+  /** The environment's current time. */
   now(): Date {
-    return new Date(this.#world.clock.now());
+    return new Date(this.#system.clock.now());
   }
 
-  /** Lets so much time pass at once: timers, retries, timeouts and schedules that fall due meanwhile do so in order. */
+  /**
+   * Lets this much time pass at once: timers, retries, timeouts and schedules that become due meanwhile fire
+   * in order.
+   */
   skip(duration: Duration): Promise<void> {
-    return this.#time.skip(parseDuration(duration, "skip"));
+    return this.#system.skip(parseDuration(duration, "skip"));
   }
 
-  /** For fakes: takes so long by the time of this world. */
+  /** Lets time pass until an instant or a local time of a time zone, such as `"2027-03-28T02:30"`. */
+  async skipTo(instant: Instant, timeZone: string = this.#options.timeZone ?? "UTC"): Promise<void> {
+    const ms = instantOf(instant, timeZone, "skipTo") - this.#system.clock.now();
+    if (ms < 0)
+      throw new Error(`skipTo: ${String(instant)} is over; it is ${this.now().toISOString()} in this test`);
+    await this.#system.skip(ms);
+  }
+
+  /** For fakes: sleeps this long in the environment's time. */
   async sleep(duration: Duration, signal?: AbortSignal): Promise<void> {
-    await this.#code.asleep(sleep(this.#world.clock, parseDuration(duration, "sleep"), signal));
+    await this.#code.asleep(sleep(this.#system.clock, parseDuration(duration, "sleep"), signal));
   }
 
-  /** For tests and fakes: in [0, 1), by the seed. */
+  /** For tests and fakes: a number in [0, 1), determined by the seed. */
   random(): number {
     return this.#dice.next();
   }
 
-  /** Awaits whatever else depends on the time of this world. */
+  /** Awaits any other promise that depends on the environment's time. */
   wait<T>(work: Promise<T>): Promise<T> {
     return this.#drive(work);
   }
 
-  /** Runs this in the place of the activity, from now on. */
+  /** Runs this function in place of the activity, from now on. */
   fake<I, O>(
     activity: ActivityDefinition<I, O>,
     code: (input: I, ctx: ActivityContext) => MaybePromise<O>,
   ): void {
-    this.#code.fake(keyOf.activity(activity.name), (ctx: ActivityContext, input: I) => code(input, ctx));
+    this.#code.fakeActivity(activity.name, (ctx, input) => code(input, ctx));
   }
 
-  /** Runs these in the place of calls of the session type; `init` makes the state where the real one would not do. */
+  /**
+   * Runs these functions in place of the session type's calls; `init` makes the state if the real one is not
+   * suitable.
+   */
   fakeSession<D extends AnySession>(
     type: D,
     calls: CallFakes<D>,
     init?: (config: ConfigOf<D>, ctx: InitContext) => unknown,
   ): void {
-    for (const [name, code] of Object.entries(calls)) {
-      if (typeof code !== "function") continue;
-      this.#code.fake(keyOf.call(type.name, name), (state, input, ctx) => code(state, input, ctx));
-    }
-    if (init) this.#code.fake(keyOf.init(type.name), (ctx: InitContext, config) => init(config, ctx));
+    for (const [name, code] of Object.entries(calls))
+      if (typeof code === "function") this.#code.fakeCall(type.name, name, code);
+    if (init) this.#code.fakeInit(type.name, (ctx, config) => init(config, ctx));
   }
 
   /**
-   * Kills the worker that holds the session: its state is gone, and another worker hears of it as in production. With
-   * `at`, whoever next reaches that place dies there instead. `session`: its id, or its type where there is one of it.
+   * Kills the worker that holds the session: its state is lost, and another worker takes over as in
+   * production. With `at`, the next member that reaches that fault point dies there instead. `session`: its
+   * id, or its type if there is only one.
    */
   async kill(session: string | AnySession, { at, count = 1 }: KillOptions = {}): Promise<void> {
     if (at !== undefined) {
-      this.#traps.push({ point: faultPoints[at], left: count });
+      this.#crew.dieAt(at, count);
       return;
     }
     const held = (await this.client.sessions.list()).find(
@@ -173,32 +184,29 @@ export class TestEnvironment implements AsyncDisposable {
     await this.killWorker(held.workerId);
   }
 
-  /** Kills a worker, any or this one, and starts another in its place. */
+  /** Kills a worker, this one or any, and starts another in its place. */
   killWorker(workerId?: string): Promise<void> {
-    return this.#kill("worker", workerId);
+    return this.#crew.kill("worker", workerId);
   }
 
   /** Kills an orchestrator and starts another in its place. */
   killOrchestrator(id?: string): Promise<void> {
-    return this.#kill("orchestrator", id);
+    return this.#crew.kill("orchestrator", id);
   }
 
-  /** The server is away for so long, for everybody. */
-  async outage(duration: Duration): Promise<void> {
-    this.#world.broker.stop();
-    await this.skip(duration);
-    this.#world.broker.start();
-    await this.skip(0);
+  /** The server is unreachable for this long, for every member. */
+  outage(duration: Duration): Promise<void> {
+    return this.#system.outage(parseDuration(duration, "outage"));
   }
 
-  /** How often each place was reached so far where somebody could have died. */
+  /** How often each fault point was reached so far. */
   get reached(): ReadonlyMap<FaultPointName, number> {
-    return this.#reached;
+    return this.#crew.reached;
   }
 
   /**
-   * Runs the test in a fresh environment once without a fault, and then once for every place that run has reached, with
-   * whoever reaches it first killed there. The error of a failed run says which place it was.
+   * Runs the test in a fresh environment once without a fault, and then once for every fault point that run
+   * has reached, killing the first member that reaches it. The error of a failed run names the fault point.
    */
   async everyFaultPoint(test: (env: TestEnvironment) => Promise<void>): Promise<FaultPointName[]> {
     const places = await this.#runAt(undefined, test);
@@ -218,7 +226,7 @@ export class TestEnvironment implements AsyncDisposable {
       const where = at === undefined ? "without any fault" : `with a death at "${at}"`;
       throw new Error(`failed ${where} (seed ${env.seed}): ${messageOf(error)}`, { cause: error });
     }
-    return [...env.#reached.keys()];
+    return [...env.#crew.reached.keys()];
   }
 
   /** The history as a table for people. */
@@ -227,82 +235,34 @@ export class TestEnvironment implements AsyncDisposable {
   }
 
   /**
-   * Compares the kinds of the events, all of them or those the list names, with what happened; also checks what holds in
-   * every history. The error shows the first difference and the whole history.
+   * Compares the listed events, by kind or with some of their fields, with the recorded ones, in order; kinds
+   * that are not listed do not count. Also checks the laws that hold in every history. The error shows the
+   * first difference and the whole history.
    */
-  async expectHistory(instance: InstanceRef, kinds: readonly string[]): Promise<void> {
+  async expectHistory(instance: InstanceRef, expected: readonly ExpectedEvent[]): Promise<void> {
     const id = idOf(instance);
     const { commits } = await this.client.historyFile(id);
     checkHistory(commits);
     const entries = await this.client.history(id);
-    const named = new Set(kinds);
-    const happened = entries.map(({ kind }) => kind).filter((kind) => named.has(kind));
-    const difference = firstDifference(kinds, happened);
+    const difference = historyDifference(expected, entries);
     if (difference === undefined) return;
     throw new Error(
       `the history of ${id} is another (seed ${this.seed}):\n${difference}\n\nAll of it:\n${historyTable(entries)}`,
     );
   }
 
-  /** Ends all of it. Nothing stays open. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#disposed = true;
-    for (const { member } of this.#members.values()) member.kill();
-    this.#world.broker.stop();
-    this.#world.outside.kill();
+  /** Ends every member and closes everything. `await using` calls it; may be called twice. */
+  close(): Promise<void> {
+    this.#crew.killAll();
+    this.#closed ??= this.#system.close();
+    return this.#closed;
   }
 
-  readonly #drive = <T>(work: Promise<T>): Promise<T> => this.#time.wait(work);
-
-  async #join(service: Service): Promise<void> {
-    const member = await (service === "worker" ? this.#world.worker() : this.#world.orchestrator());
-    this.#members.set(member.id, { service, member });
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
-  async #kill(service: Service, id: string | undefined): Promise<void> {
-    const victim = [...this.#members].find(
-      ([each, { service: of }]) => of === service && (id === undefined || each === id),
-    );
-    if (!victim) throw new Error(`there is no ${service}${id === undefined ? "" : ` ${id}`} to kill`);
-    const [victimId, { member }] = victim;
-    member.kill();
-    await this.#drive(this.#replace(service, victimId));
-  }
-
-  async #replace(service: Service, id: string): Promise<void> {
-    this.#members.delete(id);
-    this.#code.forget(id);
-    await this.#join(service);
-  }
-
-  #reach(point: string, memberId: string, die: () => void): void {
-    if (point === "turn.after_append") this.#commits++;
-    for (const [name, of] of Object.entries(faultPoints))
-      if (of === point && isFaultPointName(name)) this.#reached.set(name, (this.#reached.get(name) ?? 0) + 1);
-    const trap = this.#traps.find((each) => each.point === point);
-    if (!trap || --trap.left > 0 || this.#disposed) return;
-    this.#traps = this.#traps.filter((each) => each !== trap);
-    const service = this.#members.get(memberId)?.service;
-    if (!service) return;
-    die();
-    // Whoever waits for something lets time pass for this too.
-    void this.#replace(service, memberId);
-  }
-
-  async #stuck(): Promise<Error> {
-    const { broker } = this.#world;
-    const lines: string[] = [];
-    if (!broker.isUp) lines.push("the server is away");
-    for (const happening of this.#world.happenings.filter(({ kind }) => kind === "instance.parked").slice(-3))
-      lines.push(JSON.stringify(happening));
-    return new Error(
-      [
-        `what the test waits for will not come: no timer is set, no code runs, and no message is under way (seed ${this.seed}).`,
-        "Perhaps an instance waits for a signal nobody has sent.",
-        ...lines,
-      ].join("\n"),
-    );
-  }
+  readonly #drive = <T>(work: Promise<T>): Promise<T> => this.#system.wait(work);
 }
 
 /** Starts an engine for one test: `await using env = await testEnvironment({ app })`. */
@@ -310,8 +270,8 @@ export const testEnvironment = (options: TestEnvironmentOptions): Promise<TestEn
   TestEnvironment.create(options);
 
 /**
- * Runs the test once for each seed, each in an environment of its own, until one fails. The error names the seed;
- * `testEnvironment({ app, seed })` has the same run again.
+ * Runs the test once for each seed, each in an environment of its own, until one fails. The error names the
+ * seed; `testEnvironment({ app, seed })` repeats that run.
  */
 export async function everySeed(
   options: Omit<TestEnvironmentOptions, "seed"> & { seeds: number | readonly number[] },
@@ -329,12 +289,35 @@ export async function everySeed(
   }
 }
 
+async function systemOf({ nats, faults }: TestEnvironmentOptions, parts: SystemOptions): Promise<TestSystem> {
+  if (nats === undefined)
+    return new TwinSystem(parts, faults === "some" ? someFaults : faults === "none" || !faults ? {} : faults);
+  if (faults !== undefined && faults !== "none")
+    throw new Error('faults are for tests without a server: leave out "faults", or "nats"');
+  const { ServerSystem } = await import("../server/server-system.ts");
+  return ServerSystem.create(nats, parts);
+}
+
+const stuck = (seed: number, lines: readonly string[]): Error =>
+  new Error(
+    [
+      `what the test waits for will not come: no timer is set, no code runs, and no message is under way (seed ${seed}).`,
+      "Perhaps an instance waits for a signal nobody has sent.",
+      ...lines,
+    ].join("\n"),
+  );
+
+const startOf = ({ startsAt, timeZone = "UTC" }: TestEnvironmentOptions): number | undefined =>
+  startsAt === undefined ? undefined : instantOf(startsAt, timeZone, "startsAt");
+
 const isApp = (app: TestEnvironmentOptions["app"]): app is App =>
   app.orchestrations instanceof Map && app.activities instanceof Map && app.sessions instanceof Map;
 
-const appOf = (app: TestEnvironmentOptions["app"]): App => (isApp(app) ? app : collectApp({ ...app }));
-
-const isFaultPointName = (name: string): name is FaultPointName => name in faultPoints;
+function appOf(given: TestEnvironmentOptions["app"]): App {
+  const app = isApp(given) ? given : collectApp({ ...given });
+  refuseMiscompiled(app, "under test");
+  return app;
+}
 
 const idOf = (instance: InstanceRef): string =>
   typeof instance === "string" ? instance : instance.instanceId;

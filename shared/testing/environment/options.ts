@@ -1,26 +1,40 @@
 import type { App } from "../../definitions/index.ts";
+import type { Instant } from "../clock/instant.ts";
 import type { BusFaults } from "../memory/index.ts";
 
-/** What a test says of the engine it runs. */
+/** Options of a test's engine. */
 export interface TestEnvironmentOptions {
-  /** What `collectApp` returns, or the module itself: `import * as app from "./app.ts"`. */
+  /** The value of `collectApp`, or the module itself: `import * as app from "./app.ts"`. */
   app: App | Readonly<Record<string, unknown>>;
-  /** Everything left to chance follows from it: the same seed, the same run. Default 1. */
+  /** Determines all randomness: the same seed gives the same run. Default 1. */
   seed?: number;
-  /** Workers at any time; one that is killed is replaced. Default 2. */
+  /**
+   * Undefined: no server, everything in memory. Otherwise the same test runs on a real NATS server:
+   * `embedded` starts one, `container` starts one with testcontainers, and any other text is the address of a
+   * running one. Nothing is left on it.
+   */
+  nats?: "embedded" | "container" | (string & {}) | undefined;
+  /** When the test's calendar begins. Default: some time in 2023 in memory, now on a server. */
+  startsAt?: Instant;
+  /** Time zone for `startsAt` and `skipTo` if they name none. Default UTC. */
+  timeZone?: string;
+  /** Number of workers; one that is killed is replaced. Default 2. */
   workers?: number;
-  /** Orchestrators at any time; one that is killed is replaced. Default 1. */
+  /** Number of orchestrators; one that is killed is replaced. Default 1. */
   orchestrators?: number;
   /**
-   * Every turn begins with a replay of the whole history, so that code which does something else the second time is
-   * found at once. Default true.
+   * Every turn begins with a replay of the whole history, which finds nondeterministic code at once. Default
+   * true.
    */
   alwaysReplay?: boolean;
-  /** `some`: messages are lost, doubled and late by the dice, as on a bad day. Default `none`. */
+  /**
+   * `some`: messages are randomly lost, repeated and delayed, as on a bad day. Default `none`. In memory
+   * only.
+   */
   faults?: "none" | "some" | Partial<BusFaults>;
 }
 
-/** Places of a worker's or orchestrator's life where a test can let it die. */
+/** Points in a worker's or orchestrator's work at which a test can kill it. */
 export const faultPoints = {
   "before-claim": "claim.before_lease",
   "after-claim": "claim.after_lease",
@@ -39,5 +53,5 @@ export const faultPoints = {
   "between-executions": "continue.between_executions",
 } as const;
 
-/** The name of such a place. */
+/** The name of a fault point. */
 export type FaultPointName = keyof typeof faultPoints;

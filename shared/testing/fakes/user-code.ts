@@ -1,25 +1,34 @@
-/** The user's code as the kit sees it: what of it runs, where, and what stands in for it. */
+/** Watches the user's code: counts the running pieces by worker, and puts fakes in place. */
 
-import type { AnyActivity } from "../../definitions/activity.ts";
-import type { App } from "../../definitions/index.ts";
-import type { AnyCall, AnySession } from "../../definitions/session.ts";
+import type { AnyActivity, AnyCall, AnySession, App } from "../../definitions/index.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: fakes of every type in one place; they were checked where they were given
-type Code = (...args: any[]) => unknown;
+type ActivityCode = AnyActivity["run"];
+type InitCode = AnySession["init"];
+type CallCode = NonNullable<AnyCall["run"]>;
 
 export class UserCode {
   readonly #running = new Map<symbol, string>();
-  readonly #fakes = new Map<string, Code>();
+  readonly #activityFakes = new Map<string, ActivityCode>();
+  readonly #initFakes = new Map<string, InitCode>();
+  readonly #callFakes = new Map<string, CallCode>();
   /** Pieces that wait for the kit's own clock. */
   #sleeping = 0;
 
-  /** Pieces that run now and do not wait for virtual time. */
+  /** Number of running pieces that do not wait for virtual time. */
   get busy(): number {
     return Math.max(0, this.#running.size - this.#sleeping);
   }
 
-  fake(key: string, code: Code): void {
-    this.#fakes.set(key, code);
+  fakeActivity(name: string, code: ActivityCode): void {
+    this.#activityFakes.set(name, code);
+  }
+
+  fakeInit(type: string, code: InitCode): void {
+    this.#initFakes.set(type, code);
+  }
+
+  fakeCall(type: string, name: string, code: CallCode): void {
+    this.#callFakes.set(callKey(type, name), code);
   }
 
   async asleep<T>(work: Promise<T>): Promise<T> {
@@ -31,12 +40,12 @@ export class UserCode {
     }
   }
 
-  /** What a dead worker runs is nobody's any more. */
+  /** Work that a dead worker had running no longer counts. */
   forget(workerId: string): void {
     for (const [run, on] of this.#running) if (on === workerId) this.#running.delete(run);
   }
 
-  /** The same application, watched, with fakes in the place of what they stand for. */
+  /** The same application, watched, with fakes in place. */
   watched(app: App): App {
     return {
       ...app,
@@ -46,41 +55,40 @@ export class UserCode {
   }
 
   #activity(activity: AnyActivity): AnyActivity {
-    const key = keyOf.activity(activity.name);
+    const { name, run } = activity;
     return {
       ...activity,
-      run: (ctx, input) => this.#run(ctx.workerId, () => (this.#fakes.get(key) ?? activity.run)(ctx, input)),
+      run: (ctx, input) => this.#run(ctx.workerId, () => (this.#activityFakes.get(name) ?? run)(ctx, input)),
     };
   }
 
   #session(session: AnySession): AnySession {
-    const init = keyOf.init(session.name);
+    const { name: type, init } = session;
     const calls: Record<string, AnyCall> = {};
-    for (const [name, call] of Object.entries(session.calls))
-      calls[name] = this.#call(session.name, name, call);
-    // Whatever it would run in, here it runs in this process.
+    for (const [name, call] of Object.entries(session.calls)) calls[name] = this.#call(type, name, call);
+    // Whatever host the session type names, here it runs in this process.
     const { isolation: _isolation, command: _command, threads: _threads, ...options } = session.options;
     return {
       ...session,
       options,
       init: (ctx, config) =>
-        this.#run(ctx.session.workerId, () => (this.#fakes.get(init) ?? session.init)(ctx, config)),
+        this.#run(ctx.session.workerId, () => (this.#initFakes.get(type) ?? init)(ctx, config)),
       calls,
     };
   }
 
   #call(type: string, name: string, call: AnyCall): AnyCall {
-    const key = keyOf.call(type, name);
+    const key = callKey(type, name);
     const { batch } = call;
     const run = call.run ?? (() => Promise.reject(needsFake(type, name)));
-    const code: NonNullable<AnyCall["run"]> = (state, input, ctx) =>
+    const code: CallCode = (state, input, ctx) =>
       this.#run(ctx.workerId, () => {
-        const fake = this.#fakes.get(key);
+        const fake = this.#callFakes.get(key);
         if (!fake) return run(state, input, ctx);
-        const inputs: unknown = input;
-        return batch && Array.isArray(inputs)
-          ? Promise.all(inputs.map((each) => fake(state, each, ctx)))
-          : fake(state, input, ctx);
+        if (!batch) return fake(state, input, ctx);
+        // The real code receives the inputs of a batch together; a fake handles one at a time.
+        const inputs: readonly never[] = input;
+        return Promise.all(inputs.map((each) => fake(state, each, ctx)));
       });
     return { ...call, run: code };
   }
@@ -101,8 +109,4 @@ const needsFake = (type: string, name: string): Error =>
     `call "${name}" of session "${type}" is in a program of its own, which a test does not start: give it a fake with env.fakeSession(${type}, { ${name}: ... })`,
   );
 
-export const keyOf = {
-  activity: (name: string): string => `activity ${name}`,
-  init: (type: string): string => `init ${type}`,
-  call: (type: string, name: string): string => `call ${type}.${name}`,
-};
+const callKey = (type: string, name: string): string => `${type}.${name}`;

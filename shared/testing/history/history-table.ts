@@ -1,9 +1,9 @@
-/** A history as people read it in the output of a failed test. */
+/** A history as a table, for the output of a failed test. */
 import type { HistoryEvent } from "../../../schemas/index.ts";
 
 type Entry = HistoryEvent & { at: number };
 
-/** One line an event: number, time since the start, kind, and what it is about; one of them may be pointed at. */
+/** One line per event: number, time since the start, kind and subject; `pointAt` marks one of them. */
 export function historyTable(entries: readonly Entry[], pointAt?: number): string {
   const start = entries[0]?.at ?? 0;
   const rows = entries.map((entry) => [
@@ -15,7 +15,7 @@ export function historyTable(entries: readonly Entry[], pointAt?: number): strin
   return lines([["#", "time", "event", "about"], ...rows]);
 }
 
-/** Both next to each other up to the first line where they part, and a little of what follows. */
+/** Both lists side by side up to the first difference, and a few lines after it. */
 export function firstDifference(expected: readonly string[], actual: readonly string[]): string | undefined {
   const length = Math.max(expected.length, actual.length);
   let at = 0;

@@ -1,55 +1,22 @@
-/** Keeps what really happened as a test: the history of a live instance, and a file that runs the code over it. */
+/** Saves the history of a live instance as a test, with a file that replays the code over it. */
 import type { App } from "../../definitions/index.ts";
 import { collectApp } from "../../definitions/index.ts";
-import { entriesOf } from "../../sdk/history-file.ts";
 import { type Client, HistoryFile, replayHistory } from "../../sdk/index.ts";
+import { entriesOf, type RecordedTest, type RecordOptions, recordedTest } from "../../sdk/internal.ts";
 import { historyTable } from "./history-table.ts";
 
-/** For whom the test is written. */
-export interface RecordOptions {
-  /** The module with the definitions, as the test imports it. */
-  app: string;
-  /** Default `vitest`. */
-  runner?: "vitest" | "jest" | "node:test";
-}
+export type { RecordedTest, RecordOptions };
 
-/** Two files that belong next to each other. */
-export interface RecordedTest {
-  /** `<instance>.history.json` and what to write into it. */
-  history: { name: string; text: string };
-  /** `<instance>.test.ts` and what to write into it. */
-  test: { name: string; text: string };
-}
-
-/** Reads the history of an instance, running or over, and writes a test that replays it against the code. */
-export async function recordTest(
+/** Reads the history of a running or ended instance, and writes a test that replays it against the code. */
+export const recordTest = async (
   client: Pick<Client, "historyFile">,
   instanceId: string,
-  { app, runner = "vitest" }: RecordOptions,
-): Promise<RecordedTest> {
-  const file = await client.historyFile(instanceId);
-  const history = `${instanceId}.history.json`;
-  const text = [
-    'import { readFileSync } from "node:fs";',
-    ...(runner === "jest" ? [] : [`import { test } from ${JSON.stringify(runner)};`]),
-    'import { expectReplay } from "holdfast/testing";',
-    `import * as app from ${JSON.stringify(app)};`,
-    "",
-    `test(${JSON.stringify(`the code still does what ${instanceId} has done`)}, async () => {`,
-    `  const history = readFileSync(new URL(${JSON.stringify(`./${history}`)}, import.meta.url), "utf8");`,
-    "  await expectReplay(app, JSON.parse(history));",
-    "});",
-    "",
-  ].join("\n");
-  return {
-    history: { name: history, text: `${JSON.stringify(file, null, 2)}\n` },
-    test: { name: `${instanceId}.test.ts`, text },
-  };
-}
+  options: RecordOptions,
+): Promise<RecordedTest> => recordedTest(instanceId, await client.historyFile(instanceId), options);
 
 /**
- * Runs the code over a recorded history. Rejects where it would have done something else, with the event where they
- * part and the history as a table.
+ * Replays the code over a recorded history. Rejects if the code makes another decision, with the first
+ * differing event and the history as a table.
  */
 export async function expectReplay(
   app: App | Readonly<Record<string, unknown>>,

@@ -1,11 +1,17 @@
-/** Whether one client can reach the broker, and what waits until it can again. */
-import type { BusState } from "../../bus/bus.ts";
+/** Whether one client can reach the broker, and its traffic that waits until it can. */
+import type { BusState } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Announce, Clock } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 
-/** As seen from the client. */
+/** Seen from the client. */
 export type Direction = "outgoing" | "incoming";
+
+/** Each waiting callback gets true if its message arrives after all. */
+interface Gate {
+  kind: "held" | "lost";
+  waiting: ((arrives: boolean) => void)[];
+}
 
 export class ClientState {
   readonly #clock: Clock;
@@ -13,11 +19,8 @@ export class ClientState {
   readonly #announce: Announce;
   readonly #listeners = new Set<(state: BusState) => void>();
   readonly #waiting = new Set<(up: boolean) => void>();
-  /** Traffic that is held up on its way, in order; absent where it flows. */
-  readonly #gates: Record<Direction, (() => void)[] | undefined> = {
-    outgoing: undefined,
-    incoming: undefined,
-  };
+  /** Traffic that is held or lost on its way, in order; undefined if it flows. */
+  readonly #gates: Record<Direction, Gate | undefined> = { outgoing: undefined, incoming: undefined };
   #state:
     | { kind: "up" }
     | { kind: "down"; since: number; held: (() => void)[] }
@@ -47,15 +50,26 @@ export class ClientState {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What goes this way waits, in order, until it is let through: a stalled network, or a process that sleeps. */
+  /**
+   * Messages in this direction wait, in order, until they are let through: a stalled network, or a sleeping
+   * process.
+   */
   hold(direction: Direction): void {
-    this.#gates[direction] ??= [];
+    this.#gates[direction] ??= { kind: "held", waiting: [] };
+  }
+
+  /**
+   * Messages in this direction never arrive, and neither side learns of it: one half of the connection is
+   * dead.
+   */
+  lose(direction: Direction): void {
+    this.#gates[direction] = { kind: "lost", waiting: this.#gates[direction]?.waiting ?? [] };
   }
 
   letThrough(direction: Direction): void {
-    const held = this.#gates[direction];
+    const gate = this.#gates[direction];
     this.#gates[direction] = undefined;
-    for (const pass of held ?? []) pass();
+    for (const pass of gate?.waiting ?? []) pass(gate?.kind === "held");
   }
 
   get stalled(): boolean {
@@ -63,14 +77,18 @@ export class ClientState {
   }
 
   #pass(direction: Direction, act: () => void): void {
-    const held = this.#gates[direction];
-    if (held) held.push(act);
+    const gate = this.#gates[direction];
+    if (gate) gate.waiting.push((arrives) => arrives && act());
     else act();
   }
 
-  #passed(direction: Direction): Promise<void> | undefined {
-    const held = this.#gates[direction];
-    return held && new Promise((resolve) => held.push(resolve));
+  /**
+   * Resolves to false if the message was lost, which is known once the connection is found to be broken.
+   * Undefined if traffic flows.
+   */
+  #passed(direction: Direction): Promise<boolean> | undefined {
+    const gate = this.#gates[direction];
+    return gate && new Promise((resolve) => gate.waiting.push(resolve));
   }
 
   disconnect(): void {
@@ -103,7 +121,10 @@ export class ClientState {
     this.#listeners.clear();
   }
 
-  /** True as soon as connected; false when not for so long, or closed. Never settles once killed. */
+  /**
+   * Resolves to true once connected; to false if not connected within the timeout, or closed. Never settles
+   * once killed.
+   */
   ready(timeoutMs: number): Promise<boolean> {
     if (this.#state.kind === "killed") return never();
     if (this.#state.kind !== "down") return Promise.resolve(this.#state.kind === "up");
@@ -120,18 +141,21 @@ export class ClientState {
     });
   }
 
-  /** To the broker. What was sent arrives even if its sender is killed meanwhile; false where the wire broke. */
+  /**
+   * The way to the broker. A sent message arrives even if its sender is killed meanwhile; false if the
+   * connection broke.
+   */
   async out(): Promise<boolean> {
     await this.#hop();
-    await this.#passed("outgoing");
+    if ((await this.#passed("outgoing")) === false) return false;
     return this.up || this.killed;
   }
 
-  /** And back: never settles for a client killed meanwhile; false where the wire broke. */
+  /** The way back: never settles for a client killed meanwhile; false if the connection broke. */
   async back(): Promise<boolean> {
     await this.#hop();
-    await this.#passed("incoming");
-    return this.killed ? never() : this.up;
+    const lost = (await this.#passed("incoming")) === false;
+    return this.killed ? never() : this.up && !lost;
   }
 
   #hop(): Promise<void> {
@@ -139,7 +163,7 @@ export class ClientState {
     return ms > 0 ? new Promise((resolve) => this.#clock.after(ms, resolve)) : Promise.resolve();
   }
 
-  /** Runs what the client gave us; what it throws is its own affair, as on the real bus. */
+  /** Runs a client's callback and catches what it throws, as the real bus does. */
   guarded(where: string, act: () => void): void {
     this.#pass("incoming", () => this.#guarded(where, act));
   }
@@ -163,17 +187,17 @@ export class ClientState {
     if (this.#state.kind !== "up") return;
     const ms = this.#fate.within("latencyMs");
     const sent = () => this.#pass("outgoing", act);
-    // Once sent it arrives, even if the sender dies.
+    // Once sent the message arrives, even if the sender dies.
     if (ms > 0) this.#clock.after(ms, sent);
     else sent();
   }
 
-  /** An answer on its way to whoever asked. */
+  /** A reply on its way to the requester. */
   receive(act: () => void): void {
     this.#pass("incoming", act);
   }
 
-  /** A question that may be asked again: repeated after a disconnect until the time is over. */
+  /** An idempotent request: repeated after a disconnect until the timeout. */
   async ask<T>(act: () => T, timeoutMs = 5_000): Promise<T> {
     const deadline = this.#clock.monotonic() + timeoutMs;
     for (;;) {
@@ -191,11 +215,14 @@ export class ClientState {
     return (await this.back()) ? { result } : undefined;
   }
 
-  /** What is held up for too long happens all the same, unknown to whoever waited for it. */
+  /** If the work is held for too long, the caller gets undefined; the work still happens later. */
   inTime<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
+      const giveUp = () => !this.killed && resolve(undefined);
+      // A sleeping client notices the timeout when it wakes; one that has lost half of its connection notices
+      // in time.
       const timer = this.#clock.after(ms, () =>
-        this.#pass("incoming", () => !this.killed && resolve(undefined)),
+        this.#gates.incoming?.kind === "lost" ? giveUp() : this.#pass("incoming", giveUp),
       );
       const settled = () => timer.cancel();
       work.then(resolve, reject).finally(settled);

@@ -1,38 +1,40 @@
-/** What can go wrong between a client and the broker, as probabilities, and how often it did (I18). */
+/** Faults between a client and the broker, as probabilities, and how often each struck (I18). */
 import type { Random } from "../../runtime/index.ts";
 
+/** How often the in-memory NATS loses, delays, repeats and reorders messages, and by how much. */
 export interface BusFaults {
-  /** Each way, between these two. */
+  /** Latency of each direction, between these two. */
   latencyMs: readonly [min: number, max: number];
-  /** Not stored, and the publisher hears nothing. */
+  /** The message is not stored, and the publisher gets no answer. */
   publishLost: number;
-  /** Stored, and the publisher hears nothing (F29). */
+  /** The message is stored, and the publisher gets no answer (F29). */
   publishUnanswered: number;
-  /** The publisher hears nothing, and it is stored long after. */
+  /** The publisher gets no answer, and the message is stored much later. */
   publishLate: number;
   /** The acknowledgement does not arrive. */
   ackLost: number;
-  /** Handed out twice. */
+  /** The message is delivered twice. */
   deliveredTwice: number;
-  /** Handed out and never arrived: comes again after the acknowledgement wait. */
+  /** The delivery does not arrive: redelivered after the acknowledgement wait. */
   deliveryLost: number;
-  /** A delivery is held up, at most so long. */
+  /** A delivery is delayed, at most this long. */
   deliveryDelayed: number;
   deliveryDelayMs: number;
   /** A plain message does not arrive. */
   plainLost: number;
-  /** A plain message arrives twice, or late, behind what was sent after it. */
+  /** A plain message arrives twice, or late, after messages that were sent later. */
   plainTwice: number;
   plainDelayed: number;
   plainDelayMs: number;
-  /** Expiry is noticed so much late. */
+  /** Delay before an expiry is noticed. */
   markerDelayMs: readonly [min: number, max: number];
-  /** Schedules fire so much late. */
+  /** Delay before a schedule fires. */
   scheduleDelayMs: readonly [min: number, max: number];
-  /** Where a stream has several copies: whoever does not ask the leader is shown what was there so long ago. */
+  /** With replicated streams: a reader that does not ask the leader sees the state of this long ago. */
   replicaLagMs: readonly [min: number, max: number];
 }
 
+/** An in-memory NATS without latency and faults. */
 export const noFaults: BusFaults = {
   latencyMs: [0, 0],
   publishLost: 0,
@@ -52,7 +54,7 @@ export const noFaults: BusFaults = {
   replicaLagMs: [0, 0],
 };
 
-/** Everything at once, as often as a bad day in production. */
+/** Every fault, as often as on a bad day in production. */
 export const someFaults: BusFaults = {
   latencyMs: [0, 5],
   publishLost: 0.01,

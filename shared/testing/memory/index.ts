@@ -1,5 +1,5 @@
 /**
- * The seeded twin of the bus: one broker in memory, many clients, virtual time if wanted, faults by the dice.
+ * The seeded in-memory twin of the bus: one broker, many clients, virtual time if wanted, random faults.
  *
  *     const clock = new SimulatedClock();
  *     const broker = new MemoryBroker({ clock, seed, faults: someFaults });

@@ -1,5 +1,8 @@
-/** The broker all clients share. It can go down and come back, as a server that was killed: storage stays, time does not. */
-import type { StreamSpec } from "../../bus/bus.ts";
+/**
+ * The broker that all clients share. It can stop and start again like a killed server: it keeps its storage,
+ * and schedules and expiries wait while it is down.
+ */
+import type { StoredMessage, StreamSpec } from "../../bus/index.ts";
 import { type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
 import type { SkippingClock, TimerKind } from "../clock/simulated-clock.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
@@ -7,14 +10,17 @@ import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";
 import type { MemoryTail } from "./memory-tail.ts";
 import { PlainMessages } from "./plain-messages.ts";
-import { overlap } from "./subject-match.ts";
+import { matches, overlap } from "./subject-match.ts";
+import { transformed } from "./transform.ts";
 
 export interface MemoryBrokerOptions {
   clock?: SkippingClock;
   seed?: number;
   faults?: Partial<BusFaults>;
   maxPayloadBytes?: number;
-  /** The account's limit. */
+  /** For so long message ids are remembered, at most. Default: as long as each stream says. */
+  dedupeMs?: number | undefined;
+  /** The account's limit of streams. */
   maxStreams?: number;
 }
 
@@ -25,9 +31,12 @@ export class MemoryBroker implements ServerTime {
   readonly plain: PlainMessages;
   readonly maxPayloadBytes: number;
   readonly maxStreams: number | undefined;
+  readonly dedupeMs: number;
   readonly streams = new Map<string, MemoryStream>();
-  /** Streams for which nobody answers, as those without a quorum; what is published to them is not stored. */
+  /** Streams that do not answer, like those without a quorum; messages published to them are not stored. */
   readonly silent = new Set<string>();
+  /** Every write is refused, as by an account at its limit or a full disk. */
+  storageFull = false;
   readonly tails = new Map<MemoryTail, string>();
   readonly #clients = new Set<MemoryBus>();
   #overdue: (() => void)[] | undefined;
@@ -41,6 +50,7 @@ export class MemoryBroker implements ServerTime {
     this.plain = new PlainMessages(this.clock, this.fate);
     this.maxPayloadBytes = options.maxPayloadBytes ?? 1024 * 1024;
     this.maxStreams = options.maxStreams;
+    this.dedupeMs = options.dedupeMs ?? Number.POSITIVE_INFINITY;
   }
 
   connect(options: MemoryBusOptions = {}): MemoryBus {
@@ -57,7 +67,7 @@ export class MemoryBroker implements ServerTime {
     return this.#overdue === undefined;
   }
 
-  /** Everybody is disconnected; what falls due meanwhile waits. */
+  /** Disconnects every client; timers of the server that become due wait until it is started. */
   stop(): void {
     this.#overdue ??= [];
     for (const client of this.#clients) client.disconnect();
@@ -94,11 +104,23 @@ export class MemoryBroker implements ServerTime {
     const firstSeq = spec.sequencesByTime ? this.#firstSeqNow() : 1;
     const stream = new MemoryStream(spec, this, this.fate, firstSeq);
     this.streams.set(spec.name, stream);
+    stream.onStored = (message) => this.#hand(spec.name, message);
     for (const [tail, name] of this.tails) if (name === spec.name) tail.follow(stream);
     return stream;
   }
 
-  /** Virtual time may stand still while messages are stored, which no real server's does. */
+  /** Copies a stored message into the streams that have this one as a source. */
+  #hand(from: string, message: StoredMessage): void {
+    for (const stream of this.streams.values()) {
+      const source = stream.spec.sources?.find((one) => one.stream === from);
+      if (source && matches(source.from, message.subject))
+        stream.take(transformed(source, message.subject), message);
+    }
+  }
+
+  /**
+   * Higher than every sequence of deleted streams: virtual time may stand still while messages are stored.
+   */
   #firstSeqNow(): number {
     return Math.max(1, Math.floor(this.clock.now() * 1_000), this.#deletedLastSeq + 1);
   }

@@ -1,4 +1,5 @@
-/** The bus as one client of the broker sees it. It can be cut off and killed. */
+/** The bus of one client of the broker. Tests can disconnect and kill it. */
+
 import { ObjectBlobs } from "../../bus/blobs.ts";
 import type {
   AccountInfo,
@@ -18,8 +19,8 @@ import type {
   StoredMessage,
   StreamInfo,
   StreamSpec,
-} from "../../bus/bus.ts";
-import { headersOf } from "../../bus/nats/publish.ts";
+} from "../../bus/index.ts";
+import { headersOf } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import { type Announce, silent, sleep } from "../../runtime/index.ts";
 import { ClientState, type Direction, never } from "./client-state.ts";
@@ -35,7 +36,7 @@ const defaultTimeoutMs = 5_000;
 
 export interface MemoryBusOptions {
   blobBucket?: string;
-  /** Of the blobs; other streams say it themselves. */
+  /** Replicas of the blob store; other streams state their own. */
   replicas?: number;
   announce?: Announce;
 }
@@ -58,7 +59,7 @@ export class MemoryBus implements Bus {
     if (!broker.isUp) this.#state.disconnect();
   }
 
-  // what tests do to it
+  // for tests: cut off, hold, kill
 
   disconnect(): void {
     this.#state.disconnect();
@@ -68,16 +69,21 @@ export class MemoryBus implements Bus {
     if (this.#broker.isUp) this.#state.reconnect();
   }
 
-  /** What goes this way is held up, in order, until it is let through; who waits for an answer gives up in time. */
+  /** Traffic in this direction is held, in order, until it is let through; a waiting caller times out. */
   hold(direction: Direction): void {
     this.#state.hold(direction);
+  }
+
+  /** Traffic in this direction is lost, and neither side learns of it: half of the connection is dead. */
+  lose(direction: Direction): void {
+    this.#state.lose(direction);
   }
 
   letThrough(direction: Direction): void {
     this.#state.letThrough(direction);
   }
 
-  /** As kill -9: nothing it holds is given back, nothing it asked for is ever answered. */
+  /** Like kill -9: its deliveries are not given back, and its requests are never answered. */
   kill(): void {
     this.#state.kill();
     this.#drop();
@@ -160,7 +166,7 @@ export class MemoryBus implements Bus {
   }
 
   async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
-    headersOf(options); // refuses what the real one refuses
+    headersOf(options); // Throws for options that the real bus refuses.
     if (body.length > this.#broker.maxPayloadBytes) {
       throw new Fault("contract", { code: "payload_too_large", message: `${body.length} bytes` });
     }
@@ -173,7 +179,7 @@ export class MemoryBus implements Bus {
         try {
           this.#stream(subject).publish(subject, body, options);
         } catch {
-          return; // refused, and nobody is there to hear it
+          return; // The publish is refused, and the publisher no longer waits for the answer.
         }
       });
       return this.#unknown(timeoutMs);
@@ -193,6 +199,9 @@ export class MemoryBus implements Bus {
     const { fate } = this.#broker;
     const stream = this.#stream(subject);
     if (this.#broker.silent.has(stream.spec.name)) return this.#unknown(timeoutMs);
+    if (this.#broker.storageFull) {
+      throw new Fault("transient", { code: "storage_full", message: "the store takes nothing more" });
+    }
     const outcome = stream.publish(subject, body, options);
     if (fate.strikes("publishUnanswered")) return this.#unknown(timeoutMs);
     return (await this.#state.back()) ? outcome : this.#unknown(0);
@@ -403,7 +412,7 @@ export class MemoryBus implements Bus {
     return taking;
   }
 
-  /** BUS-1: after the time the publisher would have waited, or at once where the connection went. */
+  /** BUS-1: resolves after the time the publisher would have waited, or at once if the connection is lost. */
   #unknown(afterMs: number): Promise<PublishOutcome> {
     if (this.#state.over && !this.#state.killed) throw this.#state.unavailable();
     if (afterMs === 0) return Promise.resolve({ kind: "unknown" });
@@ -432,7 +441,7 @@ export class MemoryBus implements Bus {
     return stream;
   }
 
-  /** The server has only explicit acknowledgements for work queues: there are no views of them. */
+  /** Work queues cannot be tailed: the server allows only explicit acknowledgements on them. */
   #viewable(name: string): MemoryStream {
     const stream = this.#named(name);
     if (stream.spec.retention === "limits") return stream;

@@ -1,15 +1,18 @@
-/** A durable pull consumer: hands out in order, remembers what is out, hands out again what was not settled in time. */
-import type { ConsumerInfo, ConsumerSpec, Delivery, StoredMessage } from "../../bus/bus.ts";
+/**
+ * A durable pull consumer: delivers in order, remembers unsettled deliveries, redelivers those not settled in
+ * time.
+ */
+import type { ConsumerInfo, ConsumerSpec, Delivery, StoredMessage } from "../../bus/index.ts";
 import type { Timer } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryStream, ServerTime } from "./memory-stream.ts";
 
-/** Somebody who takes messages: a consumption of one client. */
+/** A client's consumption that takes messages. */
 export interface ClaimTaker {
-  /** How many more it takes now; 0 while its client is away. */
+  /** How many more messages it takes now; 0 while its client is disconnected. */
   room(): number;
   take(delivery: Delivery): void;
-  /** It will be handed out again: no longer this taker's. */
+  /** The message will be redelivered: it no longer belongs to this taker. */
   release(seq: number): void;
   gone(): void;
 }
@@ -46,7 +49,7 @@ export class MemoryConsumer {
   }
 
   join(taker: ClaimTaker): void {
-    // Deleted while the answer that it is there was on its way.
+    // The consumer was deleted while the answer that it exists was on its way.
     if (this.#ended) return taker.gone();
     this.#takers.push(taker);
     this.#idle?.cancel();
@@ -70,7 +73,7 @@ export class MemoryConsumer {
     for (const taker of this.#takers.splice(0)) taker.gone();
   }
 
-  /** Hands out what can be handed out, soon. One pump is under way at a time, so the order stays. */
+  /** Delivers what can be delivered, soon. At most one pump is under way, so the order is kept. */
   pump(): void {
     if (this.#pumping || this.#ended) return;
     const delay = this.#fate.strikes("deliveryDelayed")
@@ -87,14 +90,14 @@ export class MemoryConsumer {
     }
   }
 
-  /** The message left the stream. */
+  /** The message was removed from the stream. */
   forget(seq: number): void {
     this.#out.get(seq)?.timer?.cancel();
     this.#out.delete(seq);
     this.#again.delete(seq);
   }
 
-  /** As a refusal by whoever has it. */
+  /** Same as a refusal by the client that has the message. */
   handBack(seq: number): void {
     if (this.#out.has(seq) && !this.#again.has(seq)) this.#giveAgain(seq);
   }
@@ -129,7 +132,7 @@ export class MemoryConsumer {
     }
   }
 
-  /** In turn, whoever has room. */
+  /** The next taker with room, in turn. */
   #nextTaker(): ClaimTaker | undefined {
     for (let i = 0; i < this.#takers.length; i++) {
       const taker = this.#takers[(this.#turn + i) % this.#takers.length];
@@ -184,7 +187,7 @@ export class MemoryConsumer {
           const out = this.#out.get(seq);
           if (out) this.#arm(seq, out, this.spec.ackWaitMs);
         }),
-      putAside: () => undefined, // the taker's own affair
+      putAside: () => undefined, // The taker itself frees the room.
     };
   }
 

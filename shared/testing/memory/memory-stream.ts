@@ -1,12 +1,15 @@
-/** One stream in memory: sequences, fences, windows, limits, expiry, schedules. The server's rules, none of its speed. */
+/**
+ * One stream in memory: sequences, fences, windows, limits, expiry, schedules. Follows the server's rules.
+ */
 import type {
   ConsumerInfo,
   PublishOptions,
   PublishOutcome,
+  Schedule,
   StoredMessage,
   StreamSpec,
-} from "../../bus/bus.ts";
-import { scheduleHeader, scheduleText } from "../../bus/schedules.ts";
+} from "../../bus/index.ts";
+import { scheduleHeader, scheduleText } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Clock, Timer } from "../../runtime/index.ts";
 import type { TimerKind } from "../clock/simulated-clock.ts";
@@ -19,9 +22,11 @@ export interface Kept extends StoredMessage {
   timers: Timer[];
 }
 
-/** Time as the broker knows it: nothing happens in it while it is down. */
+/** Time of the broker: no timer fires while the broker is down. */
 export interface ServerTime {
   clock: Clock;
+  /** For so long message ids are remembered, at most. */
+  readonly dedupeMs: number;
   /** Runs `fn` after `ms`, or as soon as the broker is up again. */
   after(ms: number, fn: () => void, kind?: TimerKind): Timer;
 }
@@ -31,8 +36,10 @@ const defaultDedupeMs = 120_000;
 export class MemoryStream {
   readonly spec: StreamSpec;
   readonly consumers = new Map<string, MemoryConsumer>();
-  /** Views and consumers that want to know of new messages. */
+  /** Called at every new message; used by tails and consumers. */
   readonly listeners = new Set<() => void>();
+  /** Called with each stored message, for streams that have this one as a source. */
+  onStored: (message: Kept) => void = () => undefined;
   readonly #time: ServerTime;
   readonly #fate: Fate;
   readonly #messages = new Map<number, Kept>();
@@ -59,7 +66,7 @@ export class MemoryStream {
     return this.#lastSeq === 0 ? 0 : this.#lastSeq + 1;
   }
 
-  /** How many messages it was ever given, what is gone included. */
+  /** Number of messages ever stored, including those removed. */
   get everStored(): number {
     return this.#lastSeq - this.#firstEver + 1;
   }
@@ -80,13 +87,14 @@ export class MemoryStream {
     this.#check(subject, options);
     const stored = transformed(this.spec.transform, subject);
     const now = this.#time.clock.now();
-    // The fence comes before the message id: a repeated append is a conflict, not a duplicate.
+    // The fence is checked before the message id: a repeated append is a conflict, not a duplicate.
     if (options.expectLastSeq !== undefined && (this.lastSeqOf(stored) ?? 0) !== options.expectLastSeq) {
       return { kind: "conflict" };
     }
     if (options.msgId !== undefined) {
       const before = this.#seen.get(options.msgId);
-      if (before && now - before.at < (this.spec.dedupeWindowMs ?? defaultDedupeMs)) {
+      const windowMs = Math.min(this.spec.dedupeWindowMs ?? defaultDedupeMs, this.#time.dedupeMs);
+      if (before && now - before.at < windowMs) {
         return { kind: "stored", seq: before.seq, duplicate: true };
       }
     }
@@ -97,7 +105,14 @@ export class MemoryStream {
     if (this.spec.maxAgeMs) this.#expire(kept, this.spec.maxAgeMs);
     if (options.schedule) this.#schedule(kept, options.schedule);
     this.#announce();
+    this.onStored(kept);
     return { kind: "stored", seq: kept.seq, duplicate: false };
+  }
+
+  /** Stores a message without checking ids and limits: the source stream has accepted it already. */
+  take(subject: string, { body, headers }: StoredMessage): void {
+    this.#store(subject, body, { ...headers });
+    this.#announce();
   }
 
   get(seq: number): StoredMessage | undefined {
@@ -108,13 +123,13 @@ export class MemoryStream {
     return this.#bySubject.get(subject)?.at(-1);
   }
 
-  /** As the leader has it. */
+  /** The leader's view. */
   last(subject: string): StoredMessage | undefined {
     const seq = this.lastSeqOf(subject);
     return seq === undefined ? undefined : this.#messages.get(seq);
   }
 
-  /** As the leader has it. */
+  /** The leader's view. */
   read(filter: string, fromSeq: number): StoredMessage[] {
     const exact = this.#bySubject.get(filter);
     const seqs = exact ?? [...this.#messages.keys()];
@@ -134,10 +149,15 @@ export class MemoryStream {
     const all = this.read(filter, fromSeq);
     if (!this.#lags) return all;
     const shownUntil = this.#time.clock.now() - this.#fate.within("replicaLagMs");
-    return all.filter(({ at }) => at <= shownUntil);
+    // A replica has a beginning of what the leader has, also where the server's clock was set back meanwhile.
+    const missing = all.findIndex(({ at }) => at > shownUntil);
+    return missing < 0 ? all : all.slice(0, missing);
   }
 
-  /** Of what is only ever added to: elsewhere a copy would show what was replaced, which is not kept here. */
+  /**
+   * True for append-only streams: in others a lagging replica would show replaced messages, which are not
+   * kept here.
+   */
   get #lags(): boolean {
     const { replicas = 1, retention, maxMsgsPerSubject } = this.spec;
     return replicas > 1 && retention === "limits" && maxMsgsPerSubject === undefined;
@@ -152,7 +172,7 @@ export class MemoryStream {
     return found.sort((a, b) => a.seq - b.seq);
   }
 
-  /** Next message at or after the sequence that matches. */
+  /** The first matching message at or after the sequence. */
   nextFrom(seq: number, filter: string): StoredMessage | undefined {
     for (let at = Math.max(seq, this.firstSeq); at <= this.#lastSeq; at++) {
       const message = this.#messages.get(at);
@@ -189,9 +209,9 @@ export class MemoryStream {
     this.listeners.clear();
   }
 
-  /** What was kept in memory only is gone with the server that kept it. */
+  /** What a restarted server has lost: volatile consumers, and the message ids of consumed messages. */
   forgetVolatile(): void {
-    // Message ids are found again with the messages that carry them: those of what was consumed are forgotten.
+    // A restarted server rebuilds its message ids from the stored messages.
     for (const [msgId, { seq }] of this.#seen) if (!this.#messages.has(seq)) this.#seen.delete(msgId);
     for (const consumer of [...this.consumers.values()]) if (consumer.spec.volatile) consumer.end();
   }
@@ -202,7 +222,7 @@ export class MemoryStream {
 
   #check(subject: string, options: PublishOptions): void {
     const { ttlMs, schedule } = options;
-    if (ttlMs !== undefined && this.spec.markerTtlMs === undefined) {
+    if (ttlMs !== undefined && this.spec.markerTtlMs === undefined && !this.spec.timesToLive) {
       throw new Fault("config", { code: "ttl_disabled", message: `${this.spec.name} has no times to live` });
     }
     if (schedule && (!this.spec.schedules || schedule.target === subject || !this.takes(schedule.target))) {
@@ -225,7 +245,7 @@ export class MemoryStream {
     return kept;
   }
 
-  /** Expiry of the last message of a subject leaves a marker, which goes by itself. */
+  /** Expiry of a subject's last message leaves a marker, which expires too. */
   #expire(kept: Kept, afterMs: number): void {
     const late = this.#fate.within("markerDelayMs");
     const expire = () => {
@@ -245,7 +265,7 @@ export class MemoryStream {
     kept.timers.push(this.#time.after(afterMs + late, expire, "upkeep"));
   }
 
-  #schedule(kept: Kept, schedule: { at: number; target: string }): void {
+  #schedule(kept: Kept, schedule: Schedule): void {
     const wait = Math.max(0, schedule.at - this.#time.clock.now()) + this.#fate.within("scheduleDelayMs");
     const fire = () => {
       if (!this.remove(kept.seq)) return;
@@ -253,7 +273,7 @@ export class MemoryStream {
       for (const [name, value] of Object.entries(kept.headers)) if (!own.has(name)) headers[name] = value;
       headers["Nats-Scheduler"] = kept.subject;
       headers["Nats-Schedule-Next"] = "purge";
-      this.publish(schedule.target, kept.body, { headers });
+      this.publish(schedule.target, kept.body, { headers, ttlMs: schedule.keptMs });
     };
     kept.timers.push(this.#time.after(wait, fire, "dated"));
   }
@@ -273,6 +293,7 @@ const own = new Set([
   "Nats-TTL",
   "Nats-Schedule",
   "Nats-Schedule-Target",
+  "Nats-Schedule-TTL",
 ]);
 
 function wireHeaders(options: PublishOptions): Record<string, string> {
@@ -285,6 +306,8 @@ function wireHeaders(options: PublishOptions): Record<string, string> {
   if (options.schedule) {
     headers[scheduleHeader] = scheduleText(options.schedule.at);
     headers["Nats-Schedule-Target"] = options.schedule.target;
+    if (options.schedule.keptMs !== undefined)
+      headers["Nats-Schedule-TTL"] = `${options.schedule.keptMs / 1000}s`;
   }
   return headers;
 }

@@ -1,5 +1,5 @@
-/** A live view of one client: pauses while it is away and goes on where it was. */
-import type { Stoppable, StoredMessage } from "../../bus/bus.ts";
+/** A live view of one client: pauses while the client is disconnected and continues where it was. */
+import type { Stoppable, StoredMessage } from "../../bus/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
@@ -47,7 +47,7 @@ export class MemoryTail implements Stoppable {
     this.follow(stream);
   }
 
-  /** Also called when a stream of that name is there again: all of it is new. */
+  /** Also called when a stream of that name was created again: all its messages are new. */
   follow(stream: MemoryStream): void {
     if (this.#stream && this.#stream !== stream) this.#seen = 0;
     this.#stream = stream;

@@ -1,9 +1,9 @@
-/** Plain publish, subscribe and request: at most once, nobody keeps anything. */
-import type { CoreMessage, Headers, Reply } from "../../bus/bus.ts";
+/** Plain publish, subscribe and request: at most once, nothing is stored. */
+import type { CoreMessage, Headers, Reply } from "../../bus/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
-import { matches } from "./subject-match.ts";
+import { hasWildcard, matches } from "./subject-match.ts";
 
 export interface Subscriber {
   client: ClientState;
@@ -12,14 +12,46 @@ export interface Subscriber {
   onMessage: (message: CoreMessage) => void;
 }
 
-/** An answer goes out as everything else its sender says. */
+/** Most subscriptions have no wildcard: they are found by their subject. */
+class Subscribers {
+  readonly #exact = new Map<string, Set<Subscriber>>();
+  readonly #wild = new Set<Subscriber>();
+
+  add(subscriber: Subscriber): void {
+    this.#room(subscriber.filter).add(subscriber);
+  }
+
+  has(subscriber: Subscriber): boolean {
+    return this.#room(subscriber.filter).has(subscriber);
+  }
+
+  delete(subscriber: Subscriber): void {
+    const room = this.#room(subscriber.filter);
+    room.delete(subscriber);
+    if (room.size === 0) this.#exact.delete(subscriber.filter);
+  }
+
+  *of(subject: string): Generator<Subscriber, void, undefined> {
+    yield* this.#exact.get(subject) ?? [];
+    for (const subscriber of this.#wild) if (matches(subscriber.filter, subject)) yield subscriber;
+  }
+
+  #room(filter: string): Set<Subscriber> {
+    if (hasWildcard(filter)) return this.#wild;
+    const room = this.#exact.get(filter) ?? new Set();
+    this.#exact.set(filter, room);
+    return room;
+  }
+}
+
+/** A reply takes the same way, with the same faults, as any message of its sender. */
 const replyOf =
   (by: ClientState, reply: NonNullable<CoreMessage["reply"]>): CoreMessage["reply"] =>
   (body, headers) =>
     by.sendSoon(() => reply(body, headers));
 
 export class PlainMessages {
-  readonly subscribers = new Set<Subscriber>();
+  readonly subscribers = new Subscribers();
   readonly #clock: Clock;
   readonly #fate: Fate;
 
@@ -82,12 +114,12 @@ export class PlainMessages {
     });
   }
 
-  /** Everybody without a queue, and one of each queue. */
+  /** Every subscriber without a queue, and one of each queue. */
   #receivers(subject: string): Subscriber[] {
     const alone: Subscriber[] = [];
     const queues = new Map<string, Subscriber[]>();
-    for (const subscriber of this.subscribers) {
-      if (!subscriber.client.up || !matches(subscriber.filter, subject)) continue;
+    for (const subscriber of this.subscribers.of(subject)) {
+      if (!subscriber.client.up) continue;
       if (subscriber.queue === undefined) alone.push(subscriber);
       else queues.set(subscriber.queue, [...(queues.get(subscriber.queue) ?? []), subscriber]);
     }

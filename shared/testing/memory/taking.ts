@@ -1,5 +1,8 @@
-/** One client's share of a consumer: never more out than asked for, and acknowledgements that know their client. */
-import type { Consumption, Delivery } from "../../bus/bus.ts";
+/**
+ * One client's consumption of a consumer: never more unsettled deliveries than requested, and
+ * acknowledgements that travel through the client's connection.
+ */
+import type { Consumption, Delivery } from "../../bus/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
 
@@ -51,7 +54,7 @@ export class Taking implements ClaimTaker, Consumption {
     this.#finish("gone");
   }
 
-  /** The client is dead: no word to anybody. */
+  /** The client is dead: ends without telling the server. */
   abandon(): void {
     this.#over = true;
     this.#consumer.leave(this);
@@ -81,7 +84,7 @@ export class Taking implements ClaimTaker, Consumption {
     };
     const send = (act: () => void) => {
       this.#client.sendSoon(act);
-      this.#consumer.pump(); // there is room again
+      this.#consumer.pump(); // There is room again.
     };
     const wrapped: Delivery = {
       ...delivery,

@@ -1,7 +1,7 @@
-/** The services of an installation as a test runs them: small, quick to notice a death, on whatever bus they are given. */
+/** The services of an installation for tests: small, quick to notice a death, on any bus. */
 import { z } from "zod";
 import { Orchestrator, type OrchestratorOptions } from "../../../services/orchestrator/orchestrator.ts";
-import { defaultWatcherConfig } from "../../../services/watcher/config.ts";
+import { defaultWatcherConfig, type WatcherConfig } from "../../../services/watcher/config.ts";
 import { Watcher } from "../../../services/watcher/watcher.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
 import type { WorkerFaultPoints } from "../../../services/worker/fault-points.ts";
@@ -19,26 +19,33 @@ import type { Runtime } from "../../runtime/index.ts";
 export const historyShards = 2;
 export const sessionTtlMs = 3000;
 
-/** Where a member lives. */
+/** What a member runs on. */
 export interface Place {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
 }
 
-type Own = "bus" | "names" | "runtime" | "history" | "leases" | "cacheSize";
+type Own = "bus" | "names" | "runtime" | "history" | "leases";
 
 export function orchestratorAt(
   place: Place,
-  { layout, ...options }: Omit<OrchestratorOptions, Own> & { layout: "per-instance" | "shared" },
+  {
+    layout,
+    cacheSize = 1000,
+    ...options
+  }: Omit<OrchestratorOptions, Own | "cacheSize"> & {
+    layout: "per-instance" | "shared";
+    cacheSize?: number | undefined;
+  },
 ): Orchestrator {
-  const bucket = place.names.bucket("leases");
+  const bucket = place.names.engineBucket;
   return new Orchestrator({
     ...options,
     ...place,
     history: { layout, maxOwnStreams: 1000, shards: historyShards },
     leases: new LeaseKeeper({ bus: place.bus, bucket, runtime: place.runtime, ttlMs: 3000 }),
-    cacheSize: 1000,
+    cacheSize,
   });
 }
 
@@ -47,13 +54,25 @@ export interface WorkerAtOptions {
   host: string;
   /** How long the server waits for an acknowledgement; default 2 s. */
   ackWait?: string;
+  /** Lease of sessions that set none; undefined: as in production. */
+  leaseTtl?: string;
+  /** More settings of the worker, such as `WORKER_TAGS`. */
+  settings?: Record<string, string> | undefined;
   generation?: Generation;
   faultPoints: (workerId: string) => WorkerFaultPoints;
 }
 
-export function workerAt(place: Place, { app, host, ackWait = "2s", faultPoints, ...rest }: WorkerAtOptions) {
-  const settings = { WORKER_ACK_WAIT: ackWait, WORKER_MAX_DELIVERIES: "50" };
-  const config = workerConfig(z.object(workerSettings).parse(settings));
+export function workerAt(
+  place: Place,
+  { app, host, ackWait = "2s", leaseTtl, settings = {}, faultPoints, ...rest }: WorkerAtOptions,
+) {
+  const given = {
+    WORKER_ACK_WAIT: ackWait,
+    WORKER_MAX_DELIVERIES: "50",
+    ...(leaseTtl === undefined ? {} : { WORKER_LEASE_TTL: leaseTtl }),
+    ...settings,
+  };
+  const config = workerConfig(z.object(workerSettings).parse(given));
   const identity = createIdentity(config, { host, pid: 1 }, place.runtime.random);
   const { bus, names, runtime } = place;
   const base = {
@@ -82,11 +101,13 @@ export function watcherAt(
   {
     id,
     keepEnded = false,
+    settings = {},
     histories,
     generation,
   }: {
     id: string;
     keepEnded?: boolean | undefined;
+    settings?: Partial<WatcherConfig> | undefined;
     histories: HistoryStore;
     generation?: Generation | undefined;
   },
@@ -95,10 +116,11 @@ export function watcherAt(
     ...defaultWatcherConfig,
     graceMs: sessionTtlMs,
     ...(keepEnded ? { retainForMs: 0 } : {}),
+    ...settings,
   };
   return new Watcher({ id, ...place, config, histories, ...(generation ? { generation } : {}) });
 }
 
-/** For reading and tidying. */
+/** The history store, for reading and cleaning up. */
 export const historiesAt = (place: Place, replicas: number): HistoryStore =>
   new HistoryStore({ ...place, layout: "shared", maxOwnStreams: 0, shards: historyShards, replicas });

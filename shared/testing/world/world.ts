@@ -1,12 +1,16 @@
+/** A whole installation in one process: in-memory broker, virtual time, members that tests pause and kill. */
 import type { Commit } from "../../../schemas/index.ts";
 import type { FaultPoint, FaultPoints } from "../../../services/orchestrator/fault-points.ts";
+import type { WatcherConfig } from "../../../services/watcher/config.ts";
 import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts";
 import { encode, ensureTopology, subjects } from "../../bus/index.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Generation } from "../../fleet/index.ts";
 import type { HistoryStore } from "../../history/index.ts";
+import { replayInOneStretch } from "../../replay/index.ts";
 import { type Happening, type Random, type Runtime, seededRandom } from "../../runtime/index.ts";
 import { Client, HoldfastError, type InstanceHandle } from "../../sdk/index.ts";
+import { type Report, type VerifyOptions, verify } from "../../verify/index.ts";
 import { MemberClock } from "../clock/member-clock.ts";
 import { SimulatedClock } from "../clock/simulated-clock.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "../memory/index.ts";
@@ -18,13 +22,13 @@ export interface Member {
   readonly id: string;
   readonly bus: MemoryBus;
   kill(): void;
-  /** In good order, as after SIGTERM. */
+  /** Stops in good order, as after SIGTERM. */
   stop(): Promise<void>;
-  /** Wrong by as much as it is told. */
+  /** The member's clock, which tests can set wrong. */
   readonly clock: MemberClock;
   /**
-   * As SIGSTOP: none of its timers fires, nothing that arrives is looked at. What it had sent goes through, or is held
-   * up with everything else until it wakes.
+   * Like SIGSTOP: none of its timers fires, and incoming messages wait. Messages it had sent go through, or
+   * are held with everything else until it wakes.
    */
   pause(sent: "let through" | "held"): void;
   resume(): void;
@@ -32,34 +36,43 @@ export interface Member {
 
 export interface WorldOptions {
   seed: number;
+  /** Epoch milliseconds at which virtual time begins. */
+  startsAt?: number | undefined;
   app: App;
   faults: BusFaults;
   layout?: "per-instance" | "shared";
   alwaysReplay?: boolean;
-  /** What everybody writes (E1). Default: what is newest. */
+  /** The generation every member writes (E1). Default: the newest. */
   generation?: Generation;
-  /** Copies of each stream; those that are asked may lag where the faults say so. */
+  /** Replicas of each stream; with the matching fault, replicas lag. */
   replicas?: number;
-  /** Messages of a partition that the server lets be unacknowledged. */
+  /** Limit of unacknowledged messages per partition. */
   maxUnacknowledged?: number;
-  /** Who lets time pass while something is awaited; the world itself where absent. */
+  /** Lets time pass while a promise is awaited; undefined: the world does. */
   drive?: <T>(work: Promise<T>) => Promise<T>;
-  /** Told of every place where a member could die; `die` kills it there. */
+  /** Called at every fault point that a member reaches; `die` kills the member there. */
   onPoint?: (point: FaultPoint | WorkerFaultPoint, memberId: string, die: () => void) => void;
   /** Default 4. */
   partitions?: number;
-  /** Ended instances are kept for ever. */
+  /** Idle instances an orchestrator keeps in memory; default 1000. */
+  cacheSize?: number;
+  /** Ended instances are never removed. */
   keepEnded?: boolean;
+  watcherSettings?: Partial<WatcherConfig>;
+  /** For so long the server remembers message ids, at most; undefined: as long as each stream says. */
+  dedupeMs?: number;
+  /** How often an orchestrator asks the next one whether it lives; undefined: as in production. */
+  deathProbeMs?: number;
   /** How long the server waits for a worker's acknowledgement; default 2 s. */
   ackWait?: string;
-  /** What the orchestrators are told (NATS_REPLICAS), where that is not what the streams have. */
+  /** NATS_REPLICAS of the orchestrators, if it differs from the streams' replicas. */
   configuredReplicas?: number;
 }
 
 export class World {
-  readonly clock = new SimulatedClock();
+  readonly clock: SimulatedClock;
   readonly random: Random;
-  /** The server's. */
+  /** The server's clock. */
   readonly serverClock: MemberClock;
   readonly broker: MemoryBroker;
   readonly names = subjects();
@@ -71,10 +84,13 @@ export class World {
   #members = 0;
 
   constructor(options: WorldOptions) {
+    replayInOneStretch();
     this.#options = options;
+    this.clock = new SimulatedClock(options.startsAt);
     this.random = seededRandom(options.seed);
     this.serverClock = new MemberClock(this.clock);
-    this.broker = new MemoryBroker({ clock: this.serverClock, seed: options.seed, faults: options.faults });
+    const { seed, faults, dedupeMs } = options;
+    this.broker = new MemoryBroker({ clock: this.serverClock, seed, faults, dedupeMs });
     this.runtime = {
       clock: this.clock,
       random: this.random,
@@ -120,7 +136,10 @@ export class World {
     return this.happenings.filter((happening) => happening.kind === kind).length;
   }
 
-  /** With `dieAt` it is killed the n-th time it reaches that point; `clockAheadMs`: its clock is wrong (F30). */
+  /**
+   * With `dieAt` the orchestrator is killed the n-th time it reaches that point; `clockAheadMs`: its clock is
+   * wrong (F30).
+   */
   async orchestrator(
     dieAt?: { point: FaultPoint; count: number },
     {
@@ -150,6 +169,8 @@ export class World {
         layout: this.#options.layout ?? "per-instance",
         replicas: this.#options.configuredReplicas ?? this.#replicas,
         maxUnacknowledged: this.#options.maxUnacknowledged,
+        cacheSize: this.#options.cacheSize,
+        deathProbeMs: this.#options.deathProbeMs,
         alwaysReplay: this.#options.alwaysReplay ?? false,
         ...this.#generation,
         faultPoints,
@@ -160,13 +181,14 @@ export class World {
     return member(id, bus, clock, () => orchestrator.stop());
   }
 
-  /** As with an orchestrator; `onDeath` hears of it. */
+  /** Options as for an orchestrator; `onDeath` is called when the worker dies. */
   async worker(
     dieAt?: { point: WorkerFaultPoint; count: number; onDeath: () => void },
     {
       app = this.#options.app,
       ackWait = this.#options.ackWait ?? "2s",
-    }: { app?: App; ackWait?: string } = {},
+      settings,
+    }: { app?: App; ackWait?: string; settings?: Record<string, string> } = {},
   ): Promise<Member> {
     const bus = this.#connect();
     let left = dieAt?.count ?? 0;
@@ -183,6 +205,7 @@ export class World {
         app,
         host: `host-${++this.#members}`,
         ackWait,
+        settings,
         ...this.#generation,
         faultPoints: (workerId) => ({
           reach: (point) => {
@@ -202,21 +225,21 @@ export class World {
     const clock = new MemberClock(this.clock);
     const runtime: Runtime = { ...this.runtime, clock };
     const id = `watcher-${++this.#members}`;
-    const { keepEnded } = this.#options;
+    const { keepEnded, watcherSettings: settings } = this.#options;
     const watcher = watcherAt(
       { bus, names, runtime },
-      { id, keepEnded, histories: this.#histories(bus), ...this.#generation },
+      { id, keepEnded, settings, histories: this.#histories(bus), ...this.#generation },
     );
     await this.run(watcher.start());
     return member(id, bus, clock, () => watcher.stop());
   }
 
-  /** How many messages a stream was ever given, what is gone included. */
+  /** Number of messages ever stored in a stream, including those removed. */
   everStored(stream: string): number {
     return this.broker.streams.get(stream)?.everStored ?? -1;
   }
 
-  /** Until it is accepted; the same id again changes nothing. */
+  /** Repeats until the start is accepted; starting the same id again changes nothing. */
   async start(name: string, input: unknown, id: string): Promise<InstanceHandle> {
     for (;;) {
       try {
@@ -227,7 +250,7 @@ export class World {
     }
   }
 
-  /** Until it is stored, under one message id: what a careful sender does. */
+  /** Repeats until the signal is stored, under one message id, as a careful sender does. */
   async signal(instanceId: string, name: string, payload: unknown): Promise<void> {
     const msgId = `signal-${instanceId}-${name}-${String(payload)}`;
     const subject = this.names.signal(instanceId, name);
@@ -239,8 +262,13 @@ export class World {
     return historiesAt({ bus, names: this.names, runtime: this.runtime }, this.#replicas);
   }
 
+  /** The checker's report on everything in the streams. */
+  async verify(options: Omit<VerifyOptions, "bus" | "names" | "clock"> = {}): Promise<Report> {
+    return this.run(verify({ ...options, bus: this.outside, names: this.names, clock: this.clock }), 600_000);
+  }
+
   async history(instanceId: string): Promise<Commit[] | undefined> {
-    // Whatever copy is asked has all of it then.
+    // Afterwards every replica has all messages.
     if (this.#replicas > 1) await this.clock.advance(this.broker.fate.faults.replicaLagMs[1]);
     return this.run(this.#histories(this.outside).readAll(instanceId));
   }
@@ -258,7 +286,7 @@ const member = (id: string, bus: MemoryBus, clock: MemberClock, stop: () => Prom
     if (sent === "held") bus.hold("outgoing");
   },
   resume: () => {
-    // What waited outside is there before the process looks at its clock, or after: here before.
+    // Messages that waited outside arrive either before or after the process reads its clock: here before.
     bus.letThrough("outgoing");
     bus.letThrough("incoming");
     clock.resume();

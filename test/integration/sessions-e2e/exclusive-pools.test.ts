@@ -1,9 +1,9 @@
 /** One warm member for one orchestration at a time: borrowed, used like a session, given back. */
 import { describe, expect, it } from "vitest";
 import { type HistoryEvent, PoolSignal, poolInstance } from "../../../schemas/index.ts";
+import { historyViolations } from "../../../shared/verify/index.ts";
 import type { Sat } from "../../apps/lent.ts";
 import { installation } from "../../support/installation.ts";
-import { checkSessionEvents } from "../../support/lease-log.ts";
 import { checkTurns } from "../../support/seats.ts";
 import { until } from "../../support/stack.ts";
 
@@ -100,7 +100,7 @@ describe.each([
     await result("tide-stays");
     await gone("tide", 3);
     await lenderSays(lender, { members: 0, users: 0 });
-    checkSessionEvents(await world.streams.history(lender));
+    expect(historyViolations(await world.streams.history(lender))).toEqual([]);
   });
 
   it("continue-as-new gives it back to whoever waits", async () => {
@@ -136,7 +136,7 @@ describe.each([
       "no session is held",
       async () => (await world.client.sessions.list({ phase: "active" })).length === 0,
     );
-    world.leases.checkOwners();
+    expect(world.leases.violations()).toEqual([]);
     expect(await world.streams.deadLetters()).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 /** One loaded model serves many orchestrations, on as many workers as its calls need. */
 import { describe, expect, it } from "vitest";
 import { poolInstance } from "../../../schemas/index.ts";
+import { historyViolations } from "../../../shared/verify/index.ts";
 import type { Answer } from "../../apps/pooled.ts";
 import { installation } from "../../support/installation.ts";
-import { checkSessionEvents } from "../../support/lease-log.ts";
 import { until } from "../../support/stack.ts";
 
 describe.each([
@@ -76,7 +76,7 @@ describe.each([
       );
       return kinds.filter((kind) => kind === "session.closed").length === kinds.length / 2;
     });
-    checkSessionEvents(await world.streams.history(keeper));
+    expect(historyViolations(await world.streams.history(keeper))).toEqual([]);
   });
 
   it("calls of many instances run as one batch", async () => {
@@ -139,7 +139,7 @@ describe.each([
       "no session is held",
       async () => (await world.client.sessions.list({ phase: "active" })).length === 0,
     );
-    world.leases.checkOwners();
+    expect(world.leases.violations()).toEqual([]);
     expect(await world.streams.deadLetters()).toEqual([]);
   });
 });

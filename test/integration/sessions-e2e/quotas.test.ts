@@ -1,7 +1,7 @@
 /** A quota over the whole installation, as orchestrations and people meet it. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LeaseLog } from "../../support/lease-log.ts";
+import { LeaseLog } from "../../../shared/verify/index.ts";
 import { Stack, until } from "../../support/stack.ts";
 import { Streams } from "../../support/streams.ts";
 
@@ -57,7 +57,7 @@ test("who waits is told why, goes on when another ends, and there are never more
   expect(await victim?.exited).toBe("SIGKILL");
   for (const id of patient) expect(await stack.client.result(id, { timeout: "30s" })).toBe(1);
   expect(leases.mostAtOnce()).toBe(2);
-  leases.checkOwners();
+  expect(leases.violations()).toEqual([]);
   await stack.client.signal("keeps-2", "end");
   await expect(stack.client.result("keeps-2", { timeout: "20s" })).rejects.toMatchObject({
     code: "session_lost",

@@ -62,7 +62,7 @@ describe("a session held by a worker", () => {
     const id = fresh();
     const on = await rig.open("counter", id, { config: { from: 5 }, metadata: { team: "a" } });
     expect(on).toMatchObject({ attachment: 1, workerId });
-    expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+    expect(rig.kinds(id)).toEqual(["activated"]);
     await rig.untilNoClaims();
     const of = await rig.call(on, id, { name: "add", input: 2 });
     expect(await rig.output(of)).toBe(7);
@@ -175,7 +175,7 @@ describe("a session held by a worker", () => {
     await rig.claim("broken", id);
     const { error } = await rig.heard(id, "init_failed");
     expect(error.message).toBe("no such model");
-    expect(rig.kinds(id)).toEqual(["claimed", "init_failed"]);
+    expect(rig.kinds(id)).toEqual(["init_failed"]);
     const bad = fresh();
     await rig.claim("counter", bad, { config: { from: "x" } });
     expect((await rig.heard(bad, "init_failed")).error).toMatchObject({
@@ -235,7 +235,7 @@ describe("a session held by a worker", () => {
     expect(aborted).toMatchObject({ code: "cancelled" });
     expect(gone).toEqual([id]);
     expect(rig.calls.filter((one) => one.of === running || one.of === queued)).toEqual([]);
-    expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+    expect(rig.kinds(id)).toEqual(["activated"]);
     await rig.work(workerId, id, { kind: "close", epoch: on.epoch } as never);
   });
 
@@ -288,13 +288,11 @@ describe("a session held by a worker", () => {
     await rig.worker({ lazy });
     const id = fresh();
     const on = await rig.open("lazy", id);
-    const startedAt = Date.now();
     const of = await rig.call(on, id, { name: "slow" });
     await rig.result(of);
     expect(rig.kinds(id)).not.toContain("parked");
     const parked = await rig.heard(id, "parked");
     expect(parked.epoch).toBe(on.epoch);
-    expect(Date.now() - startedAt).toBeLessThan(2000);
     const again = await rig.open("lazy", id, { attachment: 2 });
     expect(again.epoch).toBeGreaterThan(on.epoch);
   });
@@ -342,7 +340,7 @@ describe("a session held by a worker", () => {
       await rig.worker({ goes }, { timing: { closeMs: 200 } });
       const { id, on } = await cancelled("goes");
       expect(await rig.output(await rig.call(on, id, { name: "quick" }))).toBe("quick");
-      expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+      expect(rig.kinds(id)).toEqual(["activated"]);
     });
   });
 

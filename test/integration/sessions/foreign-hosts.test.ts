@@ -38,6 +38,31 @@ const pidOf = async (on: On, id: string): Promise<number> =>
   ((await calling(on, id)("where")) as { pid: number }).pid;
 
 describe("a session in a Python host", () => {
+  it("keeps bytes under names, and hears why it may not", async () => {
+    await rig.worker(app, { appPath });
+    const id = fresh();
+    const blobs = [{ name: "old", key: "session-blobs/of-the-holder-before", bytes: 3, storedAt: 1 }];
+    await rig.bus.blobs.put("session-blobs/of-the-holder-before", Buffer.from("old"));
+    const on = await rig.open("py", id, { blobs });
+    const call = calling(on, id);
+    const data = "x".repeat(3000);
+    expect(await call("keep", ["weights", data])).toEqual({
+      bytes: data.length,
+      found: data,
+      names: ["old", "weights"],
+      deleted: [true, false],
+    });
+    expect(await failing(on, id, "keep", ["a b", ""])).toMatchObject({
+      code: "invalid_blob",
+      message: expect.stringContaining("A-Z a-z 0-9 . _ -"),
+    });
+    expect(await rig.heard(id, "blob")).toMatchObject({
+      epoch: on.epoch,
+      name: "weights",
+      stored: { bytes: data.length },
+    });
+  });
+
   it("lives there, and answers like any other", async () => {
     const { workerId } = await rig.worker(app, { appPath });
     const id = fresh();
@@ -228,7 +253,7 @@ describe("a session in a Python host", () => {
         pids.add(await pidOf(on, id));
         return pids.size > 1;
       });
-      expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+      expect(rig.kinds(id)).toEqual(["activated"]);
       await rig.stopWorkers();
       for (const pid of pids) await untilGone(pid);
     },

@@ -37,6 +37,13 @@ describe.each(["threaded", "processed"])("a session in a host of its own: %s", (
     else expect(where.pid).not.toBe(process.pid);
     expect(await call("count", 2)).toBe(2);
     expect(await call("count", 3)).toBe(5);
+    expect(await call("retried"), "defect 31").toBe(3);
+    expect(await call("keep", ["a", "some bytes"])).toEqual({
+      bytes: 10,
+      found: "some bytes",
+      names: ["a"],
+      deleted: [true, false],
+    });
     expect(await rig.result(await rig.call(on, id, { name: "fail" }))).toMatchObject({
       kind: "failed",
       error: { code: "asked_for", message: "as asked", retryable: false, details: { a: 1 } },
@@ -154,7 +161,7 @@ describe("hosts", () => {
       pids.add((where as { pid: number }).pid);
     }
     expect(pids.size).toBeGreaterThan(2);
-    expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+    expect(rig.kinds(id)).toEqual(["activated"]);
     await rig.stopWorkers();
     for (const pid of pids) await untilGone(pid);
   });
@@ -173,7 +180,7 @@ describe("hosts", () => {
         pids.add((where as { pid: number }).pid);
         return pids.size > 1;
       });
-      expect(rig.kinds(id), "between calls, unnoticed").toEqual(["claimed", "activated"]);
+      expect(rig.kinds(id), "between calls, unnoticed").toEqual(["activated"]);
       await rig.stopWorkers();
       for (const pid of pids) await untilGone(pid);
     },

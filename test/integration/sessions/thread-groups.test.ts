@@ -37,6 +37,22 @@ describe("a session on several threads of one host", () => {
     expect(made).toBe(3);
   });
 
+  it("keeps blobs under names for all of them", async () => {
+    const { id, call } = await opened("parallel");
+    const kept = await Promise.all(["a", "b", "c", "d"].map((name) => call("keep", [name, `of ${name}`])));
+    expect(kept).toMatchObject(
+      ["a", "b", "c", "d"].map((name) => ({ found: `of ${name}`, deleted: [true, false] })),
+    );
+    expect(
+      await rig.result(
+        await rig.call((await rig.heard(id, "activated")).on, id, { name: "keep", input: ["a/b", ""] }),
+      ),
+    ).toMatchObject({
+      kind: "failed",
+      error: { code: "invalid_blob" },
+    });
+  });
+
   it("streams and cancels on each of them", async () => {
     const { id, on, start, workerId } = await opened("parallel");
     const waiting = await start("wait");

@@ -15,6 +15,7 @@ const BytesOut = z.union([
 const calls = () => ({
   where: call(),
   environment: call(),
+  keep: call(),
   count: call({ input: z.number(), output: z.number() }),
   crash: call(),
   leave: call(),

@@ -20,6 +20,15 @@ const calls = () => ({
     run: (_state: State, names: string[]) =>
       Object.fromEntries(names.map((name) => [name, process.env[name]])),
   }),
+  /** Stores, reads back, lists and deletes under a name; what it reads back is undefined if it was not there. */
+  keep: call({
+    run: async (_state: State, [name, data]: [string, string], { session: { blobs } }) => {
+      const { bytes } = await blobs.put(name, Buffer.from(data));
+      const found = Buffer.from((await blobs.get(name)) ?? []).toString();
+      const names = (await blobs.list()).map((one) => one.name);
+      return { bytes, found, names, deleted: [await blobs.delete(name), await blobs.delete(name)] };
+    },
+  }),
   count: call({ run: (state: State, by: number) => (state.count += by) }),
   crash: call({
     run: (_state: State, code: number): Promise<never> => {
@@ -46,6 +55,20 @@ const calls = () => ({
   fail: call({
     run: (_state: State): string => {
       throw new NonRetryableError("as asked", { code: "asked_for", details: { a: 1 } });
+    },
+  }),
+  /** `using` in a loop: each round has errors of its own. */
+  retried: call({
+    run: async (_state: State) => {
+      for (let round = 1; ; round++) {
+        try {
+          await using _one = { [Symbol.asyncDispose]: async () => undefined };
+          if (round < 3) throw new Error(`round ${round}`);
+          return round;
+        } catch (error) {
+          if (round > 5) return String(error);
+        }
+      }
     },
   }),
   weird: call({ run: (_state: State) => ({ fn: () => 1 }) }),

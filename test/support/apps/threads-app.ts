@@ -32,6 +32,15 @@ const calls = {
       return threadId;
     },
   }),
+  /** Stores, reads back, lists and deletes under a name; what it reads back is undefined if it was not there. */
+  keep: call({
+    run: async (_state: State, [name, data]: [string, string], { session: { blobs } }) => {
+      const { bytes } = await blobs.put(name, Buffer.from(data));
+      const found = Buffer.from((await blobs.get(name)) ?? []).toString();
+      const names = (await blobs.list()).map((one) => one.name);
+      return { bytes, found, names, deleted: [await blobs.delete(name), await blobs.delete(name)] };
+    },
+  }),
   count: call({ run: ({ shared }: State, by: number) => Atomics.add(shared, 1, by) + by }),
   look: call({ run: ({ shared }: State) => [...shared] }),
   stream: call({

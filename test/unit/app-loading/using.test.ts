@@ -6,9 +6,10 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { refuseMiscompiled } from "../../../shared/app-loading/load-app.ts";
 import { breaksUsing, mendUsing } from "../../../shared/app-loading/mend-using.ts";
-import { collectApp, defineActivity } from "../../../shared/definitions/index.ts";
+import { refuseMiscompiled } from "../../../shared/app-loading/refuse-miscompiled.ts";
+import { call, collectApp, defineActivity, defineSession } from "../../../shared/definitions/index.ts";
+import { TestEnvironment } from "../../../shared/testing/index.ts";
 
 const source = `
 export async function retried(): Promise<unknown> {
@@ -90,6 +91,12 @@ describe("defect 31", () => {
     expect(() => refuseMiscompiled(collectApp({ broken }), "app.cjs")).toThrow(
       /app.cjs: "broken" was compiled/,
     );
+    // Also in the code of sessions, and where a test runner compiled it.
+    const run = new Function(code) as () => number;
+    const holds = defineSession("holds", { init: () => ({}), calls: { bad: call({ run }) } });
+    expect(() => refuseMiscompiled(collectApp({ holds }), "app.cjs")).toThrow(/"holds.bad" was compiled/);
+    const begins = defineSession("begins", { init: run, calls: {} });
+    await expect(TestEnvironment.create({ app: { begins } })).rejects.toThrow(/"begins" was compiled/);
   });
 
   it("tells what is broken from what is not", async () => {

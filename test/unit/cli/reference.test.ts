@@ -33,6 +33,9 @@ it("everything that cannot be undone wants a yes", () => {
       "dead retry",
       "schedule delete",
       "start-again",
+      "pools forget",
+      "pools pause",
+      "sessions close",
       "sessions drain",
       "sessions evict",
       "terminate",
@@ -89,6 +92,6 @@ it("starts without the engine: no schemas, no NATS, before a command needs them"
     "services/cli",
     "shared/errors",
     "shared/runtime",
-    "shared/sessions",
+    "shared/wording",
   ]);
 });

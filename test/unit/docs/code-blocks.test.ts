@@ -1,12 +1,16 @@
-/** Every ```ts block of these pages is a module that type-checks, every ```json block is JSON, every link leads to a page. */
+/** Every ```ts block of every page type-checks, every ```json block is JSON, every link leads to a page. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
+import { wholeProgram } from "./preludes.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
-/** Pages whose blocks stand on their own. The others quote parts of a program. */
-const pages = ["sdk.md", "streaming.md", "tutorial.md", "from-temporal-sessions.md", "from-duroxide.md"];
+/** The public API as TypeScript prints it: declarations that a test compares with the sources. */
+const generated = ["api.md"];
+const pages = readdirSync(join(root, "docs")).filter(
+  (name) => name.endsWith(".md") && !generated.includes(name),
+);
 
 const blocksOf = (page: string, language: string): string[] =>
   [...readFileSync(join(root, "docs", page), "utf8").matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
@@ -20,7 +24,7 @@ it("has code that type-checks", { timeout: 120_000 }, () => {
   try {
     for (const page of pages) {
       for (const [index, code] of blocksOf(page, "ts").entries())
-        writeFileSync(join(folder, `${page.replace(".md", "")}-${index + 1}.ts`), code);
+        writeFileSync(join(folder, `${page.replace(".md", "")}-${index + 1}.ts`), wholeProgram(page, code));
     }
     const settings = {
       extends: join(root, "tsconfig.json"),
@@ -40,6 +44,11 @@ it("has code that type-checks", { timeout: 120_000 }, () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+it("has JSON that is JSON", () => {
+  for (const page of pages)
+    for (const code of blocksOf(page, "json")) expect(() => JSON.parse(code), page).not.toThrow();
 });
 
 it("links only to pages that are there", () => {

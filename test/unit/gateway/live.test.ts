@@ -130,7 +130,7 @@ describe("troubles", () => {
     };
     expect(codes({ sessions: [session] as never })).toEqual([]);
     const [trouble] = findTroubles({ ...calm, sessions: [{ ...session, updatedAt: 900_000 }] as never });
-    expect(trouble?.message).toBe("1 session of type ml waits: no worker is running");
+    expect(trouble?.message).toBe("1 session of type ml waits, the oldest for 100 s: no worker is running");
   });
 
   it("name tasks that nobody takes", () => {

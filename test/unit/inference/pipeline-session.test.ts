@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { askForBlobs } from "../../../services/worker/hosts/index.ts";
 import type { Call, CallsOf, ConfigOf, InitContext } from "../../../shared/definitions/index.ts";
 import { validate } from "../../../shared/definitions/index.ts";
 import { type LoadedModel, pipelineSession, textModel } from "../../../shared/inference/index.ts";
@@ -19,6 +20,8 @@ const ctx: InitContext = {
     host: "h",
     resourceId: "r",
     metadata: {},
+    setMetadata: () => undefined,
+    blobs: askForBlobs(() => Promise.resolve(undefined)),
     abort: () => undefined,
   },
   signal: new AbortController().signal,

@@ -91,7 +91,7 @@ scenario(
       expect.objectContaining({ kind: "claim", session: expect.objectContaining({ config: isBlob }) }),
     );
     const { events } = await bench.turn(activated("i1-s1", held(1)));
-    expect(events[1]).toMatchObject({ kind: "session.opened", options: { rebuild: { input: isBlob } } });
+    expect(events[2]).toMatchObject({ kind: "session.opened", options: { rebuild: { input: isBlob } } });
   },
   limit,
 );

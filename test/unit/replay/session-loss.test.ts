@@ -327,9 +327,14 @@ scenario(
     // Told when the bus came back, under the epoch that the history still knows; then the loss.
     const { verdicts } = await bench.turn(completed(a, "done", { epoch: 10 }), lost("s", held(1)));
     expect(verdicts).toEqual(["facts", "facts"]);
-    // Told after the loss: nothing, and the call is made again.
-    expect((await bench.turn(completed(b, "late", { epoch: 10 }))).verdicts).toEqual(["fenced"]);
+    // Told after the loss: nothing, by its attempt as well as by its epoch, and the call is made again.
+    const late = await bench.turn(
+      completed(b, "late", { epoch: 10 }),
+      completed(b, "late", { epoch: 10, attempt: 2 }),
+    );
+    expect(late.verdicts).toEqual(["fenced", "fenced"]);
     expect(calls(await bench.turn(activated("s", held(2))))).toMatchObject([{ task: { id: b } }]);
+    expect((await bench.turn(completed(b, "late", { epoch: 20, attempt: 1 }))).verdicts).toEqual(["late"]);
     await bench.turn(completed(b, "again", { epoch: 20, attempt: 2 }));
     await bench.turn(signal("more"));
     await bench.turn(completed(bench.task("say"), 3, { epoch: 20 }));

@@ -66,7 +66,7 @@ scenario("a session is opened, claimed, activated and called", asks, async (benc
   });
   const took = await bench.turn(claimed("i1-s1", held(1)));
   expect(bench.phase("i1-s1")).toBe("claimed");
-  expect(took.effects).toEqual([{ kind: "register-session", sessionId: "i1-s1" }]);
+  expect(took.effects).toEqual([{ kind: "register-session", sessionId: "i1-s1", held: held(1) }]);
   const { effects } = await bench.turn(activated("i1-s1", held(1)));
   expect(bench.phase("i1-s1")).toBe("active");
   expect(effects.map((effect) => effect.kind)).toEqual(["register-session", "unschedule", "call"]);
@@ -86,7 +86,7 @@ scenario("a session is opened, claimed, activated and called", asks, async (benc
 scenario("activated may come without claimed, and each only once", asks, async (bench) => {
   await bench.turn(start("flow"));
   const on = held(1);
-  const { verdicts } = await bench.turn(
+  const { verdicts, events } = await bench.turn(
     activated("i1-s1", on),
     activated("i1-s1", on),
     claimed("i1-s1", on),
@@ -94,6 +94,10 @@ scenario("activated may come without claimed, and each only once", asks, async (
     refused("i1-s1", 1),
   );
   expect(verdicts).toEqual(["facts", "repeated", "repeated", "fenced", "fenced"]);
+  expect(events.slice(0, 2), "the history has both").toMatchObject([
+    { kind: "session.claimed", on },
+    { kind: "session.activated", on },
+  ]);
 });
 
 scenario("reports of other attachments and of unknown sessions change nothing", asks, async (bench) => {

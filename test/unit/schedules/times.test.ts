@@ -138,6 +138,20 @@ describe("what is due", () => {
     expect(due.times).toHaveLength(6);
   });
 
+  it("what jitter has put off for longer than it catches up is not late by that", () => {
+    const put = parseSchedule({ orchestration: "report", every: "1m", jitter: "1h", catchUp: "1m" }, now);
+    const due: number[] = [];
+    let cursor = now;
+    for (let at = now; at <= now + 180 * minute; at += minute) {
+      const look = lookForDue(put, "a", { cursor, now: at, atMost: 100 });
+      expect(look.missed).toBe(0);
+      cursor = look.cursor;
+      due.push(...look.times);
+    }
+    expect(due).toEqual(timesBetween(put, now + 1, cursor, 1000));
+    expect(due.length).toBeGreaterThanOrEqual(119);
+  });
+
   it("years of absence are not counted minute by minute", () => {
     const due = lookForDue(schedule, "a", { cursor: now, now: now + 5_000_000 * minute, atMost: 10 });
     expect(due.missed).toBe(1000);

@@ -82,6 +82,20 @@ it("debounce: the latest, when silence has lasted, or after the longest wait", (
   expect(isIdle(state, 250)).toBe(true);
 });
 
+it("debounced under a limit: what is busy when silence has lasted decides as the start says", () => {
+  for (const [options, expected] of [
+    [{ singleton: true }, ["leave-out b"]],
+    [{ concurrency: { limit: 1, onBusy: "cancel-running" as const } }, ["cancel a"]],
+    [{ concurrency: 1 }, []],
+  ] as const) {
+    const state = key();
+    ask(state, "a", { debounce: { period: 10 }, ...options }, 0);
+    expect(brief(advance(state, 10))).toEqual(["start a"]);
+    ask(state, "b", { debounce: { period: 10 }, ...options }, 20);
+    expect(brief(advance(state, 30))).toEqual(expected);
+  }
+});
+
 it("throttle: one in a period, the others are left out", () => {
   const state = key();
   const throttle = { throttle: { period: 100 } };

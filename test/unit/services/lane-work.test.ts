@@ -19,6 +19,7 @@ const on = { workerId: "w1", epoch: 7 };
 
 class Rig {
   readonly state: InstanceState = { ...initialState("a"), execution: 1, status: "running" };
+  generation = 2;
   readonly seats = { free: 1, isHeld: () => true };
   readonly offered: string[] = [];
   readonly closed = new Set<string>();
@@ -37,6 +38,7 @@ class Rig {
       watch: () => undefined,
       unwatch: () => undefined,
     } as unknown as Lane,
+    generation: { allows: (generation) => generation <= this.generation },
     seats: this.seats,
     onReport: () => undefined,
     onRecalled: (of) => void this.recalled.push(of),

@@ -127,3 +127,27 @@ scenario(
   },
   options,
 );
+
+scenario(
+  "what came due before a change goes by the schedule as it was",
+  app,
+  async (bench) => {
+    await begin(bench, { overlap: "allow" });
+    bench.advance(25_000);
+    await say(bench, {
+      kind: "update",
+      spec: { orchestration: "other" as never, every: 5_000, overlap: "allow" },
+    });
+    await tick(bench);
+    expect(
+      bench.events.flatMap((event) =>
+        event.kind === "child.scheduled" ? [[event.childId, event.name]] : [],
+      ),
+    ).toEqual([
+      ["a-19700101T001650Z", "report"],
+      ["a-19700101T001700Z", "report"],
+      ["a-19700101T001710Z", "other"],
+    ]);
+  },
+  options,
+);

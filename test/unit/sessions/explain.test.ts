@@ -137,6 +137,28 @@ describe("how a held session is", () => {
     ]);
   });
 
+  test("defect 19: whose host others share, and waits while code of one of them blocks it", () => {
+    const on = (sessionId: string, running: number, silentSince?: number) => ({
+      ...{ sessionId, type: "model", epoch: 9, calls: 0, queued: 0, running, since: 0 },
+      host: { id: "model-0", ...(silentSince !== undefined && { silentSince }) },
+    });
+    const said = (...sessions: object[]) =>
+      explain(record(holder), [worker("w3", { sessions })], held, now).slice(2);
+    expect(said(on("s", 0), on("b", 1), { ...on("c", 1), host: { id: "model-1" } })).toEqual([
+      "shares host model-0 with b: while a call of one of them blocks, it waits",
+    ]);
+    expect(said(on("s", 0, now - 6200), on("b", 1, now - 6200), on("d", 0, now - 6200))).toEqual([
+      "host model-0, which runs calls of b, has not answered for 6.2 s: code there blocks, and all its 3 sessions wait",
+      "`host: { sessionsPerHost: 1 }` gives each session of the type its own",
+    ]);
+    expect(said(on("s", 1, now - 6200))).toEqual([
+      "host model-0, which runs calls of s, has not answered for 6.2 s: code there blocks, and the session waits",
+    ]);
+    expect(said(on("s", 0))).toEqual([]);
+    expect(said({ ...on("s", 0), host: undefined }), "inline, or of an older version").toEqual([]);
+    expect(said(on("b", 1)), "not known there yet").toEqual([]);
+  });
+
   test("expired, its worker gone", () => {
     expect(explain(record(holder), [], expired, now)[1]).toBe("lease expired 3.1 s ago, worker gone");
   });

@@ -23,7 +23,6 @@ describe("metrics", () => {
         events: 3,
         turnMs: 4,
         appendMs: 2,
-        replayed: false,
       },
       { kind: "turn.fenced", instanceId: "i-1" },
     );

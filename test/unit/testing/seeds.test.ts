@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import * as app from "../../../examples/lost-update/app.ts";
 import { everySeed, type TestEnvironment, testEnvironment } from "../../../shared/testing/index.ts";
-import * as app from "../../apps/lost-update.ts";
 
 /** Two deposits that begin within half a second of each other; each step takes up to 20 ms. */
 async function depositTwice(env: TestEnvironment): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Name } from "../../../schemas/index.ts";
-import { ackWaitFor } from "../../../services/worker/activities/ack-wait.ts";
+import { ackWaitFor } from "../../../services/worker/activities/pulling/ack-wait.ts";
 
 const served = (name: string) => [{ queue: Name.parse("default"), name: Name.parse(name) }];
 const wait = (ownMs: number, others: Parameters<typeof ackWaitFor>[2]) =>

@@ -82,7 +82,7 @@ it("makes another worker of the same node at every start (S3)", () => {
   const second = createIdentity(settings, machine, seededRandom(2));
   expect(first.nodeId).toBe(second.nodeId);
   expect(first.workerId).not.toBe(second.workerId);
-  expect(first.resourceId).toBe("gpu-1-example-org");
+  expect(first.resourceId, "by default the node's own").toBe("node-1");
   const made = createIdentity({ ...settings, nodeId: undefined }, machine, seededRandom(3));
   expect(made.workerId).toMatch(/^gpu-1-example-org-\w{4}-\w{10}$/);
   const tooLong = { ...settings, nodeId: "n".repeat(65) };

@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
 import { ActivityTask } from "../../../schemas/index.ts";
-import { type Arrival, expiryOf, looksExpired } from "../../../services/worker/activities/expired.ts";
-import type { TaskDeps } from "../../../services/worker/activities/run-task.ts";
+import {
+  type Arrival,
+  expiryOf,
+  looksExpired,
+} from "../../../services/worker/activities/refusing/expired.ts";
+import type { TaskDeps } from "../../../services/worker/activities/running/run-task.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";

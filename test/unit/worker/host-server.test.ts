@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { HostServer } from "../../../services/worker/hosts/host-server.ts";
-import type { FromHost, HostRequest } from "../../../services/worker/hosts/protocol.ts";
+import { HostServer } from "../../../services/worker/hosts/isolated/host-server.ts";
+import type { FromHost, HostRequest } from "../../../services/worker/hosts/isolated/protocol.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
 
 const listening = defineSession("listening", {

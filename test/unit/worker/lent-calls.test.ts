@@ -276,7 +276,7 @@ describe("a member that is lent (CALL-5)", () => {
     rig.calls.add({ task: call("a", 1), call: true, lending: 1 });
     await rig.pass();
     rig.calls.add({ task: call("b", 1), call: true, lending: 2 });
-    await rig.hung;
+    await rig.clock.run(rig.hung);
     expect(rig.ran).toEqual([["a/1"]]);
   });
 });

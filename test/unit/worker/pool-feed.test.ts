@@ -5,7 +5,6 @@ import { ActivityTask } from "../../../schemas/index.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
 import type { Loan } from "../../../services/worker/sessions/calls/call-queue.ts";
-import { ServerTime } from "../../../services/worker/sessions/claiming/server-time.ts";
 import { PoolFeed } from "../../../services/worker/sessions/pools/pool-feed.ts";
 import { PoolGrowth } from "../../../services/worker/sessions/pools/pool-growth.ts";
 import { defaultTiming, type SessionDeps } from "../../../services/worker/sessions/session-deps.ts";
@@ -76,7 +75,7 @@ class Rig {
 
   async member(definition = single, calls = new HeldCalls()): Promise<{ feed: PoolFeed; calls: HeldCalls }> {
     const feed = new PoolFeed({
-      ...{ deps: this.deps, timing: defaultTiming, time: new ServerTime(this.clock), poolId: "p" },
+      ...{ deps: this.deps, timing: defaultTiming, poolId: "p" },
       ...{ definition, calls, onOver: (over: PoolFeed) => this.over.push(over) },
       cancels: { covers: (task) => this.covered.has(task.of) },
     });

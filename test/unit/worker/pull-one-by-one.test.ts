@@ -1,5 +1,8 @@
 import { expect, it } from "vitest";
-import { PullOneByOne, type RestingFeed } from "../../../services/worker/activities/pull-one-by-one.ts";
+import {
+  PullOneByOne,
+  type RestingFeed,
+} from "../../../services/worker/activities/pulling/pull-one-by-one.ts";
 import { type Slot, Slots } from "../../../services/worker/slots.ts";
 import type { Delivery } from "../../../shared/bus/index.ts";
 

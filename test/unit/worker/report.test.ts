@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ActivityTask } from "../../../schemas/index.ts";
-import { Pulse } from "../../../services/worker/activities/heartbeats.ts";
 import { publishReport } from "../../../services/worker/activities/index.ts";
+import { Pulse } from "../../../services/worker/activities/running/heartbeats.ts";
 import type { WorkerDeps } from "../../../services/worker/deps.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
 import { Payloads, type PublishOptions, type PublishOutcome, subjects } from "../../../shared/bus/index.ts";

@@ -1,16 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EventQueue } from "../../../services/worker/hosts/event-queue.ts";
-import { Heartbeat } from "../../../services/worker/hosts/heartbeat.ts";
-import { movable } from "../../../services/worker/hosts/protocol.ts";
+import { Heartbeat } from "../../../services/worker/hosts/isolated/heartbeat.ts";
+import { movable } from "../../../services/worker/hosts/isolated/protocol.ts";
 import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts";
-import { RecentKeys } from "../../../services/worker/recent-keys.ts";
 import { Batch } from "../../../services/worker/sessions/calls/batch.ts";
 import { checkTypes } from "../../../services/worker/sessions/check-types.ts";
 import { Capacity, type Place } from "../../../services/worker/sessions/claiming/capacity.ts";
-import { ServerTime } from "../../../services/worker/sessions/claiming/server-time.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
+import { RecentKeys } from "../../../shared/runtime/index.ts";
 
 /** Time that moves when told. */
 class HandClock implements Clock {
@@ -87,9 +86,12 @@ describe("the heartbeat of a host", () => {
     );
     clock.pass(10);
     expect(pings).toEqual([1]);
+    expect(heartbeat.unansweredMs()).toBe(0);
     clock.pass(60);
     expect(pings).toEqual([1, 2]);
+    expect(heartbeat.unansweredMs(), "of the first").toBe(60);
     heartbeat.pong(); // late, but alive
+    expect(heartbeat.unansweredMs()).toBe(0);
     clock.pass(159);
     expect(hung).toEqual([]);
     clock.pass(2);
@@ -164,17 +166,6 @@ describe("small parts", () => {
       seen.add("a"),
       seen.add("c"),
     ]).toEqual([true, false, true, true, true, false]);
-  });
-
-  it("the server's time is known however wrong this clock is (F30)", () => {
-    const clock = new HandClock();
-    clock.pass(3_600_000);
-    const time = new ServerTime(clock);
-    expect(time.now()).toBeUndefined();
-    time.saw(-500); // an old message
-    time.saw(0); // a fresh one: this clock is an hour ahead
-    clock.pass(1000);
-    expect(time.now()).toBe(1000);
   });
 
   it("a signal nobody asks for is not made, and a late asker sees the abort", () => {

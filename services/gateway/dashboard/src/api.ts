@@ -1,7 +1,6 @@
 /** The gateway's API, typed by the gateway's own schemas. */
 import { signal } from "@preact/signals";
-import type { DeadLetterView } from "../../../../shared/sdk/dead-letters.ts";
-import type { ScheduleView } from "../../../../shared/sdk/schedule-client.ts";
+import type { DeadLetterView, ScheduleView } from "../../../../shared/sdk/internal.ts";
 import type { ProblemBody } from "../../http/problem.ts";
 import type { Overview } from "../../live/overview.ts";
 import type { InstanceRow, SessionRow, WorkerRow } from "../../live/rows.ts";
@@ -51,7 +50,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Undefined until known; null where a token is needed. */
+/** The caller. Undefined until known; null if a token is needed. */
 export const me = signal<Whoami | null | undefined>(undefined);
 
 export const mayAct = (role: "operator" | "admin" = "operator"): boolean => {
@@ -84,21 +83,21 @@ async function ask<T>(address: string, init: RequestInit): Promise<T> {
   throw new ApiError(response.status, error);
 }
 
-/** Why nobody can be asked who we are; the page asks again by itself. */
+/** Why the gateway could not be asked for the caller's identity; the page asks again by itself. */
 export const unreached = signal<ApiError | undefined>(undefined);
 const askAgainMs = 1_000;
 
 export async function identify(): Promise<void> {
   const inAddress = /^#token=(.+)$/.exec(location.hash)?.[1];
   if (inAddress !== undefined) {
-    // Out of the address before anything else, so that it is not in the history or in a screenshot.
+    // Removed from the address first, so that the token is in no history and no screenshot.
     history.replaceState(null, "", location.pathname + location.search);
     await reaching(() => post("/api/login", { token: decodeURIComponent(inAddress) })).catch(() => undefined);
   }
   me.value = await reaching(() => get<Whoami>("/api/whoami")).catch(() => null);
 }
 
-/** Asks until somebody answers: no answer, and no NATS behind the gateway, are not a refusal. */
+/** Repeats a request until it is answered: an unreachable gateway, or one without NATS, is not a refusal. */
 async function reaching<T>(question: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

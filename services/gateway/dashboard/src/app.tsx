@@ -1,15 +1,17 @@
+/** The dashboard's frame: navigation, the page for the current address, and the connection's state. */
 import type { ComponentChildren } from "preact";
 import { me, unreached } from "./api.ts";
 import { busAway, line, overview, useLive } from "./live.ts";
 import { ImportPage } from "./pages/import.tsx";
+import { LimitsPage } from "./pages/limits.tsx";
 import { LoginPage } from "./pages/login.tsx";
-import { OrchestrationPage } from "./pages/orchestration.tsx";
-import { OrchestrationsPage } from "./pages/orchestrations.tsx";
-import { OverviewPage } from "./pages/overview.tsx";
+import { OrchestrationPage } from "./pages/orchestration/orchestration.tsx";
+import { OrchestrationsPage } from "./pages/orchestrations/orchestrations.tsx";
+import { OverviewPage } from "./pages/overview/overview.tsx";
 import { QueuesPage } from "./pages/queues.tsx";
 import { SchedulesPage } from "./pages/schedules.tsx";
-import { SessionPage } from "./pages/session.tsx";
-import { SessionsPage } from "./pages/sessions.tsx";
+import { SessionPage } from "./pages/sessions/session.tsx";
+import { SessionsPage } from "./pages/sessions/sessions.tsx";
 import { StartPage } from "./pages/start.tsx";
 import { WaitingPage } from "./pages/waiting.tsx";
 import { WorkersPage } from "./pages/workers.tsx";
@@ -30,6 +32,7 @@ const pages: [string, string, (params: Record<string, string>) => ComponentChild
   ["/workers/:id", "Workers", ({ id = "" }) => <WorkersPage only={id} />],
   ["/schedules", "Schedules", () => <SchedulesPage />],
   ["/schedules/:id", "Schedules", ({ id = "" }) => <SchedulesPage only={id} />],
+  ["/limits", "Limits", () => <LimitsPage />],
   ["/queues", "Queues", () => <QueuesPage />],
   ["/start", "Start", () => <StartPage />],
   ["/import", "Import", () => <ImportPage />],
@@ -41,6 +44,7 @@ const menu = [
   ["/sessions", "Sessions", "sessions"],
   ["/workers", "Workers", "workers"],
   ["/schedules", "Schedules", "schedules"],
+  ["/limits", "Limits", "limits"],
   ["/queues", "Queues", "queues"],
   ["/start", "Start", "start"],
   ["/import", "Import", "import"],

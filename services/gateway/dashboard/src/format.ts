@@ -1,4 +1,4 @@
-/** Numbers and times for people. */
+/** Formats numbers and times for people. */
 const clock = new Intl.DateTimeFormat(undefined, {
   year: "numeric",
   month: "short",

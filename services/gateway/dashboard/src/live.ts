@@ -1,4 +1,4 @@
-/** The one live connection of this page: opened for what the page shows, opened anew when that changes. */
+/** The page's one live connection: opened for the data the page shows, reopened when that changes. */
 import { computed, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { InstanceRow, Overview, SessionRow, WorkerRow } from "./api.ts";
@@ -16,10 +16,10 @@ type Kind = keyof LiveEvents;
 type Handlers = { [K in Kind]?: (data: LiveEvents[K]) => void };
 
 export const overview = signal<Overview | undefined>(undefined);
-/** Whether the gateway can be heard; the bus behind it is another matter. */
+/** State of the connection to the gateway; the gateway's connection to NATS is separate. */
 export const line = signal<"connecting" | "open" | "broken">("connecting");
 export const busAway = computed(() => overview.value?.bus.connected === false);
-/** Ticks once a second for everything that shows an age. */
+/** Ticks once a second, for everything that shows an age. */
 export const now = signal(Date.now());
 
 setInterval(() => {
@@ -33,8 +33,8 @@ let address = "";
 let pending = false;
 
 /**
- * A browser opens six connections to one host over all its tabs: a tab nobody looks at gives its own up after a while,
- * so that many open pages do not starve the one in front.
+ * A browser opens at most six connections to one host over all its tabs: a hidden tab closes its connection
+ * after this long, so that many open pages do not starve the visible one.
  */
 const hiddenForMs = 10_000;
 let hiding: ReturnType<typeof setTimeout> | undefined;
@@ -49,7 +49,7 @@ document.addEventListener("visibilitychange", () => {
   } else if (!source) reopenAnew();
 });
 
-/** Listens while the component is there. `deps` as for any effect. */
+/** Listens while the component is mounted. `deps` as for any effect. */
 export function useLive(handlers: Handlers, deps: unknown[], instance?: string): void {
   useEffect(() => {
     const page = { handlers, instance };
@@ -62,7 +62,7 @@ export function useLive(handlers: Handlers, deps: unknown[], instance?: string):
   }, [...deps, instance]);
 }
 
-/** Several components come and go in one render: one connection for all of them. */
+/** Several components mount and unmount in one render: they cause one reconnect. */
 function reopen(): void {
   if (pending) return;
   pending = true;
@@ -94,13 +94,13 @@ function connect(): void {
   };
   opened.onerror = () => {
     line.value = "broken";
-    // Refused (401, 429): the browser does not try again by itself.
+    // Refused (401, 429): the browser does not retry by itself.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => opened === source && reopenAnew(), 2000);
   };
   opened.addEventListener("hello", (event) => {
     const hello = JSON.parse(event.data) as { overview?: Overview };
     if (hello.overview) overview.value = hello.overview;
-    // What changed between the page's first question and now was told to nobody.
+    // Changes between the page's first request and now were not received: reload.
     tell("resync", {});
   });
   for (const kind of kinds) {

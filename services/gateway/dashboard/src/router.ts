@@ -1,4 +1,4 @@
-/** Addresses as state: every page, filter and tab is a link that can be sent to somebody. */
+/** Addresses as state: every page, filter and tab is a link that can be shared. */
 import { computed, signal } from "@preact/signals";
 
 const current = signal(new URL(location.href));
@@ -18,12 +18,12 @@ export function go(address: string, options: { replace?: boolean } = {}): void {
   current.value = next;
   if (!samePage) {
     scrollTo(0, 0);
-    // Whoever uses the keyboard or listens continues at the new page, not at the link they left.
+    // Keyboard and screen-reader users continue at the new page, not at the link they left.
     queueMicrotask(() => document.querySelector<HTMLElement>("main")?.focus({ preventScroll: true }));
   }
 }
 
-/** The same page with other filters; empty values leave the address. */
+/** Changes the filters of the current page; empty values are removed from the address. */
 export function setQuery(
   changes: Record<string, string | undefined>,
   options: { replace?: boolean } = {},
@@ -36,7 +36,7 @@ export function setQuery(
   go(next.href, options);
 }
 
-/** `/sessions/:id` → `{id}`; undefined where the path is another. */
+/** `/sessions/:id` → `{id}`; undefined if the path does not match. */
 export function match(pattern: string, at: string): Record<string, string> | undefined {
   const wanted = pattern.split("/");
   const given = at.replace(/\/+$/, "").split("/");
@@ -51,7 +51,7 @@ export function match(pattern: string, at: string): Record<string, string> | und
   return params;
 }
 
-/** Plain clicks on our own links stay in the page; everything else is the browser's. */
+/** Handles plain clicks on our own links inside the page; all other clicks are left to the browser. */
 export function followLinks(root: HTMLElement): void {
   root.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

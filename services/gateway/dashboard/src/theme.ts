@@ -1,4 +1,4 @@
-/** Light or dark: the system's choice until somebody chooses. */
+/** Light or dark: the system decides until the user chooses. */
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

@@ -1,8 +1,8 @@
-/** Which answers a host owes, and what each must be. */
+/** The answers that a host still owes, and the form each must have. */
 import { BatchItem, type Failure, type FromHostMessage } from "../../../../schemas/index.ts";
 import { Fault, HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
 import type { CheckedBatch, CheckedCall } from "../checked-call.ts";
-import type { Item, Refusal } from "../protocol.ts";
+import type { Item, Refusal } from "../isolated/protocol.ts";
 import { takeBytes } from "./attachments.ts";
 
 export type Waiting =
@@ -27,7 +27,7 @@ export class Answers {
     return this.#waiting.has(id);
   }
 
-  /** False where nobody waits any more. */
+  /** Returns false if no request waits under this id. */
   cancel(id: number): boolean {
     const waiting = this.#waiting.get(id);
     if (waiting) waiting.cancelled = true;
@@ -41,7 +41,7 @@ export class Answers {
     return { kind: "unasked", why: id <= this.#last ? "second_reply" : "reply_to_no_request" };
   }
 
-  /** What the worker gets of a host's answer. Throws where it is not what was asked for. */
+  /** Turns a host's answer into the worker's value. Throws if it is not of the form asked for. */
   static valueOf(waiting: Waiting, done: Done): unknown {
     const { value, bytes } = done;
     switch (waiting.kind) {
@@ -83,7 +83,7 @@ function itemOf(checked: CheckedCall, value: unknown, bytes: Done["bytes"]): Ite
   }
 }
 
-/** Results are JSON: bytes that no schema has turned into text cannot go on from here. */
+/** Results are JSON: bytes that no schema has turned into text cannot be recorded. */
 export function noBytes(value: unknown, bytes: Done["bytes"], what: string): Failure | undefined {
   if (!bytes || bytes.length === 0) return undefined;
   const [left] = takeBytes({ value }).attachments;

@@ -1,4 +1,4 @@
-/** Bytes inside a message: taken out of it before it becomes JSON, put back at their place after it was read. */
+/** Bytes inside a message: taken out before the message becomes JSON, put back in place after it was read. */
 
 type Step = string | number;
 
@@ -7,7 +7,10 @@ export interface Attachment {
   size: number;
 }
 
-/** The message with null in the place of its bytes, and those bytes in order. The message itself where it has none. */
+/**
+ * The message with null in place of its bytes, and those bytes in order. A message without bytes is returned
+ * unchanged.
+ */
 export function takeBytes(message: object): {
   message: object;
   attachments: Attachment[];
@@ -37,13 +40,15 @@ export function takeBytes(message: object): {
   return { message: typeof taken === "object" && taken !== null ? taken : message, attachments, bytes };
 }
 
-/** What writes itself as JSON is not looked into. */
+/** An object with its own `toJSON` is not searched for bytes. */
 const mayHold = (value: object): boolean => !("toJSON" in value && typeof value.toJSON === "function");
 
 const copyOf = (value: object): Record<Step, unknown> =>
   Object.assign(Array.isArray(value) ? [] : {}, value) as Record<Step, unknown>;
 
-/** False where a place is not there or holds something else than null: the message is not what it says it is. */
+/**
+ * Returns false if a place does not exist or holds a value other than null: the message contradicts itself.
+ */
 export function putBytes(message: object, attachments: readonly Attachment[], bytes: Uint8Array): boolean {
   let from = 0;
   for (const { at, size } of attachments) {

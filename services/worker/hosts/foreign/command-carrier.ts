@@ -1,16 +1,16 @@
 /**
- * A program of any language that speaks the host protocol on its stdin and stdout. It has a process group of its own;
- * a guard in that group ends it when the worker is gone, however it went (HOST-3).
+ * A program in any language that speaks the host protocol on its stdin and stdout. It has a process group of
+ * its own; a guard process in that group ends it when the worker is gone for any reason (HOST-3).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { FromHostMessage, type ToHostMessage } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
-import type { Carrier, CarrierListener, Exit } from "../carrier.ts";
-import { LastWords } from "../last-words.ts";
-import { ProcessGroup } from "../process-group.ts";
-import type { FromHost, Post, ToHost } from "../protocol.ts";
+import type { Carrier, CarrierListener, Exit } from "../isolated/carrier.ts";
+import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
+import { LastWords } from "../process/last-words.ts";
+import { ProcessGroup } from "../process/process-group.ts";
 import { ForeignServer } from "./foreign-server.ts";
 import { frame } from "./frame.ts";
 import { FrameReader } from "./frame-reader.ts";
@@ -25,8 +25,9 @@ export interface CommandSetup {
 }
 
 /**
- * The worker holds the other end of descriptor 3 and writes nothing: whoever reads it wakes when the worker is gone.
- * Started twice removed, so that it is no child of the program, which may wait for its own.
+ * The worker holds the other end of descriptor 3 and writes nothing: a process that reads it wakes when the
+ * worker is gone. The guard is started by a double fork, so that it is no child of the program, which may
+ * wait for its own children.
  */
 const guarded = `
 ((read -r _ <&3; kill -KILL 0) 0</dev/null 1>/dev/null 2>&1 &)
@@ -41,7 +42,7 @@ export class CommandCarrier implements Carrier {
   readonly #words: LastWords;
   readonly #server: ForeignServer;
   #listener: CarrierListener | undefined;
-  /** Why it is being ended, where it broke the protocol. */
+  /** Set if the program broke the protocol and is being ended for it. */
   #breach: string | undefined;
 
   constructor(setup: CommandSetup) {
@@ -54,7 +55,7 @@ export class CommandCarrier implements Carrier {
       cwd,
     });
     this.#stdin = this.#child.stdin;
-    // A pipe that is closing has an exit coming: whoever waits for an answer hears of that.
+    // A pipe that is closing means that the program exits: open requests fail with that exit.
     this.#stdin?.on("error", () => undefined);
     this.#child.stdio[3]?.on("error", () => undefined);
     this.#group = new ProcessGroup(this.#child);
@@ -126,7 +127,7 @@ export class CommandCarrier implements Carrier {
     );
   }
 
-  /** It cannot be understood any more. */
+  /** The program's output can no longer be understood. */
   #end(why: string): void {
     if (this.#breach !== undefined) return;
     this.#breach = why;
@@ -147,7 +148,7 @@ export class CommandCarrier implements Carrier {
   }
 }
 
-/** Where a host does not say it itself; known on Linux only. */
+/** For a host that does not report its memory itself; works on Linux only. */
 function residentBytes(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];

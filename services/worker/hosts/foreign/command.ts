@@ -1,4 +1,4 @@
-/** What a command needs before it is started: where it runs and what it finds in its environment. */
+/** Prepares the start of a command: its working folder and its environment. */
 import { statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ export function commandLine([program, ...args]: HostCommand): [string, ...string
   return [pathOf(program), ...args.map(pathOf)];
 }
 
-/** The folder of the application's module, unless the type says otherwise. */
+/** The folder of the application's module, unless the type sets another. */
 export function commandFolder(
   cwd: SessionTypeOptions["cwd"],
   appPath: string | undefined,
@@ -26,10 +26,12 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Where `holdfast_host.py` is: sources and build have it beside them alike. */
+/** The folder of `holdfast_host.py`: at the same relative path in the sources and in the build. */
 export const pythonFolder: string = fileURLToPath(new URL("../python", import.meta.url));
 
-/** `import holdfast_host` works, output is not held back, and the library knows what was agreed on. */
+/**
+ * Makes `import holdfast_host` work, turns off output buffering, and passes the agreed limits to the library.
+ */
 export function commandEnvironment(
   env: NodeJS.ProcessEnv,
   { concurrency, maxMessageBytes }: { concurrency: number; maxMessageBytes: number },

@@ -1,8 +1,10 @@
 /**
- * Stands where `HostServer` stands for Node: asked the same, it passes it on to a program that speaks the published
- * protocol, and gives back its answers. The schemas are checked here, because only this side has them.
+ * Takes the place of `HostServer` for a program in another language: passes the worker's requests on in the
+ * published protocol, and returns the program's answers. The schemas are checked here, because the program
+ * does not have them.
  *
- * X1 The host keeps the state; what it says is checked, and what nobody asked for is refused by name and harms nothing.
+ * X1 The host keeps the state; its messages are checked, and a message without a request is refused by name
+ *    and harms nothing.
  */
 import {
   type Failure,
@@ -13,12 +15,12 @@ import {
 import { type AnySession, validate } from "../../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 import { CheckedCall, failureOf, unknownCode } from "../checked-call.ts";
-import type { FromHost, HostRequest, Refusal, ToHost } from "../protocol.ts";
+import type { FromHost, HostRequest, Refusal, ToHost } from "../isolated/protocol.ts";
 import { Answers, noBytes, type Waiting } from "./answers.ts";
 
 export interface ForeignServerInit {
   definition: AnySession;
-  /** Throws where the message cannot be sent. */
+  /** Throws if the message cannot be sent. */
   send(message: ToHostMessage): void;
   post(message: FromHost): void;
 }
@@ -35,7 +37,7 @@ export class ForeignServer {
     this.#post = post;
   }
 
-  /** From the worker. */
+  /** A message from the worker. */
   receive(message: ToHost): void {
     switch (message.kind) {
       case "request":
@@ -48,12 +50,14 @@ export class ForeignServer {
         return this.#tell({ kind: "event", key: message.key, name: message.name, payload: message.payload });
       case "wrote":
         return this.#tell({ kind: "taken", chunk: message.write, error: message.error });
+      case "blob-done":
+        return this.#tell({ kind: "blob", ask: message.ask, value: message.value, error: message.error });
       case "ping":
         return this.#tell(message);
     }
   }
 
-  /** From the host. */
+  /** A message from the host. */
   heard(message: FromHostMessage): void {
     switch (message.kind) {
       case "ready":
@@ -77,6 +81,12 @@ export class ForeignServer {
         const { bytes, ...model } = message.model;
         return this.#post({ ...message, model: bytes === undefined ? model : { ...model, bytes } });
       }
+      case "metadata":
+        return this.#post(message);
+      case "blob": {
+        const { key, ask, do: what, name, data } = message;
+        return this.#post({ kind: "blob", key, ask, request: { do: what, name, data } });
+      }
       case "give-up":
         return this.#post({ kind: "gave-up", key: message.key, reason: message.reason });
       case "pong":
@@ -86,7 +96,10 @@ export class ForeignServer {
     }
   }
 
-  /** A message of the host was too long to be read. Its request fails. False where it is not known which that is. */
+  /**
+   * A message of the host was too long to be read, so its request fails. Returns false if the request is not
+   * known.
+   */
   tooLong(id: number | undefined, why: string): boolean {
     if (id === undefined || !this.#answers.awaited(id)) return false;
     this.#refuse("message_too_large", id);
@@ -106,7 +119,7 @@ export class ForeignServer {
     }
   }
 
-  /** No message where there is nothing to ask. */
+  /** `message` is undefined if the host need not be asked. */
   #translate(id: number, request: HostRequest): { message: ToHostMessage | undefined; waiting: Waiting } {
     const { name: type, config: schema } = this.#definition;
     switch (request.kind) {
@@ -126,7 +139,7 @@ export class ForeignServer {
       case "call":
         return this.#call(id, request);
       case "share":
-        return { message: undefined, waiting: { kind: "other" } }; // its threads are its own affair
+        return { message: undefined, waiting: { kind: "other" } }; // a program manages its own threads
       case "activity":
         throw new HoldfastError({
           code: "activity_not_hosted",
@@ -189,7 +202,7 @@ export class ForeignServer {
     this.#tell({ kind: "taken", chunk, error });
   }
 
-  /** HOST-1, for a host that speaks our version and has what the type declares. */
+  /** HOST-1, for a host that speaks our version and has the calls that the type declares. */
   #ready({ protocol, calls }: Extract<FromHostMessage, { kind: "ready" }>): void {
     const { name } = this.#definition;
     if (protocol !== hostProtocolVersion) {
@@ -217,7 +230,7 @@ export class ForeignServer {
     this.#post({ kind: "refused", why, id });
   }
 
-  /** What needs no answer. Where it cannot be sent there is nobody to tell. */
+  /** Sends a message that needs no answer. If it cannot be sent, no request has to be informed. */
   #tell(message: ToHostMessage): void {
     try {
       this.#send(message);

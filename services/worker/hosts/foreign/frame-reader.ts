@@ -1,15 +1,16 @@
 /**
- * Bytes from a host to messages: a line of JSON each, and the attachments it announces. What is too long is skipped to
- * its end, so that what follows is read; what is no message at all is handed over as it is.
+ * Turns bytes from a host into messages: one line of JSON each, followed by the attachments it announces. A
+ * message that is too long is skipped to its end, so that the next one can be read. A line that is no message
+ * is handed over unchanged.
  */
 import { Attachments } from "../../../../schemas/index.ts";
 import { putBytes } from "./attachments.ts";
 
 export interface FrameListener {
   message(message: object): void;
-  /** Beyond the limit, and skipped. `head` is its beginning. */
+  /** A message beyond the limit, which was skipped. `head` is its beginning. */
   tooLong(head: string, bytes: number): void;
-  /** Not the protocol. Nothing is read after it. */
+  /** A line that does not follow the protocol. Nothing is read after it. */
   breach(line: string): void;
 }
 
@@ -40,7 +41,7 @@ export class FrameReader {
     while (rest.length > 0 && this.#reading.kind !== "over") rest = this.#take(this.#reading, rest);
   }
 
-  /** The stream is over: what is left is no whole message. */
+  /** The stream is over: the rest is no whole message. */
   end(): void {
     const { kind } = this.#reading;
     if (kind !== "line") return;
@@ -49,7 +50,7 @@ export class FrameReader {
     if (text.trim() !== "") this.#listener.breach(text.slice(0, headBytes));
   }
 
-  /** Returns what is left of the chunk. */
+  /** Returns the rest of the chunk. */
   #take(reading: Exclude<Reading, { kind: "over" }>, chunk: Buffer): Buffer {
     switch (reading.kind) {
       case "line": {

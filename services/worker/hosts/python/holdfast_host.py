@@ -58,21 +58,21 @@ class HostError(Exception):
 
 
 class NonRetryable(HostError):
-    """Says that trying again is useless."""
+    """An error after which the engine does not try again."""
 
     def __init__(self, message, code="non_retryable", details=None):
         super().__init__(message, code=code, retryable=False, details=details)
 
 
 class Cancelled(HostError):
-    """Nobody waits for this run any more."""
+    """Raised in a run whose caller no longer waits."""
 
     def __init__(self, message="cancelled"):
         super().__init__(message, code="cancelled", retryable=False)
 
 
 class _HasBytes(Exception):
-    """There are bytes in the value: they have to be taken out before it becomes JSON."""
+    """Raised if a value contains bytes: they have to be taken out before it becomes JSON."""
 
 
 class _Wire:
@@ -102,7 +102,7 @@ class _Wire:
         return message
 
     def send(self, message):
-        """Raises TypeError or ValueError where the message has no JSON form or is too long."""
+        """Raises TypeError or ValueError if the message has no JSON form or is too long."""
         parts = []
         try:
             text = _dumps(message)
@@ -139,12 +139,12 @@ _dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=F
 def _encode(text, message):
     try:
         return text.encode("utf-8")
-    except UnicodeEncodeError:  # half of a pair, which has no UTF-8 form but a JSON one
+    except UnicodeEncodeError:  # a lone surrogate, which has no UTF-8 form but a JSON one
         return json.dumps(message, allow_nan=False, default=_default).encode("ascii")
 
 
 def _take_bytes(value, at, found):
-    """A copy of the value with None in the place of its bytes."""
+    """A copy of the value with None in place of its bytes."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         found.append((at, bytes(value)))
         return None
@@ -179,7 +179,7 @@ def _failure(error, depth=0):
 
 
 def _own_part(trace):
-    """Without the frames of this file at its beginning: they say nothing about what went wrong."""
+    """Leaves out the frames of this file at the beginning: they do not help to find the error."""
     own = trace
     while own is not None and own.tb_frame.f_code.co_filename == __file__:
         own = own.tb_next
@@ -187,7 +187,7 @@ def _own_part(trace):
 
 
 def _clip(text):
-    """The end of a traceback is where it happened."""
+    """Keeps the end of a long traceback, which shows where the error happened."""
     return text if len(text) <= _MOST_TEXT else "..." + text[-_MOST_TEXT:]
 
 
@@ -203,7 +203,7 @@ _request = contextvars.ContextVar("holdfast_request", default=None)
 
 
 class _LogStream(io.TextIOBase):
-    """What is printed becomes lines of the worker's log."""
+    """Turns printed text into lines of the worker's log."""
 
     def __init__(self, host, level):
         self._host = host
@@ -261,6 +261,30 @@ class Log:
         self._host.log("error", message, fields, self._request)
 
 
+class Blobs:
+    """Bytes that the session keeps under names. They survive the loss of the holder and go with the session."""
+
+    def __init__(self, host, key):
+        self._host = host
+        self._key = key
+
+    def put(self, name, data):
+        """Returns once it is stored for good: {"name", "bytes", "storedAt"}. Replaces what has the same name."""
+        return self._host.ask_blob({"key": self._key, "do": "put", "name": name, "data": bytes(data)})
+
+    def get(self, name):
+        """The bytes, or None."""
+        return self._host.ask_blob({"key": self._key, "do": "get", "name": name})
+
+    def delete(self, name):
+        """False if there is none of this name."""
+        return self._host.ask_blob({"key": self._key, "do": "delete", "name": name})
+
+    def list(self):
+        """What there is, the oldest first: [{"name", "bytes", "storedAt"}]."""
+        return self._host.ask_blob({"key": self._key, "do": "list"})
+
+
 class SessionView:
     """The session whose state this is. `epoch` is the fencing token."""
 
@@ -275,14 +299,23 @@ class SessionView:
         self.host = facts.get("host")
         self.resource_id = facts.get("resourceId")
         self.metadata = facts.get("metadata") or {}
+        self.blobs = Blobs(host, self._key)
+
+    def set_metadata(self, change):
+        """Sets names to strings and takes away those that are None. Its instance hears of it soon."""
+        change = dict(change)
+        self.metadata = {
+            name: value for name, value in {**self.metadata, **change}.items() if value is not None
+        }
+        self._host.send({"kind": "metadata", "key": self._key, "change": change})
 
     def give_up(self, reason):
-        """The state is of no use any more: the session is lost with this reason."""
+        """Gives the state up: the session is lost with this reason."""
         self._host.send({"kind": "give-up", "key": self._key, "reason": str(reason)})
 
 
 class Context:
-    """What a handler is told about its run, and what it can say while it runs."""
+    """The context of one run: facts about it, and methods that send messages to the worker."""
 
     def __init__(self, host, request, view, run=None):
         self._host = host
@@ -308,28 +341,28 @@ class Context:
 
     @property
     def cancelled(self):
-        """True when nobody waits for this run any more."""
+        """True if the caller no longer waits for this run."""
         return self._event.is_set()
 
     def check(self):
-        """Raises Cancelled when nobody waits for this run any more. Cheap: call it in every loop."""
+        """Raises Cancelled if the caller no longer waits for this run. Cheap: call it in every loop."""
         if self._event.is_set():
             raise Cancelled(self._reason or "cancelled")
 
     def sleep(self, seconds):
-        """Sleeps, but not beyond a cancellation: then raises Cancelled."""
+        """Sleeps; raises Cancelled as soon as the run is cancelled."""
         self._event.wait(seconds)
         self.check()
 
     def on_cancel(self, act):
-        """Calls `act` when the run is cancelled, from another thread; at once where it is."""
+        """Calls `act` from another thread when the run is cancelled; at once if it already is."""
         if self._event.is_set():
             act()
         else:
             self._on_cancel.append(act)
 
     def heartbeat(self, details=None):
-        """Says that this run is alive. The next attempt finds the details in `ctx.last_heartbeat`."""
+        """Reports that this run is alive. The next attempt finds the details in `ctx.last_heartbeat`."""
         self._host.send({"kind": "heartbeat", "id": self._request, "details": details})
 
     def stream(self, chunk):
@@ -338,7 +371,7 @@ class Context:
         self._host.stream(self._request, chunk)
 
     def next_event(self, timeout=None):
-        """The next event sent to the session, as {"name", "payload"}; None when the time is over or the run is."""
+        """The next event sent to the session, as {"name", "payload"}; None if the timeout passed or the run is over."""
         return self._host.next_event(self, timeout)
 
     def events(self):
@@ -350,7 +383,7 @@ class Context:
             yield event
 
     def report_model(self, name, device="cpu", load_ms=0, size=None):
-        """Shown in the worker's metadata and metrics."""
+        """Reports a loaded model, shown in the worker's metadata and metrics."""
         model = {"name": name, "device": device, "loadMs": load_ms}
         if size is not None:
             model["bytes"] = int(size)
@@ -388,12 +421,12 @@ def _arity(handler, most):
     try:
         handler._holdfast_arity = arity
     except AttributeError:
-        pass  # methods have no room for it
+        pass  # attributes cannot be set on methods
     return arity
 
 
 class Session:
-    """What the program does with a session: give each part its handler, then `run`."""
+    """A session type of the program: register a handler for each part, then call `run`."""
 
     def __init__(self):
         self._parts = {}
@@ -419,11 +452,11 @@ class Session:
         return self._part("checkpoint")(handler)
 
     def snapshot(self, handler):
-        """`snapshot(state, ctx)` returns something for people to look at."""
+        """`snapshot(state, ctx)` returns a JSON value that people can look at."""
         return self._part("snapshot")(handler)
 
     def shutdown(self, handler):
-        """`shutdown(state, ctx)` lets go of what the state holds."""
+        """`shutdown(state, ctx)` releases the resources of the state."""
         return self._part("shutdown")(handler)
 
     def call(self, handler=None, *, name=None):
@@ -443,7 +476,7 @@ class Session:
         return decorate if handler is None else decorate(handler)
 
     def run(self):
-        """Serves the worker until it is told to go. Does not return."""
+        """Serves the worker until the worker ends it. Does not return."""
         if _host is None:
             sys.exit(
                 "This program is started by a Holdfast worker: name it in a session type,\n"
@@ -461,11 +494,11 @@ class _Host:
         self._concurrency = concurrency
         self._requests = queue.SimpleQueue()
         self._running = {}
-        # Requests that wait for their turn, by id: None, or why they were cancelled before it came.
+        # Waiting requests by id: None, or the reason why the worker cancelled one before its turn.
         self._waiting = {}
         self._guard = threading.Lock()
-        self._chunks = {}
-        self._last_chunk = 0
+        self._asked = {}
+        self._last_asked = 0
         self._events = []
         self._events_changed = threading.Condition()
         self._over = False
@@ -474,7 +507,7 @@ class _Host:
         self._view = None
         self._state = None
 
-    # What is said to the worker.
+    # Messages to the worker.
 
     def send(self, message):
         self._wire.send(message)
@@ -494,21 +527,30 @@ class _Host:
             self.send(line)
 
     def stream(self, request, chunk):
-        answer = queue.SimpleQueue()
+        self._ask(lambda number: {"kind": "chunk", "id": request, "chunk": number, "value": chunk})
+
+    def ask_blob(self, question):
+        return self._ask(lambda number: {"kind": "blob", "ask": number, **question})
+
+    def _ask(self, message):
+        """Sends the message with a number of its own, and waits for the answer with the same number."""
+        waiting = queue.SimpleQueue()
         with self._guard:
-            self._last_chunk += 1
-            number = self._last_chunk
-            self._chunks[number] = answer
+            self._last_asked += 1
+            number = self._last_asked
+            self._asked[number] = waiting
         try:
-            self.send({"kind": "chunk", "id": request, "chunk": number, "value": chunk})
-            error = answer.get()
+            self.send(message(number))
+            answer = waiting.get()
         finally:
             with self._guard:
-                self._chunks.pop(number, None)
+                self._asked.pop(number, None)
+        error = answer.get("error")
         if error:
             raise HostError(
                 error.get("message", ""), error.get("code", "error"), error.get("retryable", True), error.get("details")
             )
+        return answer.get("value")
 
     def next_event(self, ctx, timeout):
         def wake():
@@ -522,7 +564,7 @@ class _Host:
                 return self._events.pop(0)
             return None
 
-    # What the worker says.
+    # Messages from the worker.
 
     def serve(self, session):
         self._session = session
@@ -564,11 +606,11 @@ class _Host:
                 self.send(pong)
             elif kind == "cancel":
                 self._cancel(message["id"], (message.get("reason") or {}).get("message"))
-            elif kind == "taken":
+            elif kind == "taken" or kind == "blob":
                 with self._guard:
-                    waiting = self._chunks.get(message["chunk"])
+                    waiting = self._asked.get(message["chunk" if kind == "taken" else "ask"])
                 if waiting is not None:
-                    waiting.put(message.get("error"))
+                    waiting.put(message)
             elif kind == "event":
                 with self._events_changed:
                     self._events.append({"name": message["name"], "payload": message.get("payload")})
@@ -709,7 +751,7 @@ class _Host:
             return error
 
     def _finish(self, ctx, result):
-        """Runs what a handler left to be run: a coroutine or a generator."""
+        """Runs the coroutine or generator that a handler returned."""
         if inspect.isgenerator(result):
             while True:
                 try:
@@ -739,7 +781,7 @@ async def _awaited(awaitable):
 
 
 def _end_group():
-    """The worker is gone: so is everything that was started for it."""
+    """The worker is gone: ends this process and the processes it started."""
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

@@ -1,6 +1,6 @@
 /**
- * Calls that came together, run as one. Results and errors go back one by one; a batch that throws is run again
- * singly, so that one poisoned item does not fail its neighbours.
+ * Calls that came together and run as one. Each call gets its own result or error. If the batch as a whole
+ * throws, its calls run again one by one, so that one bad input does not fail the others.
  */
 
 import { HostedFailure, type Item } from "../../hosts/index.ts";
@@ -28,7 +28,7 @@ export class Batch {
     this.#onRan = onRan;
   }
 
-  /** Runs when every expected member has joined or left. */
+  /** The batch runs when every expected member has joined or left. */
   join(input: unknown, signal: Aborting): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#members.push({ input, signal, resolve, reject });
@@ -36,7 +36,7 @@ export class Batch {
     });
   }
 
-  /** A member that ended before it could join, for example because its input cannot be read. */
+  /** A member ended before it could join, for example because its input cannot be read. */
   leave(): void {
     this.#expected--;
     this.#runIfComplete();
@@ -85,7 +85,9 @@ export function resultOf(item: Item | undefined): unknown {
   throw item ? new HostedFailure(item.error) : new Error("no result for this item");
 }
 
-/** One member's cancellation must not end what the others wait for. */
+/**
+ * Aborts only when every member has aborted: cancelling one call must not end the run the others wait for.
+ */
 function allAborted(signals: readonly Aborting[]): Aborting {
   const [first, ...others] = signals;
   if (first && others.length === 0) return first;

@@ -3,7 +3,7 @@ import type { AnyCall, AnySession } from "../../../../shared/definitions/index.t
 import { parseDuration } from "../../../../shared/runtime/index.ts";
 import type { BatchRule } from "./call-queue.ts";
 
-/** Undefined for a name the type does not have: the host says so in words. */
+/** Undefined if the type has no call of that name; the host then reports the error. */
 export const callOf = (definition: AnySession | undefined, name: string): AnyCall | undefined =>
   definition && Object.hasOwn(definition.calls, name) ? definition.calls[name] : undefined;
 
@@ -16,7 +16,7 @@ export function batchRuleOf(definition: AnySession | undefined, name: string): B
   };
 }
 
-/** The stricter of what the task and the definition say. Without a definition the task's own. */
+/** The stricter of the task's and the definition's limits. Without a definition, the task's own. */
 export function withLimits(task: ActivityTask, definition: AnySession | undefined): ActivityTask {
   const call = callOf(definition, task.name);
   if (call?.timeout === undefined && call?.heartbeatTimeout === undefined) return task;

@@ -1,28 +1,29 @@
 /**
- * Calls of one session waiting for their turn: in order of arrival, neighbours of the same batching call together.
- * A batch waits for company only while nothing else is behind it and no longer than its oldest member may.
+ * Calls of one session that wait for their turn, in order of arrival. Neighbours of the same batching call
+ * run together. A batch waits for more members only while no other call is behind it, and no longer than its
+ * oldest member may wait.
  */
 import type { ActivityTask } from "../../../../schemas/index.ts";
-import type { LanePath } from "../../lane/index.ts";
+import type { WayBack } from "../../lane/index.ts";
 
-/** A call taken from a queue that others take from too: whoever holds it says what became of it, once. */
+/** A call taken from a queue shared with other members of a pool. The holder of the loan settles it once. */
 export interface Loan {
-  /** How often it was handed out, to whomever. */
+  /** How often the queue delivered the call, to any member. */
   readonly deliveries: number;
-  /** `done`: it was answered, or nobody waits for it. `back`: another may have it. */
+  /** `done`: the call was answered, or its caller no longer waits. `back`: another member may take it. */
   settle(how: "done" | "back"): void;
 }
 
 export interface QueuedCall {
   readonly task: ActivityTask;
-  /** A call of the session's type, or an ordinary activity beside its state. */
+  /** True for a call of the session's type; false for an ordinary activity that runs on the session. */
   readonly call: boolean;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly arrivedAt: number;
-  /** Absent where the call was sent to this session and nobody else. */
+  /** Undefined if the call was sent to this session alone. */
   readonly loan?: Loan | undefined;
-  /** Present where it came by the lane: its result goes back there. */
-  readonly lane?: LanePath | undefined;
+  /** Set if the call came by the lane: its result goes back there. */
+  readonly lane?: WayBack | undefined;
 }
 
 export interface BatchRule {
@@ -47,7 +48,7 @@ export class CallQueue {
     return this.#waiting.length;
   }
 
-  /** The oldest that waits. */
+  /** The call that has waited longest. */
   get head(): QueuedCall | undefined {
     return this.#waiting[0];
   }
@@ -56,7 +57,7 @@ export class CallQueue {
     this.#waiting.push(call);
   }
 
-  /** What would run next; `take` removes it. */
+  /** Returns the run that would come next; `take` removes it. */
   look(now: number): Turn {
     const [head] = this.#waiting;
     if (!head) return { kind: "empty" };
@@ -77,7 +78,7 @@ export class CallQueue {
     return turn;
   }
 
-  /** Removes what nobody waits for any more. */
+  /** Removes the calls whose callers no longer wait. */
   remove(matches: (call: QueuedCall) => boolean): QueuedCall[] {
     const gone = this.#waiting.filter(matches);
     if (gone.length > 0) this.#waiting = this.#waiting.filter((call) => !gone.includes(call));

@@ -1,17 +1,18 @@
 /**
- * Runs calls that have their slot: from the task to the report. Everything user code does is an outcome here.
+ * Runs calls that have a slot: from the task to the report. Anything user code throws or returns becomes an
+ * outcome here.
  *
- * CALL-2 A run is over when the user's code is over, not when somebody stopped waiting for it: until then the state is
- *    in use and the next call waits.
- * CALL-3 What could not be told stays counted: the state has seen a call its instance will send again.
+ * CALL-2 A run is over when the user's code is over, not when its caller stopped waiting: until then the
+ *    state is in use and the next call waits.
+ * CALL-3 A call whose report could not be sent stays counted: the state has seen a call that its instance
+ *    will send again.
  */
 import type { ActivityTask, RunningCall } from "../../../../schemas/index.ts";
 import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
-import { CancelledError } from "../../../../shared/errors/index.ts";
+import { CancelledError, HoldfastError } from "../../../../shared/errors/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
-import { publishReport, type Report, reportOf } from "../../activities/report.ts";
-import { runTask } from "../../activities/run-task.ts";
-import type { TaskOutcome } from "../../activities/task-outcome.ts";
+import type { TaskOutcome } from "../../activities/index.ts";
+import { missingTags, publishReport, type Report, reportOf, runTask } from "../../activities/index.ts";
 import type { HostSession, RunFacts, RunHooks } from "../../hosts/index.ts";
 import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
@@ -24,21 +25,21 @@ export interface CallRunnerInit {
   timing: SessionTiming;
   session: SessionView;
   definition: AnySession | undefined;
-  /** Whether results may still be told (S7). */
+  /** True while this worker may still report results (S7). */
   mayTell: () => boolean;
-  /** Aborts when they may not. */
+  /** Aborts when this worker may no longer report. */
   fenced: AbortSignal;
-  /** User code overstayed its time: the state is not to be trusted any more. */
+  /** User code exceeded its time: the state can no longer be trusted. */
   onHung: (detail: string) => void;
 }
 
-/** The user's code, wherever it runs. */
+/** The user's code, in any kind of host. */
 type Code = (facts: RunFacts, input: unknown, signal: Aborting, hooks: RunHooks) => Promise<unknown>;
 
 interface Running {
   readonly queued: QueuedCall;
   readonly abort: LazyAbort;
-  /** Nobody waits for it, as against a session that ends under it. */
+  /** True if the caller no longer waits; false if the session ends while the call runs. */
   cancelled: boolean;
 }
 
@@ -46,6 +47,7 @@ export class CallRunner {
   readonly #init: CallRunnerInit;
   readonly #running = new Set<Running>();
   #done = 0;
+  #errors = 0;
   #untold = 0;
   readonly #telling = new Set<Promise<void>>();
 
@@ -66,7 +68,12 @@ export class CallRunner {
     }));
   }
 
-  /** Calls that ended, however. */
+  /** Number of calls that failed or took too long. */
+  get errors(): number {
+    return this.#errors;
+  }
+
+  /** Number of calls that have ended in any way. */
   get done(): number {
     return this.#done;
   }
@@ -75,7 +82,7 @@ export class CallRunner {
     return this.#untold;
   }
 
-  /** What is being told is told, or given up. */
+  /** Resolves when every pending report is stored or given up. */
   async told(): Promise<void> {
     await Promise.all(this.#telling);
   }
@@ -89,14 +96,15 @@ export class CallRunner {
     this.abort(new CancelledError(), which);
   }
 
-  /** One run of user code, for one call or for a batch of them. Never rejects. */
+  /** One run of user code, for one call or for a batch. Never rejects. */
   async run(state: HostSession, calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
     const [first] = calls;
     const { name } = first.task;
     if (!first.call) {
-      await this.#runOne(first, async (facts, input, signal, hooks) =>
-        resultOf(await state.activity(name, input, facts, { signal, hooks })),
-      );
+      await this.#runOne(first, async (facts, input, signal, hooks) => {
+        this.#requireTags(name);
+        return resultOf(await state.activity(name, input, facts, { signal, hooks }));
+      });
     } else if (batchRuleOf(this.#init.definition, name)) {
       await this.#runBatch(state, calls);
     } else {
@@ -105,6 +113,20 @@ export class CallRunner {
         return resultOf(item);
       });
     }
+  }
+
+  /** An activity on a session still needs a worker with the tags that its definition requires. */
+  #requireTags(name: string): void {
+    const { deps, session } = this.#init;
+    const activity = deps.app.activities.get(name);
+    const missing = activity ? missingTags(activity, deps.config.tags) : [];
+    if (missing.length === 0) return;
+    const tags = missing.join(", ");
+    throw new HoldfastError({
+      code: "missing_tags",
+      message: `activity "${name}" requires ${tags}, and worker ${session.workerId}, which holds session ${session.id}, has not; open the session with placement: { tags: [${missing.map((tag) => JSON.stringify(tag)).join(", ")}] }`,
+      retryable: false,
+    });
   }
 
   async #runBatch(state: HostSession, calls: [QueuedCall, ...QueuedCall[]]): Promise<void> {
@@ -162,10 +184,11 @@ export class CallRunner {
           write: (chunk) => ctx.stream.write(chunk),
           log: (level, message, fields) => this.#log(task, level, message, fields),
         }),
-      // Only a bare session's own state can be missing; a typed one's is ours.
+      // Only activities of a bare session can report that their state is missing; the engine keeps a typed
+      // session's state.
       ...(definition ? {} : { session }),
       abort,
-      // The attempt may have begun under the epoch before, or on another member of the pool.
+      // The attempt may have begun under an earlier epoch, or on another member of the pool.
       deliveries:
         loan?.deliveries ?? (session.attachment > 1 && task.timeouts.heartbeatMs !== undefined ? 2 : 1),
       runNumber: loan?.deliveries ?? epoch,
@@ -175,17 +198,22 @@ export class CallRunner {
     });
     onOutcome?.();
     this.#done++;
+    const end = endOf(outcome);
+    if (end === "failed" || end === "timeout") this.#errors++;
     announce({
       kind: "call.ended",
       ...about,
-      outcome: endOf(outcome),
+      outcome: end,
       ms: clock.monotonic() - startedAt,
       ...{ instanceId: task.instanceId, traceparent: task.traceparent },
     });
     if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
-    else loan?.settle(running.cancelled ? "done" : "back");
+    else {
+      loan?.settle(running.cancelled ? "done" : "back");
+      queued.lane?.drop?.(false);
+    }
     if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
-    // CALL-2; what it throws now concerns nobody.
+    // CALL-2; an error that the code throws from now on is ignored.
     const over = finished?.catch(() => undefined);
     if (over && running.cancelled) await this.#stopped(task, together, over);
     else await over;
@@ -193,12 +221,12 @@ export class CallRunner {
   }
 
   /**
-   * Code that was cancelled and does not stop costs its state, which it may still be using (CALL-2), or is left behind
-   * where the type says so. A batch goes on for as long as anybody waits for it.
+   * Cancelled code that does not stop may still use the state (CALL-2): the state is given up, or the code is
+   * abandoned if the type allows it. A batch goes on while one of its callers still waits.
    */
   async #stopped(task: ActivityTask, together: readonly Running[], over: Promise<unknown>): Promise<void> {
-    const { timing, definition, onHung } = this.#init;
-    while ((await within(timing.closeMs, over)) === "late") {
+    const { timing, definition, onHung, deps } = this.#init;
+    while ((await within(timing.closeMs, over, deps.runtime.clock)) === "late") {
       if (!together.every(({ cancelled }) => cancelled)) continue;
       if (definition?.options.afterCancel === "go_on") return;
       onHung(`${task.name} was cancelled and did not stop within ${timing.closeMs} ms`);
@@ -206,14 +234,18 @@ export class CallRunner {
     }
   }
 
-  /** A call that overstays leaves its state dirty; an activity may still stop in time, its state is its own. */
+  /**
+   * A call that exceeds its time leaves the state dirty. An activity may still stop in time: it has its own
+   * state.
+   */
   async #overstayed(
     { call }: QueuedCall,
     detail: string,
     finished: Promise<unknown> | undefined,
   ): Promise<void> {
-    const { timing, onHung } = this.#init;
-    const late = finished !== undefined && (await within(call ? 0 : timing.closeMs, finished)) === "late";
+    const { timing, onHung, deps } = this.#init;
+    const waitMs = call ? 0 : timing.closeMs;
+    const late = finished && (await within(waitMs, finished, deps.runtime.clock)) === "late";
     if (call || late) onHung(detail);
   }
 
@@ -223,6 +255,7 @@ export class CallRunner {
     if (!mayTell()) {
       this.#fence(task);
       loan?.settle("back");
+      lane?.drop?.(false);
       return;
     }
     const options = { epoch: session.epoch, lane, signal: fenced };
@@ -235,7 +268,7 @@ export class CallRunner {
     this.#telling.add(telling);
   }
 
-  /** S7, S6: under a right that is over nothing is told, only counted (CALL-3). */
+  /** S7, S6: after the right has ended, results are counted and not reported (CALL-3). */
   #fence({ instanceId, of }: ActivityTask): void {
     const { epoch } = this.#init.session;
     this.#init.deps.runtime.announce({ kind: "completion.fenced", instanceId, of, epoch });
@@ -271,7 +304,7 @@ function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "ti
   }
 }
 
-/** What a batch says is said for each of its members. */
+/** Passes a batch's heartbeats and stream chunks to each of its members. */
 function everyone(members: readonly RunHooks[]): RunHooks {
   return {
     heartbeat: (details) => {

@@ -1,12 +1,14 @@
 /**
- * The calls of one attachment: in order, `concurrency` at a time, each with one of the worker's call slots while it
- * runs. Knows nothing of leases: it is told when to hold, to go on and to end.
+ * The calls of one attachment: in order, `concurrency` at a time, each with one of the worker's call slots
+ * while it runs. This class knows nothing of leases: the attachment tells it when to hold, to go on and to
+ * end.
  *
- * CALL-1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. What was seen is not
- *    run again, however often it is delivered.
- * CALL-4 What was lent by a queue is settled once: told, called off, or given back because its turn did not come.
- * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is left of the one
- *    before, and waits until that is over; what comes of an earlier lending is dropped.
+ * CALL-1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. A call seen
+ *    before is not run again, however often it is delivered.
+ * CALL-4 A call lent by a queue is settled once: reported, cancelled, or given back because its turn did not
+ *    come.
+ * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is
+ *    left of the one before, and waits until that is over; calls of an earlier lending are dropped.
  */
 import {
   type ActivityTask,
@@ -15,10 +17,9 @@ import {
   type RunningCall,
   type SessionCall,
 } from "../../../../schemas/index.ts";
-import { type Timer, within } from "../../../../shared/runtime/index.ts";
+import { RecentKeys, type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
-import type { LanePath } from "../../lane/index.ts";
-import { RecentKeys } from "../../recent-keys.ts";
+import type { WayBack } from "../../lane/index.ts";
 import type { Slot, Slots } from "../../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
 import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
@@ -27,28 +28,31 @@ import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
 export interface CallsInit extends CallRunnerInit {
   slots: Slots;
   state: HostSession;
-  /** What whoever opened it said, where there is no type. */
+  /** The opener's option, for a session without a type. */
   concurrency?: Concurrency | undefined;
-  /** Nothing runs and nothing waits. */
+  /** No call runs and none waits. */
   onQuiet: () => void;
   onBusy: () => void;
-  /** The right turned out to be over before the next call was begun. */
+  /** The right turned out to be over before the next call began. */
   onFenced?: () => void;
-  /** A run is over and the next has not begun. */
+  /** A run has ended and the next has not begun. */
   onRan: () => void;
 }
 
-/** What an instance sends to the holder. */
+/** The call as an instance sends it to the holder. */
 export type SentCall = Pick<SessionCall, "task" | "call" | "lending">;
 
-/** Which task: without an instance, of whoever has that event. */
+/** Names a task; without an instance, a task of any instance with that event number. */
 export interface TaskName {
   instanceId?: string | undefined;
   execution: number;
   of: number;
 }
 
-/** Remembered per attachment (CALL-1). A repeat comes from the last turn of its instance, so a few would do. */
+/**
+ * Calls remembered per attachment (CALL-1). A repeat comes from the last turn of its instance, so a few would
+ * do.
+ */
 const remembered = 1024;
 
 export class Calls {
@@ -60,13 +64,13 @@ export class Calls {
   readonly #changes = new Set<() => void>();
   readonly #slots = new Set<Slot>();
   #state: HostSession;
-  /** Runs of user code, a batch counting as one. */
+  /** Runs of user code under way; a batch counts as one. */
   #runs = 0;
-  /** Runs a slot was asked for. */
+  /** Runs for which a slot was requested. */
   #asked = 0;
   #holds = 0;
   #ended = false;
-  /** The right is over: nothing is begun any more, whoever ends it. */
+  /** The right is over: no run begins any more, whatever ends the attachment. */
   #fenced = false;
   #lending = 0;
   #delay: Timer | undefined;
@@ -98,23 +102,33 @@ export class Calls {
     return this.#runs > 0 || this.#queue.size > 0;
   }
 
+  get errors(): number {
+    return this.#runner.errors;
+  }
+
   get done(): number {
     return this.#runner.done;
   }
 
-  /** Marked before a run, clean after it; not clean while its result is unknown to the instance (S14). */
+  /** True from the start of a run until its result is known to the instance (S14). */
   get dirty(): boolean {
     return this.#runs > 0 || this.#runner.untold > 0;
   }
 
-  /** False where it was seen before (CALL-1), or comes too late: `lending` is the one it was sent under, if any (CALL-5). */
-  add({ task, call, lending = this.#lending }: SentCall, lane?: LanePath): boolean {
+  /**
+   * Returns false if the call was seen before (CALL-1) or comes too late. `lending` is the lending it was
+   * sent under, if any (CALL-5).
+   */
+  add({ task, call, lending = this.#lending }: SentCall, lane?: WayBack): boolean {
     if (lending < this.#lending) return false;
     if (lending > this.#lending) this.#handOver(lending);
     return this.#enter({ task, call, lane }) === "taken";
   }
 
-  /** A call of the type, from a queue others take from too. Only what is `taken` will be settled here (CALL-4). */
+  /**
+   * Adds a call from a queue shared with other members. Only a call that is `taken` will be settled here
+   * (CALL-4).
+   */
   lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
     return this.#enter({ task, call: true, loan });
   }
@@ -125,18 +139,21 @@ export class Calls {
     return head ? this.#now() - head.arrivedAt : 0;
   }
 
-  /** Nobody waits for it any more. */
+  /** The caller no longer waits for this call. */
   cancel({ instanceId, execution, of }: TaskName): void {
     const matches = ({ task }: QueuedCall) =>
       task.execution === execution &&
       task.of === of &&
       (instanceId === undefined || task.instanceId === instanceId);
-    for (const { loan } of this.#queue.remove(matches)) loan?.settle("done");
+    for (const { loan, lane } of this.#queue.remove(matches)) {
+      loan?.settle("done");
+      lane?.drop?.(true);
+    }
     this.#runner.cancel(matches);
     this.#changed();
   }
 
-  /** Starts nothing new until the release, which counts as running code; resolves when nothing else runs. */
+  /** Starts no run until the release, which counts as running code; resolves when nothing else runs. */
   async hold(): Promise<() => void> {
     this.#holds++;
     while (this.#runs > 0) await this.#change();
@@ -150,25 +167,28 @@ export class Calls {
     };
   }
 
-  /** The state lives elsewhere now. Only while it is held. */
+  /** The state has moved to another host. Call only while it is held. */
   moveTo(state: HostSession): void {
     this.#state = state;
   }
 
-  /** Drops what waits, lets finish what runs. */
+  /** Drops the waiting calls and lets the running ones finish. */
   finish(): void {
     this.#ended = true;
     this.#delay?.cancel();
-    for (const { loan } of this.#queue.clear()) loan?.settle("back");
+    for (const { loan, lane } of this.#queue.clear()) {
+      loan?.settle("back");
+      lane?.drop?.(true);
+    }
   }
 
-  /** Drops what waits, aborts what runs. */
+  /** Drops the waiting calls and aborts the running ones. */
   end(reason: Error): void {
     this.finish();
     this.#runner.abort(reason);
   }
 
-  /** What still runs cannot be stopped and may never end: it must not keep others from running. */
+  /** Code that still runs cannot be stopped and may never end: its slots become free for other calls. */
   abandon(): void {
     for (const slot of this.#slots) slot.release();
   }
@@ -178,7 +198,7 @@ export class Calls {
     while (this.#runs > 0 || this.#holds > 0) await this.#change();
   }
 
-  /** Resolves when what was to be told is told, or given up. */
+  /** Resolves when every pending report is stored or given up. */
   told(): Promise<void> {
     return this.#runner.told();
   }
@@ -194,10 +214,10 @@ export class Calls {
     void this.#notForEver(held);
   }
 
-  /** Code that nobody waits for and that does not stop must not keep the next borrower waiting. */
+  /** Cancelled code that does not stop must not keep the next borrower waiting. */
   async #notForEver(held: Promise<unknown>): Promise<void> {
-    const { timing, onHung } = this.#init;
-    if ((await within(timing.closeMs, held)) === "late" && !this.#ended)
+    const { timing, onHung, deps } = this.#init;
+    if ((await within(timing.closeMs, held, deps.runtime.clock)) === "late" && !this.#ended)
       onHung("what the borrower before had running did not stop");
   }
 
@@ -226,14 +246,15 @@ export class Calls {
       if (turn.kind !== "run") return;
       this.#asked++;
       this.#init.slots.request((slot) => this.#onSlot(slot));
-      // No slot came at once: one place in the line speaks for the whole queue.
+      // No slot is free: one request stands in line for the whole queue.
       if (this.#asked > 0) return;
     }
   }
 
   #onSlot(slot: Slot): void {
     this.#asked--;
-    // S7: after a pause the right may be over though nobody has said so yet. Nothing is handed to user code then.
+    // S7: after a pause of the process the right may have ended before the keeper has said so. No code begins
+    // then.
     if (!this.#ended && !this.#init.mayTell()) {
       this.#fenced = true;
       slot.release();

@@ -1,38 +1,33 @@
 /**
  * Work for the sessions held here, through one consumer of this incarnation (S4).
  *
- * WORK-1 Acknowledged when it is in our hands: it lives and dies with the epoch it was sent to. If this process dies the
- *    session is lost and its instance sends the work anew; a copy kept by the server could only come late.
- * WORK-2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes at once.
- *    The same holds for a call that comes by the lane: taken means in our hands.
- * WORK-3 What belongs to no session held here, or to another epoch, is dropped and counted (S6).
+ * WORK-1 Work is acknowledged as soon as this worker has it: it lives and dies with the epoch it was sent to.
+ *    If this process dies the session is lost and its instance sends the work anew; a copy kept by the server
+ *    could only come late.
+ * WORK-2 After a reconnect the consumer is made anew: what the server had sent into the old connection comes
+ *    at once.
+ * WORK-3 Work that belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
-import { LaneCalls, SessionWork } from "../../../../schemas/index.ts";
-import {
-  type Consumption,
-  type CoreMessage,
-  type Delivery,
-  decode,
-  type Stoppable,
-} from "../../../../shared/bus/index.ts";
+import { SessionWork } from "../../../../schemas/index.ts";
+import { buryDelivery, type Consumption, type Delivery, decode } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
-import { refuseUnreadableCall } from "../../activities/unreadable.ts";
-import { LanePath } from "../../lane/index.ts";
-import { RecentKeys } from "../../recent-keys.ts";
-import { deadLetter } from "../dead-letter.ts";
+import { once, RecentKeys, type Service, sleep } from "../../../../shared/runtime/index.ts";
+import { refuseUnreadableCall } from "../../activities/index.ts";
+import type { WayBack } from "../../lane/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 
-/** Acknowledged on arrival, so whatever is not for so long got lost on its way. */
+/**
+ * Work is acknowledged on arrival, so a message without acknowledgement for this long got lost on its way.
+ */
 const ackWaitMs = 5_000;
-/** What only a newer worker can read is offered again so seldom. */
+/** Pause before a message that only a newer worker can read is delivered again. */
 const newerAgainMs = 10_000;
 const atATime = 500;
-/** Messages delivered again are recognised by their sequence; events have no other name. */
+/** Repeated messages are recognised by their sequence; events have no other id. */
 const remembered = 4096;
 
-/** `lane`: its way back, where it came by the lane. */
-export type OnWork = (sessionId: string, work: SessionWork, lane?: LanePath) => boolean;
+/** `lane`: where the result goes if the work came by the lane. */
+export type OnWork = (sessionId: string, work: SessionWork, lane?: WayBack) => boolean;
 
 export class WorkFeed implements Service {
   readonly #deps: SessionDeps;
@@ -44,7 +39,6 @@ export class WorkFeed implements Service {
   #unlisten: () => void = () => undefined;
   #consumption: Consumption | undefined;
   #following: Promise<void> | undefined;
-  #lane: Stoppable | undefined;
 
   constructor(deps: SessionDeps, timing: SessionTiming, onWork: OnWork) {
     this.#deps = deps;
@@ -56,10 +50,6 @@ export class WorkFeed implements Service {
   async start(): Promise<void> {
     this.#consumption = await this.#consume();
     this.#following = this.#follow(this.#consumption);
-    const { bus, names, identity } = this.#deps;
-    this.#lane = await bus.subscribe(names.laneOfSessions(identity.workerId), {}, (message) =>
-      this.#receiveDirect(message),
-    );
     this.#unlisten = this.#deps.bus.onState((state) => {
       if (state.kind === "reconnected") void this.#remove(); // WORK-2: `#follow` makes it again
     });
@@ -68,10 +58,10 @@ export class WorkFeed implements Service {
   stop = once(async () => {
     this.#unlisten();
     this.#stopping.abort();
-    await this.#lane?.stop();
     await this.#consumption?.stop();
     await this.#following;
-    // This incarnation never comes back; without this the server would keep the consumer until it is found idle.
+    // This incarnation never comes back; otherwise the server would keep the consumer until it is found
+    // inactive.
     await this.#remove();
   });
 
@@ -121,28 +111,15 @@ export class WorkFeed implements Service {
     return bus.consume(stream, this.#consumer, { maxMessages: atATime, onMessage });
   }
 
-  /** What cannot be taken comes again by the queue, and is buried or counted there. */
-  #receiveDirect(message: CoreMessage): void {
-    const decoded = decode(LaneCalls, message.body);
-    const calls = decoded.kind === "ok" ? decoded.value.calls : [];
-    const sessionId = sessionOf(message.subject);
-    const path = new LanePath(this.#deps, message);
-    // All are of one epoch: the attachment that takes the first takes the rest, and knows what it has seen.
-    const taken = calls.filter((call) => this.#onWork(sessionId, call, path));
-    // The result of one call can be the answer; of several, the receipt is.
-    if (taken.length > 0) path.take({ atOnce: calls.length > 1 });
-    else path.refuse();
-  }
-
   #receive(delivery: Delivery): void {
     const sessionId = sessionOf(delivery.subject);
     const decoded = decode(SessionWork, delivery.body);
     if (decoded.kind === "invalid") {
       if (refuseUnreadableCall(this.#deps, delivery, decoded.message)) return;
-      // E1: for whoever has this session next, if anybody; it is not ours to judge.
+      // E1: left for the next holder of this session, which may be newer.
       if (decoded.newer) return delivery.nak(newerAgainMs);
-      const reason = { code: "invalid_work", message: decoded.message };
-      void deadLetter(this.#deps, delivery, "session", reason);
+      const burial = { what: "session", id: sessionId, code: "invalid_work" };
+      void buryDelivery(this.#deps, delivery, { ...burial, message: decoded.message });
       return;
     }
     delivery.ack(); // WORK-1

@@ -1,6 +1,6 @@
 /**
- * What this worker can still take (S10): counts owned leases and claims under way, never work in flight. A place is
- * given back once, however often it is asked to be.
+ * Room that this worker still has for sessions (S10): counts owned leases and claims under way, never running
+ * calls. Giving a place back twice has no effect.
  */
 import type { Requirements } from "../../../../schemas/index.ts";
 
@@ -48,7 +48,7 @@ export class Capacity {
     return Object.fromEntries(this.#resources);
   }
 
-  /** Members of each pool. */
+  /** Number of members held here, by pool. */
   pools(): Record<string, number> {
     return Object.fromEntries(this.#perPool);
   }
@@ -75,7 +75,7 @@ export class Capacity {
     };
   }
 
-  /** Told whenever a place came free. */
+  /** Calls the listener whenever a place came free. */
   onRoom(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -89,7 +89,7 @@ export class Capacity {
     this.#onChange();
   }
 
-  /** Pools come and go, unlike types: what is at nothing is forgotten. */
+  /** Pools come and go, unlike types: a pool without members is removed from the map. */
   #countPool(pool: string, by: 1 | -1): void {
     const members = (this.#perPool.get(pool) ?? 0) + by;
     if (members > 0) this.#perPool.set(pool, members);

@@ -1,4 +1,7 @@
-/** Passing a claim to the worker that fits it best: a plain request, because the claim itself rests safely in its queue. */
+/**
+ * Passes a claim to the worker that fits it best. A plain request is enough, because the claim itself stays
+ * in its queue.
+ */
 import { z } from "zod";
 import { SessionClaim } from "../../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../../shared/bus/index.ts";
@@ -6,7 +9,9 @@ import { once, type Service } from "../../../../shared/runtime/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import type { Fleet } from "./fleet.ts";
 
-/** `taken`: by it or by somebody, the claim is settled. `used`: how many sessions it holds now. */
+/**
+ * `taken`: the claim is settled, by that worker or another. `used`: how many sessions that worker holds now.
+ */
 const Answer = z.object({ verdict: z.enum(["taken", "refused"]), used: z.int().nonnegative() });
 type Answer = z.infer<typeof Answer>;
 

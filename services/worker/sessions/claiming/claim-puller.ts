@@ -3,12 +3,12 @@ import { once, sleep } from "../../../../shared/runtime/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import type { Capacity } from "./capacity.ts";
 
-/** Claims asked for at a time while they keep coming; one round trip each would be the pace otherwise. */
+/** Claims requested at a time while they keep coming; one request per claim would cost a round trip each. */
 const width = 8;
 const patientMs = 20_000;
 const hastyMs = 50;
 const pauseMs = 200;
-/** Over all workers together: claims that rest count as pending, and many may rest. */
+/** Over all workers together: claims that wait in the queue count as pending, and many may wait. */
 const maxAckPending = 100_000;
 
 export interface ClaimPullerInit {
@@ -16,7 +16,7 @@ export interface ClaimPullerInit {
   timing: SessionTiming;
   type: string;
   capacity: Capacity;
-  /** How many claims of the type are worth having at a time. */
+  /** How many claims of the type this worker can use now. */
   room: () => number;
   onClaim: (delivery: Delivery) => void;
   onTrouble: (error: unknown) => void;
@@ -40,14 +40,14 @@ export class ClaimPuller {
     this.fill();
   }
 
-  /** What the server had under way to us is given back by the bus. */
+  /** The bus gives back the claims that the server was delivering to this worker. */
   stop = once(async () => {
     this.#unlisten();
     this.#stopping.abort();
     await Promise.all(this.#pulls);
   });
 
-  /** To be called when there may be more room than before. */
+  /** Call when there may be more room than before. */
   fill = (): void => {
     const { room } = this.#init;
     while (!this.#stopping.signal.aborted) {

@@ -1,4 +1,4 @@
-/** Taking one claim: room, then its seats where there is a quota, then the lease, then an attachment. */
+/** Takes one claim: first room, then seats if there is a quota, then the lease, then the attachment. */
 import type { Failure, SessionClaim, SessionReport } from "../../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../../shared/bus/index.ts";
 import { type Fault, isFault } from "../../../../shared/errors/index.ts";
@@ -10,7 +10,10 @@ import { leaseTtlOf } from "../session-options.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Capacity } from "./capacity.ts";
 
-/** `unfit`: it can be held by nobody as it is; its instance was told. `quota`: by nobody, until another one ends. */
+/**
+ * `unfit`: no worker can hold the session as it is, and its instance was informed. `quota`: no worker can
+ * hold it until another session ends.
+ */
 export type Take = "taken" | "raced" | "full" | "quota" | "unfit";
 
 export class ClaimTaker {
@@ -19,7 +22,9 @@ export class ClaimTaker {
   readonly #quotas: Quotas;
   readonly #onAttached: (attachment: Attachment) => void;
   readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
-  /** Claims being taken now: a nudge and a delivery of the same one must not race each other here. */
+  /**
+   * Claims being taken now: a forwarded claim and a delivery of the same claim must not race each other here.
+   */
   readonly #taking = new Map<string, Promise<Take>>();
 
   constructor(
@@ -44,7 +49,7 @@ export class ClaimTaker {
     return taking;
   }
 
-  /** Somebody has, or had, this attachment. */
+  /** Resolves to true if a worker has or had this attachment. */
   async isSpent(claim: SessionClaim): Promise<boolean> {
     const { bus, names } = this.#around.deps;
     const bucket = names.bucket("leases");
@@ -80,7 +85,10 @@ export class ClaimTaker {
     }
   }
 
-  /** Undefined where nothing came of it. A claim without an answer leaves its seats to whoever needs them (QUOTA-2). */
+  /**
+   * Undefined if the lease was not won. If the bus did not answer, the seats stay taken until a worker needs
+   * them (QUOTA-2).
+   */
   async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
     const { leases, identity, faultPoints } = this.#around.deps;
     const { instanceId, sessionId, attachment } = claim;
@@ -98,7 +106,10 @@ export class ClaimTaker {
     return undefined;
   }
 
-  /** True where the claim is settled by it. Not while somebody is taking it: the seat in the way may be its own. */
+  /**
+   * Resolves to true if the refusal settled the claim. Sends no refusal if a worker has a seat for the
+   * session: that seat may be the one in the way.
+   */
   async refuseForQuota(claim: SessionClaim, why: string): Promise<boolean> {
     const taking = await this.#taking.get(leaseKeys.session(claim.sessionId, claim.attachment));
     if (taking === "taken" || taking === "raced" || taking === "unfit") return true;

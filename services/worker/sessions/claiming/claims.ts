@@ -1,20 +1,20 @@
 /**
  * From the queue of claims to sessions held here (S12).
  *
- * CLAIM-1 Pulled only while there is room for the type. What was pulled is settled soon: taken, passed on, or given back
- *    with a delay that grows; nothing spins.
- * CLAIM-2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim wherever it
- *    is delivered again.
- * CLAIM-3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not wait for
- *    its next delivery.
- * CLAIM-4 While a quota is reached, one claim a type is enough to know that somebody waits: the others rest in the queue.
+ * CLAIM-1 Claims are pulled only while there is room for the type. A pulled claim is settled soon: taken,
+ *    passed on, or given back with a delay that grows; nothing spins.
+ * CLAIM-2 Taking is a CAS create of the attachment's lease key. A key that exists, or existed, ends the claim
+ *    wherever it is delivered again.
+ * CLAIM-3 A claim refused here is remembered and looked at again when the fleet changes, so that it need not
+ *    wait for its next delivery.
+ * CLAIM-4 While a quota is reached, one claim per type is enough to know that a session waits: the others
+ *    stay in the queue.
  */
 import { SessionClaim } from "../../../../schemas/index.ts";
-import { type Delivery, decode } from "../../../../shared/bus/index.ts";
+import { buryDelivery, type Delivery, decode } from "../../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../../shared/errors/index.ts";
 import { backoffMs, once, type Service } from "../../../../shared/runtime/index.ts";
-import { nearEnough, place } from "../../../../shared/sessions/placement.ts";
-import { deadLetter } from "../dead-letter.ts";
+import { nearEnough, place } from "../../../../shared/sessions/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import type { Capacity } from "./capacity.ts";
@@ -22,10 +22,11 @@ import { ClaimForwarding } from "./claim-forwarding.ts";
 import { ClaimPuller } from "./claim-puller.ts";
 import type { ClaimTaker } from "./claim-taker.ts";
 import type { Fleet } from "./fleet.ts";
-import type { ServerTime } from "./server-time.ts";
 import { Waiting } from "./waiting-claims.ts";
 
-/** A message that does not parse may be a newer worker's business; after this many deliveries it is nobody's. */
+/**
+ * A message that does not parse may be for a newer worker; after this many deliveries no worker can read it.
+ */
 const triesToParse = 5;
 
 export type Verdict =
@@ -33,9 +34,9 @@ export type Verdict =
   | { kind: "raced" }
   | { kind: "stale"; why: string }
   | { kind: "forwarded"; to: string }
-  /** Best by far elsewhere, and no answer from there. */
+  /** Another worker fits much better, and it did not answer. */
   | { kind: "unanswered"; why: string }
-  /** `forSeat`: only a quota stands in the way, as far as was looked. */
+  /** `forSeat`: as far as this worker checked, only a quota stands in the way. */
   | { kind: "refused"; why: string; forSeat?: true };
 
 export interface ClaimsInit {
@@ -46,16 +47,16 @@ export interface ClaimsInit {
   fleet: Fleet;
   quotas: Quotas;
   taker: ClaimTaker;
-  time: ServerTime;
 }
 
 export class Claims implements Service {
   readonly #init: ClaimsInit;
-  readonly #time: ServerTime;
   readonly #waiting: Waiting;
   readonly #pullers: ClaimPuller[];
   readonly #nudges: ClaimForwarding;
-  /** Claims in our hands. In a burst the others have as many that we do not know of yet. */
+  /**
+   * Claims being decided here. In a burst other workers have as many, which the register does not show yet.
+   */
   #judging = 0;
   #unlisten: () => void = () => undefined;
   #stopped = false;
@@ -64,7 +65,6 @@ export class Claims implements Service {
     this.#init = init;
     const { deps, timing, capacity, fleet } = init;
     const { clock } = deps.runtime;
-    this.#time = init.time;
     this.#waiting = new Waiting(clock, () => deps.view?.workers(), {
       again: (claim) => void this.#again(claim).finally(() => this.#fill()),
       forgotten: () => this.#fill(),
@@ -104,7 +104,7 @@ export class Claims implements Service {
     const { capacity, quotas } = this.#init;
     const seats = quotas.room(type);
     if (seats === Number.POSITIVE_INFINITY) return capacity.roomLeft(type);
-    // CLAIM-4: those that wait here come first.
+    // CLAIM-4: claims that already wait here for a seat come first.
     return Math.min(capacity.roomLeft(type), Math.max(1, seats) - this.#waiting.forSeats(type));
   }
 
@@ -113,7 +113,6 @@ export class Claims implements Service {
   }
 
   async #settle(delivery: Delivery): Promise<void> {
-    this.#time.saw(delivery.at);
     const decoded = decode(SessionClaim, delivery.body);
     if (decoded.kind === "invalid")
       return this.#unreadable(delivery, decoded.message, decoded.newer ?? false);
@@ -123,7 +122,7 @@ export class Claims implements Service {
       this.#announce(claim, verdict);
       this.#act(delivery, claim, verdict);
     } catch (error) {
-      // Nothing is known: it comes again, and the lease key says what became of it (CLAIM-2).
+      // The outcome is unknown: the claim comes again, and the lease key shows what became of it (CLAIM-2).
       this.#complain(`claim of ${claim.sessionId}`, error);
       delivery.nak(this.#restMs(delivery.deliveries));
     }
@@ -160,8 +159,8 @@ export class Claims implements Service {
 
   async #verdict(claim: SessionClaim, deliveries: number): Promise<Verdict> {
     const { fleet, taker, quotas } = this.#init;
-    const now = this.#time.now();
-    if (now !== undefined && now >= claim.deadlineAt) return { kind: "stale", why: "its time is over" };
+    if (this.#init.deps.runtime.clock.now() >= claim.deadlineAt)
+      return { kind: "stale", why: "its time is over" };
     if (deliveries > 1 && (await taker.isSpent(claim))) return { kind: "stale", why: "taken before" };
     const reached = await quotas.reached(claim);
     if (reached !== undefined) return this.#full(claim, reached);
@@ -195,14 +194,14 @@ export class Claims implements Service {
     }
   }
 
-  /** A quota is reached: the claim waits, or its instance is told, as whoever opened the session wanted it. */
+  /** A quota is reached: the claim waits, or its instance is informed, as the session's opener asked. */
   async #full(claim: SessionClaim, why: string): Promise<Verdict> {
     if (claim.whenFull === "fail" && (await this.#init.taker.refuseForQuota(claim, why)))
       return { kind: "stale", why };
     return { kind: "refused", why, forSeat: true };
   }
 
-  /** Somebody thinks that this worker is the best for it, or wants to know at once whether a quota is reached. */
+  /** Another worker considers this one the best for the claim, or asks whether a quota is reached. */
   async #nudged(claim: SessionClaim): Promise<"taken" | "refused"> {
     const { fleet, taker, quotas } = this.#init;
     if (this.#stopped) return "refused";
@@ -225,7 +224,7 @@ export class Claims implements Service {
     return kind === "refused" ? "refused" : "taken";
   }
 
-  /** CLAIM-3. Its message still rests in the queue; whoever gets it next finds the key. */
+  /** CLAIM-3. The claim's message is still in the queue; the worker that gets it next finds the lease key. */
   async #again(claim: SessionClaim): Promise<void> {
     if (this.#stopped) return;
     try {
@@ -239,10 +238,11 @@ export class Claims implements Service {
   }
 
   async #unreadable(delivery: Delivery, message: string, newer: boolean): Promise<void> {
-    // E1: somebody newer takes it, or its deadline tells its instance that nobody did.
+    // E1: a newer worker takes it, or the claim's deadline informs the instance that no worker did.
     if (newer || delivery.deliveries < triesToParse) return delivery.nak(this.#restMs(delivery.deliveries));
     const { deps } = this.#init;
-    await deadLetter(deps, delivery, "claim", { code: "invalid_claim", message });
+    const id = delivery.subject.split(".").at(-1) ?? "unknown";
+    await buryDelivery(deps, delivery, { what: "claim", id, code: "invalid_claim", message });
   }
 
   #restMs(deliveries: number): number {

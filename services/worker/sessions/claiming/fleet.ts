@@ -1,19 +1,20 @@
 /**
- * The workers as placement should see them: others as last heard of, plus what we sent them and heard from them since; ourselves as
- * we are now. The register lags behind a burst of claims; this does not.
+ * The workers as placement should see them: other workers as registered, corrected by the claims passed to
+ * them and their answers since; this worker as it is now. The register lags behind a burst of claims; this
+ * view does not.
  */
 import type { SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
 import type { SessionLoad } from "../../deps.ts";
 import { poolOf } from "../pools/pool-of.ts";
 import type { SessionDeps } from "../session-deps.ts";
 
-/** What placement wants to know of us. */
+/** This worker's own figures for placement. */
 export type LoadFigures = Omit<SessionLoad, "models" | "sessions" | "quotas">;
 
-/** What was sent to another worker, and answered by it, since it registered last. */
+/** Claims passed to another worker, and its answers, since it registered last. */
 interface Since {
   seenAt: number;
-  /** As it answered last. */
+  /** Sessions it holds, by its last answer. */
   used: number;
   unanswered: number;
   taken: SessionClaim[];
@@ -63,7 +64,7 @@ export class Fleet {
     };
   }
 
-  /** Counted for the other at once: many are passed on before the first is answered. */
+  /** Counts the claim for the other worker at once: many are passed on before the first is answered. */
   passing(workerId: string): void {
     const since = this.#sinceOf(workerId);
     if (since) since.unanswered++;
@@ -78,7 +79,7 @@ export class Fleet {
     if (answer.taken) since.taken.push(answer.taken);
   }
 
-  /** Holds until it has registered anew. */
+  /** Valid until that worker has registered again. */
   #sinceOf(workerId: string): Since | undefined {
     const worker = this.#deps.view?.workers().find((one) => one.workerId === workerId);
     if (!worker) return undefined;

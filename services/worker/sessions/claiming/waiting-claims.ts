@@ -2,23 +2,24 @@ import type { SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
 import { leaseKeys } from "../../../../shared/bus/index.ts";
 import type { Clock, Timer } from "../../../../shared/runtime/index.ts";
 
-/** How soon a change of the fleet is noticed. */
+/** How often the fleet is checked for changes. */
 const lookEveryMs = 50;
 const most = 1000;
-/** Looked at again for one change; the others come by their next delivery. */
+/** Claims looked at again for one change; the others come by their next delivery. */
 const atOnce = 32;
 
 export interface WaitingListener {
   again: (claim: SessionClaim) => void;
-  /** Claims whose rest is over are in the queue again. */
+  /** A claim was forgotten because the queue delivers it again. */
   forgotten: () => void;
-  /** As many as wait for a seat are worth another look. */
+  /** How many of the claims that wait for a seat are worth another look. */
   room: (type: string) => number;
 }
 
 /**
- * Claims nobody could take. They rest in the queue; when the fleet or our own room changes they are looked at again
- * at once (CLAIM-3). Forgetting one costs at most its rest, so the number is bounded.
+ * Claims that no worker could take. They stay in the queue; when the fleet or this worker's room changes they
+ * are looked at again at once (CLAIM-3). A forgotten claim only waits for its next delivery, so the number is
+ * bounded.
  */
 export class Waiting {
   readonly #clock: Clock;
@@ -45,14 +46,14 @@ export class Waiting {
     this.#arm();
   }
 
-  /** How many of the type wait for nothing but a seat. */
+  /** How many claims of the type wait for nothing but a seat. */
   forSeats(type: string): number {
     let claims = 0;
     for (const { claim, forSeat } of this.#claims.values()) claims += Number(forSeat && claim.type === type);
     return claims;
   }
 
-  /** Our own room changed, or that of a quota. */
+  /** The room of this worker or of a quota changed. */
   changed(): void {
     const seats = new Map<string, number>();
     for (const [key, { claim, forSeat }] of [...this.#claims].slice(0, atOnce)) {

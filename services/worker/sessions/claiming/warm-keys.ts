@@ -1,10 +1,10 @@
-/** What this worker has warm, and which models it loaded: hints for placement and facts for people. */
+/** The warm keys of this worker and the models it loaded: hints for placement, shown to people too. */
 import type { WorkerInfo } from "../../../../schemas/index.ts";
 import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { ModelFacts } from "../../hosts/index.ts";
 import type { Attachment } from "../holding/attachment.ts";
 
-/** How long a key counts as warm after the last session that had it left. */
+/** How long a key counts as warm after the last session with it left. */
 const cooledAfterMs = 600_000;
 const mostKeys = 100;
 const mostModels = 50;

@@ -1,23 +1,23 @@
-/** How an attachment ends. What differs between the kinds is decided here, once. */
+/** The ways an attachment ends. The differences between them are decided here, once. */
 import type { Failure, LossReason, RunningCall } from "../../../../schemas/index.ts";
 import { CancelledError, HoldfastError, SessionLostError } from "../../../../shared/errors/index.ts";
 import type { LossWhy } from "../../../../shared/leases/index.ts";
 
 export type Ending =
-  /** Its instance wants it no more. */
+  /** The instance closed the session. */
   | { kind: "closed"; reason?: string | undefined }
-  /** Nobody called for too long: the next call claims anew. */
+  /** No call came for too long: the next call claims the session anew. */
   | { kind: "parked" }
   | { kind: "init_failed"; error: Failure }
-  /** This worker gives it up, and says so. */
+  /** This worker gives the session up and reports it. */
   | {
       kind: "given_up";
       reason: LossReason;
       detail?: string | undefined;
-      /** The calls whose code ran at that moment: those that waited are not to blame. */
+      /** The calls whose code ran at that moment: calls that waited did not cause the loss. */
       running?: readonly RunningCall[] | undefined;
     }
-  /** The right to act is over: nothing may be told any more (S7). */
+  /** The right to act is over: no report may be sent any more (S7). */
   | { kind: "fenced"; why: LossWhy };
 
 export interface SessionName {
@@ -26,7 +26,7 @@ export interface SessionName {
   workerId: string;
 }
 
-/** What running code is told through its signal. */
+/** The abort reason that running code sees on its signal. */
 export function abortReason(ending: Ending, name: SessionName): Error {
   switch (ending.kind) {
     case "closed":
@@ -42,7 +42,7 @@ export function abortReason(ending: Ending, name: SessionName): Error {
   }
 }
 
-/** What is told to people, in the catalogue of happenings. */
+/** The ending as people see it, in the catalogue of happenings. */
 export function describeEnding(ending: Ending): { why: string; detail?: string } {
   switch (ending.kind) {
     case "closed":

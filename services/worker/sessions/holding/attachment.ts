@@ -1,10 +1,11 @@
 /**
- * One session held by this worker under one epoch: from the won claim to the released lease. State, queue and timers
- * belong to it and end with it (S3).
+ * One session held by this worker under one epoch: from the won claim to the released lease. State, queue and
+ * timers belong to it and end with it (S3).
  *
- * HOLD-1 Nothing is told under a right that is over (S7): the lease is asked before every report.
+ * HOLD-1 No report is sent under a right that is over (S7): the lease is asked before every report.
  * HOLD-2 `shutdown` runs at most once, and never while other code of the session runs.
- * HOLD-3 It ends once; the first reason wins. Whoever removed the lease tells the instance, so it hears of it once.
+ * HOLD-3 An attachment ends once; the first reason wins. The process that removed the lease reports the end,
+ *    so the instance learns of it once.
  */
 import type {
   Attachment as Holder,
@@ -16,8 +17,8 @@ import type { AnySession, SessionView } from "../../../../shared/definitions/ind
 import { SessionLostError, TimeoutError, toFailure } from "../../../../shared/errors/index.ts";
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
 import type { Timer } from "../../../../shared/runtime/index.ts";
-import { type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
-import type { LanePath } from "../../lane/index.ts";
+import { askForBlobs, type Host, type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
+import type { WayBack } from "../../lane/index.ts";
 import { Calls } from "../calls/calls.ts";
 import type { Place } from "../claiming/capacity.ts";
 import { sharedPoolOf } from "../pools/pool-of.ts";
@@ -30,6 +31,8 @@ import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
 import type { Housed } from "./housed.ts";
 import { makeState, type StateRequest } from "./make-state.ts";
+import { MetadataTeller } from "./metadata-teller.ts";
+import { SessionBlobs } from "./session-blobs.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
 
 export interface AttachmentInit {
@@ -37,10 +40,12 @@ export interface AttachmentInit {
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
   readonly capacity: Place;
-  /** In the quotas it falls under. */
+  /** The session's seats in the quotas that apply to it. */
   readonly seats: Seats;
-  /** A clean state that outlived the lease before (S14). */
+  /** A clean state that outlived the previous lease (S14). */
   readonly kept?: Housed | undefined;
+  readonly noted?: MetadataTeller | undefined;
+  readonly blobs?: SessionBlobs | undefined;
   readonly onModel: (model: ModelFacts) => void;
   /** `kept`: a clean state that may be attached again, because only the lease ran out. */
   readonly onEnded: (attachment: Attachment, kept: Housed | undefined) => void;
@@ -51,12 +56,17 @@ type Phase =
   | (Extract<Live, { kind: "ready" }> & { idle: Timer | undefined })
   | { kind: "ending"; done: Promise<void>; calls: Calls | undefined };
 
+/** How long `init` may take before the instance is informed which worker runs it. */
+const claimedAfterMs = 10;
+
 export class Attachment {
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly since: number;
   readonly definition: AnySession | undefined;
   readonly capacity: Place;
+  readonly noted: MetadataTeller;
+  readonly blobs: SessionBlobs;
   readonly #around: SessionServices;
   readonly #init: AttachmentInit;
   readonly #on: Holder;
@@ -68,13 +78,17 @@ export class Attachment {
   /** Aborts when the right is over. */
   readonly #fence = new AbortController();
   #phase: Phase;
+  /** The host in which the state lives, or is being made. */
+  #host: Host | undefined;
   #unlisten: () => void = () => undefined;
+  #modelLoads = 0;
+  #usedAt: number | undefined;
 
   constructor(around: SessionServices, init: AttachmentInit) {
     const { claim, lease, definition } = init;
     const { identity, runtime, config } = around.deps;
     const { workerId, nodeId, host, resourceId } = identity;
-    const { attachment, sessionId: id, type, metadata } = claim;
+    const { attachment, sessionId: id, type } = claim;
     const { epoch } = lease;
     this.claim = claim;
     this.lease = lease;
@@ -85,9 +99,17 @@ export class Attachment {
     this.#init = init;
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
     const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
+    const noted = new MetadataTeller(around, claim, epoch, this.#mayTell, init.noted);
+    this.noted = noted;
+    this.blobs = new SessionBlobs(around, claim, epoch, this.#mayTell, init.blobs);
     this.#view = {
-      ...{ id, type, epoch, attachment, workerId, host, resourceId, metadata },
+      ...{ id, type, epoch, attachment, workerId, host, resourceId },
       ...{ abort, events: noEvents },
+      get metadata() {
+        return noted.metadata;
+      },
+      setMetadata: (change) => noted.change(change),
+      blobs: askForBlobs((request) => this.blobs.answer(request)),
     };
     this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
     this.#care = new StateCare(around, this.#cared(), this.#saver);
@@ -102,8 +124,10 @@ export class Attachment {
 
   info(): WorkerInfo["sessions"][number] {
     const { sessionId, type } = this.claim;
-    const calls = this.#phase.kind === "ready" ? this.#phase.calls : undefined;
+    const { calls, housed } = this.#phase.kind === "ready" ? this.#phase : nothingYet;
     const { snapshot } = this.#care;
+    const hostBytes = housed?.place.host.rssBytes();
+    const host = this.#host?.info();
     return {
       sessionId,
       type,
@@ -112,12 +136,19 @@ export class Attachment {
       queued: calls?.queued ?? 0,
       running: calls?.running ?? 0,
       since: this.since,
+      ...(this.#around.deps.generation.allows(2) && {
+        errors: calls?.errors ?? 0,
+        modelLoads: this.#modelLoads,
+        ...(this.#usedAt !== undefined && { usedAt: this.#usedAt }),
+        ...(hostBytes !== undefined && { hostBytes }),
+        ...(host && { host }),
+      }),
       ...(snapshot === undefined ? {} : { snapshot }),
     };
   }
 
-  /** Work of this epoch. False where it came too late or a second time. */
-  receive(work: SessionWork, lane?: LanePath): boolean {
+  /** Work of this epoch. Returns false if it came too late or a second time. */
+  receive(work: SessionWork, lane?: WayBack): boolean {
     switch (work.kind) {
       case "call":
         return this.#phase.kind === "ready" && this.#phase.calls.add(work, lane);
@@ -140,7 +171,10 @@ export class Attachment {
     }
   }
 
-  /** The keeper says that the lease is over (S7): everything stops at once, also what a planned end lets finish. */
+  /**
+   * The keeper reports that the lease is over (S7): everything stops at once, even runs that a planned end
+   * would let finish.
+   */
   lost(why: LossWhy): void {
     this.#fence.abort();
     if (this.#phase.kind === "ending") {
@@ -157,7 +191,7 @@ export class Attachment {
       ending.kind === "given_up" && before.kind === "ready"
         ? { ...ending, running: before.calls.runningCalls() }
         : ending;
-    // A turn of the microtask queue later, so that the phase has changed before anything acts on the end.
+    // One microtask later, so that the phase has changed before anything acts on the end.
     const done = Promise.resolve().then(() => this.#detach(before, known));
     this.#phase = { kind: "ending", done, calls: before.kind === "ready" ? before.calls : undefined };
     return done;
@@ -167,25 +201,41 @@ export class Attachment {
 
   #begin(): Phase {
     const controller = new AbortController();
-    const { reporter, deps } = this.#around;
-    const { kept } = this.#init;
-    // A state that is there already is not claimed first: its instance hears of both at once.
-    const claimed = kept
-      ? Promise.resolve(true)
-      : reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
+    const { deps } = this.#around;
+    const claimed = this.#sayClaimed();
     const startedAt = deps.runtime.clock.monotonic();
     const made = this.#make(controller).then(
       (housed) => {
         const initMs = deps.runtime.clock.monotonic() - startedAt;
-        void claimed.then(() => this.#ready(housed, initMs));
+        void claimed.said().then(() => this.#ready(housed, initMs));
         return housed;
       },
       (error: unknown) => {
+        void claimed.said();
         void this.end({ kind: "init_failed", error: toFailure(error) });
         return undefined;
       },
     );
     return { kind: "initialising", controller, made };
+  }
+
+  /**
+   * Reports the claim only if `init` takes a moment; otherwise the report that the state is ready says it
+   * too.
+   */
+  #sayClaimed(): { said(): Promise<unknown> } {
+    const { reporter, deps } = this.#around;
+    if (this.#init.kept) return { said: () => Promise.resolve() };
+    let saying: Promise<unknown> = Promise.resolve();
+    const soon = deps.runtime.clock.after(claimedAfterMs, () => {
+      saying = reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
+    });
+    return {
+      said: () => {
+        soon.cancel();
+        return saying;
+      },
+    };
   }
 
   async #make(controller: AbortController): Promise<Housed> {
@@ -199,7 +249,10 @@ export class Attachment {
     });
     try {
       const { kept } = this.#init;
-      return await makeState(this.#around, { ...this.#request(controller.signal), kept });
+      const onPlace = (host: Host) => {
+        this.#host = host;
+      };
+      return await makeState(this.#around, { ...this.#request(controller.signal), kept, onPlace });
     } finally {
       tooLong.cancel();
     }
@@ -207,13 +260,22 @@ export class Attachment {
 
   #request(signal: AbortSignal): Omit<StateRequest, "kept"> {
     const { claim, definition, epoch } = this;
-    const { sessionId: id, metadata, type, attachment } = claim;
+    const { sessionId: id, type, attachment } = claim;
+    const { metadata } = this.noted;
     const key = stateKey(id, epoch);
     const { workerId, host, resourceId } = this.#on;
     return {
       ...{ claim, definition, signal },
       facts: { key, id, type, epoch, attachment, workerId, host, resourceId, metadata },
-      session: { model: this.#init.onModel, gaveUp: (reason) => this.#view.abort(reason) },
+      session: {
+        model: (model) => {
+          this.#modelLoads++;
+          this.#init.onModel(model);
+        },
+        metadata: (change) => this.noted.change(change),
+        blob: (request) => this.blobs.answer(request),
+        gaveUp: (reason) => this.#view.abort(reason),
+      },
       hooks: this.#hooks("init"),
     };
   }
@@ -234,8 +296,14 @@ export class Attachment {
       mayTell: this.#mayTell,
       fenced: this.#fence.signal,
       onQuiet: () => this.#armIdle(),
-      onBusy: () => this.#disarmIdle(),
-      onRan: () => this.#care.ran(),
+      onBusy: () => {
+        this.#used();
+        this.#disarmIdle();
+      },
+      onRan: () => {
+        this.#used();
+        this.#care.ran();
+      },
       onFenced: () => this.lost("expired"),
       onHung: (detail) => void this.end({ kind: "given_up", reason: "hung", detail }),
     });
@@ -255,9 +323,12 @@ export class Attachment {
     });
     deps.faultPoints?.reach("init.before_told");
     const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
-    void reporter
-      .session(claim, activated, this.#mayTell)
-      .then((told) => told && deps.faultPoints?.reach("init.after_told"));
+    void reporter.session(claim, activated, this.#mayTell).then((told) => {
+      if (!told) return;
+      this.noted.ready();
+      this.blobs.ready();
+      deps.faultPoints?.reach("init.after_told");
+    });
   }
 
   #cared(): CaredFor {
@@ -275,9 +346,10 @@ export class Attachment {
     };
   }
 
-  /** Follows the host the state lives in. */
+  /** Follows the host in which the state lives. */
   #live({ place }: Housed): void {
     this.#unlisten();
+    this.#host = place.host;
     const stopHearing = place.host.onLost(({ reason, detail }) => {
       void this.end({ kind: "given_up", reason, detail });
     });
@@ -294,7 +366,9 @@ export class Attachment {
     this.#phase.idle = this.#around.deps.runtime.clock.after(this.#idleRule.ms, () => void this.#park());
   }
 
-  /** Where nobody asked for parking, a state that cannot be saved stays where it is. */
+  /**
+   * If neither the session nor its type asked for parking, a state that cannot be saved stays where it is.
+   */
   async #park(): Promise<void> {
     if (this.#idleRule.lossless) {
       const saved = await this.#care.save();
@@ -302,6 +376,10 @@ export class Attachment {
       if (saved !== "saved") return this.#armIdle();
     }
     void this.end({ kind: "parked" });
+  }
+
+  #used(): void {
+    this.#usedAt = this.#around.deps.runtime.clock.now();
   }
 
   #disarmIdle(): void {
@@ -336,6 +414,8 @@ export class Attachment {
     };
   }
 }
+
+const nothingYet = { calls: undefined, housed: undefined };
 
 const noEvents: SessionView["events"] = {
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),

@@ -4,12 +4,13 @@ import type { HostSession } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { MayTell } from "./session-reporter.ts";
 
-/** The last and the one before: the instance may not have read of the last one yet. */
+/** The last checkpoint and the one before: the instance may not have recorded the last one yet. */
 const kept = 2;
 
 /**
- * Checkpoints of one attachment. One that fails is announced and changes nothing: the session goes on. What an owner
- * that died has left behind is swept by the watcher when the instance is over; the store cannot be searched cheaply.
+ * Checkpoints of one attachment. A checkpoint that fails is announced and changes nothing: the session goes
+ * on. The watcher removes the checkpoints of a dead holder when the instance is over; the store cannot be
+ * searched cheaply.
  */
 export class CheckpointSaver {
   readonly #around: SessionServices;
@@ -17,7 +18,9 @@ export class CheckpointSaver {
   readonly #epoch: number;
   readonly #mayTell: MayTell;
   #refs: CheckpointRef[];
-  /** After how many calls it was last tried, and whether that worked: an older checkpoint is not the state. */
+  /**
+   * Number of calls at the last try, and whether it succeeded: an older checkpoint is not the present state.
+   */
   #savedAfter = 0;
   #failed = false;
 
@@ -29,17 +32,18 @@ export class CheckpointSaver {
     this.#refs = claim.restore ? [claim.restore] : [];
   }
 
-  /** Calls since the state was last saved. */
+  /** Calls since the last try to save the state. */
   since(calls: number): number {
     return calls - this.#savedAfter;
   }
 
-  /** Only on a state no code runs on. */
+  /** Call only while no code runs on the state. */
   async save(state: HostSession, calls: number): Promise<"saved" | "failed"> {
     const { checkpoints, reporter } = this.#around;
     const { sessionId } = this.#claim;
     if (this.#refs.length > 0 && this.since(calls) === 0 && !this.#failed) return "saved";
-    // Counted even if it fails: the next try comes after as many calls again, not after each.
+    // Counted even if saving fails: the next try comes after the same number of calls again, not after each
+    // call.
     this.#savedAfter = calls;
     this.#failed = true;
     try {
@@ -65,7 +69,7 @@ export class CheckpointSaver {
     }
   }
 
-  /** The session is over and needs none. */
+  /** Removes the checkpoints of a session that is over. */
   async forget(): Promise<void> {
     try {
       await this.#removeAllBut(0);

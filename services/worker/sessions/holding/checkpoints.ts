@@ -1,9 +1,9 @@
 /**
- * Saved states in the blob store. One blob per checkpoint, named by epoch and number of calls, never overwritten: a
- * reference in a history means exactly these bytes.
+ * Saved states in the blob store. One blob per checkpoint, named by epoch and number of calls and never
+ * overwritten: a reference in a history means exactly these bytes.
  */
 import type { CheckpointRef } from "../../../../schemas/index.ts";
-import type { BlobStore } from "../../../../shared/bus/bus.ts";
+import type { BlobStore } from "../../../../shared/bus/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 
 const folder = (sessionId: string): string => `checkpoints/${sessionId}/`;

@@ -1,6 +1,7 @@
 /**
- * The end of an attachment, in order: the code, the state, the lease, the seats and the word to the instance. Where a step takes too
- * long the next one follows all the same; what is not told here is found out by the watcher.
+ * The end of an attachment, in order: the code, the state, the lease, the seats and the report to the
+ * instance. If a step takes too long the next one follows all the same; the watcher reports an end that is
+ * not reported here.
  */
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
@@ -17,15 +18,15 @@ import type { CheckpointSaver } from "./checkpoint-saver.ts";
 import type { Housed } from "./housed.ts";
 import { shutDownSession, shutDownUnmade } from "./shut-down-session.ts";
 
-/** What there is to end. */
+/** The parts of the attachment that exist when it ends. */
 export type Live =
   | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
   | {
       kind: "ready";
-      /** Another one once the state has moved. */
+      /** Replaced when the state moves to another host. */
       housed: Housed;
       calls: Calls;
-      /** Where the session is a member of a pool: brings it the pool's calls. */
+      /** Set if the session is a member of a pool: brings it the pool's calls. */
       pool: PoolFeed | undefined;
     };
 
@@ -47,7 +48,8 @@ export async function detach(one: Detaching, live: Live, ending: Ending): Promis
   const { workerId } = around.deps.identity;
   const reason = abortReason(ending, { sessionId, epoch, workerId });
   const kept = await endState(one, live, ending, reason);
-  // Seats follow the lease, never the other way (QUOTA-1). Where the lease is left to run out, so are they (QUOTA-2).
+  // Seats follow the lease, never the other way (QUOTA-1). If the lease is left to expire, so are they
+  // (QUOTA-2).
   if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
   const why = describeEnding(ending);
   around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
@@ -61,9 +63,10 @@ async function endState(
   reason: Error,
 ): Promise<Housed | undefined> {
   const { closeMs } = around.timing;
+  const { clock } = around.deps.runtime;
   if (live.kind === "initialising") {
     live.controller.abort(reason);
-    await shutDownUnmade(live.made, { hooks, closeMs });
+    await shutDownUnmade(live.made, { hooks, closeMs, clock });
     return undefined;
   }
   const { calls, housed } = live;
@@ -73,20 +76,20 @@ async function endState(
   }
   const planned = isPlanned(ending);
   await shutDownSession(housed, {
-    ...{ calls, reason, hooks },
+    ...{ calls, reason, hooks, clock },
     finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
-    // Nobody waits again for what has been waited for too long.
+    // A hung call has already had its time.
     closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
-    // A parked session comes back as it went, also elsewhere.
+    // A parked session continues from its saved state, on any worker.
     save: (planned || ending.kind === "parked") && definition?.checkpoint ? saver : undefined,
   });
-  // A result may be on its way by the lane or, where that failed, by the inbox: the end of this right must not overtake
-  // it, or it would come too late to count (S6). Whoever closes the session waits for no result.
-  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.told());
+  // A result may still be on its way by the lane or the inbox: if the report of the end overtook it, it would
+  // come too late to count (S6). An instance that closed the session waits for no result.
+  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.told(), clock);
   return undefined;
 }
 
-/** True where this act removed the lease: then it is on us to tell (HOLD-3). */
+/** Resolves to true if this call removed the lease: then this worker reports the end (HOLD-3). */
 async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
   if (ending.kind === "fenced") return false;
   const { leases, runtime, faultPoints } = around.deps;
@@ -96,7 +99,7 @@ async function release({ around, lease }: Detaching, ending: Ending): Promise<bo
     faultPoints?.reach("close.after_release");
     return released;
   } catch (error) {
-    // It runs out by itself, and the watcher tells.
+    // The lease runs out by itself, and the watcher reports the loss.
     const { code, message } = toFailure(error);
     runtime.announce({ kind: "fault", where: `release of ${lease.key}`, code, message, error });
     return false;

@@ -5,7 +5,10 @@ import type { SessionServices } from "../session-services.ts";
 
 type Event = Extract<SessionWork, { kind: "event" }>;
 
-/** Events to one session's state, in order, also where one has to be fetched from the blob store first. */
+/**
+ * Delivers events to one session's state in order, even if an event has to be fetched from the blob store
+ * first.
+ */
 export class EventDelivery {
   readonly #around: SessionServices;
   readonly #sessionId: string;

@@ -1,9 +1,11 @@
 import type { SessionWork } from "../../../../schemas/index.ts";
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
-import type { LanePath } from "../../lane/index.ts";
+import type { WayBack } from "../../lane/index.ts";
 import type { Attachment } from "./attachment.ts";
 
-/** What this worker holds. Two attachments of one session may overlap while the older one ends (S3). */
+/**
+ * The attachments on this worker. Two attachments of one session may overlap while the older one ends (S3).
+ */
 export class HeldSessions {
   readonly #byKey = new Map<string, Attachment>();
   readonly #bySession = new Map<string, Attachment[]>();
@@ -30,8 +32,8 @@ export class HeldSessions {
     this.#byKey.get(lease.key)?.lost(why);
   }
 
-  /** To the attachment of the work's epoch; what names none goes to the newest. */
-  receive(sessionId: string, work: SessionWork, lane?: LanePath): boolean {
+  /** Passes work to the attachment of its epoch; work without an epoch goes to the newest. */
+  receive(sessionId: string, work: SessionWork, lane?: WayBack): boolean {
     const epoch = work.kind === "event" ? undefined : work.epoch;
     const found = this.#bySession
       .get(sessionId)

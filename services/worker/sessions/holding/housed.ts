@@ -1,6 +1,6 @@
 import type { HostPlace, HostSession } from "../../hosts/index.ts";
 
-/** A state and where it lives. */
+/** A session's state with its place in a host. */
 export interface Housed {
   readonly state: HostSession;
   readonly place: HostPlace;

@@ -1,8 +1,18 @@
-/** From a won claim to a state that answers calls: find a host, get the config, run `init` or `restore` there. */
+/**
+ * From a won claim to a state that answers calls: finds a host, gets the config, runs `init` or `restore`
+ * there.
+ */
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
-import { within } from "../../../../shared/runtime/index.ts";
-import { HostSession, type RunHooks, type SessionFacts, type SessionHooks } from "../../hosts/index.ts";
+import { type Clock, within } from "../../../../shared/runtime/index.ts";
+import {
+  type Host,
+  HostSession,
+  type RunHooks,
+  type SessionFacts,
+  type SessionHooks,
+} from "../../hosts/index.ts";
+import { waitForStore } from "../../wait-for-store.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
@@ -14,11 +24,13 @@ export interface StateRequest {
   readonly session: SessionHooks;
   readonly hooks: RunHooks;
   readonly signal: AbortSignal;
-  /** A state that outlived the lease before: taken over instead of made (S14). */
+  /** Called with the chosen host before any code of the session runs there. */
+  readonly onPlace?: (host: Host) => void;
+  /** A state that outlived the previous lease: taken over instead of made (S14). */
   readonly kept: Housed | undefined;
 }
 
-/** The same state in another host of its kind, by way of a checkpoint. The old one is left as it was. */
+/** Makes the same state in another host of its kind from a checkpoint. The old state is left unchanged. */
 export async function moveState(
   around: SessionServices,
   from: Housed,
@@ -35,24 +47,30 @@ export async function makeState(around: SessionServices, request: StateRequest):
     return { ...kept, warm: true, restored: false };
   }
   const { restore } = claim;
-  const bytes = restore && definition?.restore ? await around.checkpoints.load(restore) : undefined;
+  const bytes =
+    restore && definition?.restore
+      ? await waitForStore(around.deps, request.signal, () => around.checkpoints.load(restore))
+      : undefined;
   return makeIn(around, request, bytes);
 }
 
 async function makeIn(
   around: SessionServices,
-  { claim, definition, facts, session, hooks, signal }: StateRequest,
+  { claim, definition, facts, session, hooks, signal, onPlace }: StateRequest,
   restore: Uint8Array | undefined,
 ): Promise<Housed> {
   const place = await around.hosts.acquire(definition, signal);
+  onPlace?.(place.host);
   try {
     const state = new HostSession(place.host, facts, session);
-    const { payloads } = around.deps;
-    const config = claim.config === undefined ? undefined : await payloads.unwrap(claim.config);
+    const { config: sent } = claim;
+    const config = sent && (await waitForStore(around.deps, signal, () => around.deps.payloads.unwrap(sent)));
     const housed = { state, place, warm: false, restored: restore !== undefined };
-    await bounded(state.init({ config, restore }, { signal, hooks }), signal, around.timing.closeMs, () =>
-      // What comes of it after all has no owner.
-      shutDown(housed, { hooks, closeMs: around.timing.closeMs }),
+    const { closeMs } = around.timing;
+    const { clock } = around.deps.runtime;
+    await bounded(state.init({ config, restore }, { signal, hooks }), signal, { closeMs, clock }, () =>
+      // A state that is made too late has no owner: shut it down.
+      shutDown(housed, { hooks, closeMs, clock }),
     );
     return housed;
   } catch (error) {
@@ -61,16 +79,16 @@ async function makeIn(
   }
 }
 
-/** An `init` that was told to stop and does not is left to itself after a while. */
+/** An `init` that was aborted and does not stop is abandoned after a while. */
 function bounded(
   init: Promise<void>,
   signal: AbortSignal,
-  graceMs: number,
+  { closeMs, clock }: { closeMs: number; clock: Clock },
   onLate: () => Promise<void>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {
-      void within(graceMs, init).then((how) => {
+      void within(closeMs, init, clock).then((how) => {
         if (how !== "late") return;
         reject(signal.reason);
         init.then(onLate, () => undefined);

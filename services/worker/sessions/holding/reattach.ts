@@ -1,12 +1,14 @@
 /**
- * S14: the bus was away for longer than the TTL, and every lease is over though no state is lost. An owner whose state
- * is clean attaches again by itself, as the next attachment, before anybody else is asked to. A dirty state is never
- * reused: there the watcher tells the loss and the session's policy decides.
+ * S14: the bus was away for longer than the TTL, and every lease is over though no state is lost. A holder
+ * whose state is clean attaches again by itself, as the next attachment, before the instance asks another
+ * worker. A dirty state is never reused: there the watcher reports the loss and the session's policy decides.
  *
- * REATTACH-1 The next attachment's key is won by CAS like any other: whoever was asked meanwhile and was faster has it.
+ * REATTACH-1 The next attachment's key is won by CAS like any other: a worker that was asked meanwhile and
+ *    was faster has it.
  * REATTACH-2 The register is only a hint to give up: a session that is over, or further on, is let go.
- * REATTACH-3 A holder that gives up an attachment it took by itself tells the instance, unless the session is closed: its
- *    key is spent, and an instance that asks for the same attachment would wait for nobody.
+ * REATTACH-3 A holder that gives up an attachment it took by itself informs the instance, unless the session
+ *    is closed: its key is spent, and an instance that asks for the same attachment would never get an
+ *    answer.
  */
 import { type SessionClaim, SessionRecord } from "../../../../schemas/index.ts";
 import { Bucket, decode, leaseKeys } from "../../../../shared/bus/index.ts";
@@ -20,12 +22,15 @@ import type { Housed } from "./housed.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 const retryMs = 200;
-/** An outage longer than this is no reason to keep models in memory for nobody. */
+/** After an outage longer than this, states (and their models) are no longer kept in memory. */
 const giveUpAfterMs = 600_000;
 const over: ReadonlySet<SessionRecord["phase"]> = new Set(["parked", "failed", "closed"]);
 const notTakenBack = "its instance did not take it back";
 
-/** The register names another epoch, so the attachment ends. Closing says nothing and forgets checkpoints (REATTACH-3). */
+/**
+ * The register names another epoch, so the attachment ends. Closing sends no report and removes checkpoints
+ * (REATTACH-3).
+ */
 const endingBy = ({ phase }: SessionRecord): Ending =>
   phase === "failed" || phase === "closed"
     ? { kind: "closed", reason: notTakenBack }
@@ -51,7 +56,7 @@ export class Reattach {
     this.#callbacks = callbacks;
   }
 
-  /** The capacity of the attachment before stays with the state. */
+  /** The state keeps the capacity of the previous attachment. */
   begin(before: Attachment, kept: Housed): void {
     const running: Promise<void> = this.#attach(before, kept).finally(() => this.#running.delete(running));
     this.#running.add(running);
@@ -72,7 +77,7 @@ export class Reattach {
       if (attempt === "over") break;
       await sleep(clock, retryMs, this.#stopping.signal);
     }
-    await shutDown(kept, { hooks: {}, closeMs: this.#around.timing.closeMs });
+    await shutDown(kept, { hooks: {}, closeMs: this.#around.timing.closeMs, clock });
     kept.place.leave();
     before.capacity.free();
   }
@@ -84,7 +89,7 @@ export class Reattach {
     try {
       const record = await this.#record(sessionId);
       if (record && (over.has(record.phase) || record.attachment > before.claim.attachment)) return "over"; // REATTACH-2
-      // Its seat still names the lease before: it is taken over, unless somebody needed it meanwhile.
+      // The seat still names the previous lease: it is taken over, unless another worker needed it meanwhile.
       const seated = await this.#quotas.take(claim, before.lease.ttlMs);
       if (seated.kind === "reached") return "over";
       const { seats } = seated;
@@ -101,12 +106,12 @@ export class Reattach {
       }
       if (!(await seats.stillOurs())) {
         await deps.leases.release(outcome.lease);
-        return "over"; // the reconcile tells its instance
+        return "over"; // the reconciliation informs the instance
       }
-      const { definition, capacity } = before;
+      const { definition, capacity, noted, blobs } = before;
       const { lease } = outcome;
       const attached = new Attachment(this.#around, {
-        ...{ claim, lease, definition, capacity, seats, kept },
+        ...{ claim, lease, definition, capacity, seats, kept, noted, blobs },
         ...this.#callbacks,
       });
       this.#onAttached(attached);
@@ -120,7 +125,10 @@ export class Reattach {
     }
   }
 
-  /** An instance that wants it no more says nothing: its register does, once it has had time to take it back. */
+  /**
+   * An instance that no longer wants the session sends nothing. Its register entry shows it, once the
+   * instance has had time to take the session back.
+   */
   #verify(attachment: Attachment): void {
     const { clock } = this.#around.deps.runtime;
     clock.after(attachment.lease.ttlMs * 2, () => {
@@ -129,7 +137,7 @@ export class Reattach {
           if (!record || record.epoch === attachment.epoch) return;
           void attachment.end(endingBy(record));
         },
-        () => undefined, // nothing is known: the idle timeout is the next net
+        () => undefined, // the register did not answer: the idle timeout ends an unwanted session
       );
     });
   }

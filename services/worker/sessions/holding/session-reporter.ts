@@ -1,17 +1,18 @@
-/** Tells instances what became of their sessions. A report that went unanswered is sent again, same id (BUS-1). */
-import type { SessionClaim, SessionReport } from "../../../../schemas/index.ts";
-import type { Bus } from "../../../../shared/bus/bus.ts";
-import type { Subjects } from "../../../../shared/bus/subjects.ts";
+/**
+ * Reports to instances what became of their sessions. A report without an answer is sent again with the same
+ * id (BUS-1).
+ */
+import { needsHeader, type SessionClaim, type SessionReport } from "../../../../schemas/index.ts";
+import { type Bus, encode, publishUntilStored, type Subjects } from "../../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../../shared/errors/index.ts";
-import { backoffMs, jittered, type Runtime, sleep } from "../../../../shared/runtime/index.ts";
+import type { Runtime } from "../../../../shared/runtime/index.ts";
 
 type Told = SessionReport["report"];
 
-/** Asked before every try: false ends it. */
+/** Asked before every try: false ends the tries. */
 export type MayTell = () => boolean;
 
-const retry = { initialMs: 100, maxMs: 2000, factor: 2 };
-const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+const backoff = { initialMs: 100, maxMs: 2000, factor: 2 };
 
 export class SessionReporter {
   readonly #bus: Bus;
@@ -24,31 +25,24 @@ export class SessionReporter {
     this.#runtime = runtime;
   }
 
-  /** True once it is stored. */
-  session(claim: SessionClaim, report: Told, mayTell: MayTell): Promise<boolean> {
+  /** Resolves to true once the report is stored. `nth` numbers reports of one kind under one attachment. */
+  async session(claim: SessionClaim, report: Told, mayTell: MayTell, nth = 0): Promise<boolean> {
     const { sessionId, attachment } = claim;
     const body: SessionReport = { v: 1, sessionId, attachment, report };
     const subject = this.#names.verb(claim.instanceId, "session");
-    return this.#publish(subject, encode(body), sessionMessageId(claim, report), mayTell);
-  }
-
-  async #publish(subject: string, body: Uint8Array, msgId: string, mayTell: MayTell): Promise<boolean> {
-    const { clock, random } = this.#runtime;
-    for (let failed = 1; mayTell(); failed++) {
-      if (await this.#try(subject, body, msgId)) return true;
-      await sleep(clock, jittered(backoffMs(retry, Math.min(failed, 10)), random));
-    }
-    return false;
-  }
-
-  async #try(subject: string, body: Uint8Array, msgId: string): Promise<boolean> {
-    try {
-      const outcome = await this.#bus.publish(subject, body, { msgId });
-      return outcome.kind === "stored";
-    } catch (error) {
-      if (!isFault(error, "transient")) this.#complain(subject, error);
-      return false;
-    }
+    // Workers may not read the inbox.
+    const id = {
+      msgId: sessionMessageId(claim, report, nth),
+      original: "unseen" as const,
+      ...((report.kind === "metadata" || report.kind === "blob") && { headers: { [needsHeader]: "2" } }),
+    };
+    const until = {
+      ...{ bus: this.#bus, runtime: this.#runtime, backoff, mayTry: mayTell },
+      onFault: (error: unknown) => {
+        if (!isFault(error, "transient")) this.#complain(subject, error);
+      },
+    };
+    return (await publishUntilStored(until, subject, encode(body), id)) !== undefined;
   }
 
   #complain(subject: string, error: unknown): void {
@@ -57,9 +51,11 @@ export class SessionReporter {
   }
 }
 
-/** The watcher's id for a loss is the same: whoever tells first, the instance hears it once. */
-function sessionMessageId({ sessionId, attachment }: SessionClaim, report: Told): string {
+/** The watcher uses the same id for a loss: if both report it, the instance gets it once. */
+function sessionMessageId({ sessionId, attachment }: SessionClaim, report: Told, nth: number): string {
   if (report.kind === "lost") return `lost-${sessionId}-${attachment}`;
+  if (report.kind === "metadata" || report.kind === "blob")
+    return `ses-${sessionId}-${attachment}-${report.kind}-${nth}`;
   const which = report.kind === "checkpointed" ? `-${report.checkpoint.calls}` : "";
   return `ses-${sessionId}-${attachment}-${report.kind}${which}`;
 }

@@ -1,5 +1,8 @@
-/** The end of a session's code and state: what runs is asked to stop and waited for, then `shutdown`, once (HOLD-2). */
-import { within } from "../../../../shared/runtime/index.ts";
+/**
+ * Ends a session's code and state: running code is aborted and waited for, then `shutdown` runs once
+ * (HOLD-2).
+ */
+import { type Clock, within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
@@ -9,14 +12,15 @@ interface Wait {
   hooks: RunHooks;
   /** Bounded wait for aborted code, and again for `shutdown`. */
   closeMs: number;
+  clock: Clock;
 }
 
 export interface ShutDownSession extends Wait {
   calls: Calls;
   reason: Error;
-  /** What runs may finish undisturbed for so long. */
+  /** How long running code may finish undisturbed. */
   finishMs: number;
-  /** Present where the state is to be saved if it is clean. */
+  /** Set if a clean state is to be saved. */
   save: CheckpointSaver | undefined;
 }
 
@@ -26,13 +30,13 @@ export async function shutDownSession(
 ): Promise<void> {
   if (finishMs > 0) {
     calls.finish();
-    await within(finishMs, calls.over());
+    await within(finishMs, calls.over(), wait.clock);
   }
   const finished = calls.running === 0;
   calls.end(reason);
   const over = calls.over();
-  if ((await within(wait.closeMs, over)) === "late") {
-    // HOLD-2: its code may still touch the state. When it ends after all, the state goes too.
+  if ((await within(wait.closeMs, over, wait.clock)) === "late") {
+    // HOLD-2: the code may still use the state. The state is shut down when the code ends after all.
     void over.then(() => shutDown(housed, wait));
     calls.abandon();
     housed.place.leave({ suspect: true });
@@ -43,18 +47,18 @@ export async function shutDownSession(
   housed.place.leave();
 }
 
-/** Its `init` may still be running; what it makes in the end is shut down like any other. */
+/** `init` may still be running; a state that it makes in the end is shut down like any other. */
 export async function shutDownUnmade(made: Promise<Housed | undefined>, wait: Wait): Promise<void> {
   const cleaned = made.then(async (housed) => {
     if (!housed) return;
     await shutDown(housed, wait);
     housed.place.leave();
   });
-  await within(wait.closeMs * 2, cleaned);
+  await within(wait.closeMs * 2, cleaned, wait.clock);
 }
 
-/** Its own errors concern nobody any more, and a host that is gone has no state to shut down. */
-export async function shutDown({ state }: Housed, { hooks, closeMs }: Wait): Promise<void> {
+/** Errors of `shutdown` are ignored, and a host that is gone has no state to shut down. */
+export async function shutDown({ state }: Housed, { hooks, closeMs, clock }: Wait): Promise<void> {
   const done = state.shutdown(hooks).catch((error: unknown) => {
     hooks.log?.(
       "warn",
@@ -62,5 +66,5 @@ export async function shutDown({ state }: Housed, { hooks, closeMs }: Wait): Pro
       undefined,
     );
   });
-  await within(Math.max(closeMs, 1000), done);
+  await within(Math.max(closeMs, 1000), done, clock);
 }

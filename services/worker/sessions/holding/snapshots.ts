@@ -1,4 +1,6 @@
-/** What people see of a state: taken between calls, not more often than told, and never larger than a glance. */
+/**
+ * Snapshots of a state for people: taken between calls, no more often than configured, and bounded in size.
+ */
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";

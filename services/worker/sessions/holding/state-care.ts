@@ -1,4 +1,7 @@
-/** What is done with a state between calls: saved, looked at, moved to another host before its own one goes. */
+/**
+ * Acts on a state between calls: saves it, takes snapshots, moves it to another host before its own host
+ * ends.
+ */
 import type { SessionClaim } from "../../../../schemas/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
@@ -11,11 +14,11 @@ import { moveState, type StateRequest } from "./make-state.ts";
 import { shutDown } from "./shut-down-session.ts";
 import { Snapshots } from "./snapshots.ts";
 
-/** The attachment, as far as this is concerned. */
+/** The part of an attachment that is needed here. */
 export interface CaredFor {
   readonly claim: SessionClaim;
   readonly definition: AnySession | undefined;
-  /** Undefined as soon as it is ending. */
+  /** Undefined as soon as the attachment is ending. */
   ready(): { housed: Housed; calls: Calls } | undefined;
   moved(housed: Housed): void;
   giveUp(why: string): void;
@@ -40,13 +43,13 @@ export class StateCare {
     return this.#snapshots.latest;
   }
 
-  /** A state was made, or a run on it is over and the next has not begun. */
+  /** A state was made, or a run on it has ended and the next has not begun. */
   look(): void {
     const ready = this.#one.ready();
     if (ready) this.#snapshots.take(this.#one.definition, ready.housed.state);
   }
 
-  /** Waits for what runs. */
+  /** Waits for running code first. */
   async save(): Promise<"saved" | "failed"> {
     let outcome: "saved" | "failed" = "failed";
     await this.#between(async ({ state }, calls) => {
@@ -68,8 +71,9 @@ export class StateCare {
   }
 
   /**
-   * The host is to go. A state that can be saved moves to another one under the same right, and nobody notices;
-   * another one is given up where its instance can have it made anew; the rest stay until they are closed.
+   * The host must end. A state that can be saved moves to another host under the same right, unseen by
+   * callers. Other states are given up if their instance can have them made anew; the rest stay until they
+   * are closed.
    */
   async recycle(why: string): Promise<void> {
     const { definition, claim } = this.#one;
@@ -84,12 +88,13 @@ export class StateCare {
     try {
       const housed = await moveState(this.#around, from, this.#one.request());
       if (!this.#one.ready()) {
-        housed.place.leave({ suspect: true }); // ended meanwhile: it goes with its host
+        housed.place.leave({ suspect: true }); // the attachment ended meanwhile: the state goes with its host
         return;
       }
       calls.moveTo(housed.state);
       this.#one.moved(housed);
-      await shutDown(from, { hooks: this.#one.hooks("shutdown"), closeMs: timing.closeMs });
+      const { clock } = deps.runtime;
+      await shutDown(from, { hooks: this.#one.hooks("shutdown"), closeMs: timing.closeMs, clock });
       from.place.leave();
     } catch (error) {
       const { code, message } = toFailure(error);
@@ -98,7 +103,7 @@ export class StateCare {
     }
   }
 
-  /** Runs something on the state while no code of the session does. */
+  /** Runs an act on the state while no code of the session runs. */
   async #between(act: (housed: Housed, calls: Calls) => Promise<unknown>): Promise<void> {
     const goOn = await this.#one.ready()?.calls.hold();
     if (!goOn) return;

@@ -1,32 +1,38 @@
 /**
- * The calls of a pool, for one of its members. All members take from one queue, each as much as it can use, so the
- * least busy takes the next.
+ * The calls of a pool, for one of its members. All members take from one queue, each as many calls as it can
+ * use, so the least busy member takes the next call.
  *
- * MEMBER-1 A member holds no more than it can use at once: what waits, waits where every member sees it.
- * MEMBER-2 Acknowledged when its report is stored or nobody waits for it; given back when its turn did not come here.
- * MEMBER-3 While it is held, the server is told so; when this process dies, it goes to another member after the
- *    acknowledgement wait.
- * MEMBER-4 A member that gives one back is at its end and takes no more: it would get the same one again, at once, until
- *    that looked like poison.
+ * MEMBER-1 A member holds no more calls than it can use at once: waiting calls stay in the queue, where every
+ *    member sees them.
+ * MEMBER-2 A call is acknowledged when its report is stored or its caller no longer waits; it is given back
+ *    when its turn did not come here.
+ * MEMBER-3 While a member holds a call, it keeps telling the server so; when this process dies, the call goes
+ *    to another member after the acknowledgement wait.
+ * MEMBER-4 A member that gives a call back is at its end and takes no more: it would get the same call again,
+ *    at once, until that looked like poison.
  */
-
 import type { PoolSignal } from "../../../../schemas/index.ts";
 import { type ActivityTask, poolInstance, poolSignal } from "../../../../schemas/index.ts";
-import { type Consumption, type Delivery, encode } from "../../../../shared/bus/index.ts";
+import { buryDelivery, type Consumption, type Delivery, encode } from "../../../../shared/bus/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { backoffMs, jittered, sleep, type Timer } from "../../../../shared/runtime/index.ts";
-import { type CancelNotices, taskKey } from "../../activities/cancel-notices.ts";
-import { deadLetter } from "../../activities/dead-letter.ts";
-import { decodeTask } from "../../activities/decode-task.ts";
-import { type Arrival, expiryOf, looksExpired, refuseExpired } from "../../activities/expired.ts";
-import { attemptKey } from "../../activities/held-task.ts";
-import { isPoisoned, refusePoisoned } from "../../activities/poison.ts";
-import { giveBack } from "../../activities/returns.ts";
-import { refuseUnreadable } from "../../activities/unreadable.ts";
+import {
+  type Arrival,
+  attemptKey,
+  type CancelNotices,
+  decodeTask,
+  expiryOf,
+  giveBack,
+  isPoisoned,
+  looksExpired,
+  refuseExpired,
+  refusePoisoned,
+  refuseUnreadable,
+  taskKey,
+} from "../../activities/index.ts";
 import { batchRuleOf } from "../calls/call-limits.ts";
 import type { Calls } from "../calls/calls.ts";
-import type { ServerTime } from "../claiming/server-time.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { PoolGrowth, waitedEnoughMs } from "./pool-growth.ts";
 
@@ -37,19 +43,18 @@ const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
 export interface PoolFeedInit {
   deps: SessionDeps;
   timing: SessionTiming;
-  time: ServerTime;
   cancels: Pick<CancelNotices, "covers">;
   poolId: string;
   definition: AnySession;
   calls: Pick<Calls, "lend" | "cancel" | "longestWaitMs">;
-  /** Stopped, and everything it had is settled. */
+  /** The feed has stopped, and every call it held is settled. */
   onOver: (feed: PoolFeed) => void;
 }
 
-/** A call in our hands. */
+/** A call that this member holds. */
 interface Held {
   readonly task: ActivityTask;
-  /** The latest, where it was delivered again while we had it. */
+  /** The latest delivery, if the call was delivered again meanwhile. */
   delivery: Delivery;
 }
 
@@ -71,7 +76,7 @@ export class PoolFeed {
     void this.#flow();
   }
 
-  /** Takes nothing more. What is held is settled by the calls, as they end. */
+  /** Takes no more calls. The calls it holds are settled as they end. */
   stop(): void {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
@@ -89,7 +94,7 @@ export class PoolFeed {
     for (const { delivery } of this.#held.values()) delivery.working();
   }
 
-  /** Until it is stopped: a server that is away, or a consumer somebody deleted, must not end a member. */
+  /** Runs until the feed is stopped: an unreachable server or a deleted consumer must not end a member. */
   async #flow(): Promise<void> {
     const { clock, random } = this.#init.deps.runtime;
     const { signal } = this.#stopping;
@@ -116,7 +121,7 @@ export class PoolFeed {
     await bus.ensureConsumer({
       ...{ stream, name, filter: names.poolTasks(poolId), maxAckPending },
       ackWaitMs: config.activities.ackWaitMs,
-      // Pools come and go; what waits in the stream is there for the next consumer.
+      // Pools come and go; calls that wait in the stream are there for the next consumer.
       inactiveMs: timing.queueInactiveMs,
     });
     const onMessage = (delivery: Delivery) => this.#receive(delivery);
@@ -124,16 +129,19 @@ export class PoolFeed {
   }
 
   #receive(delivery: Delivery): void {
-    const { deps, time, poolId } = this.#init;
-    time.saw(delivery.at);
+    const { deps, poolId } = this.#init;
     if (this.#stopping.signal.aborted) return delivery.nak();
     const name = delivery.subject.split(".").at(-1) ?? "";
     const decoded = decodeTask(delivery, { name });
     if (decoded.kind === "invalid") {
-      if (!refuseUnreadable(deps, delivery, decoded)) void deadLetter(deps, delivery, poolId, decoded);
+      if (!refuseUnreadable(deps, delivery, decoded)) {
+        const { code, message } = decoded;
+        void buryDelivery(deps, delivery, { what: "activity", id: poolId, code, message });
+      }
       return;
     }
-    // A consumer nobody pulled from is removed, and with it the count that tells what was begun.
+    // An inactive consumer is removed, and with it the count of deliveries that shows whether a call was
+    // begun.
     const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
     if (looksExpired(deps, arrival)) void this.#sortUnlessExpired(arrival);
     else this.#sort(decoded.task, delivery);
@@ -161,7 +169,7 @@ export class PoolFeed {
     else this.#take(task, delivery);
   }
 
-  /** Members that left gave it back, which says nothing against it. */
+  /** Members that left gave the call back, which does not make it poison. */
   async #refuseIfPoisoned(task: ActivityTask, delivery: Delivery): Promise<void> {
     const { deps } = this.#init;
     const { signal } = this.#stopping;
@@ -196,9 +204,8 @@ export class PoolFeed {
     }
   }
 
-  /** In the queue, by the server's clock as far as it is known. */
   #waitedMs({ at }: Delivery): number {
-    return (this.#init.time.now() ?? at) - at;
+    return Math.max(0, this.#init.deps.runtime.clock.now() - at);
   }
 
   #lookSoon(): void {
@@ -211,7 +218,7 @@ export class PoolFeed {
     });
   }
 
-  /** While this member is busy nothing arrives that would tell of waiting: it goes and looks. */
+  /** A busy member receives no call that would show how long calls wait, so it asks the server. */
   async #look(): Promise<void> {
     if (!this.#growth.due) return;
     const here = this.#init.calls.longestWaitMs();
@@ -237,7 +244,7 @@ export class PoolFeed {
     }
   }
 
-  /** A hint: if it is lost, the next call that waits repeats it. */
+  /** A hint: if it gets lost, the next call that waits repeats it. */
   async #askForMore(waitedMs: number): Promise<void> {
     const { deps, poolId } = this.#init;
     const signal: PoolSignal = { kind: "grow", waitedMs };
@@ -258,7 +265,7 @@ export class PoolFeed {
   }
 }
 
-/** Runs at a time, each as big as the biggest batch. */
+/** Calls that run at a time, times the largest batch. */
 function capacityOf(definition: AnySession): number {
   const sizes = Object.keys(definition.calls).map((name) => batchRuleOf(definition, name)?.maxSize ?? 1);
   return Math.max(1, definition.options.concurrency ?? 1) * Math.max(1, ...sizes);

@@ -1,35 +1,35 @@
-/** What the members of pools on this worker share: notices of cancelled calls, and the word that we are still at it. */
+/**
+ * Shared by the members of pools on this worker: notices of cancelled calls, and the signs of life for held
+ * calls.
+ */
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { once, type Timer } from "../../../../shared/runtime/index.ts";
-import { CancelNotices } from "../../activities/cancel-notices.ts";
-import type { ServerTime } from "../claiming/server-time.ts";
+import { CancelNotices } from "../../activities/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { PoolFeed, type PoolFeedInit } from "./pool-feed.ts";
 
 export class PoolFeeds {
   readonly #deps: SessionDeps;
   readonly #timing: SessionTiming;
-  readonly #time: ServerTime;
   readonly #cancels: CancelNotices;
   readonly #feeds = new Set<PoolFeed>();
   #listening: Promise<void> | undefined;
   #keepAlive: Timer | undefined;
 
-  constructor(deps: SessionDeps, timing: SessionTiming, time: ServerTime) {
+  constructor(deps: SessionDeps, timing: SessionTiming) {
     this.#deps = deps;
     this.#timing = timing;
-    this.#time = time;
     this.#cancels = new CancelNotices(deps, (key) => {
       for (const feed of this.#feeds) feed.cancel(key);
     });
   }
 
-  /** Begins to take the pool's calls for a member that is ready. */
+  /** Starts taking the pool's calls for a member that is ready. */
   join(member: Pick<PoolFeedInit, "poolId" | "definition" | "calls">): PoolFeed {
     this.#listening ??= this.#listen();
     const feed = new PoolFeed({
       ...member,
-      ...{ deps: this.#deps, timing: this.#timing, time: this.#time, cancels: this.#cancels },
+      ...{ deps: this.#deps, timing: this.#timing, cancels: this.#cancels },
       onOver: (over) => this.#feeds.delete(over),
     });
     this.#feeds.add(feed);
@@ -44,7 +44,10 @@ export class PoolFeeds {
     await this.#cancels.stop();
   });
 
-  /** They are hints: without them calls run in vain, nothing worse. The next member tries again. */
+  /**
+   * Notices are hints: without them cancelled calls run in vain, nothing worse. The next member subscribes
+   * again.
+   */
   async #listen(): Promise<void> {
     try {
       await this.#cancels.start();

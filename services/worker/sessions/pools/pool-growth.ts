@@ -1,10 +1,10 @@
 /**
- * When to ask for one more member. A call that waited is worth a word; if the waiting goes on, the pool is as big as it
- * may be and the words grow rarer.
+ * Decides when to ask for one more member. A call that had to wait is a reason to ask; if calls go on
+ * waiting, the pool has reached its size and the requests become rarer.
  */
 import type { Clock } from "../../../../shared/runtime/index.ts";
 
-/** Below this a call has not waited, it was on its way. */
+/** A shorter wait is only the time of delivery. */
 export const waitedEnoughMs = 200;
 const firstGapMs = 1_000;
 const longestGapMs = 16_000;
@@ -20,7 +20,7 @@ export class PoolGrowth {
     this.#ask = ask;
   }
 
-  /** Whether asking again would be heard at all. */
+  /** True if it is time to ask again. */
   get due(): boolean {
     return this.#clock.monotonic() >= this.#silentUntil;
   }

@@ -11,7 +11,10 @@ export function poolOf({ metadata }: Pick<SessionClaim, "metadata">): string | u
   return poolId !== undefined && tokenPattern.test(poolId) ? poolId : undefined;
 }
 
-/** The pool whose calls it takes. A member that is lent gets them from its borrower. */
+/**
+ * The pool whose shared queue the session takes calls from. A lent member gets its calls from its borrower
+ * instead.
+ */
 export function sharedPoolOf(claim: Pick<SessionClaim, "metadata">): string | undefined {
   return claim.metadata[sharingMetadataKey] === "exclusive" ? undefined : poolOf(claim);
 }

@@ -1,20 +1,21 @@
 /**
  * Quotas over the whole installation: `maxTotal` of a type, WORKER_MAX_TOTAL_SESSIONS of all.
  *
- * QUOTA-1 A quota of n has n numbered seats in the lease bucket. A seat is taken by CAS before the lease it names is claimed,
- *    and given back after the lease was: who has a lease has a seat, so there are never more than n.
- * QUOTA-2 A seat is not renewed. It counts as long as its holder has the lease it names; who needs one and finds the lease
- *    over clears the seat, by CAS. What a dead holder had is free when its lease has expired, and not before.
- * QUOTA-3 A seat whose lease is not there (yet) is left alone for one TTL. A taker that needed longer for its lease makes
- *    sure of its seat before it acts.
+ * QUOTA-1 A quota of n has n numbered seats in the lease bucket. A seat is taken by CAS before the lease it
+ *    names is claimed, and given back after the lease was: a worker that has a lease has a seat, so there are
+ *    never more than n.
+ * QUOTA-2 A seat is not renewed. It counts as long as its holder has the lease it names; a worker that needs
+ *    a seat and finds the lease over clears the seat, by CAS. A dead holder's seat is free when its lease has
+ *    expired, and not before.
+ * QUOTA-3 A seat whose lease is not there (yet) is left alone for one TTL. A taker that needed longer for its
+ *    lease makes sure of its seat before it acts.
  */
 import type { QuotaSeat, SessionClaim, WorkerInfo } from "../../../../schemas/index.ts";
 import type { Stoppable } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { leaseTiming } from "../../../../shared/leases/index.ts";
 import { once, type Service, type Timer } from "../../../../shared/runtime/index.ts";
-import { quotaSentence } from "../../../../shared/sessions/quota.ts";
-import type { ServerTime } from "../claiming/server-time.ts";
+import { quotaSentence } from "../../../../shared/sessions/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { SeatBoard } from "./seat-board.ts";
 import { type CareDeps, SeatCare } from "./seat-care.ts";
@@ -23,9 +24,11 @@ import { SeatStore } from "./seat-store.ts";
 const soonestMs = 50;
 const latestMs = 1000;
 
-/** What a session takes up of the quotas it falls under. */
+/** The seats of one session in the quotas that apply to it. */
 export interface Seats {
-  /** To be asked when the lease is there (QUOTA-3). False: the seat is somebody else's, the lease must not be used. */
+  /**
+   * Call once the lease is won (QUOTA-3). False: another worker has the seat, and the lease must not be used.
+   */
   stillOurs(): Promise<boolean>;
   giveBack(): Promise<void>;
 }
@@ -50,7 +53,7 @@ export interface QuotaLimits {
   all: number | undefined;
 }
 
-/** A seat that is being taken is not to be had. */
+/** Seats that are being taken count as taken. */
 const sentenceOf = ({ type, max, room, used }: SeatBoard): string =>
   quotaSentence(type, { used: Math.max(used, max - room), max });
 
@@ -61,17 +64,12 @@ export class Quotas implements Service {
   readonly #store: SeatStore;
   readonly #care: SeatCare;
   readonly #listeners = new Set<() => void>();
-  /** Boards somebody was refused for, and until when that counts: waiting claims come again sooner. */
+  /** Boards on which a claim was refused, and until when that counts: waiting claims come again sooner. */
   readonly #wanted = new Map<SeatBoard, { until: number; timer: Timer | undefined }>();
   readonly #stops: Stoppable[] = [];
   #stopped = false;
 
-  constructor(
-    deps: QuotaDeps,
-    timing: Pick<SessionTiming, "restMaxMs">,
-    limits: QuotaLimits,
-    time: ServerTime,
-  ) {
+  constructor(deps: QuotaDeps, timing: Pick<SessionTiming, "restMaxMs">, limits: QuotaLimits) {
     this.#deps = deps;
     this.#timing = timing;
     const ofTypes = [...limits.types].map(([type, max]) => new SeatBoard(type, max));
@@ -79,7 +77,7 @@ export class Quotas implements Service {
     const { bus, names, runtime } = deps;
     const onRoom = () => this.#roomChanged();
     this.#store = new SeatStore({ bus, names, runtime, boards: this.#boards, onRoom });
-    this.#care = new SeatCare(deps, this.#store, time);
+    this.#care = new SeatCare(deps, this.#store);
   }
 
   async start(): Promise<void> {
@@ -95,13 +93,13 @@ export class Quotas implements Service {
     await Promise.all(this.#stops.map((one) => one.stop()));
   });
 
-  /** Told when a quota that was reached has a seat again. */
+  /** Calls the listener when a quota that was reached has a free seat again. */
   onRoom(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** How many more may be taken, as far as is known; infinite without a quota. */
+  /** How many more sessions may be taken, as far as is known; infinite without a quota. */
   room(type: string): number {
     return Math.min(...this.#boardsOf(type).map((board) => board.room));
   }
@@ -115,19 +113,22 @@ export class Quotas implements Service {
     return { types: Object.fromEntries(types), ...(all && { all: { used: all.used, max: all.max } }) };
   }
 
-  /** Of the quota that stands in the way, or did a moment ago. */
+  /** Names the quota that stands in the way, or did a moment ago. */
   sentence(type: string): string {
     const boards = this.#boardsOf(type);
     const board = boards.find(({ room }) => room === 0) ?? boards[0];
     return board ? sentenceOf(board) : `type ${type} has no quota`;
   }
 
-  /** Somebody, here or elsewhere, has a seat for this session. */
+  /** True if any worker has a seat for this session. */
   isSeated({ type, sessionId }: QuotaClaim): boolean {
     return this.#boardsOf(type).some((board) => board.hasOneFor(sessionId));
   }
 
-  /** Why the session may not be taken now; undefined where nothing is in the way. Asks nobody while there is room. */
+  /**
+   * The reason why the session may not be taken now; undefined if it may. Sends no request while there is
+   * room.
+   */
   async reached(claim: QuotaClaim): Promise<string | undefined> {
     for (const board of this.#boardsOf(claim.type)) {
       if (this.#hasRoom(board, claim)) continue;
@@ -137,7 +138,7 @@ export class Quotas implements Service {
     return undefined;
   }
 
-  /** Throws a transient fault where the server did not answer. */
+  /** Throws a transient fault if the server did not answer. */
   async take(claim: QuotaClaim, leaseTtlMs: number): Promise<Seated> {
     const boards = this.#boardsOf(claim.type);
     if (boards.length === 0) return { kind: "seated", seats: noSeats };
@@ -167,7 +168,7 @@ export class Quotas implements Service {
   }
 
   async #takeOf(board: SeatBoard, claim: QuotaClaim, value: QuotaSeat): Promise<Taken | undefined> {
-    // Every conflict is somebody's success, or clears up an old view: it ends.
+    // Ends: a conflict means that another worker succeeded, or it brings an old view up to date.
     for (;;) {
       const seat = board.seatOf(claim, value.holder) ?? board.anyFree(this.#deps.runtime.random);
       if (seat === undefined) return undefined;
@@ -194,11 +195,13 @@ export class Quotas implements Service {
       return true;
     } catch (error) {
       this.#fault(error);
-      return false; // not known to be
+      return false; // not known to be ours
     }
   }
 
-  /** Whatever goes wrong here is put right by whoever needs the seat (QUOTA-2). */
+  /**
+   * A seat that is not given back because of an error is cleared by the next worker that needs it (QUOTA-2).
+   */
   async #giveBack(taken: readonly Taken[]): Promise<void> {
     await Promise.all(
       taken.map(({ board, seat, revision }) =>
@@ -218,7 +221,7 @@ export class Quotas implements Service {
   #refuse(board: SeatBoard): string {
     const { clock } = this.#deps.runtime;
     const known = this.#wanted.get(board);
-    // People who ask why are told from the register.
+    // The register shows people why a session waits.
     if (!known) this.#deps.loadChanged();
     this.#wanted.set(board, {
       until: clock.monotonic() + 2 * this.#timing.restMaxMs,
@@ -228,7 +231,7 @@ export class Quotas implements Service {
     return sentenceOf(board);
   }
 
-  /** While somebody waits for a seat, dead holders are looked for as soon as one could have died. */
+  /** While a claim waits for a seat, checks for dead holders as soon as one could have died. */
   #arm(board: SeatBoard): void {
     const wanted = this.#wanted.get(board);
     if (!wanted || this.#stopped) return;

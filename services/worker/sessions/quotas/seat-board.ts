@@ -1,8 +1,11 @@
-/** The seats of one quota as this worker last saw them. No bus in here: what was read or written is noted, by revision. */
+/**
+ * The seats of one quota as this worker last saw them. It does not use the bus: callers note what they read
+ * or wrote, by revision.
+ */
 import type { QuotaSeat, SessionClaim } from "../../../../schemas/index.ts";
 import type { Random } from "../../../../shared/runtime/index.ts";
 
-/** What the last message of a seat's key says. Revision 0: there is none. */
+/** The content of the last message of a seat's key. Revision 0: the key has no message. */
 export type SeatNote =
   | { kind: "free"; revision: number }
   | {
@@ -10,20 +13,22 @@ export type SeatNote =
       revision: number;
       /** Server time of that write. */
       at: number;
-      /** Absent: of another version. Taken all the same, and nobody's to clear. */
+      /**
+       * Undefined: written by another version. The seat counts as taken, and this worker may not clear it.
+       */
       seat: QuotaSeat | undefined;
-      /** When it is worth asking whether its holder still has the lease, on the monotonic clock. */
+      /** When to ask next whether the holder still has the lease, on the monotonic clock. */
       lookAt: number;
     };
 
 export type TakenSeat = Extract<SeatNote, { kind: "taken" }>;
 
 export class SeatBoard {
-  /** Undefined: of all sessions. */
+  /** Undefined: the quota of all sessions. */
   readonly type: string | undefined;
   readonly max: number;
   readonly #notes = new Map<number, SeatNote>();
-  /** Being written by us now: not to be had twice. */
+  /** Seats that this worker is writing now: not to be taken a second time. */
   readonly #trying = new Set<number>();
   #used = 0;
 
@@ -32,7 +37,7 @@ export class SeatBoard {
     this.max = max;
   }
 
-  /** All that are taken, also beyond the number of a quota that was larger before. */
+  /** All taken seats, including those beyond the present number of a quota that was larger before. */
   get used(): number {
     return this.#used;
   }
@@ -41,7 +46,7 @@ export class SeatBoard {
     return Math.max(0, this.max - this.#used - this.#trying.size);
   }
 
-  /** True where this made room on a board that had none. */
+  /** Returns true if this made room on a board that had none. */
   note(seat: number, note: SeatNote): boolean {
     const before = this.#notes.get(seat);
     const isOld = before !== undefined && note.revision !== 0 && note.revision < before.revision;
@@ -56,7 +61,10 @@ export class SeatBoard {
     return this.#notes.get(seat)?.revision ?? 0;
   }
 
-  /** The seat this holder has for the session already: from an attachment before, or from a write that went unanswered. */
+  /**
+   * The seat that this holder already has for the session: from an earlier attachment, or from a write
+   * without an answer.
+   */
   seatOf({ sessionId }: Pick<SessionClaim, "sessionId">, holder: string): number | undefined {
     for (const [seat, note] of this.#notes) {
       if (note.kind !== "taken" || note.seat?.holder !== holder || this.#trying.has(seat)) continue;
@@ -65,14 +73,14 @@ export class SeatBoard {
     return undefined;
   }
 
-  /** Somebody has taken one for the session: whoever that is may be about to claim it. */
+  /** True if a worker has taken a seat for the session and may be about to claim it. */
   hasOneFor(sessionId: string): boolean {
     for (const note of this.#notes.values())
       if (note.kind === "taken" && note.seat?.session.sessionId === sessionId) return true;
     return false;
   }
 
-  /** Any free one, so that many who come at once do not all want the first. */
+  /** A random free seat, so that many takers at once do not all want the first. */
   anyFree(random: Random): number | undefined {
     if (this.room === 0) return undefined;
     const start = Math.floor(random.next() * this.max);
@@ -83,13 +91,13 @@ export class SeatBoard {
     return undefined;
   }
 
-  /** Until the returned function is called. */
+  /** Marks the seat until the returned function is called. */
   trying(seat: number): () => void {
     this.#trying.add(seat);
     return () => this.#trying.delete(seat);
   }
 
-  /** Taken ones to look after now. They are not due again before `againAt`, unless noted anew. */
+  /** Taken seats to check now. They are not due again before `againAt`, unless noted anew. */
   due(now: number, againAt: number): { seat: number; note: TakenSeat }[] {
     const due: { seat: number; note: TakenSeat }[] = [];
     for (const [seat, note] of this.#notes) {
@@ -105,7 +113,7 @@ export class SeatBoard {
     if (note?.kind === "taken" && note.revision === revision) this.#notes.set(seat, { ...note, lookAt });
   }
 
-  /** When the next one is due; infinite where none is. */
+  /** When the next check is due; infinite if none is. */
   nextLookAt(): number {
     let next = Number.POSITIVE_INFINITY;
     for (const note of this.#notes.values()) if (note.kind === "taken") next = Math.min(next, note.lookAt);

@@ -1,29 +1,36 @@
-/** Whose seat is it still? Asked only where a quota is reached and somebody waits for a seat. */
+/**
+ * Checks whether holders of seats still have their leases. Done only while a quota is reached and a claim
+ * waits for a seat.
+ */
 import type { QuotaSeat } from "../../../../schemas/index.ts";
 import { bucketStream, leaseKeys } from "../../../../shared/bus/index.ts";
 import { LeaseStore, type Look } from "../../../../shared/leases/index.ts";
-import type { ServerTime } from "../claiming/server-time.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import type { SeatBoard, TakenSeat } from "./seat-board.ts";
 import type { SeatStore } from "./seat-store.ts";
 
 export type CareDeps = Pick<SessionDeps, "bus" | "names" | "runtime">;
 
-/** Asked for one board at a time. */
+/** Seats checked at a time, per board. */
 const atOnce = 32;
 /** The server notes an expiry up to 0.3 s late. */
 const shortestMs = 100;
-/** Where nothing came of looking, it is tried again. */
+/** Pause before the next try if the server did not answer. */
 const unansweredMs = 1000;
 
 export type SeatVerdict =
   | "held"
-  /** Not claimed yet, or given back so long ago that nothing is left of it: its age decides (QUOTA-3). */
+  /**
+   * The lease is not claimed yet, or was given back so long ago that no trace is left: the seat's age decides
+   * (QUOTA-3).
+   */
   | "unclaimed"
   | "expired"
   | "over";
 
-/** A lease of somebody else is never the holder's again: attachments are claimed once (LEASE-4). */
+/**
+ * A lease that another worker has never becomes the holder's again: attachments are claimed once (LEASE-4).
+ */
 export function judgeSeat({ holder }: Pick<QuotaSeat, "holder">, lease: Look): SeatVerdict {
   switch (lease.kind) {
     case "held":
@@ -40,21 +47,19 @@ export function judgeSeat({ holder }: Pick<QuotaSeat, "holder">, lease: Look): S
 export class SeatCare {
   readonly #deps: CareDeps;
   readonly #store: SeatStore;
-  readonly #time: ServerTime;
   readonly #leases: LeaseStore;
   readonly #stream: string;
   #outage: { endedAt: number; awayMs: number } | undefined;
 
-  constructor(deps: CareDeps, store: SeatStore, time: ServerTime) {
+  constructor(deps: CareDeps, store: SeatStore) {
     this.#deps = deps;
     this.#store = store;
-    this.#time = time;
     const bucket = deps.names.bucket("leases");
     this.#leases = new LeaseStore(deps.bus, bucket);
     this.#stream = bucketStream(bucket);
   }
 
-  /** S14: owners that come back after an outage find their seats as they left them. */
+  /** S14: holders that come back after an outage find their seats as they left them. */
   follow(): () => void {
     const { bus, runtime } = this.#deps;
     return bus.onState((state) => {
@@ -63,7 +68,7 @@ export class SeatCare {
     });
   }
 
-  /** Clears the seats of this board whose holders have lost their lease, as far as one could have by now. */
+  /** Clears the seats of this board whose holders have lost their lease. */
   async clearOver(board: SeatBoard): Promise<void> {
     const now = this.#deps.runtime.clock.monotonic();
     const due = board.due(now, now + unansweredMs);
@@ -81,7 +86,7 @@ export class SeatCare {
     board.lookAgain(seat, note.revision, lookAt);
   }
 
-  /** 0: it is over. Otherwise how long it cannot be. */
+  /** 0: the holder's right is over. Otherwise the time for which it cannot be over. */
   async #leftMs({ at }: TakenSeat, seat: QuotaSeat): Promise<number> {
     const { sessionId, attachment } = seat.session;
     const lease = await this.#leases.look(leaseKeys.session(sessionId, attachment));
@@ -98,10 +103,10 @@ export class SeatCare {
     }
   }
 
-  /** Only says when to look again: clocks may be wrong. */
+  /** Only decides when to look again: clocks may be wrong. */
   #untilExpiry(lease: Look, ttlMs: number): number {
     if (lease.kind !== "held") return 0;
-    const now = this.#time.now() ?? this.#deps.runtime.clock.now();
+    const now = this.#deps.runtime.clock.now();
     return Math.min(ttlMs, lease.at + ttlMs - now);
   }
 
@@ -112,7 +117,7 @@ export class SeatCare {
     return Math.max(0, at + ttlMs - info.seenAt);
   }
 
-  /** The watcher waits as long before it tells of a loss. */
+  /** The watcher waits the same time before it reports a loss. */
   #graceMs(ttlMs: number): number {
     if (this.#outage === undefined || this.#outage.awayMs < ttlMs / 3) return 0;
     return Math.max(0, this.#outage.endedAt + ttlMs - this.#deps.runtime.clock.monotonic());

@@ -1,4 +1,7 @@
-/** Seats of quotas on the wire. Every write is a CAS on what the board knows, and what comes of it is noted there. */
+/**
+ * Reads and writes seats of quotas. Every write is a CAS on the revision that the board knows, and the board
+ * notes the result.
+ */
 import { QuotaSeat } from "../../../../schemas/index.ts";
 import {
   Bucket,
@@ -64,7 +67,10 @@ export class SeatStore {
     return view;
   }
 
-  /** The revision written, or undefined where somebody else was faster. Throws a transient fault where nothing is known. */
+  /**
+   * Returns the revision written, or undefined if another worker was faster. Throws a transient fault if the
+   * outcome is unknown.
+   */
   async take(
     board: SeatBoard,
     seat: number,
@@ -76,7 +82,7 @@ export class SeatStore {
     switch (outcome.kind) {
       case "written": {
         const { revision } = outcome;
-        // The view brings the server's time of it, or has brought it.
+        // The view has brought, or will bring, the server's time of this write.
         if (board.revisionOf(seat) < revision) {
           const lookAt = this.#clock.monotonic() + value.leaseTtlMs;
           const at = Number.POSITIVE_INFINITY;
@@ -95,7 +101,7 @@ export class SeatStore {
     }
   }
 
-  /** Cleared only as it was seen: a seat taken anew meanwhile stays taken. */
+  /** Clears the seat only at the revision seen: a seat taken anew meanwhile stays taken. */
   async clear(board: SeatBoard, seat: number, revision: number): Promise<void> {
     const key = leaseKeys.seat(board.type, seat);
     const outcome = await this.#bucket.delete(key, { revision, timeoutMs });
@@ -103,7 +109,7 @@ export class SeatStore {
     if (outcome.kind === "conflict") await this.#readBack(board, seat);
   }
 
-  /** The view may lag behind a conflict. */
+  /** Reads the seat after a conflict, because the view may lag behind. */
   async #readBack(board: SeatBoard, seat: number): Promise<void> {
     const subject = this.#subject(leaseKeys.seat(board.type, seat));
     const message = await this.#bus.last(this.#bucket.stream, subject, { leader: true });
@@ -114,7 +120,7 @@ export class SeatStore {
     if (board.note(seat, note)) this.#onRoom();
   }
 
-  /** The lease of a seat that was taken just now cannot be over before its TTL is. */
+  /** The lease of a seat taken just now cannot be over before its TTL is. */
   #read(message: StoredMessage, isNew: boolean): SeatNote {
     const event = this.#bucket.event(message);
     const { revision, at } = event;

@@ -48,6 +48,16 @@ def count(state, by):
 
 
 @session.call
+def keep(state, asked, ctx):
+    name, data = asked
+    blobs = ctx.session.blobs
+    stored = blobs.put(name, data.encode())
+    found = blobs.get(name).decode()
+    names = [one["name"] for one in blobs.list()]
+    return {"bytes": stored["bytes"], "found": found, "names": names, "deleted": [blobs.delete(name), blobs.delete(name)]}
+
+
+@session.call
 def crash(state, code):
     sys.stderr.write("the model is on fire\n")
     os._exit(code)

@@ -1,3 +1,4 @@
+/** A form generated from a JSON Schema. */
 import { useState } from "preact/hooks";
 import { Field } from "../parts/dialog.tsx";
 import { fieldKind, firstValue, type Schema } from "./schema.ts";
@@ -155,7 +156,10 @@ function ListField(props: FieldProps & { of: Schema; label: string }) {
   );
 }
 
-/** Free JSON: the value changes when the text is JSON; while it is not, it says so and keeps its form from being sent. */
+/**
+ * A field for free JSON: its value changes when the text is valid JSON; otherwise it shows an error and
+ * blocks the form.
+ */
 export function JsonControl({ value, onChange }: { value: unknown; onChange: (value: unknown) => void }) {
   const [text, setText] = useState(JSON.stringify(value ?? null, null, 2));
   const [bad, setBad] = useState(false);
@@ -177,7 +181,7 @@ export function JsonControl({ value, onChange }: { value: unknown; onChange: (va
             field.setCustomValidity("");
           } catch {
             setBad(true);
-            // The form is not sent while this stands: the last good value is not what is on the screen.
+            // The form cannot be sent now: the last valid value is not what the screen shows.
             field.setCustomValidity("This is not JSON yet.");
           }
         }}

@@ -1,4 +1,4 @@
-/** Enough of JSON Schema to make a form of it. What is more than this is written as JSON. Pure. */
+/** The part of JSON Schema from which a form can be made. Other schemas get a field for JSON. Pure. */
 export interface Schema {
   type?: string | string[];
   title?: string;
@@ -62,7 +62,7 @@ export function fieldKind(schema: Schema): FieldKind {
   }
 }
 
-/** Something to try it with: what the form shows first, with a word where text is needed. */
+/** A value to try the orchestration with: the form's first value, with a word for each required text. */
 export function exampleValue(schema: Schema | undefined): unknown {
   if (!schema) return null;
   const field = fieldKind(schema);
@@ -74,7 +74,7 @@ export function exampleValue(schema: Schema | undefined): unknown {
   );
 }
 
-/** What the form shows first: defaults, and the smallest value of each type for what is required. */
+/** The form's first value: defaults, and the smallest value of each type for required fields. */
 export function firstValue(schema: Schema | undefined): unknown {
   if (!schema) return null;
   if (schema.default !== undefined) return schema.default;

@@ -1,7 +1,7 @@
 /** One line about an event, for the table. */
 
 import type { HistoryEvent, Payload, TaskTarget } from "../../../../../schemas/index.ts";
-import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
+import { shortEpoch } from "../../../../../shared/wording/index.ts";
 
 const longest = 160;
 
@@ -84,6 +84,11 @@ export function describe(event: HistoryEvent): string {
     case "session.returned":
     case "session.closed":
       return event.sessionId;
+    case "session.metadata_set":
+    case "session.metadata_reported":
+      return `${event.sessionId}: ${JSON.stringify(event.change)}`;
+    case "session.blob_changed":
+      return `${event.sessionId}: ${event.name}, ${event.stored ? `${event.stored.bytes} bytes` : "deleted"}`;
     case "session.checkpointed":
       return `${event.sessionId}: ${event.checkpoint.bytes} bytes`;
   }
@@ -95,7 +100,7 @@ export function inline(payload: Payload): string {
   return text.length > longest ? `${text.slice(0, longest)}…` : text;
 }
 
-/** For colour and filters. */
+/** The group of an event kind, for its colour and for filters. */
 export function familyOf(kind: HistoryEvent["kind"]): string {
   return kind.slice(0, kind.indexOf("."));
 }

@@ -1,4 +1,7 @@
-/** Which step an orchestration failed at: the one whose failure it ended with, itself or as a cause. Pure. */
+/**
+ * Finds the step at which an orchestration failed: the step whose failure is the orchestration's error or one
+ * of its causes. Pure.
+ */
 import type { Failure } from "../../../../../schemas/index.ts";
 import type { HistoryModel, Work } from "./model.ts";
 
@@ -9,7 +12,7 @@ export function failedStep(model: HistoryModel, error: Failure | undefined): Wor
     const same = failed.findLast(({ failure }) => failure?.code === code && failure.message === message);
     if (same) return same;
   }
-  // Code that throws an error of its own after a step failed does so in the turn that heard of it.
+  // Code that throws its own error after a step failed does so in the turn that received the failure.
   const last = failed.at(-1);
   return last?.to === model.last ? last : undefined;
 }

@@ -1,4 +1,4 @@
-/** A history from a file somebody sent: checked as far as showing it needs. Pure. */
+/** Reads a history from a file, checked as far as displaying it requires. Pure. */
 import type { HistoryEvent } from "../../../../../schemas/index.ts";
 import type { DatedEvent, HistoryPage } from "../../../routes/history.ts";
 
@@ -10,7 +10,7 @@ export interface Imported {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The file of "Download history", or the lines of `holdfast history --export`. */
+/** Accepts the file of "Download history", or the lines of `holdfast history --export`. */
 export function readHistoryFile(text: string): Imported {
   let value: unknown;
   try {
@@ -29,7 +29,7 @@ export function readHistoryFile(text: string): Imported {
     }
     const key = typeof execution === "number" ? execution : 1;
     const events = executions.get(key) ?? [];
-    // The kinds that are drawn are checked where they are drawn; what is unknown is shown as it is.
+    // The kinds that are drawn are checked when they are drawn; an unknown kind is shown unchanged.
     events.push({ at: typeof at === "number" ? at : 0, event: event as unknown as HistoryEvent });
     executions.set(key, events);
   };

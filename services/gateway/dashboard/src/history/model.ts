@@ -1,10 +1,10 @@
 /**
- * A history as people see it: what ran from when to when, and who held which session. A fold over dated events, pure,
- * so that a file from somewhere else is shown exactly like a live instance.
+ * A history for display: what ran from when to when, and which worker held which session. A pure fold over
+ * dated events, so that an imported file is shown exactly like a live instance.
  */
 
 import type { Failure, HistoryEvent, Payload } from "../../../../../schemas/index.ts";
-import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
+import { shortEpoch } from "../../../../../shared/wording/index.ts";
 import type { DatedEvent } from "../../../routes/history.ts";
 
 export type WorkState = "open" | "completed" | "failed" | "cancelled";
@@ -17,7 +17,7 @@ export interface Work {
   to: number | undefined;
   state: WorkState;
   queue?: string;
-  /** Run in the orchestrator's process. */
+  /** True if it ran in the orchestrator's process. */
   local?: boolean;
   sessionId?: string;
   childId?: string;
@@ -25,10 +25,10 @@ export interface Work {
   workerId?: string;
   epoch?: number;
   startedAt?: number;
-  /** Attempts that failed so far, latest last. */
+  /** Failed attempts so far, latest last. */
   attempts: { at: number; message: string; retryAt: number }[];
   error?: string;
-  /** As recorded, with its stack. */
+  /** The failure as recorded, with its stack. */
   failure?: Failure;
   input?: Payload;
   byEngine?: boolean;
@@ -45,7 +45,17 @@ export interface Segment {
 
 export interface Mark {
   at: number;
-  kind: "lost" | "reclaimed" | "checkpoint" | "init failed" | "failed" | "closed" | "lent" | "returned";
+  kind:
+    | "lost"
+    | "reclaimed"
+    | "checkpoint"
+    | "metadata"
+    | "blob"
+    | "init failed"
+    | "failed"
+    | "closed"
+    | "lent"
+    | "returned";
   text: string;
   id: number;
 }
@@ -53,7 +63,7 @@ export interface Mark {
 export interface SessionLife {
   sessionId: string;
   type: string;
-  /** The use of a pool it was lent for. */
+  /** Event id of the pool use for which the session was lent. */
   lentFor?: number;
   from: number;
   to: number | undefined;
@@ -174,7 +184,7 @@ function foldEvent(
       return end(event.of, "completed");
     case "child.scheduled":
       begin({ kind: "child", name: event.name, childId: event.childId, input: event.input });
-      // Nobody waits for a detached one: it is done when it is begun.
+      // The orchestration does not wait for a detached child: the item is done when the child is started.
       if (event.mode === "detached") end(event.id, "completed");
       return;
     case "signal.received":
@@ -270,6 +280,14 @@ function foldSession(model: HistoryModel, sessions: Sessions, event: SessionEven
         `checkpoint of ${event.checkpoint.bytes} bytes after ${event.checkpoint.calls} calls`,
       );
       return;
+    case "session.metadata_set":
+    case "session.metadata_reported":
+      return mark("metadata", `metadata ${JSON.stringify(event.change)}`);
+    case "session.blob_changed":
+      return mark(
+        "blob",
+        `${event.name} ${event.stored ? `stored, ${event.stored.bytes} bytes` : "deleted"}`,
+      );
     case "session.closed":
       closeSegment(life, at);
       life.to = at;

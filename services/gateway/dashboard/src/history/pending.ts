@@ -1,5 +1,5 @@
-/** What an instance waits for, and why it has not come. Pure. */
-import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
+/** What an instance waits for, and why it is still waiting. Pure. */
+import { shortEpoch } from "../../../../../shared/wording/index.ts";
 import type { SessionRow, WorkerRow } from "../../../live/rows.ts";
 import type { Trouble } from "../../../live/troubles.ts";
 import { ago, duration } from "../format.ts";
@@ -12,16 +12,16 @@ export interface Pending {
   since: number;
   link?: string;
   troubled: boolean;
-  /** What somebody can do about it. */
+  /** What people can do about it. */
   remedy?: string;
 }
 
 export interface PendingInput {
   model: HistoryModel;
-  /** Undefined until they are there: nothing is said about what nobody has looked at. */
+  /** Undefined until loaded: nothing is claimed about data that was not read. */
   sessions: readonly SessionRow[] | undefined;
   workers: readonly WorkerRow[] | undefined;
-  /** What the overview complains of. */
+  /** The problems that the overview shows. */
   troubles?: readonly Trouble[] | undefined;
   now: number;
 }
@@ -128,7 +128,10 @@ function callReason(work: Work, { sessions, now }: PendingInput): Reason {
   }
 }
 
-/** Why nobody has claimed it yet, in the words of placement (S12), and what helps: as the overview says it. */
+/**
+ * Why no worker has claimed the session yet, in the words of placement (S12), and the remedy, as the overview
+ * shows them.
+ */
 function whyUnclaimed(
   { type }: SessionLife,
   { troubles }: PendingInput,

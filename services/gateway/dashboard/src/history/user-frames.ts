@@ -1,4 +1,4 @@
-/** The frames of a stack that are the user's: without those of the engine and of Node itself. Pure. */
+/** The user's own frames of a stack, without those of the engine and of Node. Pure. */
 const engine =
   /node:internal|\bnode:|\/node_modules\/holdfast\/|\/(?:services\/(?:orchestrator|worker|watcher|gateway|cli)|shared\/(?:replay|errors|runtime|definitions|bus|sdk|sessions|app-loading))\/[\w/.-]+\.[jt]s/;
 

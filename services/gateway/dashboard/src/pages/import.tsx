@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Imported, importedPage, readHistoryFile } from "../history/import.ts";
 import { Card, Problem } from "../parts/basics.tsx";
 import { Field } from "../parts/dialog.tsx";
-import { HistoryPanels } from "./orchestration.tsx";
+import { HistoryPanels } from "./orchestration/orchestration.tsx";
 
 export function ImportPage() {
   const [imported, setImported] = useState<Imported | undefined>();

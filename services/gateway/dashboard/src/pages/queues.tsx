@@ -20,33 +20,9 @@ export function QueuesPage() {
     <>
       <h1>Queues and dead letters</h1>
       <DeadLetters />
-      <WaitingStarts />
       <Streams />
     </>
   );
-}
-
-/** Keys whose starts wait for others of the key, as their keepers say. */
-function WaitingStarts() {
-  const { data } = useLoad((signal) => get<{ rows: WaitingKey[] }>("/api/flow", signal), []);
-  const rows = data?.rows ?? [];
-  if (rows.length === 0) return null;
-  return (
-    <Card title="Starts that wait for their key">
-      <ul>
-        {rows.map(({ key, waiting }) => (
-          <li key={key}>
-            <code>{key}</code> <span class="muted">{count(waiting)} or more</span>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
-}
-
-interface WaitingKey {
-  key: string;
-  waiting: number;
 }
 
 function DeadLetters() {

@@ -1,4 +1,4 @@
-/** What is started by the clock, when next, and what came of it. */
+/** Schedules: what they start, when next, and how the runs went. */
 import { useEffect } from "preact/hooks";
 import { get, mayAct, post, type ScheduleView } from "../api.ts";
 import { count } from "../format.ts";

@@ -1,3 +1,4 @@
+/** Starts an orchestration with a form made from its input schema. */
 import { useState } from "preact/hooks";
 import { get, mayAct, me, post, type Startable } from "../api.ts";
 import { asSchema, firstValue } from "../form/schema.ts";

@@ -1,4 +1,4 @@
-/** What waits in which queue, and how big everything is. */
+/** How many messages wait in which queue, and the size of every stream. */
 import { useEffect } from "preact/hooks";
 import { get, type StreamsView } from "../api.ts";
 import { bytes, count, plural } from "../format.ts";
@@ -8,11 +8,12 @@ import { useLoad } from "../parts/use-load.ts";
 type Stream = StreamsView["streams"][number];
 type Consumer = Stream["consumers"][number];
 
-/** What a stream is for, in words. */
+/** The purpose of each stream. */
 const purposes: Readonly<Record<string, string>> = {
   INBOX: "What instances have yet to hear: starts, signals, results. Each partition has one reader.",
   ACTIVITIES: "Tasks for any worker that has the activity. Each activity has one reader.",
   CLAIMS: "Sessions that look for a worker. Each type of session has one reader.",
+  ASIDE: "Messages of instances that were set aside; they come back in order when a turn succeeds.",
   SESSIONS: "Calls for the worker that holds the session. Each worker has one reader.",
 };
 

@@ -1,7 +1,7 @@
 import type { ApiError } from "../api.ts";
 import { Problem } from "../parts/basics.tsx";
 
-/** Before there is anything to show. Goes away by itself. */
+/** Shown until the gateway has data; disappears by itself. */
 export function WaitingPage({ why }: { why: ApiError }) {
   return (
     <main class="login" id="main" aria-busy="true">

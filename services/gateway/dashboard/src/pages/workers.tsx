@@ -1,3 +1,4 @@
+/** The live workers: load, memory, builds and sessions. */
 import { get, mayAct, post, type WorkerRow } from "../api.ts";
 import { bytes, count, duration } from "../format.ts";
 import { useLive } from "../live.ts";
@@ -42,12 +43,35 @@ export function WorkersPage({ only }: { only?: string }) {
           <Command text="holdfast worker --app ./app.ts" />
         </Empty>
       )}
+      {!only && rows.length > 0 && <Builds rows={rows} />}
       <div class="workers">
         {rows.map((row) => (
           <WorkerCard key={row.workerId} row={row} whole={only !== undefined} />
         ))}
       </div>
     </>
+  );
+}
+
+/** The application builds that workers run: during a deployment there are two. */
+function Builds({ rows }: { rows: readonly WorkerRow[] }) {
+  const builds = new Map<string, WorkerRow[]>();
+  for (const row of rows) builds.set(row.buildId, [...(builds.get(row.buildId) ?? []), row]);
+  return (
+    <p class="builds">
+      <span class="muted">{builds.size === 1 ? "Build" : "Builds"}</span>{" "}
+      {[...builds].map(([build, workers]) => (
+        <span key={build} class="tag">
+          {build} <span class="chip-count">{workers.length}</span>
+        </span>
+      ))}
+      {builds.size > 1 && (
+        <span class="muted">
+          sessions and pinned instances stay with the build that can read them; drain the old workers to
+          finish
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -128,7 +152,7 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
   );
 }
 
-/** What it says of itself, else what its models say they run on. */
+/** The device the worker reports, else the device its models report. */
 const deviceOf = (row: WorkerRow): string =>
   row.device ?? ([...new Set(row.models.map((model) => model.device))].join(", ") || "–");
 

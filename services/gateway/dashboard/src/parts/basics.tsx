@@ -1,10 +1,10 @@
-/** Small things every page uses. */
+/** Small components that every page uses. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { absolute, ago, duration } from "../format.ts";
 import { now } from "../live.ts";
 
-/** Relative for the eye, absolute on hover and for copying. */
+/** Shows a relative time; the absolute time on hover and for copying. */
 export function When({ at }: { at: number | undefined }) {
   if (at === undefined) return <span class="muted">–</span>;
   return (
@@ -68,7 +68,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** A line for the terminal. */
+/** A command line to copy into a terminal. */
 export function Command({ text, label }: { text: string; label?: string }) {
   return (
     <div class="command">
@@ -81,7 +81,7 @@ export function Command({ text, label }: { text: string; label?: string }) {
   );
 }
 
-/** What scrolls must be reachable by keyboard and say what it is. */
+/** A scrolling area that can be reached by keyboard and has a label. */
 export function Scrolled(props: { label: string; class?: string; children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrolled with the arrow keys
@@ -91,7 +91,7 @@ export function Scrolled(props: { label: string; class?: string; children: Compo
   );
 }
 
-/** How much of something is used; the number says it, the bar shows it. */
+/** How much of a limit is used, as a number and a bar. */
 export function Meter({ used, max, label }: { used: number; max: number; label: string }) {
   const share = max > 0 ? Math.min(1, used / max) : 0;
   return (
@@ -118,7 +118,7 @@ export function Id({ children, href }: { children: string; href?: string }) {
   );
 }
 
-/** `flow`: each as wide as it needs, in one line where there is room; otherwise in columns. */
+/** `flow`: each fact as wide as it needs, in one line if there is room; otherwise in columns. */
 export function Facts({ facts, flow }: { facts: [string, ComponentChildren][]; flow?: boolean }) {
   return (
     <dl class={`facts ${flow ? "flow" : ""}`}>

@@ -1,4 +1,4 @@
-/** Asks before something is done, with the same thing as a command beside it. */
+/** Confirms an action before it is done, and shows the equivalent command. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -7,16 +7,16 @@ import { toast } from "./toasts.tsx";
 
 export interface Ask {
   title: string;
-  /** What will happen, in a sentence. */
+  /** What the action will do, in a sentence. */
   text: string;
   button: string;
   danger?: boolean;
   fields?: { name: string; label: string; multiline?: boolean; value?: string; required?: boolean }[];
   commands?: (values: Record<string, string>) => { label: string; text: string }[];
   act(values: Record<string, string>): Promise<unknown>;
-  /** Said when it worked. */
+  /** Shown as a toast after success. */
   done?: string;
-  /** Shown when it worked; the dialog stays open. */
+  /** Text shown in the dialog after success; the dialog stays open. */
   show?: (outcome: unknown) => string;
 }
 

@@ -1,4 +1,7 @@
-/** Line icons on a grid of 24, drawn by us: nothing is loaded from elsewhere. Always beside a word, so never read out. */
+/**
+ * Line icons on a grid of 24, drawn for Holdfast: none is loaded from elsewhere. An icon always accompanies a
+ * word, so screen readers skip it.
+ */
 const paths = {
   overview: "M4 13h6V4H4zM14 20h6v-9h-6zM14 4v4h6V4zM4 17v3h6v-3z",
   orchestrations: "M5 6h4v4H5zM15 14h4v4h-4zM9 8h4a3 3 0 0 1 3 3v3",
@@ -6,6 +9,7 @@ const paths = {
   workers: "M5 5h14v6H5zM5 13h14v6H5zM8 8h.01M8 16h.01M12 8h4M12 16h4",
   queues: "M4 6h16M4 12h16M4 18h10",
   schedules: "M12 4a8 8 0 1 0 0 16a8 8 0 0 0 0-16zM12 8v4l3 2",
+  limits: "M5 17a7 7 0 1 1 14 0M12 17l4-5M5 17h14",
   start: "M8 5l11 7l-11 7z",
   import: "M12 4v10M8 10l4 4l4-4M5 18v2h14v-2",
   system: "M4 5h16v11H4zM9 20h6M12 16v4",

@@ -1,4 +1,4 @@
-/** Payloads are text from elsewhere: always text nodes, never markup. */
+/** Payloads are untrusted text: always rendered as text nodes, never as markup. */
 import { useState } from "preact/hooks";
 import { get } from "../api.ts";
 import { bytes } from "../format.ts";
@@ -30,7 +30,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-/** A value in place, or one that lies in the object store until somebody wants to see it. */
+/** Shows an inline value, or loads one from the object store on demand. */
 export function BlobButton({
   instanceId,
   sha256,

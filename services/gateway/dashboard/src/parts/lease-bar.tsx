@@ -1,4 +1,6 @@
-/** The age of a lease as a bar that empties until the holder renews it. Drawn by the frame, not by the second. */
+/**
+ * The age of a lease as a bar that empties until the holder renews it. Drawn every frame, not every second.
+ */
 import { useEffect, useRef } from "preact/hooks";
 import type { SessionRow } from "../api.ts";
 

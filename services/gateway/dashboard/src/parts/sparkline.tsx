@@ -1,4 +1,4 @@
-/** A few numbers over time: columns on each other, and a line for what is compared with them. */
+/** A few numbers over time: stacked columns, and a line to compare them with. */
 export interface Series {
   key: string;
   values: readonly number[];
@@ -10,7 +10,7 @@ export function Columns(props: {
   label: string;
   series: readonly Series[];
   line?: Series;
-  /** What hovering over a moment says. */
+  /** Text shown when the pointer is over a moment. */
   titles?: readonly string[];
 }) {
   const { label, series, line, titles } = props;

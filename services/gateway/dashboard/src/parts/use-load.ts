@@ -1,4 +1,4 @@
-/** Loads something for a component and again when told. What was there stays while the new is on its way. */
+/** Loads data for a component, and again on request. The old data stays until the new data has arrived. */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 export interface Loaded<T> {

@@ -1,4 +1,4 @@
-/** Rows of one height, drawn only where one can see them. Ten thousand cost as much as forty. */
+/** Rows of one height, rendered only where they are visible. Ten thousand rows cost as much as forty. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ export interface VirtualListProps {
   rowHeight: number;
   label: string;
   class?: string;
-  /** Brought into view when it changes. */
+  /** Index of the row to scroll into view when it changes. */
   show?: number | undefined;
   children: (index: number) => ComponentChildren;
 }

@@ -1,21 +1,26 @@
-/** From a history to rows of bars: who runs beside whom gets rows of their own, one after another share one. Pure. */
+/**
+ * Lays a history out in rows of bars: concurrent work gets separate rows, consecutive work shares one. Pure.
+ */
 import type { HistoryModel, Mark, Segment, SessionLife, Signal, Work } from "../history/model.ts";
+import { type TimeScale, trueScale } from "./time-scale.ts";
 
 export interface Bar {
   from: number;
-  /** Undefined: still open. */
+  /** Undefined: not ended. */
   to: number | undefined;
   work: Work;
 }
 
-export type Row =
+/** `of`: the child whose timeline is expanded inside its parent's. */
+export type Row = { of?: string } & RowShapes;
+type RowShapes =
   | { kind: "session"; label: string; session: SessionLife; segments: Segment[]; marks: Mark[] }
   | { kind: "bars"; label: string; bars: Bar[] }
   | { kind: "signals"; label: string; signals: Signal[] };
 
 export interface Layout {
   rows: Row[];
-  /** Work that ran beside so much else that it has no row. */
+  /** Number of pieces of work without a row, because too many ran at the same time. */
   hidden: number;
 }
 
@@ -65,7 +70,7 @@ function groupBy<T>(list: readonly T[], key: (item: T) => string): Map<string, T
   return groups;
 }
 
-/** First row that is free at the beginning of the bar; they come in order of time. */
+/** Puts each bar into the first row that is free at its beginning; bars come in order of time. */
 function pack(work: readonly Work[]): { rows: Bar[][]; hidden: number } {
   const rows: { bars: Bar[]; freeAt: number }[] = [];
   let hidden = 0;
@@ -86,36 +91,39 @@ export interface Slice {
   x: number;
   width: number;
   bar: Bar;
-  /** How many bars fell into these pixels. */
+  /** How many bars were merged into this one. */
   merged: number;
   failed: boolean;
-  /** Too thin to stand alone: takes in what falls on the same spot. */
+  /** Too narrow to stand alone: merged with other bars at the same place. */
   fine: boolean;
 }
 
-/** Pixels below which bars at the same spot are drawn as one. */
+/** Bars narrower than this many pixels at the same place are drawn as one. */
 const finest = 3;
 
-/** The bars of a row as pixels: only what is in view, and what is finer than a pixel becomes one block. */
+/** The bars of a row in pixels: only those in view; bars finer than a pixel are merged into one block. */
 export function slices(
   bars: readonly Bar[],
-  view: { from: number; to: number; width: number; now: number },
+  view: { from: number; to: number; width: number; now: number; scale?: TimeScale },
 ): Slice[] {
+  const { scale = trueScale } = view;
   const perMs = view.width / Math.max(view.to - view.from, 1);
+  const xOf = (at: number) => (scale.place(at) - view.from) * perMs;
+  const last = scale.time(view.to);
   const found: Slice[] = [];
-  for (let index = firstEndingAfter(bars, view.from, view.now); index < bars.length; index++) {
+  for (let index = firstEndingAfter(bars, scale.time(view.from), view.now); index < bars.length; index++) {
     const bar = bars[index];
-    if (!bar || bar.from > view.to) break;
-    const x = Math.max(0, (bar.from - view.from) * perMs);
-    const right = Math.min(view.width, ((bar.to ?? view.now) - view.from) * perMs);
+    if (!bar || bar.from > last) break;
+    const x = Math.max(0, xOf(bar.from));
+    const right = Math.min(view.width, xOf(bar.to ?? view.now));
     const width = Math.max(right - x, 1.5);
-    const last = found.at(-1);
+    const before = found.at(-1);
     const failed = bar.work.state === "failed";
     const fine = width < finest;
-    if (last?.fine && fine && Math.floor(last.x / finest) === Math.floor(x / finest)) {
-      last.merged++;
-      last.failed ||= failed;
-      last.width = Math.max(last.width, x + width - last.x);
+    if (before?.fine && fine && Math.floor(before.x / finest) === Math.floor(x / finest)) {
+      before.merged++;
+      before.failed ||= failed;
+      before.width = Math.max(before.width, x + width - before.x);
     } else found.push({ x, width, bar, merged: 1, failed, fine });
   }
   return found;
@@ -133,7 +141,7 @@ function firstEndingAfter(bars: readonly Bar[], at: number, now: number): number
   return low;
 }
 
-/** Round steps for the axis: at most so many labels. */
+/** Round steps for the axis, at most `most` labels. */
 export function ticks(from: number, to: number, most: number): number[] {
   const span = Math.max(to - from, 1);
   const steps = [
@@ -146,7 +154,7 @@ export function ticks(from: number, to: number, most: number): number[] {
   return found;
 }
 
-/** Owners in order of appearance get the colours in order: neighbours differ. */
+/** Owners get the colours in order of appearance: neighbours differ. */
 export function ownerColours(model: HistoryModel, colours: number): Map<string, number> {
   const found = new Map<string, number>();
   for (const session of model.sessions) {

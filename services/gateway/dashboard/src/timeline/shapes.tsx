@@ -1,8 +1,9 @@
-/** One row of the timeline as shapes. What is clicked is told by `data-event`. */
-import { shortEpoch } from "../../../../../shared/sessions/short-epoch.ts";
+/** One row of the timeline as shapes. `data-event` identifies a clicked shape. */
+import { shortEpoch } from "../../../../../shared/wording/index.ts";
 import { absolute, duration } from "../format.ts";
-import type { Segment, Work } from "../history/model.ts";
+import type { Segment } from "../history/model.ts";
 import { type Row, slices } from "./layout.ts";
+import type { TimeScale } from "./time-scale.ts";
 
 export const rowHeight = 26;
 
@@ -11,6 +12,7 @@ interface View {
   to: number;
   width: number;
   now: number;
+  scale: TimeScale;
 }
 
 interface ShapeProps {
@@ -37,7 +39,6 @@ export function RowShape(props: ShapeProps) {
             if (x < -5 || x > view.width + 5) return null;
             return (
               <g key={signal.id} class="signal" data-event={signal.id}>
-                <title>{`signal ${signal.name}, ${absolute(signal.at)}`}</title>
                 <path d={`M${x} 5l6 8l-6 8l-6-8z`} />
               </g>
             );
@@ -53,14 +54,12 @@ function BarsShape({ row, view, selected }: ShapeProps & { row: Extract<Row, { k
       {slices(row.bars, view).map((slice) => {
         const { work } = slice.bar;
         const state = slice.failed ? "failed" : work.state;
-        const label = slice.merged > 1 ? `${slice.merged} × ${work.name}` : titleOf(work, view.now);
         return (
           <g
             key={work.id}
             class={`bar ${work.kind} ${state} ${slice.width < 4 ? "thin" : ""} ${selected === work.id ? "selected" : ""}`}
             data-event={work.id}
           >
-            <title>{label}</title>
             <rect x={slice.x} y={4} width={slice.width} height={rowHeight - 8} rx={slice.width > 6 ? 3 : 0} />
             {slice.merged === 1 && slice.width > 34 && (
               <text x={slice.x + 5} y={rowHeight / 2 + 4}>
@@ -83,7 +82,7 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
         if (right < 0 || x > view.width) return null;
         const width = Math.max(right - x, 1.5);
         const owner = segment.workerId === undefined ? "" : `owner-${owners.get(segment.workerId) ?? 0}`;
-        // A flag at its beginning stands before the name, not on it.
+        // A flag at the bar's beginning is drawn before the name, not on it.
         const flagged = row.marks.some(({ kind, at }) => {
           const beside = xOf(at, view) - x;
           return kind === "reclaimed" && beside > -9 && beside < 12;
@@ -115,7 +114,6 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
         if (x < -6 || x > view.width + 6) return null;
         return (
           <g key={mark.id} class={`mark mark-${mark.kind.replaceAll(" ", "-")}`} data-event={mark.id}>
-            <title>{`${mark.text}, ${absolute(mark.at)}`}</title>
             {mark.kind === "lost" || mark.kind === "failed" || mark.kind === "init failed" ? (
               <path d={`M${x - 6} 7l12 12m0-12l-12 12`} />
             ) : mark.kind === "reclaimed" ? (
@@ -131,7 +129,7 @@ function SessionShape({ row, view, owners }: ShapeProps & { row: Extract<Row, { 
 }
 
 const xOf = (at: number, view: View): number =>
-  ((at - view.from) / Math.max(view.to - view.from, 1)) * view.width;
+  ((view.scale.place(at) - view.from) / Math.max(view.to - view.from, 1)) * view.width;
 
 function segmentLabel(segment: Segment): string {
   if (segment.phase === "waiting") return "waits for a worker";
@@ -142,13 +140,6 @@ function segmentLabel(segment: Segment): string {
 
 const segmentTitle = (segment: Segment, end: number): string =>
   `${segmentLabel(segment)}, ${duration((segment.to ?? end) - segment.from)}, from ${absolute(segment.from)}`;
-
-function titleOf(work: Work, end: number): string {
-  const where = work.workerId ? ` by ${work.workerId}` : "";
-  const failed = work.error ? ` (${work.error})` : "";
-  const tries = work.attempts.length > 0 ? `, ${work.attempts.length} failed attempts` : "";
-  return `#${work.id} ${work.kind} ${work.name}: ${work.state}${where}${failed}${tries}, ${duration((work.to ?? end) - work.from)}, from ${absolute(work.from)}`;
-}
 
 export const clipped = (text: string, characters: number): string =>
   text.length <= characters ? text : characters < 3 ? "" : `${text.slice(0, Math.floor(characters) - 1)}…`;

@@ -1,15 +1,23 @@
-/** The picture of a history: time runs right, sessions on top with their owners, work below. */
+/** The picture of a history: time runs to the right, sessions with their owners on top, work below. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { duration, plural } from "../format.ts";
 import type { HistoryModel } from "../history/model.ts";
 import { now } from "../live.ts";
 import { Card } from "../parts/basics.tsx";
-import { type Layout, layout, ownerColours, ticks } from "./layout.ts";
+import { detailsOf, HoverCard, SelectedEvent } from "./event-details.tsx";
+import { withInside } from "./inside-rows.ts";
+import { layout, ownerColours, ticks } from "./layout.ts";
+import { Legend } from "./legend.tsx";
 import { clipped, labelOf, RowShape, rowHeight } from "./shapes.tsx";
+import { Strip } from "./strip.tsx";
+import { idleScale, type TimeScale, trueScale } from "./time-scale.ts";
+import { useInside } from "./use-inside.ts";
 import { useViewport } from "./viewport.ts";
 
 const axisHeight = 24;
 const colours = 8;
+/** From this many pieces of work on, a strip shows the whole as well. */
+const manyPieces = 150;
 
 interface TimelineProps {
   model: HistoryModel;
@@ -18,22 +26,64 @@ interface TimelineProps {
   select: (id: number | undefined) => void;
 }
 
+interface Hovered {
+  id: number;
+  /** The child that the event belongs to; undefined for the orchestration itself. */
+  of: string | undefined;
+  x: number;
+  y: number;
+}
+
 export function Timeline({ model, live, selected, select }: TimelineProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const gutter = width < 620 ? 84 : 150;
   const plot = Math.max(width - gutter - 8, 50);
-  const rows = useMemo(() => layout(model), [model]);
+  const inside = useInside(model);
+  const packed = useMemo(() => layout(model), [model]);
+  const rows = useMemo(() => withInside(packed.rows, inside.shown), [packed, inside.shown]);
   const owners = useMemo(() => ownerColours(model, colours), [model]);
   const end = live ? Math.max(now.value, model.last) : Math.max(model.last, model.from + 1);
-  const view = useViewport(model.from, end, plot);
+  const compressed = useMemo(() => idleScale(model, end), [model, end]);
+  const [toScale, setToScale] = useState(false);
+  const scale = toScale ? trueScale : compressed;
+  const view = useViewport(scale.place(model.from), scale.place(end), plot, live);
+  const [hovered, setHovered] = useState<Hovered | undefined>();
   if (model.work.length + model.sessions.length + model.signals.length === 0) return null;
-  const height = axisHeight + rows.rows.length * rowHeight + 4;
+
+  const modelOf = (of: string | undefined) => (of === undefined ? model : inside.shown.get(of));
+  const under = hovered && modelOf(hovered.of);
+  const hover = under && detailsOf(under, hovered.id, end);
+  const chosen = selected === undefined ? undefined : detailsOf(model, selected, end);
+  const childId = chosen?.work?.childId;
+  const height = axisHeight + rows.length * rowHeight + 4;
+  const shapeAt = (target: EventTarget | null) => {
+    const shape = target instanceof Element ? target.closest("[data-event]") : null;
+    if (!shape) return undefined;
+    const of = shape.closest("[data-of]")?.getAttribute("data-of") ?? undefined;
+    return { id: Number(shape.getAttribute("data-event")), of };
+  };
   return (
     <Card
       title="Timeline"
       aside={
         <div class="chips">
+          {compressed.gaps.length > 0 && (
+            <button
+              type="button"
+              class="button small"
+              aria-pressed={!toScale}
+              title="Draw stretches in which nothing runs short"
+              onClick={() => setToScale(!toScale)}
+            >
+              Idle time short
+            </button>
+          )}
+          {live && (
+            <button type="button" class="button small" aria-pressed={view.following} onClick={view.follow}>
+              Follow
+            </button>
+          )}
           <button type="button" class="button small" onClick={() => view.zoom(0.5)} aria-label="Zoom in">
             +
           </button>
@@ -47,100 +97,136 @@ export function Timeline({ model, live, selected, select }: TimelineProps) {
       }
     >
       <Legend owners={owners} rows={rows} />
-      <div
-        ref={box}
-        class="timeline"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: moved and zoomed by keyboard
-        tabIndex={0}
-        role="application"
-        aria-label={summaryOf(model)}
-        onKeyDown={view.onKey}
-        onWheel={view.onWheel}
-        onPointerDown={view.onPointerDown}
-        onClick={(event) => {
-          const shape = event.target instanceof Element ? event.target.closest("[data-event]") : null;
-          if (shape) select(Number(shape.getAttribute("data-event")));
-        }}
-      >
-        {width > 0 && (
-          <svg width={width} height={height} class="timeline-svg" aria-hidden="true">
-            <g transform={`translate(${gutter},0)`}>
-              <Axis from={view.from} to={view.to} start={model.from} width={plot} height={height} />
-              {rows.rows.map((row, index) => (
-                <g key={index} transform={`translate(0,${axisHeight + index * rowHeight})`}>
-                  <text class="row-label" x={-8} y={rowHeight / 2 + 4} text-anchor="end">
-                    {clipped(labelOf(row), gutter / 7)}
-                  </text>
-                  <RowShape
-                    row={row}
-                    view={{ from: view.from, to: view.to, width: plot, now: end }}
-                    owners={owners}
-                    selected={selected}
-                  />
-                </g>
-              ))}
-            </g>
-          </svg>
+      <div class="timeline-frame">
+        {(!view.fitted || model.work.length > manyPieces) && width > 0 && (
+          <Strip {...{ model, scale, whole: view.whole, view, width: plot, gutter }} moveTo={view.moveTo} />
+        )}
+        <div
+          ref={box}
+          class="timeline"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: moved and zoomed by keyboard
+          tabIndex={0}
+          role="application"
+          aria-label={summaryOf(model)}
+          onKeyDown={view.onKey}
+          onWheel={view.onWheel}
+          onPointerDown={view.onPointerDown}
+          onPointerMove={(event) => {
+            const shape = shapeAt(event.target);
+            const frame = event.currentTarget.parentElement?.getBoundingClientRect();
+            if (!shape || !frame) return setHovered(undefined);
+            setHovered({ ...shape, x: event.clientX - frame.left, y: event.clientY - frame.top });
+          }}
+          onPointerLeave={() => setHovered(undefined)}
+          onClick={(event) => {
+            const shape = shapeAt(event.target);
+            if (shape && shape.of === undefined) select(shape.id);
+          }}
+        >
+          {width > 0 && (
+            <svg width={width} height={height} class="timeline-svg" aria-hidden="true">
+              <g transform={`translate(${gutter},0)`}>
+                <Axis {...{ view, scale, start: model.from, width: plot, height }} />
+                {rows.map((row, index) => (
+                  <g
+                    key={index}
+                    transform={`translate(0,${axisHeight + index * rowHeight})`}
+                    data-of={row.of}
+                    class={row.of === undefined ? undefined : "inside"}
+                  >
+                    <text class="row-label" x={-8} y={rowHeight / 2 + 4} text-anchor="end">
+                      {clipped(row.of === undefined ? labelOf(row) : `↳ ${labelOf(row)}`, gutter / 7)}
+                    </text>
+                    <RowShape
+                      row={row}
+                      view={{ from: view.from, to: view.to, width: plot, now: end, scale }}
+                      owners={owners}
+                      selected={row.of === undefined ? selected : undefined}
+                    />
+                  </g>
+                ))}
+              </g>
+            </svg>
+          )}
+        </div>
+        {hover && hovered && (
+          <HoverCard
+            details={hover}
+            x={Math.min(hovered.x + 14, Math.max(0, width - 300))}
+            y={hovered.y + 16}
+          />
         )}
       </div>
-      {rows.hidden > 0 && (
-        <p class="muted">{plural(rows.hidden, "more item")} ran beside these; the table has all of them.</p>
+      {packed.hidden > 0 && (
+        <p class="muted">{plural(packed.hidden, "more item")} ran beside these; the table has all of them.</p>
+      )}
+      {chosen && selected !== undefined && (
+        <SelectedEvent
+          details={chosen}
+          id={selected}
+          inside={
+            childId === undefined
+              ? undefined
+              : { shown: inside.shown.has(childId), toggle: () => inside.toggle(childId) }
+          }
+          close={() => select(undefined)}
+        />
       )}
     </Card>
   );
 }
 
-function Axis(props: { from: number; to: number; start: number; width: number; height: number }) {
-  const { from, to, start, width, height } = props;
+interface AxisProps {
+  view: { from: number; to: number };
+  scale: TimeScale;
+  start: number;
+  width: number;
+  height: number;
+}
+
+function Axis({ view: { from, to }, scale, start, width, height }: AxisProps) {
+  const xOf = (place: number) => ((place - from) / Math.max(to - from, 1)) * width;
+  const breaks = scale.gaps.map((gap) => ({
+    gap,
+    x: xOf(scale.place(gap.from)),
+    width: (gap.shown / Math.max(to - from, 1)) * width,
+  }));
   return (
     <>
-      {ticks(from, to, Math.max(2, Math.floor(width / 110))).map((at) => {
-        const x = ((at - from) / Math.max(to - from, 1)) * width;
-        // A label that would be cut off at the edge is left out; its line stays.
-        const fits = x < width - 44;
+      {breaks.map(({ gap, x, width: wide }) =>
+        x > width || x + wide < 0 ? null : (
+          <g key={gap.from} class="idle-gap">
+            <rect
+              x={Math.max(0, x)}
+              y={axisHeight - 4}
+              width={Math.min(width, x + wide) - Math.max(0, x)}
+              height={height}
+            />
+            {wide > 46 && (
+              <text x={x + wide / 2} y={14} text-anchor="middle">
+                idle {duration(gap.to - gap.from)}
+              </text>
+            )}
+          </g>
+        ),
+      )}
+      {ticks(from, to, Math.max(2, Math.floor(width / 110))).map((place) => {
+        const x = xOf(place);
+        // A label that would be cut off at the edge, or would cover that of an idle stretch, is left out; its
+        // line stays.
+        const onBreak = breaks.some((one) => x > one.x - 60 && x < one.x + one.width);
         return (
-          <g key={at} class="tick">
+          <g key={place} class="tick">
             <line x1={x} x2={x} y1={axisHeight - 4} y2={height} />
-            {fits && (
+            {x < width - 44 && !onBreak && (
               <text x={x + 3} y={14}>
-                +{duration(at - start)}
+                +{duration(scale.time(place) - start)}
               </text>
             )}
           </g>
         );
       })}
     </>
-  );
-}
-
-function Legend({ owners, rows }: { owners: ReadonlyMap<string, number>; rows: Layout }) {
-  const has = (kind: string) =>
-    rows.rows.some((row) => row.kind === "session" && row.marks.some((mark) => mark.kind === kind));
-  if (owners.size === 0) return null;
-  return (
-    <ul class="legend" aria-label="Owners of sessions">
-      {[...owners].map(([workerId, colour]) => (
-        <li key={workerId}>
-          <span class={`dot owner-${colour}`} aria-hidden="true" /> {workerId}
-        </li>
-      ))}
-      {has("lost") && (
-        <li>
-          <span class="lost-sign" aria-hidden="true">
-            ✕
-          </span>{" "}
-          lost
-        </li>
-      )}
-      {has("reclaimed") && (
-        <li>
-          <span class="reclaim-sign" aria-hidden="true">
-            ⚑
-          </span>{" "}
-          reclaimed
-        </li>
-      )}
-    </ul>
   );
 }
 

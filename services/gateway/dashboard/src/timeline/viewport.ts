@@ -1,4 +1,4 @@
-/** Which part of the time is in sight, and how people move it: buttons, wheel with Ctrl, drag, keys. */
+/** The visible part of the drawn time, and how people move it: buttons, wheel with Ctrl, drag, keys. */
 import { useRef, useState } from "preact/hooks";
 
 interface Window {
@@ -8,21 +8,27 @@ interface Window {
 
 const shortest = 5;
 
-export function useViewport(start: number, end: number, width: number) {
-  /** Undefined: all of it, and growing with it. */
+/** `live`: the end moves on, and so does the visible part while it follows the end. */
+export function useViewport(start: number, end: number, width: number, live: boolean) {
+  /** Undefined: everything is visible, and the view grows with the history. */
   const [window, setWindow] = useState<Window | undefined>();
+  const [follows, setFollows] = useState(true);
   const shown = useRef<Window>({ from: start, to: end });
-  // A little room on the right, so that what ends now is seen to end.
+  // A little room on the right, so that work that ends now is seen to end.
   const whole = { from: start, to: end + (end - start) * 0.02 };
-  shown.current = window ?? whole;
+  const following = live && follows;
+  shown.current =
+    window && following ? { from: whole.to - (window.to - window.from), to: whole.to } : (window ?? whole);
 
   const move = (next: Window) => {
     const span = Math.min(Math.max(next.to - next.from, shortest), whole.to - whole.from);
     const from = Math.min(Math.max(next.from, whole.from), whole.to - span);
     const all = span >= (whole.to - whole.from) * 0.999;
     setWindow(all ? undefined : { from, to: from + span });
+    // Moving away from the end stops following it; moving back to it follows it again.
+    setFollows(all || from + span >= whole.to - span * 0.01);
   };
-  const zoom = (factor: number, at = 0.5) => {
+  const zoom = (factor: number, at = following ? 1 : 0.5) => {
     const { from, to } = shown.current;
     const centre = from + (to - from) * at;
     move({ from: centre - (centre - from) * factor, to: centre + (to - centre) * factor });
@@ -34,8 +40,18 @@ export function useViewport(start: number, end: number, width: number) {
   };
   return {
     ...shown.current,
+    whole,
     fitted: window === undefined,
-    fit: () => setWindow(undefined),
+    following,
+    fit: () => {
+      setWindow(undefined);
+      setFollows(true);
+    },
+    follow: () => setFollows((before) => !before),
+    moveTo: (place: number) => {
+      const half = (shown.current.to - shown.current.from) / 2;
+      move({ from: place - half, to: place + half });
+    },
     zoom,
     onKey(event: KeyboardEvent) {
       const acts: Record<string, () => void> = {
@@ -64,8 +80,8 @@ export function useViewport(start: number, end: number, width: number) {
     },
     onPointerDown(event: PointerEvent) {
       if (event.button !== 0 || window === undefined) return;
-      const began = { x: event.clientX, ...window };
-      const perPixel = (window.to - window.from) / width;
+      const began = { x: event.clientX, ...shown.current };
+      const perPixel = (began.to - began.from) / width;
       const element = event.currentTarget as HTMLElement;
       const onMove = (moved: PointerEvent) => {
         const by = (began.x - moved.clientX) * perPixel;

@@ -1,0 +1,116 @@
+/** Sessions that belong to a key instead of an instance: who keeps them, and what their keeper is told. @generation 2 */
+import { z } from "zod";
+import { Epoch, Name, SessionId, WorkerId } from "./ids.ts";
+import { OnLost } from "./loss.ts";
+import { Payload } from "./payload.ts";
+import { Borrower, type PoolSpec, poolInstance } from "./session.ts";
+import { wireObject } from "./wire-object.ts";
+
+/** The orchestration that keeps keys. */
+export const keyedOrchestration = "holdfast-keyed";
+/** Keepers are few and shared by all keys: they are never over, and many openings share a commit. */
+export const keyedShards = 256;
+/** The id of the instance that keeps a key. */
+export const keyedInstance = (shard: number | string): string => `keyed-${shard}`;
+
+/** Metadata of a keyed session: its key, and a digest of the config it was opened with. */
+export const keyMetadataKey = "holdfast-key";
+/** Metadata key with a digest of the config a keyed session was opened with. */
+export const keyConfigMetadataKey = "holdfast-key-config";
+
+/** How a keyed session's id ends. The id of a pool ends with hexadecimal digits alone and can never look so. */
+const keyedIdEnd = /-k(?<shard>[0-9a-f]{2})[0-9a-f]{10}$/;
+
+/** The instance that keeps this pool, or this key. */
+export function keeperOf(poolId: string): string {
+  const shard = keyedIdEnd.exec(poolId)?.groups?.shard;
+  return shard === undefined ? poolInstance(poolId) : keyedInstance(Number.parseInt(shard, 16));
+}
+
+/** `fail`: a call whose holder was lost is refused with an error. Otherwise it is made again on the next holder. */
+export const KeyedOnLost = OnLost.exclude(["rebuild"]);
+export type KeyedOnLost = z.infer<typeof KeyedOnLost>;
+
+/** What makes the session of a key: its type, config and options. */
+export const KeyedSpec = wireObject({
+  sessionId: SessionId,
+  type: Name,
+  key: Name,
+  config: Payload.optional(),
+  /** Two configs are the same where this is. */
+  configDigest: z.string(),
+  onLost: KeyedOnLost,
+  /** Closed when nobody used it for so long. */
+  ttlMs: z.int().positive(),
+});
+export type KeyedSpec = z.infer<typeof KeyedSpec>;
+
+/** What a keeper is told, by the signal `pool`. */
+export const KeyedSignal = z.discriminatedUnion("kind", [
+  wireObject({ kind: z.literal("open"), spec: KeyedSpec }),
+  wireObject({ kind: z.literal("close"), sessionId: SessionId, reason: z.string().max(4096).optional() }),
+  /** An instance that uses it until it leaves. */
+  wireObject({ kind: z.literal("join"), user: z.string(), borrower: Borrower, spec: KeyedSpec }),
+  wireObject({ kind: z.literal("leave"), user: z.string() }),
+]);
+export type KeyedSignal = z.infer<typeof KeyedSignal>;
+
+const KeyedUser = wireObject({ user: z.string(), borrower: Borrower, lent: z.boolean() });
+
+/** The input of the keeper of a key. */
+export const KeyedInput = wireObject({
+  sessions: z.array(wireObject({ spec: KeyedSpec, users: z.array(KeyedUser).default([]) })).default([]),
+  /** Uses that are over: one that joins late has left already. */
+  left: z.array(z.string()).default([]),
+  lendings: z.int().default(0),
+});
+export type KeyedInput = z.infer<typeof KeyedInput>;
+
+/** What joining a pool means where it is a key. */
+export const keyedSpecOf = (sessionId: string, pool: PoolSpec): KeyedSpec =>
+  KeyedSpec.parse({
+    sessionId,
+    type: pool.type,
+    key: pool.keyed?.key,
+    config: pool.config,
+    configDigest: pool.keyed?.configDigest,
+    onLost: pool.keyed?.onLost,
+    ttlMs: pool.lingerMs,
+  });
+
+/** A request on `session.<type>.<key>`. */
+export const KeyedRequest = z.discriminatedUnion("do", [
+  z.strictObject({
+    do: z.literal("open"),
+    config: z.unknown().optional(),
+    onLost: KeyedOnLost.optional(),
+    ttl: z.union([z.int().positive(), z.string().max(32)]).optional(),
+    /** Looked at before anything is opened. */
+    call: z.string().max(256).optional(),
+    input: z.unknown().optional(),
+    /** The holder of this epoch will not do: it was asked and has it no more. */
+    not: Epoch.optional(),
+  }),
+  z.strictObject({ do: z.literal("close"), reason: z.string().max(4096).optional() }),
+  z.strictObject({ do: z.literal("describe") }),
+]);
+export type KeyedRequest = z.infer<typeof KeyedRequest>;
+
+/** Where calls of a key go: the answer to `open`. `opening`: nobody has it yet, ask again. */
+export const KeyedRoute = z.discriminatedUnion("state", [
+  wireObject({ state: z.literal("opening"), sessionId: SessionId }),
+  wireObject({
+    state: z.literal("held"),
+    sessionId: SessionId,
+    workerId: WorkerId,
+    epoch: Epoch,
+    configDigest: z.string(),
+    onLost: OnLost,
+  }),
+]);
+export type KeyedRoute = z.infer<typeof KeyedRoute>;
+/** Where the calls of a keyed session go while a worker holds it. */
+export type HeldRoute = Extract<KeyedRoute, { state: "held" }>;
+
+/** On work by the lane that comes from outside an instance: its result goes to nobody else, and to no inbox. */
+export const callerHeader = "Holdfast-Caller";

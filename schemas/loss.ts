@@ -1,0 +1,80 @@
+/**
+ * Why a session loses its holder, and what its policy makes of it: one row for each reason and each policy. A reason or a
+ * policy without a row does not compile.
+ */
+import { z } from "zod";
+
+/** Why a session lost its holder. */
+export const LossReason = z.enum([
+  "expired",
+  "aborted",
+  "drained",
+  "evicted",
+  "idle",
+  "hung",
+  "crashed",
+  "recycled",
+  "execution_timeout",
+]);
+export type LossReason = z.infer<typeof LossReason>;
+
+interface LossReasonRow {
+  /** The holder let go in good order. No call is blamed for it, and a checkpoint carries the state on. */
+  planned: boolean;
+  /** The session is over, whatever its policy says. */
+  endsSession: boolean;
+}
+
+const died = { planned: false, endsSession: false };
+const letGo = { planned: true, endsSession: false };
+
+/** What each reason means. */
+export const lossReasons: Readonly<Record<LossReason, LossReasonRow>> = {
+  expired: died,
+  aborted: died,
+  drained: letGo,
+  evicted: died,
+  // Written by no version since 0.1.0; a history may have it.
+  idle: died,
+  hung: died,
+  crashed: died,
+  recycled: letGo,
+  execution_timeout: { planned: false, endsSession: true },
+};
+
+/** What a session does when its holder is lost. */
+export const OnLost = z.enum(["fail", "reclaim", "rebuild", "restore"]);
+export type OnLost = z.infer<typeof OnLost>;
+
+interface LossPolicy {
+  /** After an unplanned loss the session asks for another worker; otherwise its calls fail with `session_lost`. */
+  asksAgain: boolean;
+  /** After an unplanned loss the next holder starts from the last checkpoint. */
+  restores: boolean;
+  /** Where the init of the next holder failed, the one after it is given the checkpoint again. */
+  restoresAfterFailedInit: boolean;
+  /** The declared activity runs on every new holder before anything else does. */
+  rebuilds: boolean;
+  /** What the opening must bring, in the words of its refusal. */
+  needs?: "recovery.rebuild" | "checkpoint and restore";
+}
+
+/** What each policy does. */
+export const lossPolicies: Readonly<Record<OnLost, LossPolicy>> = {
+  fail: { asksAgain: false, restores: false, restoresAfterFailedInit: true, rebuilds: false },
+  reclaim: { asksAgain: true, restores: false, restoresAfterFailedInit: false, rebuilds: false },
+  rebuild: {
+    asksAgain: true,
+    restores: false,
+    restoresAfterFailedInit: false,
+    rebuilds: true,
+    needs: "recovery.rebuild",
+  },
+  restore: {
+    asksAgain: true,
+    restores: true,
+    restoresAfterFailedInit: true,
+    rebuilds: false,
+    needs: "checkpoint and restore",
+  },
+};

@@ -1,0 +1,175 @@
+/**
+ * Writes the files of a secured installation: the server's configuration, a folder per role, an override for
+ * compose.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { Fault } from "../../../shared/errors/index.ts";
+import {
+  accountsConfig,
+  accountToken,
+  credentials,
+  inboxPrefix,
+  noLimits,
+  operatorToken,
+} from "../../../shared/security/index.ts";
+import { Secured, type Tenant, type User } from "./secured.ts";
+
+const stateFile = "security.json";
+
+export function readSecured(folder: string): Secured | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(folder, stateFile), "utf8");
+  } catch {
+    return undefined; // This folder holds no secured installation.
+  }
+  const parsed = Secured.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data;
+  throw new Fault("config", {
+    code: "security_unreadable",
+    message: `${join(folder, stateFile)} is not what \`holdfast security init\` writes`,
+    hint: "Restore it from a backup, or make a new one in another folder.",
+  });
+}
+
+export function writeSecured(folder: string, secured: Secured, now: number): string[] {
+  const files: Record<string, string> = {
+    [stateFile]: `${JSON.stringify(secured, null, 2)}\n`,
+    "nats/accounts.conf": secured.mode === "jwt" ? operatorConfig(secured, now) : nkeyConfig(secured),
+    "nats/nats.conf": serverConfig(secured),
+    "compose.override.yaml": composeOverride(folder, secured),
+  };
+  for (const tenant of secured.tenants) {
+    for (const user of tenant.users) {
+      const place = join(tenant.name, user.role);
+      files[join(place, "env")] = environment(folder, secured, tenant, user);
+      const [key] = user.keys;
+      if (key && secured.mode === "nkey") files[join(place, "user.nk")] = `${key.seed}\n`;
+      if (key && secured.mode === "jwt") {
+        const name = nameOf(tenant, user);
+        files[join(place, "user.creds")] = credentials(tenant.keys.publicKey, roleKeys(user), key, name, now);
+      }
+    }
+  }
+  for (const [name, content] of Object.entries(files)) writeWhole(join(folder, name), content);
+  return Object.keys(files).sort();
+}
+
+/** Writes atomically, readable by the owner alone. */
+function writeWhole(path: string, content: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, content, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+const accountName = ({ name }: Tenant): string => (name === "" ? "HOLDFAST" : name);
+const nameOf = (tenant: Tenant, { role }: User): string => `${accountName(tenant)}-${role}`;
+const scopeOf = ({ role, scope }: User) => {
+  const { ownHistories, orchestrations, ...work } = scope;
+  if (role === "worker") return work;
+  if (role === "client") return { orchestrations };
+  return { ownHistories };
+};
+
+const roleKeys = (user: User) => ({ ...user.signing, role: user.role, scope: scopeOf(user) });
+
+const nkeyConfig = ({ tenants }: Secured): string =>
+  accountsConfig(
+    tenants.map((tenant) => ({
+      name: accountName(tenant),
+      prefix: tenant.prefix,
+      limits: tenant.limits,
+      users: tenant.users.map((user) => ({
+        name: nameOf(tenant, user),
+        role: user.role,
+        scope: scopeOf(user),
+        nkeys: user.keys.map(({ publicKey }) => publicKey),
+      })),
+    })),
+  );
+
+function operatorConfig({ operator, system, tenants, createdAt }: Secured, now: number): string {
+  const systemClaims = {
+    name: "SYS",
+    publicKey: system.publicKey,
+    limits: noLimits,
+    jetStream: false,
+    roles: [],
+    prefix: "",
+    revoked: [],
+  };
+  const accounts = tenants.map((tenant) => ({
+    name: accountName(tenant),
+    publicKey: tenant.keys.publicKey,
+    limits: tenant.limits,
+    jetStream: true,
+    roles: tenant.users.map(roleKeys),
+    prefix: tenant.prefix,
+    revoked: tenant.users.flatMap(({ revoked }) => revoked),
+  }));
+  // A running server does not accept another token of its operator.
+  return [
+    `operator: ${operatorToken(operator, system.publicKey, createdAt)}`,
+    `system_account: ${system.publicKey}`,
+    "resolver: MEMORY",
+    "resolver_preload: {",
+    ...[systemClaims, ...accounts].map(
+      (claims) => `  ${claims.publicKey}: ${accountToken(operator, claims, now)}`,
+    ),
+    "}",
+    "",
+  ].join("\n");
+}
+
+function serverConfig({ port, storeDir, tls }: Secured): string {
+  return [
+    `port: ${port}`,
+    `jetstream { store_dir: ${JSON.stringify(storeDir)}, limits { default_max_consumers: -1 } }`,
+    ...(tls
+      ? [
+          "tls {",
+          `  cert_file: ${JSON.stringify(tls.cert)}`,
+          `  key_file: ${JSON.stringify(tls.key)}`,
+          ...(tls.ca === undefined ? [] : [`  ca_file: ${JSON.stringify(tls.ca)}`]),
+          ...(tls.verify ? ["  verify: true"] : []),
+          "}",
+        ]
+      : []),
+    "include ./accounts.conf",
+    "",
+  ].join("\n");
+}
+
+function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenant, user: User): string {
+  const here = path ?? resolve(folder, tenant.name, user.role);
+  const settings: Record<string, string> = {
+    ...(mode === "nkey" ? { NATS_NKEY: join(here, "user.nk") } : { NATS_CREDS: join(here, "user.creds") }),
+    NATS_INBOX_PREFIX: inboxPrefix(user.role),
+    ...(tls?.ca === undefined ? {} : { NATS_TLS_CA: tls.ca }),
+    ...(tenant.prefix === "" ? {} : { HOLDFAST_PREFIX: tenant.prefix }),
+    ...(user.role === "provisioner" ? {} : { HOLDFAST_PROVISION: "never" }),
+    ...(user.scope.ownHistories ? {} : { HISTORY_LAYOUT: "shared" }),
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join("");
+}
+
+/** For the first tenant: an installation by compose has one. */
+function composeOverride(folder: string, { tenants }: Secured): string {
+  const [tenant] = tenants;
+  const place = resolve(folder, tenant?.name ?? "");
+  const service = (name: string, role: string) =>
+    `  ${name}:\n    env_file: [${JSON.stringify(join(place, role, "env"))}]\n    volumes: [${JSON.stringify(`${join(place, role)}:/security:ro`)}]`;
+  return [
+    "# docker compose -f compose.yaml -f compose.override.yaml up: with these keys instead of those compose makes itself.",
+    "# Made with --path /security --store-dir /data.",
+    "services:",
+    `  nats:\n    command: nats-server -c /security/nats.conf --name nats-1\n    volumes: ["nats-data:/data", ${JSON.stringify(`${resolve(folder, "nats")}:/security:ro`)}]`,
+    `${service("provision", "provisioner")}\n    image: \${DEPLOY_IMAGE:-holdfast:local}\n    command: provision\n    environment: { NATS_URL: "nats://nats:4222" }\n    depends_on: { nats: { condition: service_healthy } }`,
+    ...["orchestrator", "worker", "watcher", "gateway"].map((role) => service(role, role)),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,182 @@
+/** `holdfast security`: creates and changes the keys and permissions of an installation. */
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { RoleName } from "../../../shared/security/index.ts";
+import { type Cli, outputOf, withFormat } from "../connection/client-command.ts";
+import type { Secured } from "./secured.ts";
+
+interface InitOptions {
+  out: string;
+  mode: Secured["mode"];
+  tenant: string[];
+  prefix: string;
+  path?: string;
+  port: number;
+  storeDir: string;
+  maxStore: number;
+  maxStreams: number;
+  maxConnections: number;
+  activities?: string[];
+  pools?: string[];
+  sessionTypes?: string[];
+  orchestrations?: string[];
+  ownHistories?: boolean;
+  tlsCert?: string;
+  tlsKey?: string;
+  tlsCa?: string;
+  tlsVerify?: boolean;
+  ifMissing?: boolean;
+  json?: boolean;
+}
+
+/** Repeated here because building the tree of commands must not load the engine. */
+const roleNames: readonly RoleName[] = [
+  "provisioner",
+  "orchestrator",
+  "worker",
+  "watcher",
+  "gateway",
+  "client",
+];
+const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;
+
+const token = (value: string): string => {
+  if (tokenPattern.test(value)) return value;
+  throw new InvalidArgumentError("letters, digits, _ and - only");
+};
+const several = (value: string, before: string[] = []): string[] => [...before, token(value)];
+const number = (value: string): number => {
+  const parsed = Number(value);
+  if (Number.isInteger(parsed)) return parsed;
+  throw new InvalidArgumentError("a whole number");
+};
+const task = (value: string, before: string[] = []): string[] => {
+  if (/^[\w-]+\.[\w-]+$/.test(value)) return [...before, value];
+  throw new InvalidArgumentError("<queue>.<activity>");
+};
+
+export function securityCommand(cli: Cli): Command {
+  const out = () => new Option("--out <folder>", "where everything is written").default("security");
+  const init = withFormat(new Command("init"))
+    .description("make keys, users and a nats-server configuration, with a user for each role")
+    .addOption(out())
+    .addOption(new Option("--mode <mode>", "how users log in").choices(["nkey", "jwt"]).default("nkey"))
+    .option("--tenant <name>", "a tenant with an account of its own; again for each", several, [])
+    .option("--prefix <prefix>", "HOLDFAST_PREFIX of the installation", token, "")
+    .option("--path <folder>", "where each process finds its folder, for containers")
+    .option("--port <port>", "port of the server", number, 4222)
+    .option("--store-dir <folder>", "where the server keeps its data", "nats-data")
+    .option("--max-store <bytes>", "of each tenant: bytes on disk", number, -1)
+    .option("--max-streams <n>", "of each tenant: streams", number, -1)
+    .option("--max-connections <n>", "of each tenant: connections", number, -1)
+    .option("--activities <queue.name>", "workers run only this; again for each", task)
+    .option("--pools <pool>", "workers take calls of only this pool; again for each", several)
+    .option("--session-types <type>", "workers open only sessions of this type; again for each", several)
+    .option("--orchestrations <name>", "clients start only this; again for each", several)
+    .option("--own-histories", "each history in a stream of its own, with the right to make streams")
+    .option("--tls-cert <file>", "certificate of the server")
+    .option("--tls-key <file>", "its key")
+    .option(
+      "--tls-ca <file>",
+      "the authority that services trust, and of their certificates with --tls-verify",
+    )
+    .option("--tls-verify", "the server asks for a certificate (mutual TLS)")
+    .option("--if-missing", "do nothing where it was made before")
+    .action((options: InitOptions) => runInit(cli, options));
+  const rotate = withFormat(new Command("rotate"))
+    .description("make new keys beside the old ones; with --finish the old ones go")
+    .addOption(out())
+    .addOption(new Option("--role <role...>", "only these").choices(roleNames))
+    .option("--finish", "second step: only the new keys are left")
+    .action((options: { out: string; role?: RoleName[]; finish?: boolean }) => runRotate(cli, options));
+  return new Command("security")
+    .description("keys and rights of processes on the NATS server")
+    .addCommand(init)
+    .addCommand(rotate);
+}
+
+async function runInit(cli: Cli, options: InitOptions): Promise<void> {
+  const { Fault } = await import("../../../shared/errors/index.ts");
+  const { readSecured, writeSecured } = await import("./files.ts");
+  const { newSecured } = await import("./secured.ts");
+  const output = outputOf(cli, options);
+  const folder = resolve(options.out);
+  if (readSecured(folder)) {
+    if (options.ifMissing) return output.done(`keys are in ${folder} already`);
+    throw new Fault("config", {
+      code: "security_exists",
+      message: `there are keys in ${folder} already`,
+      hint: "Change them with `holdfast security rotate`, or name another folder with --out.",
+    });
+  }
+  if ((options.tlsCert === undefined) !== (options.tlsKey === undefined))
+    throw new Fault("config", {
+      code: "invalid_option",
+      message: "--tls-cert and --tls-key belong together: only one of them is given",
+    });
+  const { tlsCert, tlsKey, tlsCa, tlsVerify = false } = options;
+  const secured = newSecured({
+    mode: options.mode,
+    port: options.port,
+    storeDir: options.storeDir,
+    prefix: options.prefix,
+    ...(options.path === undefined ? {} : { path: options.path }),
+    ...(tlsCert && tlsKey
+      ? {
+          tls: {
+            cert: tlsCert,
+            key: tlsKey,
+            verify: tlsVerify,
+            ...(tlsCa === undefined ? {} : { ca: tlsCa }),
+          },
+        }
+      : {}),
+    tenants: options.tenant.length > 0 ? options.tenant : [""],
+    limits: {
+      storeBytes: options.maxStore,
+      streams: options.maxStreams,
+      consumers: -1,
+      connections: options.maxConnections,
+    },
+    scope: {
+      ...(options.activities && {
+        activities: options.activities.map((one) => {
+          const [queue = "", name = ""] = one.split(".");
+          return { queue, name };
+        }),
+      }),
+      ...(options.pools && { pools: options.pools }),
+      ...(options.sessionTypes && { sessionTypes: options.sessionTypes }),
+      ...(options.orchestrations && { orchestrations: options.orchestrations }),
+      ...(options.ownHistories && { ownHistories: true }),
+    },
+  });
+  const files = writeSecured(folder, secured, Date.now());
+  output.data({ folder, files }, () =>
+    [`wrote to ${folder}:`, ...files.map((file) => `  ${file}`), "Next: docs/security.md"].join("\n"),
+  );
+}
+
+async function runRotate(
+  cli: Cli,
+  options: { out: string; role?: RoleName[]; finish?: boolean; json?: boolean },
+): Promise<void> {
+  const { Fault } = await import("../../../shared/errors/index.ts");
+  const { readSecured, writeSecured } = await import("./files.ts");
+  const { rotated } = await import("./secured.ts");
+  const folder = resolve(options.out);
+  const before = readSecured(folder);
+  if (!before)
+    throw new Fault("config", {
+      code: "security_missing",
+      message: `there are no keys in ${folder}`,
+      hint: "Make them with `holdfast security init`, or name their folder with --out.",
+    });
+  const step = options.finish ? "finish" : "begin";
+  writeSecured(folder, rotated(before, step, options.role ?? roleNames), Date.now());
+  outputOf(cli, options).done(
+    options.finish
+      ? "only the new keys are left: let the server reload its configuration (nats-server --signal reload)"
+      : "new keys are beside the old ones: let the server reload its configuration, then run it again with --finish",
+  );
+}

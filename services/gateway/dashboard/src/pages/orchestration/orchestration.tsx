@@ -1,0 +1,260 @@
+/** One orchestration: its state, what it waits for, its timeline and its history. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { unparking } from "../../../../../../shared/errors/unparking.ts";
+import { get, type HistoryPage, type InstanceView, me } from "../../api.ts";
+import { foldHistory } from "../../history/model.ts";
+import { useLive } from "../../live.ts";
+import { Badge, Card, Command, Copy, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
+import { Json } from "../../parts/json.tsx";
+import { useLoad } from "../../parts/use-load.ts";
+import { query, setQuery } from "../../router.ts";
+import { Timeline } from "../../timeline/timeline.tsx";
+import { FailedStep, Stack } from "./failed-step.tsx";
+import { HistoryViews } from "./history-views.tsx";
+import { InstanceActions } from "./instance-actions.tsx";
+import { PendingWork } from "./pending-card.tsx";
+import { StreamPanel } from "./stream-panel.tsx";
+import { useHistory } from "./use-history.ts";
+
+const terminal = ["completed", "failed", "cancelled", "terminated"];
+
+export function OrchestrationPage({ id }: { id: string }) {
+  const instance = useLoad((signal) => get<InstanceView>(`/api/instances/${id}`, signal), [id]);
+  const pinned = query.value.get("execution");
+  const history = useHistory(id, pinned ? Number(pinned) : undefined);
+  const [selected, select] = useState<number | undefined>();
+  const live = !pinned;
+  useLive(
+    {
+      changed: () => {
+        instance.reload();
+        if (live) void history.more();
+      },
+      resync: () => {
+        instance.reload();
+        if (live) void history.more();
+      },
+    },
+    [id, live, instance.reload, history.more],
+    id,
+  );
+  const summary = instance.data;
+  const open = summary !== undefined && !terminal.includes(summary.status);
+  // A notice may be lost, so a running instance is also read from time to time.
+  useEffect(() => {
+    if (!open) return;
+    const timer = setInterval(() => {
+      instance.reload();
+      if (live) void history.more();
+    }, 5000);
+    return () => clearInterval(timer);
+  });
+  const values = summary && (
+    <>
+      <Values summary={summary} />
+      <StreamPanel instanceId={id} />
+    </>
+  );
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <p class="crumb">
+            <a href="/orchestrations">Orchestrations</a>
+          </p>
+          <h1 class="with-id">
+            <code>{id}</code> <Copy text={id} label="Copy id" />
+          </h1>
+        </div>
+        {summary && <InstanceActions instance={summary} />}
+      </div>
+      {instance.error !== undefined && <Problem error={instance.error} />}
+      {summary && <Header summary={summary} events={pinned ? undefined : history.page?.total} />}
+      {summary?.status === "parked" && <Parked summary={summary} />}
+      {summary?.status === "failed" && history.page && (
+        <FailedStep page={history.page} error={summary.error} />
+      )}
+      {history.page && (
+        <>
+          <Executions page={history.page} pinned={pinned} />
+          <HistoryPanels
+            instanceId={id}
+            page={history.page}
+            live={open && live && summary?.status !== "parked"}
+            selected={selected}
+            select={select}
+          >
+            {values}
+          </HistoryPanels>
+        </>
+      )}
+      {!history.page && values}
+      {history.error !== undefined && summary?.status !== "pending" && <Problem error={history.error} />}
+      <Commands id={id} open={open} />
+    </>
+  );
+}
+
+/** Also used for a history from a file: everything below depends on the events alone. */
+export function HistoryPanels(props: {
+  instanceId: string;
+  page: HistoryPage;
+  live: boolean;
+  selected: number | undefined;
+  select: (id: number | undefined) => void;
+  /** Shown between the picture and the table. */
+  children?: ComponentChildren;
+}) {
+  const { page, live, selected, select } = props;
+  const model = useMemo(() => foldHistory(page.events), [page]);
+  return (
+    <>
+      {live && <PendingWork instanceId={props.instanceId} page={page} select={select} />}
+      <Timeline model={model} live={live && !model.ended} selected={selected} select={select} />
+      {props.children}
+      <HistoryViews instanceId={props.instanceId} page={page} selected={selected} select={select} />
+    </>
+  );
+}
+
+/** Why the instance is parked and what makes it continue: no message does. */
+function Parked({ summary }: { summary: InstanceView }) {
+  const { message, code } = summary.error ?? { message: "no reason was recorded", code: "parked" };
+  return (
+    <Card title="Parked: it cannot go on">
+      <p>
+        {message} <code>{code}</code>
+      </p>
+      <p class="remedy">What helps: {unparking(summary.instanceId, code)}.</p>
+    </Card>
+  );
+}
+
+/**
+ * `events`: the number of events in the list below, once loaded. The summary may be a turn behind or ahead.
+ */
+function Header({ summary, events }: { summary: InstanceView; events: number | undefined }) {
+  return (
+    <Card>
+      <Facts
+        flow
+        facts={[
+          ["Status", <Badge status={summary.status} />],
+          ["Name", summary.name ?? "–"],
+          ["Started", <When at={summary.startedAt} />],
+          ["Took", <Took from={summary.startedAt} to={summary.endedAt} />],
+          ["Events", String(events ?? summary.events)],
+          ...(summary.parent
+            ? [
+                [
+                  "Parent",
+                  <Id href={`/orchestrations/${summary.parent.instanceId}`}>{summary.parent.instanceId}</Id>,
+                ] as [string, ComponentChildren],
+              ]
+            : []),
+          ...(summary.sessions?.length
+            ? [
+                [
+                  "Sessions",
+                  summary.sessions.map((session) => (
+                    <Id key={session} href={`/sessions/${session}`}>
+                      {session}
+                    </Id>
+                  )),
+                ] as [string, ComponentChildren],
+              ]
+            : []),
+          ["Children", <a href={`/orchestrations?parent=${summary.instanceId}`}>show</a>],
+        ]}
+      />
+      {summary.error && summary.status !== "parked" && (
+        <div class="notice error below">
+          <strong>
+            {summary.error.code}: {summary.error.message}
+          </strong>
+          {summary.error.stack && <Stack text={summary.error.stack} />}
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Executions({ page, pinned }: { page: HistoryPage; pinned: string | null }) {
+  if (page.executions.length < 2) return null;
+  return (
+    <nav class="chips" aria-label="Executions">
+      {page.executions.map((execution) => (
+        <button
+          key={execution}
+          type="button"
+          class="chip"
+          aria-pressed={execution === page.execution}
+          onClick={() =>
+            setQuery({ execution: execution === page.executions.at(-1) ? undefined : String(execution) })
+          }
+        >
+          execution {execution}
+        </button>
+      ))}
+      {pinned && <span class="muted">of the past: not live</span>}
+    </nav>
+  );
+}
+
+function resultTitle(status: InstanceView["status"]): string {
+  if (status === "completed") return "Result";
+  return terminal.includes(status) ? "How it ended" : "Result so far";
+}
+
+function Values({ summary }: { summary: InstanceView }) {
+  return (
+    <div class="grid two">
+      <Card title="Input">
+        <Json value={summary.input ?? null} label="Input" />
+      </Card>
+      <Card title={resultTitle(summary.status)}>
+        {summary.customStatus !== undefined && (
+          <>
+            <h3>Status set by the code</h3>
+            <Json value={summary.customStatus} label="Status set by the code" />
+          </>
+        )}
+        {summary.status === "completed" ? (
+          <Json value={summary.output ?? null} label="Result" />
+        ) : summary.error ? (
+          <Json value={summary.error} label="Error" />
+        ) : (
+          <p class="muted">
+            {terminal.includes(summary.status) ? `It was ${summary.status}.` : "Not there yet."}
+          </p>
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Commands({ id, open }: { id: string; open: boolean }) {
+  const prefix = me.value?.prefix ? `${me.value.prefix}.` : "";
+  return (
+    <Card title="The same from a terminal">
+      <Command label={open ? "Watch it" : "See it"} text={`holdfast ${open ? "watch" : "get"} ${id}`} />
+      <Command label="Its history" text={`holdfast history ${id} --export > ${id}.history.json`} />
+      {open ? (
+        <>
+          <Command label="Wait for it" text={`nats req ${prefix}result.${id} ''`} />
+          <Command
+            label="Signal it"
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.signal.approve '{"by":"me"}'`}
+          />
+          <Command
+            label="Cancel it"
+            text={`nats pub --jetstream ${prefix}orchestrations.${id}.cancel '{}'`}
+          />
+        </>
+      ) : (
+        <Command label="Its result" text={`nats req ${prefix}result.${id} ''`} />
+      )}
+    </Card>
+  );
+}

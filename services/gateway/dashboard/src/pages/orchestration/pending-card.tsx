@@ -1,0 +1,65 @@
+/** What the orchestration waits for, and why it is still waiting. */
+import { useMemo } from "preact/hooks";
+import { get, type HistoryPage, type SessionRow, type WorkerRow } from "../../api.ts";
+import { plural } from "../../format.ts";
+import { foldHistory } from "../../history/model.ts";
+import { pendingWork } from "../../history/pending.ts";
+import { now, overview, useLive } from "../../live.ts";
+import { Card, When } from "../../parts/basics.tsx";
+import { useLoad } from "../../parts/use-load.ts";
+
+export function PendingWork(props: {
+  instanceId: string;
+  page: HistoryPage;
+  select: (id: number | undefined) => void;
+}) {
+  const sessions = useLoad(
+    () => get<{ rows: SessionRow[] }>(`/api/sessions?instance=${props.instanceId}`),
+    [props.instanceId],
+  );
+  const workers = useLoad(() => get<{ rows: WorkerRow[] }>("/api/workers"), []);
+  useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
+  const model = useMemo(() => foldHistory(props.page.events), [props.page]);
+  const pending = pendingWork({
+    model,
+    sessions: sessions.data?.rows,
+    workers: workers.data?.rows,
+    troubles: overview.value?.troubles,
+    now: now.value,
+  });
+  const shown = pending.slice(0, 20);
+  return (
+    <Card title={`Pending (${pending.length})`}>
+      {pending.length === 0 ? (
+        <p class="muted">
+          Nothing is on its way: the orchestration waits for a signal, or its next turn is about to run.
+        </p>
+      ) : (
+        <ul class="pending">
+          {shown.map((item) => (
+            <li key={`${item.id}-${item.what}`} class={item.troubled ? "troubled" : ""}>
+              <span class="pending-what">
+                {item.id > 0 ? (
+                  <button type="button" class="link" onClick={() => props.select(item.id)}>
+                    {item.what}
+                  </button>
+                ) : (
+                  item.what
+                )}
+              </span>
+              <span>{item.why}</span>
+              {item.link && <a href={item.link}>Show</a>}
+              {item.remedy && <span class="remedy">{item.remedy}</span>}
+              <span class="muted">
+                since <When at={item.since} />
+              </span>
+            </li>
+          ))}
+          {pending.length > shown.length && (
+            <li class="muted">and {plural(pending.length - shown.length, "more item")}</li>
+          )}
+        </ul>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * The life of one session, from the history of the orchestration that opened it: owners, calls, errors,
+ * streams.
+ */
+import { useMemo, useState } from "preact/hooks";
+import { shortEpoch } from "../../../../../../shared/wording/index.ts";
+import type { SessionRow } from "../../api.ts";
+import { duration, plural } from "../../format.ts";
+import { foldHistory, type HistoryModel, type Work } from "../../history/model.ts";
+import { lifeOf } from "../../history/session-life.ts";
+import { useLive } from "../../live.ts";
+import { Badge, Card, Id, When } from "../../parts/basics.tsx";
+import { Timeline } from "../../timeline/timeline.tsx";
+import { StreamPanel } from "../orchestration/stream-panel.tsx";
+import { useHistory } from "../orchestration/use-history.ts";
+
+const mostCalls = 50;
+
+export function SessionLife({ row }: { row: SessionRow }) {
+  const { instanceId, sessionId } = row;
+  const history = useHistory(instanceId, undefined);
+  useLive(
+    { changed: () => void history.more(), resync: () => void history.more() },
+    [instanceId, history.more],
+    instanceId,
+  );
+  const model = useMemo(
+    () => history.page && lifeOf(foldHistory(history.page.events), sessionId),
+    [history.page, sessionId],
+  );
+  const [selected, select] = useState<number | undefined>();
+  if (!model) return null;
+  const live = row.phase !== "closed" && row.phase !== "failed" && !model.ended;
+  return (
+    <>
+      <Timeline model={model} live={live} selected={selected} select={select} />
+      <Calls model={model} />
+      <StreamPanel instanceId={instanceId} of={model.work.map(({ id }) => id)} />
+    </>
+  );
+}
+
+function Calls({ model }: { model: HistoryModel }) {
+  const failed = model.work.filter((work) => work.state === "failed");
+  const [onlyFailed, setOnlyFailed] = useState(false);
+  const calls = (onlyFailed ? failed : model.work).slice(-mostCalls).reverse();
+  if (model.work.length === 0) return null;
+  return (
+    <Card
+      title={`Calls (${model.work.length})`}
+      aside={
+        <button
+          type="button"
+          class="chip"
+          aria-pressed={onlyFailed}
+          disabled={failed.length === 0}
+          onClick={() => setOnlyFailed(!onlyFailed)}
+        >
+          failed <span class="chip-count">{failed.length}</span>
+        </button>
+      }
+    >
+      <div class="table-wrap">
+        <table class="cards dense">
+          <thead>
+            <tr>
+              <th scope="col">Call</th>
+              <th scope="col">State</th>
+              <th scope="col">Worker</th>
+              <th scope="col" class="right">
+                Epoch
+              </th>
+              <th scope="col">Asked</th>
+              <th scope="col" class="right">
+                Took
+              </th>
+              <th scope="col">Note</th>
+            </tr>
+          </thead>
+          <tbody>
+            {calls.map((work) => (
+              <CallRow key={work.id} work={work} end={model.last} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {model.work.length > calls.length && (
+        <p class="muted">The latest {calls.length}; the history of its orchestration has all of them.</p>
+      )}
+    </Card>
+  );
+}
+
+function CallRow({ work, end }: { work: Work; end: number }) {
+  const again = work.attempts.length > 0 ? plural(work.attempts.length, "failed attempt") : "";
+  return (
+    <tr>
+      <td class="title">
+        <span class="muted">#{work.id}</span> {work.name}
+      </td>
+      <td data-label="State">
+        <Badge status={work.state === "open" ? "running" : work.state} />
+      </td>
+      <td data-label="Worker">{work.workerId ? <Id>{work.workerId}</Id> : <span class="muted">–</span>}</td>
+      <td class="right number" data-label="Epoch">
+        {work.epoch === undefined ? "–" : shortEpoch(work.epoch)}
+      </td>
+      <td data-label="Asked">
+        <When at={work.from} />
+      </td>
+      <td class="right number" data-label="Took">
+        {duration((work.to ?? end) - work.from)}
+      </td>
+      <td class="note" data-label="Note">
+        {work.error ? <span class="bad">{work.error}</span> : again}
+      </td>
+    </tr>
+  );
+}

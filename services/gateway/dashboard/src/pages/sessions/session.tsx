@@ -1,0 +1,266 @@
+/** One session: its record, its holder and its life. */
+import { phaseWord, shortEpoch } from "../../../../../../shared/wording/index.ts";
+import { ApiError, get, type InstanceRow, mayAct, type SessionRow, type WorkerRow } from "../../api.ts";
+import { bytes, count, duration } from "../../format.ts";
+import { useLive } from "../../live.ts";
+import { Badge, Card, Command, Empty, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
+import { Json } from "../../parts/json.tsx";
+import { LeaseBar } from "../../parts/lease-bar.tsx";
+import { useLoad } from "../../parts/use-load.ts";
+import { SessionLife } from "./session-life.tsx";
+import { closeKey, drain, evict, isHeld } from "./session-table.tsx";
+
+export function SessionPage({ id }: { id: string }) {
+  const session = useLoad((signal) => get<SessionRow>(`/api/sessions/${id}`, signal), [id]);
+  const explained = useLoad(
+    (signal) => get<{ sentences: string[] }>(`/api/sessions/${id}/explain`, signal),
+    [id, session.data?.phase, session.data?.epoch],
+  );
+  useLive(
+    {
+      sessions: ({ rows }) => {
+        const mine = rows.find((row) => row.sessionId === id);
+        if (mine) session.set(() => mine);
+      },
+      resync: session.reload,
+    },
+    [id, session.reload],
+  );
+  const row = session.data;
+  return (
+    <>
+      <div class="page-head">
+        <div>
+          <p class="crumb">
+            <a href="/sessions">Sessions</a>
+          </p>
+          <h1 class="with-id">
+            <code>{id}</code>
+          </h1>
+        </div>
+        {row && mayAct() && isHeld(row) && (
+          <div class="actions">
+            <button type="button" class="button" onClick={() => drain(row)}>
+              Drain…
+            </button>
+            <button type="button" class="button danger" onClick={() => evict(row)}>
+              Evict…
+            </button>
+            {row.metadata["holdfast-key"] !== undefined && (
+              <button type="button" class="button danger" onClick={() => closeKey(row)}>
+                Close…
+              </button>
+            )}
+          </div>
+        )}
+      </div>
+      {session.error instanceof ApiError && session.error.status === 404 ? (
+        <Gone id={id} />
+      ) : (
+        session.error !== undefined && <Problem error={session.error} />
+      )}
+      {row && (
+        <>
+          <Card title="Why it is where it is">
+            {explained.data ? (
+              <ul class="sentences">
+                {explained.data.sentences.map((sentence) => (
+                  <li key={sentence}>{sentence}</li>
+                ))}
+              </ul>
+            ) : (
+              <p class="muted">…</p>
+            )}
+            <button type="button" class="button small" onClick={explained.reload}>
+              Look again
+            </button>
+          </Card>
+          <Card>
+            <Facts facts={factsOf(row)} />
+          </Card>
+          <SessionLife row={row} />
+          <Owners row={row} />
+          {row.work?.snapshot !== undefined && (
+            <Card title="What it says about itself">
+              <Json value={row.work.snapshot} label="Snapshot" />
+            </Card>
+          )}
+          {Object.keys(row.metadata).length > 0 && (
+            <Card title="Metadata">
+              <Json value={row.metadata} label="Metadata" />
+            </Card>
+          )}
+          <Blobs row={row} />
+          <Card title="The same from a terminal">
+            <Command label="Explain" text={`holdfast sessions explain ${id}`} />
+            <Command label="Drain" text={`holdfast sessions drain ${id}`} />
+            <Command label="Evict" text={`holdfast sessions evict ${id}`} />
+          </Card>
+        </>
+      )}
+    </>
+  );
+}
+
+/**
+ * The session's record was deleted with its instance; the instance's history shows its holders, as long as it
+ * is kept.
+ */
+function Gone({ id }: { id: string }) {
+  const users = useLoad(
+    (signal) => get<{ rows: InstanceRow[] }>(`/api/instances?session=${id}&limit=1`, signal),
+    [id],
+  );
+  const instanceId = users.data?.rows[0]?.instanceId;
+  if (!users.data) return null;
+  return (
+    <Empty title={instanceId === undefined ? "This session is not known here" : "This session is closed"}>
+      <p class="muted">
+        What is kept of it, who held it and what became of every call, is in the history of its orchestration.
+      </p>
+      {instanceId !== undefined && (
+        <p>
+          <a class="button" href={`/orchestrations/${instanceId}`}>
+            Open {instanceId}
+          </a>
+        </p>
+      )}
+    </Empty>
+  );
+}
+
+function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
+  const requirements = [
+    ...row.requires.tags,
+    ...Object.entries(row.requires.resources).map(([name, need]) => `${need} ${name}`),
+  ];
+  return [
+    ["State", <Badge status={phaseWord(row.phase)} />],
+    ["Type", row.type],
+    ["Orchestration", <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>],
+    ["Holder", row.workerId ? <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id> : "nobody"],
+    ["Host", row.host ?? "–"],
+    ["Epoch", row.epoch === undefined ? "–" : <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>],
+    ["Attachment", String(row.attachment)],
+    ["Lease", <LeaseBar lease={row.lease} />],
+    ["Calls", row.work ? count(row.work.calls) : "–"],
+    ["Running, queued", row.work ? `${row.work.running}, ${row.work.queued}` : "–"],
+    ["Errors", row.work?.errors === undefined ? "–" : count(row.work.errors)],
+    ["Last used", row.work?.usedAt === undefined ? "–" : <When at={row.work.usedAt} />],
+    ["Models loaded", row.work?.modelLoads === undefined ? "–" : count(row.work.modelLoads)],
+    ["Inits, rebuilds", `${row.inits ?? 0}, ${row.rebuilds ?? 0}`],
+    ...(row.work?.hostBytes === undefined
+      ? []
+      : ([["Memory of its host", bytes(row.work.hostBytes)]] as [string, preact.ComponentChildren][])),
+    ["Memory of its worker", <HolderMemory workerId={row.workerId} />],
+    ["Init took", row.initMs === undefined ? "–" : duration(row.initMs)],
+    ["Needs", requirements.length === 0 ? "nothing special" : requirements.join(", ")],
+    ["Opened", <When at={row.openedAt} />],
+    ...(row.lost
+      ? ([
+          [
+            "Last lost",
+            <>
+              <When at={row.lost.at} /> <span class="muted">({row.lost.reason})</span>
+            </>,
+          ],
+        ] as [string, preact.ComponentChildren][])
+      : []),
+  ];
+}
+
+/**
+ * Memory of the whole worker process: only a session's own snapshot can say how much of it the session uses.
+ */
+function HolderMemory({ workerId }: { workerId: string | undefined }) {
+  const workers = useLoad((signal) => get<{ rows: WorkerRow[] }>("/api/workers", signal), [workerId]);
+  const holder = workers.data?.rows.find((worker) => worker.workerId === workerId);
+  return holder ? bytes(holder.rssBytes) : <span class="muted">–</span>;
+}
+
+/** What code inside the session stored under names. */
+function Blobs({ row }: { row: SessionRow }) {
+  const { sessionId, blobs = [] } = row;
+  if (blobs.length === 0) return null;
+  return (
+    <Card title="What it has stored">
+      <div class="table-wrap">
+        <table class="cards">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col" class="right">
+                Size
+              </th>
+              <th scope="col">Stored</th>
+            </tr>
+          </thead>
+          <tbody>
+            {blobs.map((blob) => (
+              <tr key={blob.name}>
+                <td class="title">
+                  <a href={`/api/sessions/${sessionId}/blobs/${blob.name}`} download={blob.name}>
+                    {blob.name}
+                  </a>
+                </td>
+                <td class="right number" data-label="Size">
+                  {bytes(blob.bytes)}
+                </td>
+                <td data-label="Stored">
+                  <When at={blob.storedAt} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function Owners({ row }: { row: SessionRow }) {
+  if (row.owners.length === 0) return null;
+  return (
+    <Card title="Who held it">
+      <div class="table-wrap">
+        <table class="cards">
+          <thead>
+            <tr>
+              <th scope="col">Worker</th>
+              <th scope="col" class="right">
+                Epoch
+              </th>
+              <th scope="col">From</th>
+              <th scope="col" class="right">
+                For
+              </th>
+              <th scope="col">Ended by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...row.owners].reverse().map((owner, index) => (
+              <tr key={owner.epoch}>
+                <td class="title">
+                  <span class={`dot owner-${(row.owners.length - 1 - index) % 8}`} aria-hidden="true" />{" "}
+                  <Id>{owner.workerId}</Id>
+                </td>
+                <td class="right number" data-label="Epoch">
+                  <span title={String(owner.epoch)}>{shortEpoch(owner.epoch)}</span>
+                </td>
+                <td data-label="From">
+                  <When at={owner.from} />
+                </td>
+                <td class="right" data-label="For">
+                  <Took from={owner.from} to={owner.to} />
+                </td>
+                <td data-label="Ended by">
+                  {owner.to === undefined ? <span class="muted">holds it</span> : (owner.end ?? "–")}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,108 @@
+/** Sessions that belong to a key: call, describe, close. */
+import { z } from "zod";
+import { KeyedOnLost, keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
+import { keyedSessionId } from "../../../shared/definitions/index.ts";
+import { parseDuration } from "../../../shared/runtime/index.ts";
+import type { Client } from "../../../shared/sdk/index.ts";
+import { type RouteSpec, route } from "../http/route.ts";
+import type { GatewayParts } from "./context.ts";
+
+const tag = "sessions";
+export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
+export const KeyClosed = z.strictObject({ ok: z.literal(true), closed: z.boolean() });
+export const KeyDescription = z.strictObject({
+  ok: z.literal(true),
+  sessionId: SessionId,
+  session: z.unknown(),
+  sentences: z.array(z.string()),
+});
+
+export const CallBody = z.strictObject({
+  input: z.unknown().optional(),
+  config: z
+    .unknown()
+    .optional()
+    .meta({ description: "Needed where the call opens the key; else it must fit" }),
+  onLost: KeyedOnLost.optional(),
+  ttl: z.string().max(32).optional(),
+  wait: z
+    .number()
+    .min(0.1)
+    .max(3600)
+    .default(30)
+    .meta({ description: "Seconds; then the call is cancelled" }),
+});
+export type CallBody = z.infer<typeof CallBody>;
+
+export const CallPath = z.object({ type: Name, key: Name, call: Name });
+
+export const keyedHandle = (client: Client, { type, key }: { type: string; key: string }, body: CallBody) =>
+  client.session(type, {
+    key,
+    ...(body.config !== undefined && { config: body.config }),
+    ...(body.onLost !== undefined && { onLost: body.onLost }),
+    ...(body.ttl !== undefined && { ttl: parseDuration(body.ttl, "ttl") }),
+  });
+
+export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
+  return [
+    route({
+      id: "describeKey",
+      method: "get",
+      path: "/api/keys/:type/:key",
+      tag,
+      summary: "How the session of a key stands",
+      role: "viewer",
+      params: z.object({ type: Name, key: Name }),
+      answer: KeyDescription,
+      async act({ params }) {
+        const { record, explanation, live, figures } = await client.sessions.describe(
+          keyedSessionId(params.type, params.key),
+        );
+        return {
+          ok: true as const,
+          sessionId: record.sessionId,
+          session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
+          sentences: explanation,
+        };
+      },
+    }),
+    route({
+      id: "closeKey",
+      method: "post",
+      path: "/api/sessions/:type/:key/close",
+      tag,
+      summary: "Close the session of a key for everybody; the next call opens it anew",
+      role: "operator",
+      params: z.object({ type: Name, key: Name }),
+      body: z.strictObject({ reason: z.string().max(500).optional() }),
+      answer: KeyClosed,
+      audit: ({ params }) => ({ target: keyedSessionId(params.type, params.key) }),
+      async act({ params, body }) {
+        const { closed } = await client.sessions.closeKey(params.type, params.key, body.reason);
+        return { ok: true as const, closed };
+      },
+    }),
+    route({
+      id: "callKey",
+      method: "post",
+      path: "/api/sessions/:type/:key/:call",
+      tag,
+      summary:
+        "Call the session of a key, which is opened where it is not. Who accepts text/event-stream gets what the call writes, then its result. Hanging up cancels the call.",
+      role: "operator",
+      params: CallPath,
+      body: CallBody,
+      answer: CallResult,
+      audit: ({ params }) => ({
+        target: keyedSessionId(params.type, params.key),
+        with: { call: params.call },
+      }),
+      async act({ params, body, signal }) {
+        const options = { timeout: body.wait * 1000, signal };
+        const output = await keyedHandle(client, params, body).call(params.call, body.input, options);
+        return { ok: true as const, output };
+      },
+    }),
+  ];
+}

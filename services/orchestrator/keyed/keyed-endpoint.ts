@@ -1,0 +1,271 @@
+/**
+ * `session.<type>.<key>` and `call.<type>.<key>.<call>` by request, for any NATS client and for our own. Orchestrators
+ * answer them because they have the application: what is wrong is said before anything is opened.
+ */
+import { KeyedRequest, type KeyedRoute, type KeyedSpec } from "../../../schemas/index.ts";
+import {
+  type CoreMessage,
+  decode,
+  encode,
+  type MicroReply,
+  type MicroService,
+  type Payloads,
+  parseJson,
+  startMicroService,
+} from "../../../shared/bus/index.ts";
+import {
+  type AnySession,
+  type App,
+  type KeyOptions,
+  keyedSessionId,
+  keyedSpec,
+  requireKey,
+  validate,
+} from "../../../shared/definitions/index.ts";
+import { HoldfastError, isFault, TimeoutError } from "../../../shared/errors/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
+import { once, parseDuration, type Service } from "../../../shared/runtime/index.ts";
+import { KeyedCalls } from "../../../shared/sdk/internal.ts";
+import { KeyOpener, type KeyOpenerParts } from "./key-opener.ts";
+
+export interface KeyedEndpointParts extends KeyOpenerParts {
+  readonly app: App;
+  readonly payloads: Payloads;
+  readonly generation: Pick<Generation, "allows" | "heldBackBy">;
+  readonly version: string;
+}
+
+const defaultWaitMs = 30_000;
+const maxWaitMs = 3_600_000;
+/** Of one answer to `open`; whoever wants to wait longer asks again. */
+const openWaitMs = 5_000;
+
+export class KeyedEndpoint implements Service {
+  readonly #parts: KeyedEndpointParts;
+  readonly #opener: KeyOpener;
+  readonly #calls: KeyedCalls;
+  #service: MicroService | undefined;
+
+  constructor(parts: KeyedEndpointParts) {
+    this.#parts = parts;
+    this.#opener = new KeyOpener(parts);
+    this.#calls = new KeyedCalls({
+      ...parts,
+      // Without the way round over the bus.
+      askRoute: (target, request, waitMs) =>
+        this.#open(target.type, target.key, request, Math.min(openWaitMs, waitMs)),
+    });
+  }
+
+  async start(): Promise<void> {
+    const { bus, names, runtime, version } = this.#parts;
+    this.#service = await startMicroService(
+      bus,
+      {
+        name: "holdfast-sessions",
+        version,
+        description: "Sessions that belong to a key: open, describe, close, call",
+        endpoints: [
+          {
+            name: "session",
+            subject: names.allKeyed,
+            metadata: {
+              description:
+                'session.<type>.<key>, body: {"do":"open","config":…,"onLost":…,"ttl":…}, {"do":"close"}; empty: how it stands',
+            },
+            handler: (message) => answered(this.#session(message)),
+          },
+          {
+            name: "call",
+            subject: names.allKeyedCalls,
+            metadata: {
+              description:
+                "call.<type>.<key>.<call>, body: input as JSON; headers Holdfast-Config: config as JSON, Holdfast-On-Lost, Holdfast-Ttl, Holdfast-Wait: how long to wait, 30s by default",
+            },
+            handler: (message) => answered(this.#call(message)),
+          },
+        ],
+      },
+      runtime,
+    );
+  }
+
+  stop = once(async () => {
+    await this.#service?.stop();
+    await this.#calls.stop();
+  });
+
+  async #session(message: CoreMessage): Promise<object> {
+    const [type = "", key = ""] = this.#parts.names.parseKeyed(message.subject);
+    const request = requestOf(message);
+    switch (request.do) {
+      case "open":
+        return this.#open(type, key, request, Math.min(openWaitMs, waitOf(message, openWaitMs)));
+      case "close": {
+        const record = await this.#record(type, key);
+        if (record.phase === "closed" || record.phase === "failed" || record.phase === "lost")
+          return { closed: false };
+        await this.#opener.close(record.sessionId, request.reason);
+        return { closed: true };
+      }
+      case "describe":
+        return { session: await this.#record(type, key) };
+    }
+  }
+
+  async #record(type: string, key: string) {
+    this.#definition(type);
+    const sessionId = keyedSessionId(type, requireKey(key));
+    const entry = await this.#parts.sessions.get(sessionId, { leader: true });
+    if (entry) return entry.value;
+    throw new HoldfastError({
+      code: "session_not_found",
+      message: `session "${type}" has no key "${key}" that is open, or was lately`,
+    });
+  }
+
+  async #open(
+    type: string,
+    key: string,
+    request: Extract<KeyedRequest, { do: "open" }>,
+    waitMs: number,
+  ): Promise<KeyedRoute> {
+    const definition = this.#definition(type);
+    const spec = this.#spec(definition, key, request);
+    checkCall(definition, request);
+    // Without a config nobody can say more than that it is to be the one that is open.
+    const check = () =>
+      void validate(definition.config, request.config, "invalid_config", `config of session "${type}"`);
+    return this.#opener.open(spec, { not: request.not, waitMs, check });
+  }
+
+  async #call(message: CoreMessage): Promise<object> {
+    const { names, runtime } = this.#parts;
+    const [type = "", key = "", name = ""] = names.parseKeyed(message.subject);
+    const input = jsonOf(message.body, "the input");
+    const configText = header(message, "Holdfast-Config");
+    const request: Extract<KeyedRequest, { do: "open" }> = {
+      do: "open",
+      ...(configText !== undefined && {
+        config: jsonOf(new TextEncoder().encode(configText), "header Holdfast-Config"),
+      }),
+      ...optional("onLost", header(message, "Holdfast-On-Lost") as KeyOptions["onLost"]),
+      ...optional("ttl", header(message, "Holdfast-Ttl")),
+    };
+    const definition = this.#definition(type);
+    const { sessionId, configDigest } = this.#spec(definition, key, request);
+    checkCall(definition, { call: name, input });
+    const waitMs = Math.min(waitOf(message, defaultWaitMs), maxWaitMs);
+    const abort = new AbortController();
+    const timer = runtime.clock.after(waitMs, () => abort.abort(tooLate(name, waitMs)));
+    try {
+      const { do: _, ...open } = request;
+      const target = { type, key, sessionId, configDigest, open };
+      const deadline = runtime.clock.monotonic() + waitMs;
+      const output = await this.#calls.call(target, name, input, { deadline, signal: abort.signal });
+      return { output };
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #definition(type: string): AnySession {
+    const { app, generation } = this.#parts;
+    const definition = app.sessions.get(type);
+    if (!definition) {
+      const names = [...app.sessions.keys()].sort().join(", ") || "none";
+      throw new HoldfastError({
+        code: "unknown_session_type",
+        message: `there is no session type ${JSON.stringify(type)}; there are: ${names}`,
+      });
+    }
+    if (generation.allows(2)) return definition;
+    const older = generation.heldBackBy().map(({ kind, id }) => `${kind} ${id}`);
+    throw new HoldfastError({
+      code: "needs_newer_fleet",
+      message: `sessions by key need a newer version everywhere: ${older.join(", ") || "an older process"} is alive`,
+      retryable: true,
+    });
+  }
+
+  #spec(
+    definition: AnySession,
+    key: string,
+    { config, onLost, ttl }: Pick<Extract<KeyedRequest, { do: "open" }>, "config" | "onLost" | "ttl">,
+  ): KeyedSpec {
+    return keyedSpec(definition, {
+      key,
+      ...optional("config", config),
+      ...optional("onLost", onLost),
+      ...optional("ttl", ttl === undefined ? undefined : parseDuration(ttl, "ttl")),
+    });
+  }
+}
+
+function checkCall(
+  definition: AnySession,
+  { call, input }: { call?: string | undefined; input?: unknown },
+): void {
+  if (call === undefined) return;
+  const found = Object.hasOwn(definition.calls, call) ? definition.calls[call] : undefined;
+  if (!found) {
+    const names = Object.keys(definition.calls).sort().join(", ") || "none";
+    throw new HoldfastError({
+      code: "unknown_call",
+      message: `session "${definition.name}" has no call ${JSON.stringify(call)}; there are: ${names}`,
+    });
+  }
+  validate(found.input, input, "invalid_input", `input of ${definition.name}.${call}`);
+}
+
+function requestOf({ body }: CoreMessage): KeyedRequest {
+  if (body.length === 0) return { do: "describe" };
+  const request = decode(KeyedRequest, body);
+  if (request.kind === "ok") return request.value;
+  throw new HoldfastError({ code: "invalid_request", message: `session: ${request.message}` });
+}
+
+function jsonOf(bytes: Uint8Array, what: string): unknown {
+  if (bytes.length === 0) return undefined;
+  const parsed = parseJson(bytes);
+  if (parsed.kind === "ok") return parsed.value;
+  throw new HoldfastError({ code: "invalid_json", message: `${what} is ${parsed.message}` });
+}
+
+function waitOf(message: CoreMessage, absent: number): number {
+  const wait = header(message, "Holdfast-Wait");
+  return wait === undefined ? absent : parseDuration(wait, "Holdfast-Wait");
+}
+
+/** Header names are matched as they come: some clients write them in lower case. */
+function header(message: CoreMessage, name: string): string | undefined {
+  const found = Object.entries(message.headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
+  return found?.[1] === "" ? undefined : found?.[1];
+}
+
+const optional = <K extends string, T>(name: K, value: T | undefined) =>
+  (value === undefined ? {} : { [name]: value }) as { [P in K]?: T };
+
+const tooLate = (name: string, waitMs: number): TimeoutError =>
+  new TimeoutError({
+    code: "timeout",
+    message: `${name} did not answer within ${waitMs} ms and was cancelled; header Holdfast-Wait asks for longer`,
+    retryable: true,
+  });
+
+async function answered(answer: Promise<object>): Promise<MicroReply> {
+  try {
+    return { body: encode({ ok: true, ...(await answer) }) };
+  } catch (error) {
+    if (!(error instanceof HoldfastError) && !isFault(error)) throw error;
+    const hint = isFault(error) && error.hint !== undefined ? `. ${error.hint}` : "";
+    const details = error.details === undefined ? {} : { details: error.details };
+    return {
+      body: encode({
+        ok: false,
+        error: { code: error.code, message: `${error.message}${hint}`, ...details },
+      }),
+      error: { code: error.code === "session_not_found" ? 404 : 400, description: error.code },
+    };
+  }
+}

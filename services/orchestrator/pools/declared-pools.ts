@@ -1,0 +1,89 @@
+/**
+ * Sends each pool's declaration to its keeper when this orchestrator starts. A keeper ignores a declaration
+ * it already has.
+ */
+import {
+  lenderOrchestration,
+  type PoolSignal,
+  poolInstance,
+  poolOrchestration,
+  poolSignal,
+} from "../../../schemas/index.ts";
+import { type Bus, encode, type Subjects } from "../../../shared/bus/index.ts";
+import type { App } from "../../../shared/definitions/index.ts";
+import { toFailure } from "../../../shared/errors/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
+import { wantedPool } from "../../../shared/replay/index.ts";
+import { once, type Runtime, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { publishSurely } from "../../../shared/sdk/internal.ts";
+
+export interface DeclaredPoolsParts {
+  readonly id: string;
+  readonly app: App;
+  readonly bus: Bus;
+  readonly names: Subjects;
+  readonly runtime: Runtime;
+  readonly generation: Pick<Generation, "allows">;
+}
+
+/**
+ * Interval of retries until the server answers, and until no older process is alive that could not read the
+ * signal.
+ */
+const againMs = 2_000;
+
+export class DeclaredPools implements Service {
+  readonly #parts: DeclaredPoolsParts;
+  readonly #ended = new AbortController();
+  #telling: Promise<void> | undefined;
+
+  constructor(parts: DeclaredPoolsParts) {
+    this.#parts = parts;
+  }
+
+  /** `start` does not wait for the declarations: no other part needs a warm pool. */
+  async start(): Promise<void> {
+    if ((this.#parts.app.pools ?? []).length > 0) this.#telling = this.#tellAll();
+  }
+
+  stop = once(async () => {
+    this.#ended.abort();
+    await this.#telling;
+  });
+
+  async #tellAll(): Promise<void> {
+    const { app, runtime, generation } = this.#parts;
+    const { signal } = this.#ended;
+    const left = [...(app.pools ?? [])];
+    while (left.length > 0 && !signal.aborted) {
+      const [pool] = left;
+      try {
+        if (pool && generation.allows(2)) {
+          await this.#tell(pool);
+          left.shift();
+          continue;
+        }
+      } catch (error) {
+        const { code, message } = toFailure(error);
+        runtime.announce({ kind: "fault", where: `declaring pool ${pool?.type.name}`, code, message, error });
+      }
+      await sleep(runtime.clock, againMs, signal);
+    }
+  }
+
+  async #tell({ type, options }: NonNullable<App["pools"]>[number]): Promise<void> {
+    const { bus, names, id } = this.#parts;
+    const { poolId, pool } = wantedPool(type, options);
+    const { min, max, lingerMs, sharing } = pool;
+    const keeper = poolInstance(poolId);
+    const orchestration = sharing === "exclusive" ? lenderOrchestration : poolOrchestration;
+    const subject = names.start(keeper, orchestration);
+    await publishSurely(bus, { subject, body: encode({ poolId, pool }), msgId: `start-${keeper}` });
+    const signal: PoolSignal = { kind: "declare", min, max, lingerMs };
+    await publishSurely(bus, {
+      subject: names.signal(keeper, poolSignal),
+      body: encode(signal),
+      msgId: `declare-${poolId}-${min}-${max}-${id}`,
+    });
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Notices that an instance no longer waits for a task. They are hints: if one is lost, the task runs to its
+ * end in vain.
+ */
+import { type ActivityTask, CancelNotice } from "../../../../schemas/index.ts";
+import { decode, type Stoppable } from "../../../../shared/bus/index.ts";
+import { once, type Service } from "../../../../shared/runtime/index.ts";
+import type { WorkerDeps } from "../../deps.ts";
+
+/** Names one task over all its attempts. */
+export const taskKey = (task: Pick<ActivityTask, "instanceId" | "execution" | "of">): string =>
+  `${task.instanceId}.${task.execution}.${task.of}`;
+
+/** For tasks cancelled while they wait in a queue. Short, because instance ids may be used again. */
+const rememberedMs = 60_000;
+const mostRemembered = 10_000;
+
+export class CancelNotices implements Service {
+  readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime">;
+  readonly #onCancel: (key: string) => void;
+  readonly #seen = new Map<string, number>();
+  #subscription: Stoppable | undefined;
+
+  constructor(deps: Pick<WorkerDeps, "bus" | "names" | "runtime">, onCancel: (key: string) => void) {
+    this.#deps = deps;
+    this.#onCancel = onCancel;
+  }
+
+  async start(): Promise<void> {
+    const { bus, names } = this.#deps;
+    this.#subscription = await bus.subscribe(names.cancels, {}, (message) => this.#hear(message.body));
+  }
+
+  stop = once(async () => {
+    await this.#subscription?.stop();
+  });
+
+  /** True if a notice for this task came after it was scheduled. */
+  covers(task: ActivityTask): boolean {
+    if (this.#seen.size === 0) return false;
+    const heardAt = this.#seen.get(taskKey(task));
+    return (
+      heardAt !== undefined &&
+      heardAt >= task.scheduledAt &&
+      heardAt > this.#deps.runtime.clock.now() - rememberedMs
+    );
+  }
+
+  #hear(body: Uint8Array): void {
+    const notice = decode(CancelNotice, body);
+    if (notice.kind === "invalid") {
+      // The sender broke the contract; the worker cannot act on the notice and announces it.
+      const message = `not a cancel notice: ${notice.message}`;
+      this.#deps.runtime.announce({ kind: "fault", where: "worker.cancels", code: "bad_notice", message });
+      return;
+    }
+    const key = taskKey(notice.value);
+    this.#remember(key);
+    this.#onCancel(key);
+  }
+
+  #remember(key: string): void {
+    const now = this.#deps.runtime.clock.now();
+    this.#seen.delete(key);
+    this.#seen.set(key, now);
+    for (const [oldest, heardAt] of this.#seen) {
+      if (heardAt > now - rememberedMs && this.#seen.size <= mostRemembered) return;
+      this.#seen.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { createRequire } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Will, WillMessage } from "../../supervise/will.ts";
+import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
+import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
+import { LastWords } from "./last-words.ts";
+import { ProcessGroup } from "./process-group.ts";
+
+/** A process with a group of its own, so that the processes it starts end with it. */
+export class ProcessCarrier implements Carrier {
+  readonly #child: ChildProcess;
+  readonly #words: LastWords;
+  readonly #group: ProcessGroup;
+
+  /** `will`: what the host does for the worker if the worker dies. */
+  constructor(setup: HostSetup, env: NodeJS.ProcessEnv, will?: Will) {
+    const sources = import.meta.url.endsWith(".ts");
+    const entry = fileURLToPath(
+      new URL(sources ? "./process-main.ts" : "./process-main.js", import.meta.url),
+    );
+    this.#child = fork(entry, [JSON.stringify(setup), String(process.pid)], {
+      detached: true,
+      serialization: "advanced",
+      env,
+      // Sources need a loader; the worker's own flags (inspectors, test runners) are not passed on.
+      execArgv: sources ? ["--import", loader()] : [],
+      stdio: ["ignore", "inherit", "pipe", "ipc"],
+    });
+    if (will) this.#child.send({ kind: "will", will } satisfies WillMessage, () => undefined);
+    this.#words = new LastWords(this.#child.stderr, process.stderr);
+    this.#group = new ProcessGroup(this.#child);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  readonly post: Post<ToHost> = (message) => {
+    // A channel that is closing means that the process exits: open requests fail with that exit.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  };
+
+  listen(listener: CarrierListener): void {
+    this.#child.on("message", (message) => listener.message(message as FromHost));
+    void this.#group.exited.then(async (exit) => {
+      await this.#group.drained();
+      listener.exit(exit);
+    });
+  }
+
+  lastWords(): string {
+    return this.#words.toString();
+  }
+
+  end(graceMs: number): Promise<void> {
+    return this.#group.end(graceMs);
+  }
+}
+
+const loader = (): string => pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;

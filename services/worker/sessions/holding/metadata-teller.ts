@@ -1,0 +1,95 @@
+/**
+ * Reports to the instance the changes that code inside a session makes to its metadata, one report at a time.
+ * Changes made while a report is under way go into the next one, so frequent changes cost little.
+ */
+import { changedMetadata, type MetadataChange, type SessionClaim } from "../../../../schemas/index.ts";
+import { requireMetadata } from "../../../../shared/definitions/index.ts";
+import { HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
+import type { SessionServices } from "../session-services.ts";
+import type { MayTell } from "./session-reporter.ts";
+
+export class MetadataTeller {
+  readonly #around: SessionServices;
+  readonly #claim: SessionClaim;
+  readonly #epoch: number;
+  readonly #mayTell: MayTell;
+  #metadata: Readonly<Record<string, string>>;
+  #waiting: MetadataChange | undefined;
+  #told = 0;
+  #state: "not ready" | "free" | "telling" = "not ready";
+
+  constructor(
+    around: SessionServices,
+    claim: SessionClaim,
+    epoch: number,
+    mayTell: MayTell,
+    /** The previous attachment's teller, if the same state goes on (S14). */
+    before: MetadataTeller | undefined,
+  ) {
+    this.#around = around;
+    this.#claim = claim;
+    this.#epoch = epoch;
+    this.#mayTell = mayTell;
+    this.#metadata = before ? before.#metadata : claim.metadata;
+    this.#waiting = before ? before.#waiting : undefined;
+  }
+
+  /** For a host that makes the state anew under the same epoch. */
+  get metadata(): Readonly<Record<string, string>> {
+    return this.#metadata;
+  }
+
+  /** Checked here, because a program in another language has not checked it. */
+  change(wanted: MetadataChange): void {
+    try {
+      const { change } = requireMetadata(this.#metadata, wanted);
+      this.#metadata = changedMetadata(this.#metadata, change);
+      this.#waiting = { ...this.#waiting, ...change };
+      void this.#tell();
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
+  /**
+   * The instance knows this holder now; an earlier report would have looked like one of an old attachment.
+   */
+  ready(): void {
+    this.#state = "free";
+    void this.#tell();
+  }
+
+  async #tell(): Promise<void> {
+    if (this.#state !== "free") return;
+    this.#state = "telling";
+    const { reporter, deps } = this.#around;
+    while (this.#waiting && this.#mayTell()) {
+      const change = this.#waiting;
+      this.#waiting = undefined;
+      if (deps.generation.allows(2)) {
+        const report = { kind: "metadata" as const, epoch: this.#epoch, change };
+        const stored = await reporter.session(this.#claim, report, this.#mayTell, ++this.#told);
+        if (!stored) this.#keep(change);
+      } else {
+        this.#complain(
+          new HoldfastError({
+            code: "needs_newer_fleet",
+            message: "metadata set by a call is not recorded while an older version is alive",
+          }),
+        );
+      }
+    }
+    this.#state = "free";
+  }
+
+  /** Keeps a change that was not stored for the next report; changes made since take precedence. */
+  #keep(change: MetadataChange): void {
+    this.#waiting = { ...change, ...this.#waiting };
+  }
+
+  #complain(error: unknown): void {
+    const { code, message } = toFailure(error);
+    const where = `metadata of session ${this.#claim.sessionId}`;
+    this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
+  }
+}

@@ -1,0 +1,81 @@
+import type { CodeGroup } from "./code-group.ts";
+
+export const code: CodeGroup = {
+  title: "Orchestration code",
+  about: "an instance fails or is parked with these",
+  codes: {
+    nondeterminism: {
+      cause: "Code and history disagree: the code asks for another step than the one recorded.",
+      remedy:
+        "Deploy code that follows the history, or use ctx.patched; `holdfast replay <id> --app <module>` tries it.",
+    },
+    non_durable_await: {
+      cause: "The code waits for something the engine does not know (a timer, a fetch).",
+      remedy: "Put it into an activity; use ctx.sleep for time.",
+    },
+    non_durable_call: {
+      cause: "The code called something that touches the outside.",
+      remedy: "Use ctx.sleep for time and an activity for anything that touches the outside.",
+    },
+    runaway_turn: {
+      cause: "A turn did not end and was stopped with its process.",
+      remedy: "Look for an endless loop; deploying other code lets it go on.",
+    },
+    turn_failed: {
+      cause: "The engine failed in a turn of this instance.",
+      remedy: "It is tried again by itself; `holdfast get <id>` has the reason.",
+    },
+    history_too_long: {
+      cause: "The execution has as many events as are allowed.",
+      remedy: "Continue as new before that (ctx.suggestContinueAsNew, autoContinue).",
+    },
+    cancelled: {
+      cause: "The instance, a scope or a task was cancelled.",
+      remedy: "Nothing, or catch it with isCancelled.",
+    },
+    terminated: {
+      cause: "Somebody ended the instance without letting its code clean up.",
+      remedy: "Start it again where that was wrong.",
+    },
+    timeout: {
+      cause: "A step, a scope or one of the four activity timeouts was over.",
+      remedy: "`details.timeout` says which; raise it or make the work quicker.",
+    },
+    invalid_signal: {
+      cause: "The payload of a signal does not fit the schema of the code that waits for it.",
+      remedy: "Catch it and wait again, or send a payload that fits; the message names the field.",
+    },
+    compensation_failed: {
+      cause: "Undo steps of a saga failed after the error they answer to.",
+      remedy: "`details.failures` names each; put right by hand what they should have undone.",
+    },
+    condition_broken: {
+      cause: "The function given to ctx.condition changed something or awaited.",
+      remedy: "Let it look and return a boolean.",
+    },
+    look_only: {
+      cause: "A query, validator or condition asked for a step.",
+      remedy: "Let it look at the instance and change nothing.",
+    },
+    query_changes_state: {
+      cause: "A query handler changed the instance.",
+      remedy: "Use an update for changes.",
+    },
+    validator_broken: {
+      cause: "The validator of an update changed something or awaited.",
+      remedy: "Let it look, and throw to refuse.",
+    },
+    needs_newer_fleet: {
+      cause: "A step is recorded in a way that an older process still alive cannot read.",
+      remedy: "Finish the upgrade: upgrade or stop the version that the message names.",
+    },
+    needs_newer_version: {
+      cause: "A newer version of Holdfast wrote this.",
+      remedy: "Upgrade this process.",
+    },
+    invalid_token: {
+      cause: "A session token is not one made by session.token().",
+      remedy: "Pass on the token as it was made.",
+    },
+  },
+};

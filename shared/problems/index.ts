@@ -1,0 +1,16 @@
+export type { InstallationView, Problem, WaitingSession } from "./problem.ts";
+export {
+  heldBackGeneration,
+  missingOrchestrators,
+  missingWatchers,
+  strugglingWorkers,
+  unheldPartitions,
+} from "./processes.ts";
+export {
+  deadLetters,
+  longQueues,
+  parkedInstances,
+  unservedActivities,
+  unservedSessions,
+} from "./waiting-work.ts";
+export { count, span } from "./wording.ts";

@@ -1,0 +1,38 @@
+/** What can be wrong with an installation, as everybody is told it: `doctor`, `top`, the gateway and the dashboard. */
+import type { ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
+import type { FleetView } from "../fleet/index.ts";
+
+export interface Problem {
+  level: "error" | "warning";
+  /** Stable: what programs match on. */
+  code: string;
+  /** What is wrong, as a sentence. */
+  message: string;
+  /** What to do about it. */
+  remedy?: string;
+  /** The session type it is about. */
+  sessionType?: string;
+}
+
+export type WaitingSession = Pick<
+  SessionRecord,
+  "sessionId" | "type" | "requires" | "resourceId" | "updatedAt"
+>;
+
+/** What is known of an installation, whoever looked. */
+export interface InstallationView {
+  now: number;
+  services: readonly ServiceInfo[];
+  workers: readonly WorkerInfo[];
+  fleet: FleetView;
+  partitions: { wanted: number; held: number };
+  /** Instances that are not over. */
+  live: number;
+  parked: number;
+  deadLetters: number;
+  queues: readonly { name: string; messages: number; pending: number; readers: number }[];
+  /** Tasks that no worker has taken yet, by activity. */
+  tasks: readonly { queue: string; name: string; tasks: number; oldestAt?: number }[];
+  /** Sessions that no worker has claimed yet. */
+  sessions: readonly WaitingSession[];
+}

@@ -1,0 +1,404 @@
+/**
+ * The permissions of every role as data: one row for each thing a role does, with the reason. The server's
+ * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
+ */
+import {
+  entry,
+  kv,
+  listConsumers,
+  look,
+  purge,
+  read,
+  remove,
+  removeConsumer,
+  self,
+  streamNames,
+  take,
+  view,
+} from "./calls.ts";
+
+export const roleNames = ["provisioner", "orchestrator", "worker", "watcher", "gateway", "client"] as const;
+export type RoleName = (typeof roleNames)[number];
+
+/** Subjects begin with `{.}`, and names of streams and buckets contain `{_}`, where the prefix goes. */
+export interface Grant {
+  why: string;
+  publish?: readonly string[];
+  subscribe?: readonly string[];
+}
+
+export interface Role {
+  says: string;
+  /** The role answers requests: it may publish one reply to the requester's inbox. */
+  answers: boolean;
+  grants: (scope: Scope) => readonly Grant[];
+  /** Subjects excluded from what the rows allow. */
+  never?: readonly string[];
+}
+
+/** Narrows a worker or a client. A field left out narrows nothing. */
+export interface Scope {
+  /** For a worker: the activities it runs, by queue and name. */
+  activities?: readonly { queue: string; name: string }[];
+  /** For a worker: pools whose calls it takes. */
+  pools?: readonly string[];
+  /** For a worker: session types it opens. */
+  sessionTypes?: readonly string[];
+  /** For a client: orchestrations it may start. */
+  orchestrations?: readonly string[];
+  /**
+   * For orchestrators and watchers: each history has a stream of its own, which requires the permission to
+   * create and delete streams.
+   */
+  ownHistories?: boolean;
+}
+
+const blobs = { write: ["$O.{_}blobs.>", ...purge("OBJ_{_}blobs")], read: view("OBJ_{_}blobs") };
+const ownStreams: Grant = {
+  why: "a stream of its own for each history",
+  publish: ["$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.DELETE.*", "$JS.API.CONSUMER.CREATE.*.*.>"],
+};
+/** A permission cannot name part of a stream name: it names one stream or all of them. */
+const anyHistory = [...read("*"), streamNames];
+const fleet: Grant = { why: "which versions are alive", publish: view(kv("services"), kv("workers")) };
+const beacon: Grant = { why: "says that it is alive", publish: [entry("services", "*.*"), "{.}pulse"] };
+
+export const roles: Readonly<Record<RoleName, Role>> = {
+  provisioner: {
+    says: "makes streams and buckets (`holdfast provision`), then ends",
+    answers: false,
+    grants: () => [
+      { why: "asks the server", publish: self },
+      {
+        why: "makes what is missing, and adds what a newer version needs",
+        publish: ["$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.UPDATE.*", "$JS.API.STREAM.INFO.*"],
+      },
+    ],
+  },
+
+  orchestrator: {
+    says: "runs turns: decides everything, and alone writes histories, work and timers",
+    answers: true,
+    grants: ({ ownHistories }) => [
+      { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
+      { why: "writes histories", publish: ["{.}history.>", ...anyHistory, ...purge("*")] },
+      ...(ownHistories ? [ownStreams] : []),
+      {
+        why: "takes messages of its partitions",
+        publish: [
+          ...take("{_}INBOX", "*", "{.}inbox.*.>"),
+          removeConsumer("{_}INBOX", "*"),
+          ...remove("{_}INBOX"),
+        ],
+      },
+      { why: "tells instances", publish: ["{.}orchestrations.*.>"] },
+      { why: "sets timers", publish: ["{.}alarms.*.*.*", ...remove("{_}TIMERS")] },
+      {
+        why: "sends work, and takes back what a dead worker had",
+        publish: [
+          "{.}activities.*.*",
+          "{.}retries.>",
+          ...remove("{_}ACTIVITIES"),
+          ...listConsumers("{_}ACTIVITIES"),
+          "$JS.API.CONSUMER.INFO.{_}ACTIVITIES.*",
+          "$JS.ACK.{_}ACTIVITIES.*.>",
+          "{.}claims.*.*",
+          ...remove("{_}CLAIMS"),
+          "{.}sessions.*.*",
+          "{.}sessions.*.*.calls",
+          "{.}delayed.>",
+          ...remove("{_}SESSIONS"),
+          "{.}cancels",
+          "{.}nudge.*",
+        ],
+      },
+      { why: "the lane", publish: ["{.}lanes.>"], subscribe: ["{.}lanes.owners.*.*.*"] },
+      {
+        why: "holds partitions, and sees who else does",
+        publish: [entry("engine", "partition.*"), entry("engine", "member.*"), ...view(kv("engine"))],
+      },
+      {
+        why: "registers sessions and instances, and takes dead workers out",
+        publish: [
+          entry("sessions", "*"),
+          entry("instances", "*"),
+          entry("workers", "*"),
+          ...view(kv("sessions"), kv("instances"), kv("leases")),
+        ],
+      },
+      { why: "notes what is parked", publish: [entry("settings", ">"), ...view(kv("settings"))] },
+      {
+        why: "sets messages aside, buries them",
+        publish: ["{.}aside.*", ...remove("{_}ASIDE"), "{.}dead.*.*"],
+      },
+      { why: "big values", publish: [...blobs.write, ...blobs.read] },
+      {
+        why: "tells those who wait, and answers them",
+        publish: ["{.}notices.*.*", "{.}answers.*.*"],
+        subscribe: [
+          "{.}start.*",
+          "{.}status.*",
+          "{.}result.*",
+          "{.}schedule.*",
+          "{.}session.*.*",
+          "{.}call.*.*.*",
+          "{.}query.*.*",
+          "{.}update.*.*",
+          "{.}notices.*.*",
+          "{.}answers.*.*",
+          "$SRV.>",
+        ],
+      },
+      fleet,
+      beacon,
+    ],
+  },
+
+  worker: {
+    says: "runs users' code: takes work, reports it, holds sessions",
+    answers: true,
+    grants: workerGrants,
+    // The watcher's consumer: a worker that took expired leases from it would hide a death.
+    never: ["$JS.API.CONSUMER.*.KV_{_}leases.watcher", "$JS.API.CONSUMER.MSG.NEXT.KV_{_}leases.watcher"],
+  },
+
+  watcher: {
+    says: "tells instances what is lost, clears away what is over",
+    answers: false,
+    grants: ({ ownHistories }) => [
+      { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
+      { why: "one acts", publish: [entry("engine", "service.*"), ...read(kv("engine"))] },
+      {
+        why: "hears of leases that are over",
+        publish: [
+          ...view(kv("leases")),
+          ...take(kv("leases"), "*", ">"),
+          entry("leases", ">"),
+          ...purge(kv("leases")),
+        ],
+      },
+      {
+        why: "tells instances",
+        publish: [
+          "{.}orchestrations.*.session",
+          "{.}orchestrations.*.activity",
+          "{.}orchestrations.*.wake",
+          "{.}dead.*.*",
+        ],
+      },
+      { why: "archives and removes histories", publish: ["{.}history.>", ...anyHistory, ...purge("*")] },
+      ...(ownHistories ? [ownStreams] : []),
+      {
+        why: "removes what is over",
+        publish: [
+          ...remove("{_}INBOX", "{_}TIMERS", "{_}ACTIVITIES", "{_}CLAIMS", "{_}SESSIONS"),
+          ...listConsumers("{_}SESSIONS"),
+          removeConsumer("{_}SESSIONS", "*"),
+          entry("instances", "*"),
+          entry("sessions", "*"),
+          entry("settings", ">"),
+          ...view(kv("instances"), kv("sessions"), kv("settings"), kv("heartbeats")),
+          entry("heartbeats", ">"),
+          ...blobs.write,
+          ...blobs.read,
+        ],
+      },
+      fleet,
+      beacon,
+    ],
+  },
+
+  gateway: {
+    says: "serves people: HTTP, the dashboard, the command line",
+    answers: true,
+    grants: () => [
+      { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
+      {
+        why: "starts and steers instances",
+        publish: [
+          "{.}orchestrations.*.start.*",
+          "{.}orchestrations.*.signal.*",
+          "{.}orchestrations.*.update.*",
+          "{.}orchestrations.*.cancel",
+          "{.}orchestrations.*.terminate",
+          "{.}alarms.*.0.0",
+          "{.}query.*.*",
+        ],
+        subscribe: ["{.}notices.*.*", "{.}answers.*.*"],
+      },
+      {
+        why: "steers sessions and workers",
+        publish: ["{.}sessions.*.*", "{.}sessions.*.*.calls", "{.}lanes.holdings.*", "{.}control.*"],
+        subscribe: ["{.}lanes.owners.*.*.*"],
+      },
+      {
+        why: "shows everything",
+        publish: [
+          ...anyHistory,
+          "$JS.API.CONSUMER.LIST.*",
+          ...view(
+            ...[
+              "engine",
+              "leases",
+              "workers",
+              "services",
+              "sessions",
+              "instances",
+              "settings",
+              "heartbeats",
+              "limits",
+            ].map(kv),
+            "{_}STREAMS",
+            "{_}DEAD",
+            "{_}AUDIT",
+            // A permission cannot name part of a stream name, and there are many histories.
+            "*",
+          ),
+          ...blobs.read,
+        ],
+        subscribe: ["{.}pulse"],
+      },
+      {
+        why: "dead letters: sends them again, or removes them",
+        publish: [
+          ...remove("{_}DEAD"),
+          "{.}activities.*.*",
+          "{.}claims.*.*",
+          "{.}orchestrations.*.activity",
+          "{.}orchestrations.*.session",
+          "{.}orchestrations.*.child",
+          "{.}orchestrations.*.wake",
+        ],
+      },
+      {
+        why: "audit, settings, big inputs",
+        publish: ["{.}audit.*", entry("settings", ">"), ...purge(kv("settings")), ...blobs.write],
+      },
+      {
+        why: "answers plain NATS clients",
+        publish: [
+          "{.}start.*",
+          "{.}status.*",
+          "{.}result.*",
+          "{.}schedule.*",
+          "{.}session.*.*",
+          "{.}call.*.*.*",
+          "{.}update.*.*",
+          "$SRV.>",
+        ],
+        subscribe: ["{.}start.*", "{.}status.*", "{.}result.*", "{.}schedule.*", "{.}update.*.*", "$SRV.>"],
+      },
+      fleet,
+      beacon,
+    ],
+  },
+
+  client: {
+    says: "starts orchestrations and asks how they stand, from outside",
+    answers: false,
+    grants: ({ orchestrations = ["*"] }) => [
+      { why: "starts", publish: orchestrations.map((name) => `{.}start.${name}`) },
+      {
+        why: "asks, and waits",
+        publish: [
+          "{.}status.*",
+          "{.}result.*",
+          "{.}query.*.*",
+          "{.}update.*.*",
+          "{.}call.*.*.*",
+          "$SRV.PING",
+          "$SRV.INFO",
+          "$SRV.STATS",
+        ],
+      },
+      {
+        why: "starts and signals without waiting for an orchestrator",
+        publish: [
+          ...orchestrations.map((name) => `{.}orchestrations.*.start.${name}`),
+          "{.}orchestrations.*.signal.*",
+        ],
+      },
+    ],
+  },
+};
+
+function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
+  const tasks = activities?.map(({ queue, name }) => ({
+    consumer: `a_${queue}=${name}`,
+    subject: `${queue}.${name}`,
+  })) ?? [{ consumer: "*", subject: "*.*" }];
+  const shared = pools?.map((pool) => ({ consumer: `p_${pool}`, subject: `pool-${pool}.*` })) ?? [];
+  return [
+    { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
+    {
+      why: "takes tasks",
+      publish: [
+        ...[...tasks, ...shared].flatMap(({ consumer, subject }) =>
+          take("{_}ACTIVITIES", consumer, `{.}activities.${subject}`),
+        ),
+        ...listConsumers("{_}ACTIVITIES"),
+      ],
+      subscribe: tasks.flatMap(({ subject }) => [
+        `{.}lanes.activities.${subject}`,
+        `{.}lanes.workers.*.${subject}`,
+      ]),
+    },
+    {
+      why: "takes claims of sessions",
+      publish: (sessionTypes ?? ["*"]).flatMap((type) =>
+        take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
+      ),
+    },
+    {
+      why: "takes calls on its sessions",
+      publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
+      subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
+    },
+    {
+      why: "reports to instances, and to pools",
+      publish: [
+        "{.}orchestrations.*.activity",
+        "{.}orchestrations.*.session",
+        "{.}orchestrations.*.signal.holdfast-pool",
+        "{.}lanes.owners.*.*.*",
+        "{.}dead.*.*",
+      ],
+    },
+    { why: "what running code writes out", publish: ["{.}streams.*.*.*"] },
+    {
+      why: "hears of the lane, of cancels, of claims it should look at, of a drain",
+      publish: ["{.}nudge.*"],
+      subscribe: [
+        "{.}lanes.holdings.*",
+        "{.}lanes.recordings.*",
+        "{.}lanes.seekers",
+        "{.}cancels",
+        "{.}nudge.*",
+        "{.}control.*",
+      ],
+    },
+    {
+      why: "leases of its sessions, seats and beats",
+      publish: [
+        entry("leases", "session.*.*"),
+        entry("leases", "quota.>"),
+        entry("leases", "beat.>"),
+        ...view(kv("leases")),
+      ],
+    },
+    {
+      why: "heartbeats, rates, the register of workers and sessions",
+      publish: [
+        entry("heartbeats", ">"),
+        ...read(kv("heartbeats")),
+        entry("limits", ">"),
+        ...read(kv("limits")),
+        entry("workers", "*"),
+        ...read(kv("sessions")),
+      ],
+    },
+    { why: "big values", publish: [...blobs.write, ...blobs.read] },
+    fleet,
+    beacon,
+  ];
+}

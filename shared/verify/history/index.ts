@@ -1,0 +1,43 @@
+/** All laws that a single history must keep. */
+import type { Commit } from "../../../schemas/index.ts";
+import type { Say } from "../report.ts";
+import { answersFit, resultsOnce } from "./answers.ts";
+import { executionOf, type HistoryLaw, type HistoryWatch } from "./law.ts";
+import { closedOnce, epochsGrow, lentToOne, ownersOnly } from "./sessions.ts";
+import { messagesOnce, timersInTime } from "./times-and-mail.ts";
+import { oneEnd, wholeHistory } from "./whole.ts";
+
+export const historyLaws: readonly HistoryLaw[] = [
+  oneEnd,
+  wholeHistory,
+  answersFit,
+  resultsOnce,
+  epochsGrow,
+  ownersOnly,
+  closedOnce,
+  lentToOne,
+  timersInTime,
+  messagesOnce,
+];
+
+export function watchHistory(say: Say): HistoryWatch {
+  const watches = historyLaws.map((law) => law.begin(say));
+  return {
+    commit: (commit) => {
+      for (const watch of watches) watch.commit(commit, executionOf(commit));
+    },
+    end: () => {
+      for (const watch of watches) watch.end?.();
+    },
+  };
+}
+
+/** Every violation in a whole history, each as one line. */
+export function historyViolations(commits: readonly Commit[]): string[] {
+  const found: string[] = [];
+  const watch = watchHistory((law, evidence) => void found.push(`${law} ${evidence}`));
+  for (const commit of commits) watch.commit(commit, executionOf(commit));
+  watch.end?.();
+  return found;
+}
+export { executionOf } from "./law.ts";

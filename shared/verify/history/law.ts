@@ -1,0 +1,22 @@
+/**
+ * A law that a single history proves or breaks: fed commit by commit, in order, without ever holding the
+ * whole history.
+ */
+import type { Commit } from "../../../schemas/index.ts";
+import type { LawId } from "../laws.ts";
+import type { Say } from "../report.ts";
+
+export interface HistoryWatch {
+  commit(commit: Commit, execution: number): void;
+  /** Called after the last commit. */
+  end?(): void;
+}
+
+export interface HistoryLaw {
+  readonly laws: readonly LawId[];
+  /** Reports a violation through `say` as soon as it is seen. */
+  begin(say: Say): HistoryWatch;
+}
+
+/** Signals before the start belong to the first execution. */
+export const executionOf = (commit: Commit): number => Math.max(1, commit.execution);

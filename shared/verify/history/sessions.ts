@@ -1,0 +1,174 @@
+/**
+ * I4, I6, I7, I13, LENDER-1: which worker held a session when, whose results count, and how often a session
+ * ends.
+ */
+import type { Attachment, EventOf, HistoryEvent, SessionPhase } from "../../../schemas/index.ts";
+import type { HistoryLaw } from "./law.ts";
+
+type Holder = Pick<Attachment, "epoch" | "workerId">;
+
+const holderIn = (phase: SessionPhase): Attachment | undefined =>
+  phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
+
+/** Sessions that an execution begins with: those carried over, and those granted by its parent. */
+const broughtAlong = ({ carried, granted }: EventOf<"instance.started">) => [
+  ...(carried?.sessions ?? []),
+  ...(granted ?? []),
+];
+
+export const epochsGrow: HistoryLaw = {
+  laws: ["I6"],
+  begin(say) {
+    /** Over all executions: neither a lease key nor an epoch is ever used again. */
+    const highest = new Map<string, { attachment: number; epoch: number }>();
+    const requested = new Map<string, number>();
+    return {
+      commit(commit) {
+        for (const event of commit.events) {
+          if (event.kind === "session.requested") {
+            const { sessionId, attachment } = event;
+            const before = requested.get(sessionId) ?? 0;
+            if (attachment <= before)
+              say("I6", `attachment ${attachment} of session ${sessionId} is asked for after ${before}`);
+            requested.set(sessionId, Math.max(before, attachment));
+          }
+          if (event.kind !== "session.claimed" && event.kind !== "session.activated") continue;
+          const { sessionId, on } = event;
+          const before = highest.get(sessionId);
+          // `claimed` and `activated` name the same holder.
+          const same = before?.epoch === on.epoch && before.attachment === on.attachment;
+          if (before && !same && (on.epoch <= before.epoch || on.attachment <= before.attachment))
+            say(
+              "I6",
+              `session ${sessionId}: attachment ${on.attachment} with epoch ${on.epoch} follows attachment ${before.attachment} with epoch ${before.epoch}`,
+            );
+          highest.set(sessionId, { attachment: on.attachment, epoch: on.epoch });
+        }
+      },
+    };
+  },
+};
+
+export const ownersOnly: HistoryLaw = {
+  laws: ["I7", "I4"],
+  begin(say) {
+    let execution = 0;
+    let targets = new Map<number, string>();
+    const current = new Map<string, Holder | undefined>();
+    return {
+      commit(commit, of) {
+        if (of !== execution) targets = new Map();
+        execution = of;
+        for (const event of commit.events) {
+          follow(event, current);
+          if (event.kind === "activity.scheduled" && event.target.kind === "session")
+            targets.set(event.id, event.target.sessionId);
+          if (event.kind !== "activity.completed") continue;
+          const sessionId = targets.get(event.of);
+          if (sessionId === undefined) continue;
+          const holder = current.get(sessionId);
+          const result = `execution ${of}: event ${event.id}, the result of event ${event.of} on session ${sessionId}`;
+          if (!holder) say("I7", `${result}, is accepted while nobody holds it`);
+          else if (event.epoch !== holder.epoch)
+            say("I4", `${result}, carries epoch ${event.epoch}, but ${holder.epoch} was current`);
+          else if (event.workerId !== undefined && event.workerId !== holder.workerId)
+            say("I7", `${result}, is from ${event.workerId}, but ${holder.workerId} held it`);
+        }
+      },
+    };
+  },
+};
+
+function follow(event: HistoryEvent, current: Map<string, Holder | undefined>): void {
+  switch (event.kind) {
+    case "instance.started":
+      for (const { sessionId, phase } of broughtAlong(event)) current.set(sessionId, holderIn(phase));
+      return;
+    case "session.activated":
+      current.set(event.sessionId, event.on);
+      return;
+    case "pool.lent":
+      current.set(event.member.sessionId, holderIn(event.member.phase));
+      return;
+    case "session.lost":
+    case "session.parked":
+    case "session.failed":
+    case "session.closed":
+      current.set(event.sessionId, undefined);
+      return;
+    default:
+  }
+}
+
+export const closedOnce: HistoryLaw = {
+  laws: ["I13"],
+  begin(say) {
+    const over = new Map<string, number>();
+    return {
+      commit(commit, of) {
+        for (const event of commit.events) {
+          if (event.kind === "instance.started")
+            for (const { sessionId, phase } of broughtAlong(event))
+              if (phase.kind !== "closed") over.delete(sessionId);
+          if (event.kind === "session.opened") over.delete(event.sessionId);
+          if (event.kind === "pool.lent") over.delete(event.member.sessionId);
+          if (!event.kind.startsWith("session.") || !("sessionId" in event)) continue;
+          const closed = over.get(event.sessionId);
+          if (closed !== undefined && lives.has(event.kind))
+            say(
+              "I13",
+              `execution ${of}: session ${event.sessionId} has ${event.kind} as event ${event.id} after its close, event ${closed}`,
+            );
+          if (event.kind === "session.closed") over.set(event.sessionId, closed ?? event.id);
+        }
+      },
+    };
+  },
+};
+
+/** Events that must not follow the end of a session. */
+const lives = new Set<string>([
+  "session.requested",
+  "session.claimed",
+  "session.activated",
+  "session.lost",
+  "session.parked",
+  "session.lent",
+  "session.closed",
+]);
+
+export const lentToOne: HistoryLaw = {
+  laws: ["LENDER-1"],
+  begin(say) {
+    const lent = new Map<string, number>();
+    let latest = 0;
+    return {
+      commit(commit, of) {
+        for (const event of commit.events) {
+          if (event.kind === "instance.started") {
+            lent.clear();
+            for (const { sessionId, lending } of event.carried?.sessions ?? [])
+              if (lending) lent.set(sessionId, lending.number);
+          }
+          if (event.kind === "session.returned" && !lent.delete(event.sessionId))
+            say(
+              "LENDER-1",
+              `execution ${of}: ${event.sessionId} comes back (event ${event.id}) and was not lent`,
+            );
+          if (event.kind !== "session.lent") continue;
+          const { sessionId, lending } = event;
+          const before = lent.get(sessionId);
+          if (before !== undefined)
+            say(
+              "LENDER-1",
+              `execution ${of}: ${sessionId} is lent to ${lending.to.instanceId} (event ${event.id}) while lending ${before} is not over`,
+            );
+          if (lending.number <= latest)
+            say("LENDER-1", `execution ${of}: lending ${lending.number} comes after lending ${latest}`);
+          lent.set(sessionId, lending.number);
+          latest = Math.max(latest, lending.number);
+        }
+      },
+    };
+  },
+};

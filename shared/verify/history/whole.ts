@@ -1,0 +1,77 @@
+/**
+ * I2, I3: each execution ends once; ids have no gap, time never runs backwards, and no event follows the end.
+ */
+import type { EventKind } from "../../../schemas/index.ts";
+import type { HistoryLaw } from "./law.ts";
+
+const endings: ReadonlySet<EventKind> = new Set<EventKind>([
+  "instance.completed",
+  "instance.failed",
+  "instance.cancelled",
+  "instance.terminated",
+  "instance.continued",
+]);
+
+export const endsExecution = (kind: EventKind): boolean => endings.has(kind);
+
+export const oneEnd: HistoryLaw = {
+  laws: ["I2"],
+  begin(say) {
+    let execution = 0;
+    let end: { kind: EventKind; id: number } | undefined;
+    return {
+      commit(commit, of) {
+        if (of !== execution) {
+          if (execution > 0 && end?.kind !== "instance.continued")
+            say(
+              "I2",
+              `execution ${of} begins, but execution ${execution} ${end ? `ended with ${end.kind}` : "has no end"}`,
+            );
+          end = undefined;
+          execution = of;
+        }
+        for (const { kind, id } of commit.events) {
+          if (!endings.has(kind)) continue;
+          if (end) say("I2", `execution ${of}: ${kind} as event ${id} after ${end.kind} as event ${end.id}`);
+          end ??= { kind, id };
+        }
+      },
+    };
+  },
+};
+
+export const wholeHistory: HistoryLaw = {
+  laws: ["I3"],
+  begin(say) {
+    let execution = 0;
+    let lastId = 0;
+    let latest = Number.NEGATIVE_INFINITY;
+    let ended: number | undefined;
+    let started = false;
+    return {
+      commit(commit, of) {
+        const { at, commitId } = commit;
+        // F30: turn time follows the server and never runs backwards.
+        if (at < latest) say("I3", `commit ${commitId} is dated ${latest - at} ms before the one it follows`);
+        latest = Math.max(latest, at);
+        if (of !== execution) {
+          if (of !== execution + 1) say("I3", `execution ${of} follows execution ${execution}`);
+          [execution, lastId, ended, started] = [of, 0, undefined, false];
+        }
+        for (const { id, kind } of commit.events) {
+          if (id !== lastId + 1) say("I3", `execution ${of}: event ${id} (${kind}) follows event ${lastId}`);
+          lastId = id;
+          if (ended !== undefined)
+            say("I3", `execution ${of}: event ${id} (${kind}) comes after the end, event ${ended}`);
+          if (endings.has(kind)) ended ??= id;
+          if (kind === "instance.started") {
+            if (started) say("I3", `execution ${of} is started a second time by event ${id}`);
+            started = true;
+          } else if (!started && kind !== "signal.received") {
+            say("I3", `execution ${of}: event ${id} (${kind}) comes before the start`);
+          }
+        }
+      },
+    };
+  },
+};

@@ -1,0 +1,94 @@
+/** E2: the summary of an instance and the entries of its sessions agree with its history. */
+import { isDeepStrictEqual } from "node:util";
+import { isEnded } from "../replay/index.ts";
+import type { Folded } from "./fold.ts";
+import type { Installation } from "./installation.ts";
+import type { Say } from "./report.ts";
+
+/** Returns `parked` from the summary, the only place that shows it. */
+export async function checkReadModels(
+  installation: Installation,
+  { state, shownThrough, commits }: Folded,
+  say: Say,
+): Promise<{ parked: boolean }> {
+  const found = await installation.summary(state.instanceId);
+  if (found.kind === "unreadable") {
+    say("E2", `its summary cannot be read: ${found.why}`);
+    return { parked: false };
+  }
+  if (found.kind === "none") {
+    // An instance that was only signalled, or is a moment old, has no summary yet.
+    if (shownThrough && commits > 0) say("E2", "it has a history, but no summary");
+    return { parked: false };
+  }
+  const summary = found.value;
+  const parked = summary.status === "parked";
+  const status = state.status === "absent" ? "pending" : state.status;
+  if (shownThrough && isBehind(summary, shownThrough))
+    say(
+      "E2",
+      `its summary stands at execution ${summary.execution}, event ${summary.events}; the history showed execution ${shownThrough.execution}, event ${shownThrough.events}`,
+    );
+  else if (!parked && summary.status !== status)
+    say("E2", `its summary says ${summary.status}, its history ${status}`);
+  else if (isEnded(state)) {
+    if (differ(summary.output, state.output)) say("E2", "its summary has another output than its history");
+    if (summary.error?.code !== state.error?.code)
+      say("E2", `its summary has the error ${summary.error?.code}, its history ${state.error?.code}`);
+  }
+  if (summary.name !== state.name)
+    say("E2", `its summary calls it ${summary.name}, its history ${state.name}`);
+  await checkSessions(installation, state, say);
+  return { parked };
+}
+
+async function checkSessions(installation: Installation, state: Folded["state"], say: Say): Promise<void> {
+  for (const session of state.sessions.values()) {
+    if (session.owner !== state.instanceId) continue;
+    const { sessionId, phase } = session;
+    // The entry of an ended session is removed, and its id may belong to another instance by then.
+    const isOver = phase.kind === "closed" || phase.kind === "failed" || phase.kind === "lost";
+    const found = await installation.session(sessionId);
+    if (found.kind === "unreadable") {
+      say("E2", `the entry of session ${sessionId} cannot be read: ${found.why}`);
+      continue;
+    }
+    if (found.kind === "none") {
+      if (!isOver && !isEnded(state)) say("E2", `session ${sessionId} is ${phase.kind}, but has no entry`);
+      continue;
+    }
+    const record = found.value;
+    if (record.instanceId !== state.instanceId) {
+      if (!isOver && !isEnded(state) && phase.kind !== "opening")
+        say(
+          "E2",
+          `session ${sessionId} is ${phase.kind} here, but its entry is of instance ${record.instanceId}`,
+        );
+      continue;
+    }
+    const epoch = "on" in phase ? phase.on?.epoch : undefined;
+    const holds = phase.kind === "active" || phase.kind === "claimed" || phase.kind === "rebuilding";
+    if (record.phase !== phase.kind || (holds && record.epoch !== epoch))
+      say(
+        "E2",
+        `the entry of session ${sessionId} says ${record.phase}${record.epoch ? `, epoch ${record.epoch}` : ""}; its history ${phase.kind}${epoch ? `, epoch ${epoch}` : ""}`,
+      );
+  }
+}
+
+const isBehind = (
+  summary: { execution: number; events: number },
+  shown: { execution: number; events: number },
+): boolean =>
+  summary.execution < shown.execution ||
+  (summary.execution === shown.execution && summary.events < shown.events);
+
+/** A value that was moved to the object store only for the summary counts as equal. */
+function differ(shown: unknown, stored: unknown): boolean {
+  const moved = typeof shown === "object" && shown !== null && "blob" in shown;
+  return !moved && !isDeepStrictEqual(plain(shown), plain(stored));
+}
+
+/** The value as it is after JSON: without undefined fields. */
+const plain = (value: unknown): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));

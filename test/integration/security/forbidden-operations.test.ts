@@ -1,0 +1,242 @@
+/**
+ * Every role tries everything with a raw NATS client: every subject of the installation, every verb of the JetStream API
+ * on every stream. What the server lets it do is what docs/security.md says, no less and no more.
+ */
+import { readFileSync } from "node:fs";
+import { jetstream } from "@nats-io/jetstream";
+import { errors, headers, type NatsConnection, nkeyAuthenticator } from "@nats-io/nats-core";
+import { connect } from "@nats-io/transport-node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  connectBus,
+  defaultTopology,
+  ensureTopology,
+  subjects,
+  topology,
+} from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import {
+  allows,
+  hears,
+  permissionsInTables,
+  permissionsOf,
+  type RoleName,
+  roleNames,
+  roleTables,
+} from "../../../shared/security/index.ts";
+import { type SecuredNats, startSecuredNats } from "../../support/secured-nats.ts";
+
+const names = subjects();
+const options = { ...defaultTopology, historyShards: 2 };
+const document = readFileSync(new URL("../../../docs/security.md", import.meta.url), "utf8");
+const streams = [...topology(names, options).map(({ name }) => name), "H_i1", "SOMEBODYS"];
+
+const streamVerbs = [
+  ...["CREATE", "UPDATE", "DELETE", "INFO", "PURGE", "SNAPSHOT", "RESTORE", "MSG.GET", "MSG.DELETE"],
+  ...["PEER.REMOVE", "LEADER.STEPDOWN"],
+].map((verb) => `STREAM.${verb}`);
+const consumerVerbs = ["DELETE", "INFO", "MSG.NEXT", "PAUSE", "RESET", "UNPIN", "LEADER.STEPDOWN"];
+const consumers = ["a_q=n", "c_t", "w_1", "p_1", "p3", "watcher", "watcher_beats", "t_1"];
+
+/** One of each kind of subject the engine publishes to or listens on. */
+const plain = [
+  ...[
+    "start.demo",
+    "signal.go",
+    "signal.pool",
+    "update.set",
+    "cancel",
+    "terminate",
+    "activity",
+    "child",
+    "session",
+    "wake",
+  ].map((verb) => `orchestrations.i1.${verb}`),
+  ...["alarms.i1.1.2", "alarms.i1.0.0", "fired.i1.wake", "inbox.3.i1.cancel", "history.i1", "history.1.i1"],
+  ...[
+    "activities.q.n",
+    "activities.pool-p.call",
+    "retries.i1.1.2.1",
+    "claims.t.s1",
+    "sessions.w1.s1",
+    "delayed.i1.1.2.1",
+  ],
+  ...[
+    "sessions.w1.s1.calls",
+    "streams.i1.1.2",
+    "dead.inbox.i1",
+    "aside.i1",
+    "audit.start",
+    "pulse",
+    "nudge.w1",
+    "cancels",
+  ],
+  ...["notices.i1.changed", "notices.i1.ended", "control.w1", "lanes.activities.q.n", "lanes.sessions.w1.s1"],
+  ...[
+    "lanes.owners.o1.i1.report",
+    "lanes.owners.o1.i1.returned",
+    "lanes.recordings.w1",
+    "lanes.holdings.w1",
+    "lanes.seekers",
+  ],
+  ...["start.demo", "status.i1", "result.i1", "schedule.s1", "query.i1.q", "update.i1.u", "answers.i1.u1"],
+  ...["call.t.k.n", "session.t.k", "$SRV.PING", "$SRV.INFO.holdfast", "somebodys.subject"],
+  ...[
+    "$O.blobs.C.1",
+    "$O.blobs.M.1",
+    "$SYS.REQ.USER.INFO",
+    "$SYS.REQ.SERVER.PING",
+    "_INBOX.x",
+    "_INBOX_gateway.x",
+  ],
+  ...["partition.1", "member.o1", "service.watcher"].map((key) => `$KV.engine.${key}`),
+  ...["session.s1.1", "quota.all.1", "beat.i1.1.2.1.n.5", "partition.1", "service.watcher"].map(
+    (key) => `$KV.leases.${key}`,
+  ),
+  ...[
+    "workers.w1",
+    "services.orchestrator.o1",
+    "instances.i1",
+    "sessions.s1",
+    "heartbeats.i1.1.2",
+    "limits.k",
+    "settings.parked.i1",
+  ].map((key) => `$KV.${key}`),
+];
+
+const calls = [
+  ...[
+    "INFO",
+    "STREAM.NAMES",
+    "STREAM.LIST",
+    "SERVER.REMOVE",
+    "META.LEADER.STEPDOWN",
+    "ACCOUNT.PURGE.HOLDFAST",
+  ],
+  ...streams.flatMap((stream) => [
+    ...streamVerbs.map((verb) => `${verb}.${stream}`),
+    `DIRECT.GET.${stream}`,
+    `DIRECT.GET.${stream}.any.subject`,
+    `CONSUMER.CREATE.${stream}`,
+    `CONSUMER.CREATE.${stream}.t_1`,
+    `CONSUMER.CREATE.${stream}.t_1.any.filter`,
+    `CONSUMER.DURABLE.CREATE.${stream}.t_1`,
+    `CONSUMER.NAMES.${stream}`,
+    `CONSUMER.LIST.${stream}`,
+    ...consumers.flatMap((consumer) => consumerVerbs.map((verb) => `CONSUMER.${verb}.${stream}.${consumer}`)),
+  ]),
+].map((call) => `$JS.API.${call}`);
+const acknowledgements = streams.flatMap((stream) =>
+  consumers.map((consumer) => `$JS.ACK.${stream}.${consumer}.1.2.3.4.5`),
+);
+const everything = [...new Set([...plain, ...calls, ...acknowledgements])];
+
+let secured: SecuredNats;
+
+beforeAll(async () => {
+  secured = await startSecuredNats();
+  const bus = await connectBus({ ...secured.connection("provisioner"), announce: silent });
+  await ensureTopology(bus, names, options);
+  await bus.close();
+});
+
+afterAll(() => secured?.nats.stop());
+
+/** Connected as the role, and what the server refused it so far. */
+async function rawClient(role: RoleName): Promise<{ nc: NatsConnection; refused: Set<string> }> {
+  const { url, nkeySeed = "", inboxPrefix } = secured.connection(role);
+  const authenticator = nkeyAuthenticator(new TextEncoder().encode(nkeySeed));
+  const nc = await connect({ servers: url, authenticator, ...(inboxPrefix ? { inboxPrefix } : {}) });
+  const refused = new Set<string>();
+  void (async () => {
+    for await (const status of nc.status())
+      if (status.type === "error" && status.error instanceof errors.PermissionViolationError)
+        refused.add(status.error.subject);
+  })();
+  return { nc, refused };
+}
+
+it("the tables of docs/security.md are what the code says; else run `npm run docs:security`", () => {
+  expect(document).toContain(roleTables());
+});
+
+describe.each(roleNames)("%s", (role) => {
+  const table = permissionsInTables(document, role);
+
+  it("publishes what the document says, and nothing else", async () => {
+    const { nc, refused } = await rawClient(role);
+    for (const subject of everything) nc.publish(subject, "");
+    await nc.flush();
+    // The client tells of refusals a moment after they have come.
+    await expect.poll(() => everything.filter((one) => refused.has(one) === allows(table, one))).toEqual([]);
+    await nc.close();
+  });
+
+  it("hears what the document says, and nothing else", async () => {
+    const { nc, refused } = await rawClient(role);
+    const heard = [
+      ...plain,
+      ">",
+      "*.>",
+      "_INBOX.>",
+      "_INBOX_orchestrator.x",
+      "_INBOX_client.x",
+      "$JS.>",
+      "$KV.>",
+    ];
+    for (const subject of heard) nc.subscribe(subject, { callback: () => undefined });
+    await nc.flush();
+    await expect.poll(() => heard.filter((one) => refused.has(one) === hears(table, one))).toEqual([]);
+    await nc.close();
+  });
+
+  it("needs no right to everything of JetStream", () => {
+    const { publish, subscribe } = permissionsOf(role, names);
+    for (const wide of [">", "$JS.>", "$JS.API.>", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>", "$KV.>"])
+      expect([...publish.allow, ...subscribe.allow]).not.toContain(wide);
+  });
+});
+
+/** Where a roll-up by a stranger removes everything: key-value buckets and the object store cannot do without. */
+const rolledUpByStrangers = [
+  "KV_heartbeats",
+  "KV_leases",
+  "KV_limits",
+  "KV_services",
+  "KV_workers",
+  "OBJ_blobs",
+];
+
+it("headers let workers and clients do no more than the document says", async () => {
+  const specs = topology(names, options);
+  const rolled = new Set<string>();
+  const more = new Set<string>();
+  for (const role of ["worker", "client"] as const) {
+    const { nc } = await rawClient(role);
+    const table = permissionsInTables(document, role);
+    const stored = plain.filter((one) => allows(table, one) && !one.startsWith("_INBOX"));
+    for (const subject of stored) {
+      const publish = async (name: string, value: string): Promise<string | undefined> => {
+        const wire = headers();
+        wire.set(name, value);
+        if (name === "Nats-Schedule") wire.set("Nats-Schedule-Target", "orchestrations.i2.terminate");
+        try {
+          return (await jetstream(nc).publish(subject, "{}", { headers: wire, timeout: 1000 })).stream;
+        } catch {
+          return undefined;
+        }
+      };
+      const stream = await publish("Nats-Rollup", "all");
+      if (stream !== undefined) rolled.add(stream);
+      if ((await publish("Nats-Schedule", "@at 2020-01-01T00:00:00Z")) !== undefined)
+        more.add(`schedule ${subject}`);
+      const lives = await publish("Nats-TTL", "5s");
+      if (lives !== undefined && specs.find(({ name }) => name === lives)?.markerTtlMs === undefined)
+        more.add(`time to live ${subject}`);
+    }
+    await nc.close();
+  }
+  expect([...rolled].sort()).toEqual(rolledUpByStrangers);
+  expect([...more]).toEqual([]);
+  for (const stream of rolledUpByStrangers) expect(document).toContain(`\`${stream}\``);
+});

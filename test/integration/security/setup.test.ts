@@ -1,0 +1,216 @@
+/** What `holdfast security init` writes, on a real server: users of each role, keys changed without downtime, TLS. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { expect, it } from "vitest";
+import { program } from "../../../services/cli/program.ts";
+import { readConfig } from "../../../services/config.ts";
+import { connectionSettings } from "../../../services/run-service.ts";
+import {
+  type Bus,
+  checkTopology,
+  connectBus,
+  defaultTopology,
+  ensureTopology,
+  subjects,
+} from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import { startNats, type TestNats } from "../../support/nats-server.ts";
+
+const names = subjects();
+const options = { ...defaultTopology, historyShards: 1 };
+const utf8 = new TextEncoder();
+
+async function holdfast(...args: string[]): Promise<string> {
+  let said = "";
+  const stream = { write: (text: string) => (said += text), isTTY: false };
+  const cli = { env: {}, exitCode: 0 as const, stdout: stream, stderr: stream };
+  await program(cli).parseAsync(args, { from: "user" });
+  return said;
+}
+
+const folder = (): string => join(mkdtempSync(join(tmpdir(), "holdfast-security-")), "security");
+/** The server reads what it includes from beside its own configuration. */
+function serve(out: string, more = ""): Promise<TestNats> {
+  const dataDir = mkdtempSync(join(tmpdir(), "holdfast-nats-"));
+  const accounts = relative(dataDir, join(out, "nats/accounts.conf"));
+  return startNats({
+    dataDir,
+    extraConfig: `${more}
+include ${accounts}`,
+  });
+}
+
+/** As a process of the role connects: by its `env` file and nothing else. */
+function connectAs(role: string, out: string, url: string, more: Record<string, string> = {}): Promise<Bus> {
+  const lines = readFileSync(join(out, role, "env"), "utf8")
+    .trim()
+    .split("\n");
+  const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+  const { config } = readConfig({ ...env, NATS_URL: url, ...more }, "cli");
+  return connectBus({ ...connectionSettings(config, names, role), announce: silent });
+}
+
+it.each(["nkey", "jwt"])(
+  "sets up users of each role, mode %s, and changes their keys without downtime",
+  async (mode) => {
+    const out = folder();
+    await holdfast("security", "init", "--out", out, "--mode", mode);
+    expect(statSync(join(out, "security.json")).mode & 0o077, "readable by its owner alone").toBe(0);
+    await expect(holdfast("security", "init", "--out", out)).rejects.toMatchObject({
+      code: "security_exists",
+    });
+    await using nats = await serve(out);
+    const provisioner = await connectAs("provisioner", out, nats.url);
+    await ensureTopology(provisioner, names, options);
+    const worker = await connectAs("worker", out, nats.url);
+    const gateway = await connectAs("gateway", out, nats.url);
+    await checkTopology(worker, names, options);
+    await expect(worker.publish(names.verb("i1", "terminate"), utf8.encode("{}"))).rejects.toMatchObject({
+      code: "permission_denied",
+    });
+    await expect(gateway.publish(names.verb("i1", "terminate"), utf8.encode("{}"))).resolves.toMatchObject({
+      kind: "stored",
+    });
+    await expect(worker.deleteStream(names.inboxStream)).rejects.toMatchObject({ code: "permission_denied" });
+
+    // Publishes all the while: nothing is refused, and nothing lost, while keys change under it.
+    let [done, stored] = [false, 0];
+    const busy = (async () => {
+      while (!done) {
+        const outcome = await worker.publish(names.verb("i2", "activity"), utf8.encode("{}"));
+        if (outcome.kind === "stored") stored++;
+      }
+    })();
+    const oldKey = readFileSync(join(out, "worker", mode === "nkey" ? "user.nk" : "user.creds"), "utf8");
+    await holdfast("security", "rotate", "--out", out);
+    process.kill(nats.pid, "SIGHUP");
+    const fresh = await connected(() => connectAs("worker", out, nats.url));
+    await holdfast("security", "rotate", "--out", out, "--finish");
+    const away = new Promise<void>((resolve) => {
+      worker.onState(({ kind }) => kind === "reconnected" && resolve());
+    });
+    process.kill(nats.pid, "SIGHUP");
+    await away; // with the new key, which it reads by itself
+    const before = stored;
+    await expect.poll(() => stored).toBeGreaterThan(before);
+    done = true;
+    await busy;
+    expect(readFileSync(join(out, "worker", mode === "nkey" ? "user.nk" : "user.creds"), "utf8")).not.toBe(
+      oldKey,
+    );
+    for (const bus of [provisioner, worker, gateway, fresh]) await bus.close();
+  },
+);
+
+/** The server takes a moment to reload. */
+async function connected(connect: () => Promise<Bus>): Promise<Bus> {
+  for (;;) {
+    try {
+      return await connect();
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "nats_unauthorized")) throw error;
+    }
+  }
+}
+
+it("talks TLS, and shows a certificate where the server asks for one", async () => {
+  const place = mkdtempSync(join(tmpdir(), "holdfast-tls-"));
+  const file = (name: string) => join(place, name);
+  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: place, stdio: "ignore" });
+  openssl(
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=authority",
+    "-keyout",
+    "ca.key",
+    "-out",
+    "ca.pem",
+  );
+  for (const who of ["server", "client"]) {
+    openssl(
+      "req",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-subj",
+      `/CN=${who}`,
+      "-addext",
+      "subjectAltName=IP:127.0.0.1,DNS:localhost",
+      "-keyout",
+      `${who}.key`,
+      "-out",
+      `${who}.csr`,
+    );
+    openssl(
+      "x509",
+      "-req",
+      "-in",
+      `${who}.csr`,
+      "-CA",
+      "ca.pem",
+      "-CAkey",
+      "ca.key",
+      "-CAcreateserial",
+      "-days",
+      "2",
+      "-copy_extensions",
+      "copy",
+      "-out",
+      `${who}.pem`,
+    );
+  }
+  const out = folder();
+  await holdfast(
+    "security",
+    "init",
+    "--out",
+    out,
+    "--tls-cert",
+    file("server.pem"),
+    "--tls-key",
+    file("server.key"),
+    "--tls-ca",
+    file("ca.pem"),
+    "--tls-verify",
+  );
+  const tls = readFileSync(join(out, "nats/nats.conf"), "utf8").match(/tls \{[^}]*\}/)?.[0] ?? "";
+  await using nats = await serve(out, tls);
+  const url = nats.url.replace("nats://", "tls://");
+  const mine = { NATS_TLS_CERT: file("client.pem"), NATS_TLS_KEY: file("client.key") };
+  const bus = await connectAs("provisioner", out, url, mine);
+  await ensureTopology(bus, names, options);
+  await bus.close();
+  await expect(connectAs("provisioner", out, url), "no certificate").rejects.toThrow();
+  await expect(
+    connectAs("provisioner", out, url, { ...mine, NATS_TLS_CA: file("client.pem") }),
+    "not its authority",
+  ).rejects.toThrow();
+  await expect(
+    connectAs("provisioner", out, url, { ...mine, NATS_TLS_CA: file("nowhere.pem") }),
+  ).rejects.toMatchObject({
+    code: "creds_unreadable",
+  });
+});
+
+it("says what is wrong with settings that contradict each other", () => {
+  const read = (env: Record<string, string>) => () => readConfig({ NATS_URL: "nats://x:1", ...env }, "cli");
+  expect(read({ NATS_NKEY: "a", NATS_CREDS: "b" })).toThrow("NATS_CREDS and NATS_NKEY are set together");
+  expect(read({ NATS_USER: "a" })).toThrow("belong together");
+  expect(read({ NATS_USER: "a", NATS_PASSWORD: "b", NATS_PASSWORD_FILE: "c" })).toThrow(
+    "only one of them can be used",
+  );
+  expect(read({ NATS_TLS_CERT: "a" })).toThrow("NATS_TLS_CERT and NATS_TLS_KEY belong together");
+  expect(read({ NATS_INBOX_PREFIX: "mine" })).toThrow("must begin with _INBOX");
+});

@@ -1,0 +1,151 @@
+/** What the users of a day do, and what they were told: starts, signals, updates, cancels, each until it is acknowledged. */
+import { Name, scheduleInstance } from "../../../schemas/index.ts";
+import { sleep } from "../../../shared/runtime/index.ts";
+import type { World } from "../../../shared/testing/world/world.ts";
+import type { JournalEntry } from "../../../shared/verify/index.ts";
+import type { Plan, PlannedProgram } from "./plan.ts";
+import { expected, isSchedule, ofSecondGeneration, size } from "./programs.ts";
+
+interface Ended {
+  status: "completed" | "failed" | "cancelled" | "terminated";
+  output: unknown;
+  error: string | undefined;
+}
+
+export class Users {
+  readonly journal: JournalEntry[] = [];
+  readonly #world: World;
+  readonly #plan: Plan;
+  readonly #started: string[] = [];
+  readonly #terminated = new Set<string>();
+  /** Set when the last fault is over. */
+  isHealed = false;
+
+  constructor(world: World, plan: Plan) {
+    this.#world = world;
+    this.#plan = plan;
+  }
+
+  /** Again and again, as a careful user does, until it is acknowledged. */
+  async surely<T>(act: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await act();
+      } catch (error) {
+        if (tries > 500) throw error;
+        await this.#sleep(300);
+      }
+    }
+  }
+
+  /** Lets something happen beside what happens anyway; what becomes of it is nobody's concern. */
+  beside(work: Promise<unknown>): void {
+    work.catch(() => undefined);
+  }
+
+  terminateSome(share: number): void {
+    const id = this.#started[Math.floor(share * this.#started.length)];
+    if (id === undefined) return;
+    this.#terminated.add(id);
+    this.beside(this.surely(() => this.#world.client.terminate(id, "by an operator")));
+  }
+
+  /** Runs a program to its end; returns what is wrong with that end. */
+  async use(program: PlannedProgram, index: number): Promise<string[]> {
+    const { client, clock } = this.#world;
+    const name = program.kind === "any" ? "any" : program.name;
+    await this.#sleep(program.atMs);
+    if (ofSecondGeneration.has(name))
+      while (clock.monotonic() < this.#plan.firstGenerationMs) await this.#sleep(500);
+    const id = isSchedule(name) ? await this.#schedule(`plan-${index}`) : `${name}-${index}`;
+    const input = program.kind === "any" ? index : size;
+    if (!isSchedule(name)) await this.surely(() => client.start(name, input, { id }));
+    this.journal.push({ kind: "started", instanceId: id, ends: true });
+    if (!isSchedule(name)) this.#started.push(id);
+    const over = this.#result(id);
+    if (name === "signals") this.beside(this.#signalAll(id, "tick"));
+    if (name === "updated") this.beside(this.#updateAll(id));
+    if (name === "cancelled") await this.surely(() => client.cancel(id, "enough"));
+    if (name === "any") this.beside(this.#endAny(id));
+    const got = await over;
+    const { status, output } = got;
+    this.journal.push({ kind: "ended", instanceId: id, status, ...(status === "completed" && { output }) });
+    return this.#judge(id, name, got);
+  }
+
+  #judge(id: string, name: string, { status, output, error }: Ended): string[] {
+    if (this.#terminated.has(id) && status === "terminated") return [];
+    if (name === "any") return [];
+    const wanted = expected[name];
+    if (wanted === undefined) return status === "cancelled" ? [] : [`${id} ended ${status}: ${error}`];
+    if (status !== "completed") return [`${id} ended ${status}: ${error}`];
+    if (isSchedule(name)) return [];
+    const right = JSON.stringify(wanted(size));
+    const is = JSON.stringify(output);
+    return is === right ? [] : [`${id} returned ${is.slice(0, 200)} instead of ${right.slice(0, 200)}`];
+  }
+
+  async #result(id: string): Promise<Ended> {
+    for (;;) {
+      try {
+        const { status, output, error } = await this.#world.client.status(id);
+        if (status !== "running" && status !== "pending" && status !== "parked")
+          return { status, output, error: error && `${error.code} ${error.message}` };
+      } catch {
+        // no server, or none that answers
+      }
+      await this.#sleep(this.isHealed ? 1_000 : 2_000);
+    }
+  }
+
+  async #schedule(id: string): Promise<string> {
+    const spec = { orchestration: Name.parse("sequence"), input: size, every: "1s", limit: size } as const;
+    await this.surely(() => this.#world.client.schedules.create(id, spec, { replace: true }));
+    return scheduleInstance(id);
+  }
+
+  async #signalAll(id: string, name: string): Promise<void> {
+    const messageId = (value: number) => `${id}-${name}-${value}`;
+    const send = (value: number) =>
+      this.#world.client.signal(id, name, value, { messageId: messageId(value) });
+    for (let value = 0; value < size; value++) {
+      await this.surely(() => send(value));
+      const sent = { kind: "signalled", instanceId: id, name, sender: "user", value } as const;
+      this.journal.push({ ...sent, messageId: messageId(value) });
+      await this.#sleep(this.#plan.pauseMs);
+      if (value > 0) this.#sendAgain(() => send(value - 1));
+    }
+  }
+
+  async #updateAll(id: string): Promise<void> {
+    const updateId = (value: number) => `${id}-update-${value}`;
+    const send = (value: number) => this.#world.client.update(id, "add", value, { id: updateId(value) });
+    for (let value = 0; value < size; value++) {
+      const answer = await this.surely(() => send(value));
+      this.journal.push({ kind: "updated", instanceId: id, updateId: updateId(value), answer });
+      await this.#sleep(this.#plan.pauseMs);
+      this.#sendAgain(() => send(value));
+    }
+  }
+
+  /** As by somebody who has forgotten that it was answered. The first generation records no message ids. */
+  #sendAgain(send: () => Promise<unknown>): void {
+    const { sendsAgain, firstGenerationMs } = this.#plan;
+    if (sendsAgain && firstGenerationMs === 0) this.beside(send());
+  }
+
+  /** Nobody knows what it waits for: it is given some of everything, and then it has to go. */
+  async #endAny(id: string): Promise<void> {
+    while (!this.isHealed) await this.#sleep(1_000);
+    for (let round = 0; round < 4; round++) {
+      for (const name of ["a", "b"]) await this.surely(() => this.#world.client.signal(id, name, round));
+      await this.#sleep(1_000);
+    }
+    await this.#sleep(6_000);
+    await this.surely(() => this.#world.client.terminate(id, "the day is over"));
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    await sleep(this.#world.clock, ms);
+  }
+}

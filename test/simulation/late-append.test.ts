@@ -1,0 +1,73 @@
+/**
+ * What an owner had sent before it was cut off arrives when its successor has done all there was to do: the successor
+ * may have forgotten the instance by then, or have a successor of its own (T3).
+ */
+import { expect, test } from "vitest";
+import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
+import { sleep } from "../../shared/runtime/index.ts";
+import { checkHistory } from "../../shared/testing/history/history-laws.ts";
+import { noFaults } from "../../shared/testing/memory/index.ts";
+import { World } from "../../shared/testing/world/world.ts";
+
+async function open(cacheSize: number) {
+  let world: World;
+  const step = defineActivity("step", {
+    run: async (_ctx, n: number) => {
+      await sleep(world.clock, 800);
+      return n + 1;
+    },
+  });
+  const steps = defineOrchestration("steps", {
+    run: async (ctx, n: number) => {
+      let at = 0;
+      while (at < n) at = await ctx.run(step, at);
+      return at;
+    },
+  });
+  const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("go") });
+  const app = collectApp({ step, steps, waits });
+  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, partitions: 1, cacheSize });
+  await world.prepare();
+  return world;
+}
+
+/** The first owner's append of the first result is held up; its worker is dead, and the step waits in the queue. */
+async function cutOff(world: World) {
+  const owner = await world.orchestrator();
+  const worker = await world.worker();
+  const handle = await world.start("steps", 3, "late");
+  await world.clock.advance(600);
+  owner.bus.hold("outgoing");
+  // The result reaches its owner, who cannot say so; the worker dies before it puts it into the inbox itself.
+  await world.clock.advance(1_000);
+  worker.kill();
+  const successor = await world.orchestrator();
+  await world.clock.advance(8_000);
+  const commits = async () => (await world.history("late"))?.length;
+  const before = await commits();
+  return { owner, successor, handle, before, commits };
+}
+
+test.each(["evicted", "handed over", "both"] as const)(
+  "defect 1: an append that comes when the instance was forgotten is followed up: %s",
+  async (how) => {
+    const world = await open(how === "handed over" ? 1000 : 1);
+    const { owner, successor, handle, before, commits } = await cutOff(world);
+    if (how !== "handed over") {
+      for (let i = 0; i < 5; i++) await world.start("waits", null, `other-${i}`);
+      await world.clock.advance(2_000);
+    }
+    if (how !== "evicted") {
+      await world.run(successor.stop());
+      await world.orchestrator();
+      await world.clock.advance(5_000);
+    }
+    owner.bus.letThrough("outgoing");
+    owner.kill();
+    await world.clock.advance(100);
+    expect(await commits(), "the late append lands").toBe((before ?? 0) + 1);
+    await world.worker();
+    expect(await world.run(handle.result(), 120_000)).toBe(3);
+    checkHistory((await world.history("late")) ?? []);
+  },
+);

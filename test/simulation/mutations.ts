@@ -1,0 +1,215 @@
+/**
+ * Guards of the engine that can be taken out, one at a time, for a run of the simulation: `HOLDFAST_WITHOUT=<name>`. The
+ * text is replaced while a module is loaded (vitest.config.ts), so the product has no switches. A guard whose text is not
+ * found stops the run: this list cannot grow stale in silence.
+ */
+export interface Mutation {
+  /** What is taken out. */
+  name: string;
+  law: string;
+  file: string;
+  find: string;
+  replace: string;
+}
+
+export const mutations: readonly Mutation[] = [
+  {
+    name: "fence of the append",
+    law: "T1, T4",
+    file: "shared/history/append-fenced.ts",
+    find: "const options = { headers: carried, expectLastSeq };",
+    replace: "const options = { headers: carried }; void expectLastSeq;",
+  },
+  {
+    name: "applied set",
+    law: "T7",
+    file: "services/orchestrator/turn.ts",
+    find: "if (delivery && this.instance.state.applied.has(delivery.seq)) {",
+    replace: "if (delivery && delivery.seq < 0) {",
+  },
+  {
+    name: "owed after a redelivery",
+    law: "T3",
+    file: "services/orchestrator/turn.ts",
+    find: "turn.owed ||= this.instance.isBehindLastCommit(seq);",
+    replace: "",
+  },
+  {
+    name: "owed after a fence",
+    law: "T3",
+    file: "services/orchestrator/live-instance.ts",
+    find: "this.#owed = settled !== undefined && settled !== loaded.lastCommitId;",
+    replace: "this.#owed = settled === 'never';",
+  },
+  {
+    name: "anchor",
+    law: "LANE-1",
+    file: "services/orchestrator/lane/lane-work.ts",
+    find: "if (this.#out.size > 0) return mine;",
+    replace: "",
+  },
+  {
+    name: "what an owner before sent by the lane",
+    law: "LANE-1",
+    file: "services/orchestrator/turn.ts",
+    find: "const laned = this.#laned;",
+    replace: "const laned: number[] = [];",
+  },
+  {
+    name: "reports by the lane need an anchor",
+    law: "LANE-1, T3",
+    file: "services/orchestrator/live-instance.ts",
+    find: "if (this.#lane?.anchor || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;",
+    replace: "if (mailbox.length >= 0) return mailbox;",
+  },
+  {
+    name: "first completion wins",
+    law: "T5",
+    file: "shared/replay/decide/accept.ts",
+    find: "if (!task || report.attempt !== task.attempt)",
+    replace: "if (!task)",
+  },
+  {
+    name: "epoch of a result",
+    law: "S6",
+    file: "shared/replay/decide/accept.ts",
+    find: 'if (task.target.kind === "session" && (task.sentEpoch === undefined || report.epoch !== task.sentEpoch))',
+    replace: "if (report.epoch === -1)",
+  },
+  {
+    name: "message ids of effects",
+    law: "T2",
+    file: "services/orchestrator/publishing/publish.ts",
+    find: "return (await publishUntilStored(until, subject, body, options))?.seq;",
+    replace:
+      "const { msgId, ...rest } = options; return (await publishUntilStored(until, subject, body, { ...rest, msgId: `${msgId}-${runtime.random.next()}` }))?.seq;",
+  },
+  {
+    name: "message ids of signals",
+    law: "I12",
+    file: "shared/replay/decide/accept.ts",
+    find: 'if (message.kind === "signal" && message.messageId !== undefined && state.messageIds.has(message.messageId))',
+    replace: 'if (message.kind === "signal" && message.messageId === "never")',
+  },
+  {
+    name: "order of the inbox",
+    law: "T7",
+    file: "services/orchestrator/partitions/partition.ts",
+    find: "if (delivery.order === next) {",
+    replace: "if (delivery.order >= 0) {",
+  },
+  {
+    name: "everything unacknowledged again at take-over",
+    law: "T3",
+    file: "services/orchestrator/partitions/partition.ts",
+    find: "await bus.deleteConsumer(stream, name);",
+    replace: "",
+  },
+  {
+    name: "schedules go last",
+    law: "T3",
+    file: "services/orchestrator/publishing/effects.ts",
+    find: 'case "unschedule":\n      return unschedulings;',
+    replace: 'case "unschedule":\n      return beginnings;',
+  },
+  {
+    name: "what a dead owner's timer left",
+    law: "T3",
+    file: "services/orchestrator/turn.ts",
+    find: "turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);",
+    replace: "",
+  },
+  {
+    name: "a wake that tells of a death",
+    law: "T3",
+    file: "services/orchestrator/turn.ts",
+    find: "return tellsOfDeath(this.#inherited, this.instance, wake);",
+    replace: "return false;",
+  },
+  {
+    name: "next execution by whoever finds it",
+    law: "T3",
+    file: "services/orchestrator/turn.ts",
+    find: 'if (!this.instance.state.next) return "done";',
+    replace: 'if (this.#lastAt >= 0) return "done";',
+  },
+  {
+    name: "time of a history",
+    law: "F30",
+    file: "services/orchestrator/turn.ts",
+    find: "const now = Math.max(clock.now(), this.#lastAt);",
+    replace: "const now = clock.now();",
+  },
+  {
+    name: "the leader is asked",
+    law: "HISTORY-4",
+    file: "shared/history/store.ts",
+    find: "return this.#bus.clustered();\n  }\n\n  /** As many",
+    replace: "return false;\n  }\n\n  /** As many",
+  },
+  {
+    name: "claim creates its key",
+    law: "S2, LEASE-3",
+    file: "shared/leases/claim.ts",
+    find: "const outcome = await store.write({ key, claimId, body, ttlMs, expected, timeoutMs });",
+    replace:
+      "const there = await store.look(key); const outcome = await store.write({ key, claimId, body, ttlMs, expected: there.kind === 'none' ? expected : there.revision, timeoutMs });",
+  },
+  {
+    name: "attachment is claimed once",
+    law: "LEASE-4",
+    file: "shared/leases/claim.ts",
+    find: "return once ? undefined : look.revision;",
+    replace: "void once; return look.revision;",
+  },
+  {
+    name: "holder fences itself",
+    law: "S7",
+    file: "shared/leases/lease-keeper.ts",
+    find: "return this.#holdings.get(lease)?.good ?? false;",
+    replace: "return this.#holdings.has(lease);",
+  },
+  {
+    name: "holder's check before it reports",
+    law: "S7",
+    file: "services/worker/sessions/holding/attachment.ts",
+    find: "!this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);",
+    replace: "true;",
+  },
+  {
+    name: "watcher's grace",
+    law: "S5",
+    file: "services/watcher/grace.ts",
+    find: "return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());",
+    replace: "return Math.min(0, endedAt);",
+  },
+  {
+    name: "read model behind the history",
+    law: "E2",
+    file: "services/orchestrator/publishing/summaries.ts",
+    find: 'if (newer) return "newer";',
+    replace: "",
+  },
+  {
+    name: "updates are known by their id",
+    law: "Q2",
+    file: "shared/replay/instance.ts",
+    find: 'if (record) return { kind: "known", record };',
+    replace: "",
+  },
+];
+
+/** For vite: replaces the text of one guard where a run asks for it. */
+export function withoutGuard(name: string | undefined) {
+  const mutation = name === undefined ? undefined : mutations.find((one) => one.name === name);
+  if (name !== undefined && !mutation) throw new Error(`no guard is named ${name}`);
+  return {
+    name: "without-guard",
+    enforce: "pre" as const,
+    transform(code: string, id: string): string | undefined {
+      if (!mutation || !id.endsWith(`/${mutation.file}`)) return undefined;
+      if (!code.includes(mutation.find)) throw new Error(`${mutation.file} has no text "${mutation.find}"`);
+      return code.replace(mutation.find, mutation.replace);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/**
+ * One process of `npm run test:simulation` (search.ts): lives the days whose seeds it is sent, one after the other, and
+ * answers each with what came of it. `--show <seed>` and `--shrink <seed>` live one day for a person.
+ */
+import { liveDay, type Outcome } from "./days/live-day.ts";
+import { planOf } from "./days/plan.ts";
+import { shrink } from "./days/shrink.ts";
+
+export interface Lived {
+  seed: number;
+  outcome: Outcome;
+}
+
+// A worker tells its memory each time its load changes; to ask the system for it costs more than the rest of that message.
+process.memoryUsage.rss = () => 0;
+
+const [how, seed] = process.argv.slice(2);
+
+if (how === "--show") {
+  const plan = planOf(Number(seed));
+  console.log(JSON.stringify(plan, null, 2));
+  end((await liveDay(plan)).violations);
+} else if (how === "--shrink") {
+  const plan = await shrink(planOf(Number(seed)), (_plan, [violation]) =>
+    console.log(`smaller: ${violation}`),
+  );
+  console.log(JSON.stringify(plan, null, 2));
+  end((await liveDay(plan)).violations);
+} else {
+  process.on("message", async (next: number) => {
+    const outcome = await liveDay(planOf(next));
+    process.send?.({ seed: next, outcome } satisfies Lived);
+  });
+}
+
+function end(violations: string[]): void {
+  for (const violation of violations) console.log(`WRONG ${violation}`);
+  if (violations.length === 0) console.log("nothing went wrong");
+  process.exit(violations.length === 0 ? 0 : 1);
+}
