@@ -180,7 +180,7 @@ test("no file imports itself by way of others", () => {
 /** Left out of their folder's door: it is loaded by threads that keep leases, and these bring large libraries along. */
 const sideDoors = [
   "shared/runtime/trace.ts",
-  "shared/bus/blobs.ts",
+  "shared/bus/storage/blobs.ts",
   "shared/leases/renewal-thread.ts",
   "schemas/tokens.ts",
 ];
