@@ -119,10 +119,10 @@ function roundOf(kind: Effect["kind"]): number {
     case "request-end":
     case "cancel-task":
     case "leave-pool":
-    case "forget-local":
     case "forget-blobs":
       return endings;
     case "unschedule":
+    case "forget-local":
       return unschedulings;
     default:
       return beginnings;
