@@ -3,7 +3,6 @@ export { DeadLetterView } from "./client/dead-letters.ts";
 export { ScheduleView } from "./client/schedule-client.ts";
 export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./instance/flow-start.ts";
 export { type AskRoute, KeyedCalls, type KeyedTarget } from "./keyed/keyed-calls.ts";
-export { publishSurely } from "./publish-surely.ts";
 export {
   entriesOf,
   type HistoryEntry,

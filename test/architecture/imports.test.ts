@@ -117,6 +117,14 @@ test("only shared/bus knows the NATS client", () => {
   expect(wrong).toEqual([]);
 });
 
+test("headers have their names in one file, those of the wire contract in schemas", () => {
+  const wrong = ["shared", "services"]
+    .flatMap(sources)
+    .filter((file) => file !== "shared/bus/delivery/header-names.ts")
+    .filter((file) => /"(?:Holdfast|Nats|KV)-[A-Z][A-Za-z-]+"/.test(readFileSync(join(root, file), "utf8")));
+  expect(wrong).toEqual([]);
+});
+
 test("the library reads no environment and starts nothing at import", () => {
   const wrong = ["schemas", "shared"]
     .flatMap(sources)

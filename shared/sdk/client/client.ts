@@ -21,6 +21,7 @@ import {
   madeSignalId,
   madeUpdateId,
   Payloads,
+  publishOrThrow,
   requireToken,
   type Subjects,
   subjects,
@@ -62,7 +63,6 @@ import { requireAnswer, sendUpdate } from "../instance/send-update.ts";
 import { waitForEnd } from "../instance/wait-for-end.ts";
 import { KeyedCalls } from "../keyed/keyed-calls.ts";
 import { type KeyedSession, type KeyedSessionHandle, keyedSessionOf } from "../keyed/keyed-session.ts";
-import { publishSurely } from "../publish-surely.ts";
 import {
   entriesOf,
   type HistoryEntry,
@@ -561,7 +561,7 @@ export class Client {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
       if (!summary || !wasStarted(summary)) throw notFound(instanceId);
       if (isTerminal(summary.status)) throw ended(instanceId, summary.status);
-      await publishSurely(this.#bus, {
+      await publishOrThrow(this.#bus, {
         subject: this.#names.verb(instanceId, verb),
         body: encode(reason === undefined ? {} : { reason }),
         msgId: `${verb}-${instanceId}-${token(this.#runtime.random)}`,
@@ -591,9 +591,9 @@ export class Client {
         : { ...inInbox(names, guessableFor), random: this.#runtime.random };
     const way = delayed ? await this.#delayed(subject, delayed) : { subject };
     if (payload && "json" in payload)
-      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
+      return publishOrThrow(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
     const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
-    return publishSurely(
+    return publishOrThrow(
       this.#bus,
       { ...way, msgId, body: new Uint8Array(), headers: blob ? { ...headers, ...blob } : headers },
       original,
