@@ -249,7 +249,7 @@ describe("the subject of a session's work", () => {
     await ask(direct);
     expect(heard, "only whoever looks on hears it").toEqual([direct]);
     const listening = [...world.broker.plain.subscribers.of(direct)].map(({ filter }) => filter);
-    expect(listening).toEqual(["lanes.sessions.>"]);
+    expect(listening, "the onlooker's subscription and no worker's").toEqual(["sessions.*.*.calls"]);
   });
 
   test("of the first generation is used while somebody of 0.1.0 is alive, and served", async () => {
