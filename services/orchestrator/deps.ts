@@ -1,6 +1,7 @@
 import type { EngineDeps } from "./engine-deps.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { LateSummaries } from "./publishing/late-summaries.ts";
+import type { LongLived } from "./publishing/long-lived.ts";
 import type { ParkedList } from "./quarantine/parked-list.ts";
 import type { Runaways } from "./quarantine/runaways.ts";
 import type { TurnSlots } from "./turn-slots.ts";
@@ -11,5 +12,6 @@ export interface OrchestratorDeps extends EngineDeps {
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;
   readonly lateSummaries: LateSummaries;
+  readonly longLived: LongLived;
   readonly turns: TurnSlots;
 }
