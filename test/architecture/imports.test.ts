@@ -167,7 +167,7 @@ function graph(): Map<string, string[]> {
 }
 
 /** Handles make each other (a session of a pool, a pool of a context). This list may only get shorter. */
-const knownCycles = "shared/replay/handles/";
+const knownCycles = "nowhere/";
 
 test("no file imports itself by way of others", () => {
   const imports = graph();
@@ -190,6 +190,7 @@ const sideDoors = [
   "shared/runtime/trace.ts",
   "shared/bus/storage/blobs.ts",
   "shared/leases/renewal-thread.ts",
+  "schemas/inbox-verbs.ts",
   "schemas/tokens.ts",
 ];
 
