@@ -20,7 +20,6 @@ import {
   type KeyOptions,
   keyedSessionId,
   keyedSpec,
-  requireKey,
   validate,
 } from "../../../shared/definitions/index.ts";
 import { HoldfastError, isFault, TimeoutError } from "../../../shared/errors/index.ts";
@@ -116,7 +115,7 @@ export class KeyedEndpoint implements Service {
 
   async #record(type: string, key: string) {
     this.#definition(type);
-    const sessionId = keyedSessionId(type, requireKey(key));
+    const sessionId = keyedSessionId(type, key);
     const entry = await this.#parts.sessions.get(sessionId, { leader: true });
     if (entry) return entry.value;
     throw new HoldfastError({

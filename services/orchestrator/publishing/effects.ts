@@ -385,7 +385,7 @@ async function publishTask(
   const { id, attempt, readyAt, target } = task;
   if (state.tasks.get(id) !== task || target.kind !== "queue" || lane.isOut(state, task)) return;
   const message = encode(taskMessage(state, task));
-  if (await lane.send(state, [task], message)) return;
+  if (await lane.send(state, task, message)) return;
   const { instanceId, execution } = state;
   const subject = names.activity(target.queue, task.name);
   const msgId = `task-${instanceId}-${execution}-${id}-${attempt}`;
@@ -479,7 +479,7 @@ function sendCalls(
   }
   for (const [sessionId, { tasks, calls }] of planned) {
     const message: LaneCalls = { v: 1, calls };
-    sent.set(sessionId, lane.send(state, tasks, encode(message)));
+    sent.set(sessionId, lane.sendCalls(state, tasks, encode(message)));
   }
   return sent;
 }
