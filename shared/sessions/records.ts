@@ -3,7 +3,6 @@
  * changes nothing.
  */
 import {
-  type Attachment,
   holderIn,
   InstanceId,
   keyMetadataKey,

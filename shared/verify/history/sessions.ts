@@ -3,7 +3,7 @@
  * ends.
  */
 
-import type { Attachment, EventOf, HistoryEvent, SessionPhase } from "../../../schemas/index.ts";
+import type { Attachment, EventOf, HistoryEvent } from "../../../schemas/index.ts";
 import { holderIn } from "../../../schemas/index.ts";
 import type { HistoryLaw } from "./law.ts";
 
