@@ -6,6 +6,7 @@ import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
+import { said } from "./sessions.ts";
 
 const tag = "sessions";
 export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
@@ -55,7 +56,8 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: z.object({ type: Name, key: Name }),
       answer: KeyDescription,
-      async act({ params }) {
+      reads: ({ params }) => keyedSessionId(params.type, params.key),
+      async act({ params, caller }) {
         const { record, explanation, live, figures } = await client.sessions.describe(
           keyedSessionId(params.type, params.key),
         );
@@ -63,7 +65,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: explanation,
+          sentences: said(explanation, record.error?.message, caller),
         };
       },
     }),
