@@ -31,7 +31,9 @@ export const gatewaySettings = {
     .url("must be an address like https://flows.example")
     .transform((url) => url.replace(/\/$/, ""))
     .optional()
-    .describe("Where people reach it, for links and log-ins; with https, cookies are for https alone. Default: the port it opened."),
+    .describe(
+      "Where people reach it, for links and log-ins; with https, cookies are for https alone. Default: the port it opened.",
+    ),
   GATEWAY_TOKENS: z
     .string()
     .optional()

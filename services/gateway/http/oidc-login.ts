@@ -15,7 +15,7 @@ export function addOidcLogin(app: Hono, parts: OidcParts): void {
   const { oidc } = access;
   if (!oidc) return;
   /** The log-in page reads the reason off the address. */
-  const failed = (code: string) => `/?login=${encodeURIComponent(code)}`;
+  const failed = ({ code }: { code: string }) => `/?login=${encodeURIComponent(code)}`;
 
   app.get("/api/oidc/login", async (c) => {
     const https = origins.isHttps(c);
@@ -29,7 +29,7 @@ export function addOidcLogin(app: Hono, parts: OidcParts): void {
       c.header("set-cookie", setCookie(oidcCookie, cookie, { https, maxAgeSeconds, sameSite: "Lax" }));
       return c.redirect(address, 302);
     } catch (error) {
-      return c.redirect(failed(toProblem(error).init.code), 302);
+      return c.redirect(failed(toProblem(error).init), 302);
     }
   });
 
@@ -50,7 +50,7 @@ export function addOidcLogin(app: Hono, parts: OidcParts): void {
           { action: "login", target: outcome.name },
           "no group of this person has a role",
         );
-        return c.redirect(failed("oidc_no_role"), 302);
+        return c.redirect(failed({ code: "oidc_no_role" }), 302);
       }
       const { identity, to } = outcome;
       await audit.asked({ ...identity, from, https }, { action: "login", target: identity.name });
@@ -68,7 +68,7 @@ export function addOidcLogin(app: Hono, parts: OidcParts): void {
         code: problem.init.code,
         message: `log-in refused: ${problem.init.message}`,
       });
-      return c.redirect(failed(problem.init.code), 302);
+      return c.redirect(failed(problem.init), 302);
     }
   });
 }

@@ -3,7 +3,7 @@
  * who wants it. A page that cannot keep up misses batches and is told to look again, it never piles them up here.
  */
 
-import { hiderOf } from "../security/shapes.ts";
+import { hiderOf } from "../security/index.ts";
 import type { LiveBatch } from "./live-view.ts";
 import { InstanceRow, SessionRow, WorkerRow } from "./rows.ts";
 

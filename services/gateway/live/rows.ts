@@ -1,7 +1,7 @@
 /** What lists and live updates carry: the read models without payloads, joined with leases and workers. */
 import { z } from "zod";
 import { InstanceSummary, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
-import { usersText } from "../security/shapes.ts";
+import { usersText } from "../security/index.ts";
 
 export const InstanceRow = InstanceSummary.pick({
   instanceId: true,
