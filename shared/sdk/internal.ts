@@ -1,6 +1,6 @@
 /** Exports of this folder for the services and the testing kit, beyond what users import (index.ts). */
 export { DeadLetterView } from "./dead-letters.ts";
-export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./flow-start.ts";
+export { parseDelay, parseFlow } from "./flow-start.ts";
 export { entriesOf, type HistoryEntry, HistoryFile, historyFile, storedValues } from "./history-file.ts";
 export { type AskRoute, KeyedCalls, type KeyedTarget } from "./keyed/keyed-calls.ts";
 export { publishSurely } from "./publish-surely.ts";
