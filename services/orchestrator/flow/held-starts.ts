@@ -40,7 +40,7 @@ import {
 import type { LaneSeats } from "../lane/lane-work.ts";
 import type { Mail } from "../mail.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
-import { publishSurely } from "../publishing/publish.ts";
+import { publishEffect } from "../publishing/publish.ts";
 
 type Start = Extract<InboxMessage, { kind: "start" }>;
 
@@ -194,9 +194,9 @@ export class HeldStarts implements Service {
       if ("blob" in request) headers[inboxHeaders.blob] = JSON.stringify(request.blob);
       // Under ids that nobody can have used before: the keeper knows the request by its header (SEC-2).
       const unique = token(runtime.random);
-      await publishSurely(outbox, names.start(keeper, flowOrchestration), {}, { msgId: `keeper-${unique}` });
+      await publishEffect(outbox, names.start(keeper, flowOrchestration), {}, { msgId: `keeper-${unique}` });
       const body = "json" in request ? request.json : undefined;
-      await publishSurely(outbox, names.signal(keeper, flowSignal), body, {
+      await publishEffect(outbox, names.signal(keeper, flowSignal), body, {
         msgId: `flow-${unique}`,
         headers,
       });
