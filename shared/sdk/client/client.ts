@@ -42,7 +42,6 @@ import {
   type UpdateDefinition,
   validate,
 } from "../../definitions/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import {
   type Duration,
