@@ -23,8 +23,10 @@ export { type Decoded, type DecodeLimits, decode, encode, parseJson, utf8 } from
 export { type Burial, type BurialDeps, bury, buryDelivery } from "./delivery/dead-letters.ts";
 export { headerNames } from "./delivery/header-names.ts";
 export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./delivery/message-ids.ts";
-export { inInbox, isThere, type Original, publishAnew } from "./delivery/publish-anew.ts";
+export { inInbox, type Original, publishAnew } from "./delivery/publish-anew.ts";
+export { publishOrThrow } from "./delivery/publish-or-throw.ts";
 export { publishUntilStored, type StoredOnce, type UntilStored } from "./delivery/publish-until-stored.ts";
+export { RecentKeys } from "./delivery/recent-keys.ts";
 export { unknownKinds } from "./delivery/unknown-kind.ts";
 export {
   type MicroEndpoint,

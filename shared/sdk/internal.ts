@@ -1,9 +1,8 @@
 /** Exports of this folder for the services and the testing kit, beyond what users import (index.ts). */
 export { DeadLetterView } from "./client/dead-letters.ts";
 export { ScheduleView } from "./client/schedule-client.ts";
-export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./instance/flow-start.ts";
+export { parseDelay, parseFlow } from "./instance/flow-start.ts";
 export { type AskRoute, KeyedCalls, type KeyedTarget } from "./keyed/keyed-calls.ts";
-export { publishSurely } from "./publish-surely.ts";
 export {
   entriesOf,
   type HistoryEntry,

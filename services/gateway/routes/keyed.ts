@@ -1,11 +1,12 @@
 /** Sessions that belong to a key: call, describe, close. */
 import { z } from "zod";
-import { KeyedOnLost, keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
+import { KeyedOnLost, keyMetadataKey, Name, SessionId, tokenRule } from "../../../schemas/index.ts";
 import { keyedSessionId } from "../../../shared/definitions/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
+import { said } from "./sessions.ts";
 
 const tag = "sessions";
 export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
@@ -34,7 +35,10 @@ export const CallBody = z.strictObject({
 });
 export type CallBody = z.infer<typeof CallBody>;
 
-export const CallPath = z.object({ type: Name, key: Name, call: Name });
+/** Whoever uses it refuses what breaks the rule, as `invalid_key`. */
+const Key = z.string().max(1024).meta({ description: tokenRule });
+const KeyPath = z.object({ type: Name, key: Key });
+export const CallPath = KeyPath.extend({ call: Name });
 
 export const keyedHandle = (client: Client, { type, key }: { type: string; key: string }, body: CallBody) =>
   client.session(type, {
@@ -53,9 +57,10 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       tag,
       summary: "How the session of a key stands",
       role: "viewer",
-      params: z.object({ type: Name, key: Name }),
+      params: KeyPath,
       answer: KeyDescription,
-      async act({ params }) {
+      reads: ({ params }) => keyedSessionId(params.type, params.key),
+      async act({ params, caller }) {
         const { record, explanation, live, figures } = await client.sessions.describe(
           keyedSessionId(params.type, params.key),
         );
@@ -63,7 +68,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: explanation,
+          sentences: said(explanation, record.error?.message, caller),
         };
       },
     }),
@@ -74,7 +79,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       tag,
       summary: "Close the session of a key for everybody; the next call opens it anew",
       role: "operator",
-      params: z.object({ type: Name, key: Name }),
+      params: KeyPath,
       body: z.strictObject({ reason: z.string().max(500).optional() }),
       answer: KeyClosed,
       audit: ({ params }) => ({ target: keyedSessionId(params.type, params.key) }),

@@ -1,12 +1,13 @@
 /**
- * `session.<type>.<key>` and `call.<type>.<key>.<call>` by request, for any NATS client and for our own. Orchestrators
- * answer them because they have the application: what is wrong is said before anything is opened.
+ * Answers requests on `session.<type>.<key>` and `call.<type>.<key>.<call>`, from any NATS client and from the
+ * SDK. Orchestrators answer because they have the application: wrong input is refused before a session is opened.
  */
-import { KeyedRequest, type KeyedRoute, type KeyedSpec } from "../../../schemas/index.ts";
+import { KeyedRequest, type KeyedRoute, type KeyedSpec, sessionPhases } from "../../../schemas/index.ts";
 import {
   type CoreMessage,
   decode,
   encode,
+  headerNames,
   type MicroReply,
   type MicroService,
   type Payloads,
@@ -19,7 +20,6 @@ import {
   type KeyOptions,
   keyedSessionId,
   keyedSpec,
-  requireKey,
   validate,
 } from "../../../shared/definitions/index.ts";
 import { HoldfastError, isFault, TimeoutError } from "../../../shared/errors/index.ts";
@@ -37,7 +37,7 @@ export interface KeyedEndpointParts extends KeyOpenerParts {
 
 const defaultWaitMs = 30_000;
 const maxWaitMs = 3_600_000;
-/** Of one answer to `open`; whoever wants to wait longer asks again. */
+/** Longest wait for one answer to `open`; a client that wants to wait longer asks again. */
 const openWaitMs = 5_000;
 
 export class KeyedEndpoint implements Service {
@@ -51,7 +51,7 @@ export class KeyedEndpoint implements Service {
     this.#opener = new KeyOpener(parts);
     this.#calls = new KeyedCalls({
       ...parts,
-      // Without the way round over the bus.
+      // Asks in this process, not over the bus.
       askRoute: (target, request, waitMs) =>
         this.#open(target.type, target.key, request, Math.min(openWaitMs, waitMs)),
     });
@@ -103,8 +103,7 @@ export class KeyedEndpoint implements Service {
         return this.#open(type, key, request, Math.min(openWaitMs, waitOf(message, openWaitMs)));
       case "close": {
         const record = await this.#record(type, key);
-        if (record.phase === "closed" || record.phase === "failed" || record.phase === "lost")
-          return { closed: false };
+        if (sessionPhases[record.phase].over) return { closed: false };
         await this.#opener.close(record.sessionId, request.reason);
         return { closed: true };
       }
@@ -115,7 +114,7 @@ export class KeyedEndpoint implements Service {
 
   async #record(type: string, key: string) {
     this.#definition(type);
-    const sessionId = keyedSessionId(type, requireKey(key));
+    const sessionId = keyedSessionId(type, key);
     const entry = await this.#parts.sessions.get(sessionId, { leader: true });
     if (entry) return entry.value;
     throw new HoldfastError({
@@ -133,7 +132,7 @@ export class KeyedEndpoint implements Service {
     const definition = this.#definition(type);
     const spec = this.#spec(definition, key, request);
     checkCall(definition, request);
-    // Without a config nobody can say more than that it is to be the one that is open.
+    // A request without a config accepts the config that the session was opened with.
     const check = () =>
       void validate(definition.config, request.config, "invalid_config", `config of session "${type}"`);
     return this.#opener.open(spec, { not: request.not, waitMs, check });
@@ -143,14 +142,14 @@ export class KeyedEndpoint implements Service {
     const { names, runtime } = this.#parts;
     const [type = "", key = "", name = ""] = names.parseKeyed(message.subject);
     const input = jsonOf(message.body, "the input");
-    const configText = header(message, "Holdfast-Config");
+    const configText = header(message, headerNames.keyConfig);
     const request: Extract<KeyedRequest, { do: "open" }> = {
       do: "open",
       ...(configText !== undefined && {
-        config: jsonOf(new TextEncoder().encode(configText), "header Holdfast-Config"),
+        config: jsonOf(new TextEncoder().encode(configText), `header ${headerNames.keyConfig}`),
       }),
-      ...optional("onLost", header(message, "Holdfast-On-Lost") as KeyOptions["onLost"]),
-      ...optional("ttl", header(message, "Holdfast-Ttl")),
+      ...optional("onLost", header(message, headerNames.keyOnLost) as KeyOptions["onLost"]),
+      ...optional("ttl", header(message, headerNames.keyTtl)),
     };
     const definition = this.#definition(type);
     const { sessionId, configDigest } = this.#spec(definition, key, request);
@@ -233,8 +232,8 @@ function jsonOf(bytes: Uint8Array, what: string): unknown {
 }
 
 function waitOf(message: CoreMessage, absent: number): number {
-  const wait = header(message, "Holdfast-Wait");
-  return wait === undefined ? absent : parseDuration(wait, "Holdfast-Wait");
+  const wait = header(message, headerNames.wait);
+  return wait === undefined ? absent : parseDuration(wait, headerNames.wait);
 }
 
 /** Header names are matched as they come: some clients write them in lower case. */

@@ -16,6 +16,21 @@ export const headerNames = {
   scheduleTarget: "Nats-Schedule-Target",
   /** How long the server keeps the message a schedule publishes. */
   scheduleTtl: "Nats-Schedule-TTL",
+  /** On a message that a schedule published: the subject of the schedule. */
+  scheduler: "Nats-Scheduler",
+  /** On a message that a schedule published: the next time, or `purge` if that was the only one. */
+  scheduleNext: "Nats-Schedule-Next",
+  /** On the reply of a direct get: where the message is stored, and when it was. */
+  storedSubject: "Nats-Subject",
+  storedSeq: "Nats-Sequence",
+  storedAt: "Nats-Time-Stamp",
+  storedStream: "Nats-Stream",
+  /** On the replies of a batch get: how many messages follow, and the sequence of the one before. */
+  pending: "Nats-Num-Pending",
+  previousSeq: "Nats-Last-Sequence",
+  /** On the error reply of a NATS service. */
+  serviceError: "Nats-Service-Error",
+  serviceErrorCode: "Nats-Service-Error-Code",
   /** On the marker that deletes a bucket's key. */
   kvOperation: "KV-Operation",
   /** The body lies in the blob store; the value is its BlobRef. */
@@ -36,6 +51,10 @@ export const headerNames = {
   wait: "Holdfast-Wait",
   /** On an update: the stage its sender waits for. */
   waitFor: "Holdfast-Wait-For",
+  /** On a call by key: the session's config as JSON, its loss policy and its time to live. */
+  keyConfig: "Holdfast-Config",
+  keyOnLost: "Holdfast-On-Lost",
+  keyTtl: "Holdfast-Ttl",
   /** On a message of a set-aside instance: the message's sequence in the inbox. */
   aside: "Holdfast-Aside",
   /** On a lease: the claim that wrote it, so that a claimer recognises its own write after a lost answer. */

@@ -24,7 +24,7 @@ export const inInbox = (names: Subjects, instanceId: string): Original => ({
  * False also if the message was consumed meanwhile or this user may not read the stream: publishing it twice
  * is harmless.
  */
-export async function isThere(bus: Pick<Bus, "read">, original: Original, seq: number): Promise<boolean> {
+async function isThere(bus: Pick<Bus, "read">, original: Original, seq: number): Promise<boolean> {
   try {
     return (await bus.read(original.stream, original.filter, seq, 1))?.[0]?.seq === seq;
   } catch {

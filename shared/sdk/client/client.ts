@@ -21,6 +21,7 @@ import {
   madeSignalId,
   madeUpdateId,
   Payloads,
+  publishOrThrow,
   requireToken,
   type Subjects,
   subjects,
@@ -41,7 +42,6 @@ import {
   type UpdateDefinition,
   validate,
 } from "../../definitions/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import {
   type Duration,
@@ -53,7 +53,7 @@ import {
 } from "../../runtime/index.ts";
 import { activeTraceparent } from "../../runtime/trace.ts";
 import { askQuery } from "../instance/ask-query.ts";
-import { type FlowTarget, flowTarget, parseDelay } from "../instance/flow-start.ts";
+import { flowHeaders, parseDelay, parseFlow } from "../instance/flow-start.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
@@ -62,7 +62,6 @@ import { requireAnswer, sendUpdate } from "../instance/send-update.ts";
 import { waitForEnd } from "../instance/wait-for-end.ts";
 import { KeyedCalls } from "../keyed/keyed-calls.ts";
 import { type KeyedSession, type KeyedSessionHandle, keyedSessionOf } from "../keyed/keyed-session.ts";
-import { publishSurely } from "../publish-surely.ts";
 import {
   entriesOf,
   type HistoryEntry,
@@ -192,8 +191,6 @@ export class Client {
   readonly pools: PoolClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
-  /** Flow-control keepers that this client knows to be started. */
-  readonly #keepers = new Set<string>();
   #keyedCalls: KeyedCalls | undefined;
 
   /** @internal Use {@link connect}. */
@@ -257,20 +254,17 @@ export class Client {
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
       const { delay } = options;
       const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
-      if (stored && options.flow)
-        throw new HoldfastError({
-          code: "invalid_option",
-          message: "a start has both inputBlob and flow: with limits give the input itself",
-        });
-      const flow = options.flow && flowTarget(id, name, input, options.flow);
-      const sent = flow
-        ? await this.#requestStart(id, flow, at)
-        : await this.#send(
-            this.#names.start(id, name),
-            `start-${id}`,
-            stored ? { blob: stored } : await this.#wrap(input, id),
-            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id }, guessableFor: id },
-          );
+      const flow = options.flow && parseFlow(options.flow);
+      const sent = await this.#send(
+        this.#names.start(id, name),
+        `start-${id}`,
+        stored ? { blob: stored } : await this.#wrap(input, id),
+        {
+          headers: flow ? { ...traceHeaders(), ...flowHeaders(flow) } : traceHeaders(),
+          delayed: at === undefined ? undefined : { at, id },
+          guessableFor: id,
+        },
+      );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
@@ -561,7 +555,7 @@ export class Client {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
       if (!summary || !wasStarted(summary)) throw notFound(instanceId);
       if (isTerminal(summary.status)) throw ended(instanceId, summary.status);
-      await publishSurely(this.#bus, {
+      await publishOrThrow(this.#bus, {
         subject: this.#names.verb(instanceId, verb),
         body: encode(reason === undefined ? {} : { reason }),
         msgId: `${verb}-${instanceId}-${token(this.#runtime.random)}`,
@@ -591,9 +585,9 @@ export class Client {
         : { ...inInbox(names, guessableFor), random: this.#runtime.random };
     const way = delayed ? await this.#delayed(subject, delayed) : { subject };
     if (payload && "json" in payload)
-      return publishSurely(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
+      return publishOrThrow(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
     const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
-    return publishSurely(
+    return publishOrThrow(
       this.#bus,
       { ...way, msgId, body: new Uint8Array(), headers: blob ? { ...headers, ...blob } : headers },
       original,
@@ -605,31 +599,6 @@ export class Client {
     const names = await installedNames(this.#bus, this.#names).catch(() => this.#names);
     const schedule = { at, target: names.fired(subject), keptMs: names.firedKeptMs };
     return { subject: names.delayedStart(id), schedule };
-  }
-
-  /** Sends the start to the keeper of the flow-control key. The first request starts the keeper. */
-  async #requestStart(
-    id: string,
-    { keeper, orchestration, signal, request }: FlowTarget,
-    at: number | undefined,
-  ): Promise<{ duplicate: boolean }> {
-    if (!this.#keepers.has(keeper)) {
-      await this.#send(
-        this.#names.start(keeper, orchestration),
-        `start-${keeper}`,
-        { json: {} },
-        { guessableFor: keeper },
-      );
-      this.#keepers.add(keeper);
-    }
-    const payload = await this.#wrap(request, id);
-    const delayed = at === undefined ? undefined : { at, id };
-    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, {
-      // The keeper recognises the start by this header, whatever message id it arrives under.
-      headers: { [messageIdHeader]: `start-${id}` },
-      delayed,
-      guessableFor: keeper,
-    });
   }
 
   #waitDeps() {

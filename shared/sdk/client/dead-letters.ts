@@ -1,9 +1,8 @@
 /** Dead letters: list, show, send again unchanged, discard. */
 import { z } from "zod";
 import { DeadLetter } from "../../../schemas/index.ts";
-import { type Bus, decode, type StoredMessage, type Subjects } from "../../bus/index.ts";
+import { type Bus, decode, publishOrThrow, type StoredMessage, type Subjects } from "../../bus/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
-import { publishSurely } from "../publish-surely.ts";
 import { userFacing } from "../user-facing.ts";
 
 /** A message that no receiver could process, with the reason. */
@@ -88,7 +87,7 @@ export class DeadLetters {
       const letter = decode(DeadLetter, (await this.#message(seq)).body);
       if (letter.kind === "invalid") throw notFound(seq);
       const subject = this.#destination(letter.value);
-      await publishSurely(this.#bus, {
+      await publishOrThrow(this.#bus, {
         subject,
         body: Buffer.from(letter.value.body, "base64"),
         headers: withoutServerHeaders(letter.value.headers),

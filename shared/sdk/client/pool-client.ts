@@ -7,7 +7,7 @@ import {
   poolOrchestration,
   poolSignal,
 } from "../../../schemas/index.ts";
-import { encode, requireToken } from "../../bus/index.ts";
+import { encode, publishOrThrow, requireToken } from "../../bus/index.ts";
 import {
   type AnySession,
   type Call,
@@ -22,7 +22,6 @@ import { HoldfastError } from "../../errors/index.ts";
 import { parseDuration, token } from "../../runtime/index.ts";
 import type { InstanceHandle } from "../instance/handle.ts";
 import type { KeyedCallOptions } from "../keyed/keyed-session.ts";
-import { publishSurely } from "../publish-surely.ts";
 import { userFacing } from "../user-facing.ts";
 import type { InstanceView } from "./instances.ts";
 import type { ClientParts } from "./session-client.ts";
@@ -168,7 +167,7 @@ export class PoolClient {
       const known = (await this.list()).some((pool) => pool.instanceId === keeper);
       if (!known) throw new HoldfastError({ code: "pool_not_found", message: `there is no pool ${poolId}` });
       const { bus, names, runtime } = this.#parts;
-      await publishSurely(bus, {
+      await publishOrThrow(bus, {
         subject: names.signal(keeper, poolSignal),
         body: encode(signal),
         msgId: `${signal.kind}-${poolId}-${token(runtime.random)}`,

@@ -19,12 +19,11 @@ import {
   scheduleSignal,
   terminalStatuses,
 } from "../../../schemas/index.ts";
-import { encode, requireToken } from "../../bus/index.ts";
+import { encode, publishOrThrow, requireToken } from "../../bus/index.ts";
 import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 import { token } from "../../runtime/index.ts";
 import { nextTimes, parseSchedule, timesBetween } from "../../schedules/index.ts";
-import { publishSurely } from "../publish-surely.ts";
 import { userFacing } from "../user-facing.ts";
 import type { Instances } from "./instances.ts";
 import type { ClientParts } from "./session-client.ts";
@@ -202,7 +201,7 @@ export class ScheduleClient {
   async #tell(scheduleId: string, command: ScheduleCommand): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const keeper = scheduleInstance(scheduleId);
-    await publishSurely(bus, {
+    await publishOrThrow(bus, {
       subject: names.signal(keeper, scheduleSignal),
       body: encode(command),
       msgId: `schedule-${keeper}-${token(runtime.random)}`,

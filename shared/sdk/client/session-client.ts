@@ -8,6 +8,7 @@ import {
   encode,
   leaseKeys,
   type Payloads,
+  publishOrThrow,
   requireToken,
   type Subjects,
   TypedBucket,
@@ -19,7 +20,6 @@ import { type Runtime, token } from "../../runtime/index.ts";
 import { explain, figuresOf, type SessionFigures } from "../../sessions/index.ts";
 import { Newest } from "../instance/newest.ts";
 import { ErrorReply } from "../keyed/error-reply.ts";
-import { publishSurely } from "../publish-surely.ts";
 import { userFacing } from "../user-facing.ts";
 
 const Closed = z.object({ closed: z.boolean() });
@@ -253,7 +253,7 @@ export class SessionClient {
 
   async #post(workerId: string, sessionId: string, work: SessionWork): Promise<void> {
     const { bus, names, runtime } = this.#parts;
-    await publishSurely(bus, {
+    await publishOrThrow(bus, {
       subject: names.sessionWork(workerId, sessionId),
       body: encode(work),
       msgId: `${work.kind}-${sessionId}-${token(runtime.random)}`,

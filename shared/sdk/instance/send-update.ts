@@ -11,11 +11,11 @@ import {
   encode,
   type Headers,
   headerNames,
+  publishOrThrow,
   type Subjects,
 } from "../../bus/index.ts";
 import { CancelledError, fromFailure, HoldfastError, isFault, TimeoutError } from "../../errors/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
-import { publishSurely } from "../publish-surely.ts";
 
 export interface UpdateRequest {
   instanceId: string;
@@ -93,7 +93,7 @@ async function send(bus: Bus, names: Subjects, request: UpdateRequest, at: numbe
   const body = payload && "json" in payload ? encode(payload.json) : new Uint8Array();
   try {
     const msgId = `update-${instanceId}-${updateId}-${at}`;
-    await publishSurely(bus, { subject: names.update(instanceId, name), body, msgId, headers });
+    await publishOrThrow(bus, { subject: names.update(instanceId, name), body, msgId, headers });
   } catch (error) {
     // The update may not be stored: it is sent again if no answer comes.
     const passes = isFault(error, "transient") || (error instanceof HoldfastError && error.retryable);

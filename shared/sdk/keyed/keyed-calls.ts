@@ -14,12 +14,14 @@ import {
   KeyedRoute,
   type Payload,
   SessionRecord,
+  sessionPhases,
 } from "../../../schemas/index.ts";
 import {
   Bucket,
   type Bus,
   decode,
   encode,
+  headerNames,
   type Payloads,
   type Subjects,
   TypedBucket,
@@ -211,7 +213,7 @@ export class KeyedCalls {
     waitMs: number,
   ): Promise<KeyedRoute | "nobody" | "silent"> {
     const { bus, names } = this.#parts;
-    const headers = { "Holdfast-Wait": `${Math.max(1, Math.floor(waitMs - 1_500))}ms` };
+    const headers = { [headerNames.wait]: `${Math.max(1, Math.floor(waitMs - 1_500))}ms` };
     const subject = names.keyed(type, key);
     const reply = await bus.request(subject, encode(request), { timeoutMs: Math.ceil(waitMs), headers });
     if (reply.kind !== "reply") return reply.kind === "nobody" ? "nobody" : "silent";
@@ -322,7 +324,7 @@ export class KeyedCalls {
 }
 
 const isHeldUnder = ({ phase, epoch }: SessionRecord, wanted: number): boolean =>
-  epoch === wanted && (phase === "active" || phase === "claimed" || phase === "rebuilding");
+  epoch === wanted && sessionPhases[phase].held;
 
 function refuseOtherConfig({ type, key, configDigest }: KeyedTarget, route: HeldRoute): void {
   if (configDigest !== "" && configDigest !== route.configDigest) throw configConflict(type, key);
