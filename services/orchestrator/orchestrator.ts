@@ -21,6 +21,8 @@ import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
+import { HeldStarts } from "./flow/held-starts.ts";
+import { KeeperDesk } from "./flow/keeper-desk.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
@@ -79,6 +81,8 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
+  readonly #keepers: KeeperDesk;
+  readonly #heldStarts: HeldStarts;
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
@@ -105,6 +109,15 @@ export class Orchestrator implements Service {
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
+    this.#keepers = new KeeperDesk({
+      ...{ id, bus, names, runtime },
+      partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
+      hear: (word) => this.#heldStarts.hear(word),
+    });
+    this.#heldStarts = new HeldStarts({
+      ...{ id, bus, names, runtime, payloads },
+      ask: (keeper, ask) => this.#keepers.ask(keeper, ask),
+    });
     const deps: OrchestratorDeps = {
       id,
       bus,
@@ -129,6 +142,8 @@ export class Orchestrator implements Service {
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
+      keepers: this.#keepers,
+      heldStarts: this.#heldStarts,
       lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
@@ -199,6 +214,8 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
+    await this.#keepers.start();
+    await this.#heldStarts.start();
     await this.#queries.start();
     await this.#keyed.start();
     await this.#declared.start();
@@ -210,6 +227,8 @@ export class Orchestrator implements Service {
     await this.#keyed.stop();
     await this.#queries.stop();
     await this.#partitions.stop();
+    await this.#heldStarts.stop();
+    await this.#keepers.stop();
     await this.#lane.stop();
     await this.#leases.stop();
     await this.#deaths.stop();

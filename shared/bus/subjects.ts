@@ -288,6 +288,14 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     /** To all workers; only a worker that has all of these tasks replies. */
     laneOfSeekers: `${dot}lanes.seekers`,
 
+    /** To the owner of a keeper of flow control: a start that another orchestrator holds, or the end of a run. */
+    laneOfKeeper: (keeperId: string) => `${dot}lanes.keepers.${id(keeperId)}`,
+    laneOfKeepers: `${dot}lanes.keepers.*`,
+    parseLaneOfKeeper: (subject: string): string => subject.slice(subject.lastIndexOf(".") + 1),
+    /** To the orchestrator that holds a start, with a reply: what its keeper has decided. */
+    laneOfHolder: (orchestratorId: string) =>
+      `${dot}lanes.holders.${requireToken("orchestrator id", orchestratorId)}`,
+
     // endpoints
     endpoint: (verb: "start" | "status" | "result" | "schedule") => `${dot}${verb}.*`,
     parseEndpoint: (subject: string): string | undefined =>
