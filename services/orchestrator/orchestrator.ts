@@ -21,6 +21,8 @@ import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
+import { HeldStarts } from "./flow/held-starts.ts";
+import { KeeperDesk } from "./flow/keeper-desk.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
@@ -79,6 +81,8 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
+  readonly #keepers: KeeperDesk;
+  readonly #heldStarts: HeldStarts;
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
@@ -96,13 +100,24 @@ export class Orchestrator implements Service {
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
     const workSent = () => this.#deaths.stir();
-    this.#lane = new Lane({ id, bus, names, runtime, enabled, workSent }, (instanceId) =>
-      this.#partitions.find(instanceId),
+    const generation = options.generation ?? everythingAllowed;
+    this.#lane = new Lane(
+      { id, bus, names, runtime, enabled, generation, workers: this.#workers, workSent },
+      (instanceId) => this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
+    this.#keepers = new KeeperDesk({
+      ...{ id, bus, names, runtime },
+      partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
+      hear: (word) => this.#heldStarts.hear(word),
+    });
+    this.#heldStarts = new HeldStarts({
+      ...{ id, bus, names, runtime, payloads },
+      ask: (keeper, ask) => this.#keepers.ask(keeper, ask),
+    });
     const deps: OrchestratorDeps = {
       id,
       bus,
@@ -122,11 +137,13 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
-      generation: options.generation ?? everythingAllowed,
+      generation,
       workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
+      keepers: this.#keepers,
+      heldStarts: this.#heldStarts,
       lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
@@ -149,12 +166,12 @@ export class Orchestrator implements Service {
     });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
     this.#keyed = new KeyedEndpoint({
       ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
       sessions: deps.registers.sessions,
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
   }
 
@@ -197,6 +214,8 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
+    await this.#keepers.start();
+    await this.#heldStarts.start();
     await this.#queries.start();
     await this.#keyed.start();
     await this.#declared.start();
@@ -208,6 +227,8 @@ export class Orchestrator implements Service {
     await this.#keyed.stop();
     await this.#queries.stop();
     await this.#partitions.stop();
+    await this.#heldStarts.stop();
+    await this.#keepers.stop();
     await this.#lane.stop();
     await this.#leases.stop();
     await this.#deaths.stop();
