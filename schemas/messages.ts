@@ -29,14 +29,17 @@ export const ActivityTask = wireObject({
   /** The orchestrator measures a timeout from the start of the run: tell it. */
   reportStart: z.boolean(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; whoever runs the task shows it with all it says about it (C1). @generation 2 */
+  capability: z.string().optional(),
+  /** Key of the heartbeat details, the same for all attempts. Absent: see `detailsKey`. @generation 2 */
+  detailsKey: z.string().optional(),
 });
 export type ActivityTask = z.infer<typeof ActivityTask>;
 
-/** Worker → instance, verb `activity`. */
 /** On a signal: what its sender calls it. Sent again to the same instance it is the same signal; to another, another. */
 export const messageIdHeader = "Holdfast-Message-Id";
 
-/** What a worker tells an instance about one attempt. */
+/** What a worker tells an instance about one attempt, verb `activity`. */
 export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
@@ -52,6 +55,8 @@ export const ActivityReport = wireObject({
     /** The bare session's own state is gone: the session's recovery policy decides, not the retry policy. */
     wireObject({ kind: z.literal("state_missing"), message: z.string() }),
   ]),
+  /** The task's, or one derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
@@ -122,6 +127,8 @@ export const LaneReturn = wireObject({
   ...TaskAttempt,
   /** To a caller: its code never began. @generation 2 */
   untouched: z.boolean().optional(),
+  /** The task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type LaneReturn = z.infer<typeof LaneReturn>;
 
@@ -137,6 +144,8 @@ export const LaneHoldings = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   missing: z.array(z.int().nonnegative()),
+  /** For all others, in the order of the question, derived from the task's; "" where it had none (C1). @generation 2 */
+  capabilities: z.array(z.string()).optional(),
 });
 export type LaneHoldings = z.infer<typeof LaneHoldings>;
 
@@ -150,8 +159,24 @@ export const StreamChunk = wireObject({
   index: z.int().nonnegative(),
   at: z.number(),
   chunk: Payload,
+  /** Derived from the task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type StreamChunk = z.infer<typeof StreamChunk>;
+
+/** Reader of a stream → any orchestrator: may a chunk that shows this be believed (C1)? */
+export const StreamCheck = wireObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  ...TaskAttempt,
+  run: z.int().positive(),
+  capability: z.string().optional(),
+});
+export type StreamCheck = z.infer<typeof StreamCheck>;
+
+/** The answer to `StreamCheck`. */
+export const StreamChecked = wireObject({ v: SchemaVersion, believed: z.boolean() });
+export type StreamChecked = z.infer<typeof StreamChecked>;
 
 /** To all workers on `cancels`: nobody waits for this task any more. A hint, it may be lost. */
 export const CancelNotice = wireObject({
@@ -220,6 +245,8 @@ export const SessionClaim = wireObject({
   openedAt: z.number(),
   deadlineAt: z.number(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; the holder shows it with all it says about the session (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionClaim = z.infer<typeof SessionClaim>;
 
@@ -295,6 +322,8 @@ export const SessionReport = wireObject({
     /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
     wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),
+  /** The claim's, or the one for its loss, which is derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionReport = z.infer<typeof SessionReport>;
 
@@ -307,6 +336,8 @@ export const LeaseValue = wireObject({
     instanceId: InstanceId,
     sessionId: SessionId,
     attachment: z.int().positive(),
+    /** For whoever has to report the loss (C1). @generation 2 */
+    lossCapability: z.string().optional(),
   }).optional(),
 });
 export type LeaseValue = z.infer<typeof LeaseValue>;

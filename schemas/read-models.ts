@@ -72,6 +72,8 @@ export const SessionRecord = wireObject({
   blobs: z.array(SessionBlob).optional(),
   /** What becomes of it when its holder is lost. @generation 2 */
   onLost: OnLost.optional(),
+  /** For the watcher, which reports a loss with it (C1). @generation 2 */
+  lossCapability: z.string().optional(),
   /** The instance that has this member of an exclusive pool for itself. */
   lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */

@@ -5,6 +5,7 @@ import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
+import type { Capabilities } from "../../shared/security/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
 
@@ -30,6 +31,8 @@ export interface EngineDeps {
   };
   /** Which generation of events and messages may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
+  /** Made for workers, and asked for with their reports (C1). */
+  readonly capabilities: Capabilities;
   /** Called when work was sent to workers, so that dead ones are noticed sooner. */
   readonly workSent: () => void;
   readonly faultPoints: FaultPoints;

@@ -15,8 +15,10 @@ import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
+import { type Capabilities, noCapabilities } from "../../shared/security/index.ts";
 import { LiveWorkers, placeWithinQuotas } from "../../shared/sessions/index.ts";
 import { packageVersion } from "../version.ts";
+import { StreamChecks } from "./capabilities/stream-checks.ts";
 import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
@@ -61,6 +63,8 @@ export interface OrchestratorOptions {
   maxUnacknowledged?: number | undefined;
   /** How often the next orchestrator is asked whether it lives; for simulations, which pay for each question. */
   deathProbeMs?: number | undefined;
+  /** What workers must show with their reports (C1). Default: nothing. */
+  capabilities?: Capabilities | undefined;
   /** Which generation may be written now (E1). Default: the newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
@@ -84,10 +88,11 @@ export class Orchestrator implements Service {
   readonly #queries: Queries;
   readonly #keyed: KeyedEndpoint;
   readonly #declared: DeclaredPools;
+  readonly #streamChecks: StreamChecks | undefined;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
-    const { bus, names, id } = options;
+    const { bus, names, id, capabilities = noCapabilities } = options;
     this.#time = new ServerClock({ bus, stream: names.timersStream, runtime: options.runtime });
     const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const app = withKeepers(options.app);
@@ -96,7 +101,7 @@ export class Orchestrator implements Service {
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
     const workSent = () => this.#deaths.stir();
-    this.#lane = new Lane({ id, bus, names, runtime, enabled, workSent }, (instanceId) =>
+    this.#lane = new Lane({ id, bus, names, runtime, capabilities, enabled, workSent }, (instanceId) =>
       this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
@@ -123,6 +128,7 @@ export class Orchestrator implements Service {
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
       generation: options.generation ?? everythingAllowed,
+      capabilities,
       workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
@@ -147,13 +153,14 @@ export class Orchestrator implements Service {
       version: packageVersion(),
       partitionOf: (instanceId) => this.#partitions.partitionOf(instanceId),
     });
+    if (options.capabilities) this.#streamChecks = new StreamChecks({ bus, names, runtime, capabilities });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
       generation: options.generation ?? everythingAllowed,
     });
     this.#keyed = new KeyedEndpoint({
       ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
-      sessions: deps.registers.sessions,
+      ...{ sessions: deps.registers.sessions, capabilities },
       generation: options.generation ?? everythingAllowed,
     });
   }
@@ -198,6 +205,7 @@ export class Orchestrator implements Service {
     await this.#leases.start();
     await this.#lane.start();
     await this.#queries.start();
+    await this.#streamChecks?.start();
     await this.#keyed.start();
     await this.#declared.start();
     await this.#partitions.start();
@@ -207,6 +215,7 @@ export class Orchestrator implements Service {
     await this.#declared.stop();
     await this.#keyed.stop();
     await this.#queries.stop();
+    await this.#streamChecks?.stop();
     await this.#partitions.stop();
     await this.#lane.stop();
     await this.#leases.stop();

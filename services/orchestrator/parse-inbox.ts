@@ -37,6 +37,14 @@ import {
 } from "../../shared/bus/index.ts";
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
+import {
+  type Capabilities,
+  type Doubt,
+  doubtReport,
+  doubtSessionReport,
+  noCapabilities,
+  type StartHeaders,
+} from "../../shared/security/index.ts";
 import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
@@ -49,20 +57,33 @@ export const inboxHeaders = {
   /** The sender's own id of a signal, if it differs from the server's message id. */
   messageId: messageIdHeader,
   traceparent: "traceparent",
+  /** For the three headers that only the engine may set (C1). */
+  capability: headerNames.capability,
 } as const;
+
+/** Of these headers, those that only the engine may set on a start. */
+export const startHeaders = (headers: Readonly<Record<string, string>>): StartHeaders => ({
+  parent: headers[inboxHeaders.parent],
+  follower: headers[inboxHeaders.follower],
+  grants: headers[inboxHeaders.grants],
+});
 
 const Grants = z.array(SessionState);
 
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
-  | { kind: "refused"; instanceId: string; code: string; message: string }
+  | { kind: "refused"; instanceId: string; code: string; message: string; doubt?: Doubt }
   /**
    * Only a newer process can read the message (E1). `marked`: the sender says so, and the instance waits;
    * otherwise only this message waits.
    */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
-export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+export function parseInbox(
+  names: Subjects,
+  stored: StoredMessage,
+  capabilities: Capabilities = noCapabilities,
+): Opened {
   const newer = whyNewer(stored.headers[needsHeader]);
   const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
   // Check this first: the verb may be unknown to this version.
@@ -81,11 +102,41 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
       message: `${verb.kind}: an answer of the server, which somebody had it send here`,
     };
   const opened = parse(stored, instanceId, verb);
-  if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
+  if (opened.kind === "ok") {
+    const doubt = doubtOf(capabilities, instanceId, opened.value, stored);
+    if (doubt === undefined) return { kind: "message", instanceId, message: opened.value };
+    return { kind: "refused", instanceId, doubt, ...refusedReport(verb.kind, doubt) };
+  }
   return opened.newer
     ? { kind: "held", instanceId, marked: false, message: `${verb.kind}: ${opened.message}` }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
 }
+
+function doubtOf(
+  capabilities: Capabilities,
+  instanceId: string,
+  message: InboxMessage,
+  { headers }: StoredMessage,
+): Doubt | undefined {
+  switch (message.kind) {
+    case "activity":
+      return doubtReport(capabilities, instanceId, message.report);
+    case "session":
+      return doubtSessionReport(capabilities, instanceId, message.report);
+    case "start":
+      return capabilities.doubtStart(instanceId, startHeaders(headers), headers[inboxHeaders.capability]);
+    default:
+      return undefined;
+  }
+}
+
+const refusedReport = (verb: string, doubt: Doubt): { code: string; message: string } => ({
+  code: "not_capable",
+  message:
+    doubt === "missing"
+      ? `${verb}: shows no capability, so anybody may have sent it`
+      : `${verb}: shows a capability that no orchestrator made for it, or with a key that is not known any more`,
+});
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 

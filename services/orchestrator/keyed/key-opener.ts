@@ -19,12 +19,15 @@ import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
 import { publishSurely } from "../../../shared/sdk/internal.ts";
+import type { Capabilities } from "../../../shared/security/index.ts";
+import { engineReport } from "../publishing/effect-messages.ts";
 
 export interface KeyOpenerParts {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Runtime;
   readonly sessions: TypedBucket<SessionRecord>;
+  readonly capabilities: Capabilities;
 }
 
 /** An opening takes a few milliseconds, or as long as `init`. */
@@ -102,8 +105,9 @@ export class KeyOpener {
         return true;
       case "parked": {
         const { sessionId, attachment, instanceId } = record;
-        const report = { v: 1, sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
-        const { bus, names } = this.#parts;
+        const { bus, names, capabilities } = this.#parts;
+        const wanted = { sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
+        const report = engineReport(capabilities, instanceId, wanted);
         await publishSurely(bus, {
           subject: names.verb(instanceId, "session"),
           body: encode(report),

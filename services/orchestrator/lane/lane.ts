@@ -33,6 +33,7 @@ import {
 } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { type Capabilities, type Doubt, doubtReport } from "../../../shared/security/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Mail } from "../mail.ts";
@@ -43,6 +44,8 @@ export interface LaneOptions {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
+  /** What workers must show with what they say (C1). */
+  capabilities: Capabilities;
   /** False: no new tasks are sent by the lane. */
   enabled: boolean;
   workSent?: EngineDeps["workSent"];
@@ -210,9 +213,8 @@ export class Lane implements Service {
       const reply = await bus.request(names.laneOfSeekers, encode(question), { timeoutMs: seekMs });
       if (reply.kind !== "reply") return undefined;
       const holdings = decode(LaneHoldings, reply.body);
-      return holdings.kind === "ok" && holdings.value.missing.length === 0
-        ? holdings.value.workerId
-        : undefined;
+      if (holdings.kind === "invalid" || this.#missing([task], holdings.value).length > 0) return undefined;
+      return holdings.value.workerId;
     } catch (error) {
       this.#complain("seeking a task", error);
       return undefined;
@@ -259,12 +261,18 @@ export class Lane implements Service {
     }
     if (address.verb === "returned") {
       const returned = decode(LaneReturn, body);
-      if (returned.kind === "ok") partition.recall(returned.value);
+      if (returned.kind === "invalid") return;
+      const { instanceId } = address;
+      const { capability } = returned.value;
+      const doubt = this.#options.capabilities.doubtTask({ ...returned.value, instanceId }, capability);
+      if (doubt) this.#refused("return", doubt, instanceId);
+      else partition.recall(returned.value);
       return;
     }
     const report = decode(ActivityReport, body);
     // The worker then sends the report to the inbox, where it goes to the dead letters with the reason.
-    if (report.kind === "invalid") return reply?.(answers.elsewhere);
+    if (report.kind === "invalid" || !this.believes(address.instanceId, report.value))
+      return reply?.(answers.elsewhere);
     partition.put({
       message: { kind: "activity", report: report.value },
       delivery: undefined,
@@ -316,12 +324,35 @@ export class Lane implements Service {
       const holdings = decode(LaneHoldings, reply.body);
       if (holdings.kind === "invalid") return;
       recallAll(
-        holdings.value.missing.flatMap((place) => tasks[place] ?? []),
+        this.#missing(question.tasks, holdings.value).flatMap((place) => tasks[place] ?? []),
         "missing",
       );
     } catch (error) {
       this.#complain(`asking ${workerId}`, error);
     }
+  }
+
+  /** False if the report is not of the worker that was given the task; the refusal is counted (C1). */
+  believes(instanceId: string, report: ActivityReport): boolean {
+    const doubt = doubtReport(this.#options.capabilities, instanceId, report);
+    if (doubt) this.#refused("activity", doubt, instanceId);
+    return doubt === undefined;
+  }
+
+  /** What the worker does not have, or cannot show that it was given. */
+  #missing(tasks: LaneQuestion["tasks"], { missing, capabilities = [] }: LaneHoldings): number[] {
+    const said = new Set(missing);
+    let shown = 0;
+    return tasks.flatMap((task, place) => {
+      if (said.has(place)) return [place];
+      const doubt = this.#options.capabilities.doubtTask(task, capabilities[shown++] || undefined, "held");
+      if (doubt) this.#refused("holding", doubt, task.instanceId);
+      return doubt ? [place] : [];
+    });
+  }
+
+  #refused(what: string, why: Doubt, instanceId: string): void {
+    this.#options.runtime.announce({ kind: "capability.refused", what, why, instanceId });
   }
 
   #complain(where: string, error: unknown): void {

@@ -78,13 +78,15 @@ export class PartitionInstances {
 
   receive(delivery: Delivery): void {
     if (this.#closed.signal.aborted) return;
-    const opened = parseInbox(this.#deps.names, delivery);
+    const opened = parseInbox(this.#deps.names, delivery, this.#deps.capabilities);
     if (opened.kind === "message") {
       this.#instance(opened.instanceId).put({ message: opened.message, delivery });
       return;
     }
     if (opened.kind === "held") return this.#hold(delivery, opened);
-    const { instanceId: id, code, message } = opened;
+    const { instanceId: id, code, message, doubt } = opened;
+    const what = this.#deps.names.parseInbox(delivery.subject)?.verb.kind ?? "unknown";
+    if (doubt) this.#deps.runtime.announce({ kind: "capability.refused", what, why: doubt, instanceId: id });
     const burial = buryDelivery(this.#deps, delivery, { what: "inbox", id, code, message }).finally(() =>
       this.#burials.delete(burial),
     );

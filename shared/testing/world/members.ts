@@ -1,4 +1,6 @@
 /** The services of an installation for tests: small, quick to notice a death, on any bus. */
+
+import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { Orchestrator, type OrchestratorOptions } from "../../../services/orchestrator/orchestrator.ts";
 import { defaultWatcherConfig, type WatcherConfig } from "../../../services/watcher/config.ts";
@@ -15,6 +17,10 @@ import type { Generation } from "../../fleet/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import { LeaseKeeper } from "../../leases/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
+import { capabilityKey, KeyedCapabilities } from "../../security/index.ts";
+
+/** Made for each process: orchestrators of one world share it. */
+const keys = [capabilityKey(randomBytes(32).toString("base64url"))];
 
 export const historyShards = 2;
 export const sessionTtlMs = 3000;
@@ -40,7 +46,14 @@ export function orchestratorAt(
   },
 ): Orchestrator {
   const bucket = place.names.engineBucket;
+  const { generation } = options;
   return new Orchestrator({
+    // In a mixed fleet some tasks are sent, and some reports made, by processes that know of none.
+    capabilities: new KeyedCapabilities({
+      keys: () => keys,
+      mayWrite: () => generation?.allows(2) ?? true,
+      acceptMissing: generation !== undefined,
+    }),
     ...options,
     ...place,
     history: { layout, maxOwnStreams: 1000, shards: historyShards },
