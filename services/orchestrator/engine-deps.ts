@@ -1,11 +1,11 @@
 import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
 import type { Bus, Payloads, ServerClock, Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import type { Capabilities } from "../../shared/capabilities/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
 import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
-import type { Capabilities } from "../../shared/security/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
 

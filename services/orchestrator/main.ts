@@ -2,11 +2,11 @@
 import { statSync } from "node:fs";
 import { loadApp } from "../../shared/app-loading/load-app.ts";
 import type { Stoppable } from "../../shared/bus/index.ts";
+import { KeyedCapabilities } from "../../shared/capabilities/index.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { requireTtl } from "../../shared/leases/index.ts";
 import { once } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { KeyedCapabilities } from "../../shared/security/index.ts";
 import type { Environment } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { type RunnableService, runService } from "../run-service.ts";

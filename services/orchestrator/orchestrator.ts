@@ -9,13 +9,13 @@ import {
   type Subjects,
   TypedBucket,
 } from "../../shared/bus/index.ts";
+import { type Capabilities, noCapabilities } from "../../shared/capabilities/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
 import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
-import { type Capabilities, noCapabilities } from "../../shared/security/index.ts";
 import { LiveWorkers, placeWithinQuotas } from "../../shared/sessions/index.ts";
 import { packageVersion } from "../version.ts";
 import { StreamChecks } from "./capabilities/stream-checks.ts";

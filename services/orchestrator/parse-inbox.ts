@@ -35,16 +35,15 @@ import {
   type StoredMessage,
   type Subjects,
 } from "../../shared/bus/index.ts";
-import { maxValueDepth } from "../../shared/errors/index.ts";
-import type { InboxMessage } from "../../shared/replay/index.ts";
 import {
   type Capabilities,
   type Doubt,
   doubtReport,
   doubtSessionReport,
   noCapabilities,
-  type StartHeaders,
-} from "../../shared/security/index.ts";
+} from "../../shared/capabilities/index.ts";
+import { maxValueDepth } from "../../shared/errors/index.ts";
+import type { InboxMessage } from "../../shared/replay/index.ts";
 import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
@@ -57,16 +56,9 @@ export const inboxHeaders = {
   /** The sender's own id of a signal, if it differs from the server's message id. */
   messageId: messageIdHeader,
   traceparent: "traceparent",
-  /** For the three headers that only the engine may set (C1). */
+  /** Shows that an orchestrator set parent, follower and grants (C1). */
   capability: headerNames.capability,
 } as const;
-
-/** Of these headers, those that only the engine may set on a start. */
-export const startHeaders = (headers: Readonly<Record<string, string>>): StartHeaders => ({
-  parent: headers[inboxHeaders.parent],
-  follower: headers[inboxHeaders.follower],
-  grants: headers[inboxHeaders.grants],
-});
 
 const Grants = z.array(SessionState);
 
@@ -124,7 +116,7 @@ function doubtOf(
     case "session":
       return doubtSessionReport(capabilities, instanceId, message.report);
     case "start":
-      return capabilities.doubtStart(instanceId, startHeaders(headers), headers[inboxHeaders.capability]);
+      return capabilities.doubtStart(instanceId, message, headers[inboxHeaders.capability]);
     default:
       return undefined;
   }

@@ -9,7 +9,7 @@
 import type { ActivityTask, Failure } from "../../schemas/index.ts";
 import { tokenPattern } from "../../schemas/index.ts";
 import type { Attempt } from "../bus/index.ts";
-import { derivedCapability } from "../security/capabilities.ts";
+import { derivedCapability } from "../capabilities/index.ts";
 
 /**
  * Identifies the run and what its instance is told when it is silent: an expiry marker has nothing but its

@@ -1,17 +1,3 @@
-export {
-  type Capabilities,
-  capabilityKey,
-  type Doubt,
-  derivedCapability,
-  detailsKey,
-  detailsProof,
-  doubtReport,
-  doubtSessionReport,
-  KeyedCapabilities,
-  type KeyedCapabilitiesOptions,
-  noCapabilities,
-  type StartHeaders,
-} from "./capabilities.ts";
 export { accountToken, credentials, operatorToken } from "./jwt.ts";
 export { allows, covers, hears, inboxPrefix, type Permissions, permissionsOf } from "./permissions.ts";
 export { permissionsInTables, roleTables } from "./role-tables.ts";

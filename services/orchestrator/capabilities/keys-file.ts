@@ -6,9 +6,9 @@
 
 import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { capabilityKey } from "../../../shared/capabilities/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
-import { capabilityKey } from "../../../shared/security/index.ts";
 
 /** How soon the first key of a changed file is used for new capabilities. */
 const readEveryMs = 10_000;

@@ -4,8 +4,8 @@
  */
 import { StreamCheck, type StreamChecked } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Stoppable, type Subjects } from "../../../shared/bus/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import type { Runtime, Service } from "../../../shared/runtime/index.ts";
-import type { Capabilities } from "../../../shared/security/index.ts";
 
 export interface StreamChecksDeps {
   readonly bus: Bus;

@@ -15,11 +15,11 @@ import {
   type SessionRecord,
 } from "../../../schemas/index.ts";
 import { type Bus, encode, type Subjects, type TypedBucket } from "../../../shared/bus/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
 import { publishSurely } from "../../../shared/sdk/internal.ts";
-import type { Capabilities } from "../../../shared/security/index.ts";
 import { engineReport } from "../publishing/effect-messages.ts";
 
 export interface KeyOpenerParts {

@@ -31,9 +31,9 @@ import {
   type Stoppable,
   type Subjects,
 } from "../../../shared/bus/index.ts";
+import { type Capabilities, type Doubt, doubtReport } from "../../../shared/capabilities/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
-import { type Capabilities, type Doubt, doubtReport } from "../../../shared/security/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { Mail } from "../mail.ts";

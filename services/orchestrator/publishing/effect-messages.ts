@@ -11,9 +11,9 @@ import {
   type SessionReport,
   type SessionState,
 } from "../../../schemas/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
-import type { Capabilities } from "../../../shared/security/index.ts";
 
 export const callMessage = (
   state: Readonly<InstanceState>,

@@ -35,7 +35,7 @@ import {
 import type { SparseMap } from "../../../shared/runtime/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
-import { inboxHeaders, startHeaders } from "../parse-inbox.ts";
+import { inboxHeaders } from "../parse-inbox.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
 import { askAtOnce } from "./ask-at-once.ts";
 import { callMessage, claimMessage, engineReport, granteeReport, taskMessage } from "./effect-messages.ts";
@@ -301,7 +301,11 @@ function publisher(
           headers[inboxHeaders.grants] = JSON.stringify(
             deps.generation.allows(2) ? effect.grants : effect.grants.map(stateOfFirstGeneration),
           );
-        const capability = deps.capabilities.ofStart(childId, startHeaders(headers));
+        const capability = deps.capabilities.ofStart(childId, {
+          parent: effect.attached ? { instanceId, execution, of: id } : undefined,
+          follower: effect.follow === undefined ? undefined : { instanceId, signal: effect.follow },
+          granted: effect.grants,
+        });
         if (capability !== undefined) headers[inboxHeaders.capability] = capability;
         if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
         if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;

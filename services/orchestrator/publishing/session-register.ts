@@ -4,9 +4,9 @@
  */
 import type { Attachment, Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
-import { derivedCapability } from "../../../shared/security/index.ts";
 import { ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { engineReport } from "./effect-messages.ts";

@@ -4,8 +4,8 @@
  */
 import { type ActivityTask, type LaneHoldings, LaneQuestion, WorkerId } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
-import { derivedCapability } from "../../../shared/security/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery, LanePath } from "../lane/index.ts";
 import type { Feed } from "./pulling/feed.ts";

@@ -12,12 +12,12 @@ import { SessionService } from "../../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../../services/worker/settings.ts";
 import { Worker } from "../../../services/worker/worker.ts";
 import { type Bus, Payloads, type Subjects } from "../../bus/index.ts";
+import { capabilityKey, KeyedCapabilities } from "../../capabilities/index.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Generation } from "../../fleet/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import { LeaseKeeper } from "../../leases/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
-import { capabilityKey, KeyedCapabilities } from "../../security/index.ts";
 
 /** Made for each process: orchestrators of one world share it. */
 const keys = [capabilityKey(randomBytes(32).toString("base64url"))];

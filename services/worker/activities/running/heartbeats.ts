@@ -12,8 +12,8 @@ import {
   headerNames,
   type Subjects,
 } from "../../../../shared/bus/index.ts";
+import { detailsKey, detailsProof } from "../../../../shared/capabilities/index.ts";
 import type { Runtime } from "../../../../shared/runtime/index.ts";
-import { detailsKey, detailsProof } from "../../../../shared/security/index.ts";
 import { Paced } from "../pulling/paced.ts";
 
 export interface HeartbeatDeps {

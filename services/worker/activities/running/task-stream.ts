@@ -1,10 +1,10 @@
 /** Stream output of running work: numbered chunks on `streams.<instanceId>.<execution>.<of>`. */
 import type { ActivityTask, StreamChunk } from "../../../../schemas/index.ts";
 import type { Bus, Subjects } from "../../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 import type { StreamWriter } from "../../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 import { type Runtime, writeJson } from "../../../../shared/runtime/index.ts";
-import { derivedCapability } from "../../../../shared/security/index.ts";
 
 /** Where the chunks of one run go. The engine closes it when the run is over. */
 export interface StreamSink extends StreamWriter {

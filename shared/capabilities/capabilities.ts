@@ -10,10 +10,9 @@
  *   q  a task from a queue: instance, execution, task, attempt
  *   s  a call of a session: instance, execution, task, attempt, epoch
  *   c  a claim of a session: instance, session, attachment; the attachment follows the letter
- *   h  the headers of a start that only the engine may set: instance, parent, follower, grants
+ *   h  what only the engine may say in the headers of a start: instance, parent, follower, grants
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
-import type { ActivityReport, SessionReport } from "../../schemas/index.ts";
 
 /** What a derived capability is good for. Its holder can do nothing else with it. */
 export type Purpose = "beat" | "details" | "held" | "lost" | "stream";
@@ -38,13 +37,13 @@ export interface SessionAddress {
 }
 
 /**
- * The headers by which the engine tells a child whose it is, whom to tell of its end and which sessions it may use. A
- * client that could set them could answer for another's child and call another's session.
+ * What only the engine may say in the headers of a start: whose child it is, whom to tell of its end and which sessions
+ * it may use. A client that could say it could answer for another's child and call another's session.
  */
-export interface StartHeaders {
-  readonly parent?: string | undefined;
-  readonly follower?: string | undefined;
-  readonly grants?: string | undefined;
+export interface StartBonds {
+  readonly parent?: { instanceId: string; execution: number; of: number } | undefined;
+  readonly follower?: { instanceId: string; signal: string } | undefined;
+  readonly granted?: readonly { sessionId: string; owner: string }[] | undefined;
 }
 
 /** What the orchestrator's parts ask of its keys. */
@@ -54,12 +53,11 @@ export interface Capabilities {
   /** The key of the heartbeat details of a task, the same for all its attempts. */
   ofDetails(task: Omit<TaskAddress, "attempt" | "epoch">): string | undefined;
   ofSession(session: SessionAddress): string | undefined;
-  /** For the headers of a start that name other instances. */
-  ofStart(instanceId: string, headers: StartHeaders): string | undefined;
+  ofStart(instanceId: string, bonds: StartBonds): string | undefined;
   /** Undefined if the report is to be believed. */
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
   doubtSession(session: SessionAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
-  doubtStart(instanceId: string, headers: StartHeaders, shown: string | undefined): Doubt | undefined;
+  doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined;
 }
 
 /** For installations without keys: everybody who can write to the server is believed. */
@@ -139,9 +137,9 @@ export class KeyedCapabilities implements Capabilities {
     return key && sessionCapability(key, session);
   }
 
-  ofStart(instanceId: string, headers: StartHeaders): string | undefined {
-    const key = this.#signing();
-    return key && startCapability(key, instanceId, headers);
+  ofStart(instanceId: string, bonds: StartBonds): string | undefined {
+    const key = isFree(bonds) ? undefined : this.#signing();
+    return key && startCapability(key, instanceId, bonds);
   }
 
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {
@@ -159,11 +157,10 @@ export class KeyedCapabilities implements Capabilities {
     return this.#doubt(shown, (key) => sessionCapability(key, { ...session, attachment }), purpose);
   }
 
-  doubtStart(instanceId: string, headers: StartHeaders, shown: string | undefined): Doubt | undefined {
-    const { parent, follower, grants } = headers;
-    if (parent === undefined && follower === undefined && grants === undefined) return undefined;
+  doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined {
+    if (isFree(bonds)) return undefined;
     if (shown === undefined) return this.#missing();
-    return this.#doubt(shown, (key) => startCapability(key, instanceId, headers), undefined);
+    return this.#doubt(shown, (key) => startCapability(key, instanceId, bonds), undefined);
   }
 
   #signing(): KeyObject | undefined {
@@ -199,42 +196,20 @@ function taskCapability(key: KeyObject, { instanceId, execution, of, attempt, ep
 const sessionCapability = (key: KeyObject, { instanceId, sessionId, attachment }: SessionAddress): string =>
   `c${attachment}.${macOf(key, `c.${instanceId}.${sessionId}.${attachment}`)}`;
 
-const startCapability = (
+const isFree = ({ parent, follower, granted = [] }: StartBonds): boolean =>
+  parent === undefined && follower === undefined && granted.length === 0;
+
+/** Over the meaning of the headers, not their text: a later version may say more in them. */
+function startCapability(
   key: KeyObject,
   instanceId: string,
-  { parent = "", follower = "", grants = "" }: StartHeaders,
-): string => `h${macOf(key, JSON.stringify(["h", instanceId, parent, follower, grants]))}`;
-
-/** The report that a run sent no heartbeat, which the watcher sends with what it finds in the key of that run. */
-export function isSilence({ result }: ActivityReport): boolean {
-  if (result.kind !== "failed" || result.error.code !== "timeout") return false;
-  const { details } = result.error;
-  return (
-    typeof details === "object" && details !== null && "timeout" in details && details.timeout === "heartbeat"
-  );
-}
-
-/** Undefined if the report is to be believed. */
-export function doubtReport(
-  capabilities: Capabilities,
-  instanceId: string,
-  report: ActivityReport,
-): Doubt | undefined {
-  const task = { ...report, instanceId };
-  const doubt = capabilities.doubtTask(task, report.capability);
-  if (doubt !== "wrong" || !isSilence(report)) return doubt;
-  return capabilities.doubtTask(task, report.capability, "beat");
-}
-
-/** Undefined if the report is to be believed. */
-export function doubtSessionReport(
-  capabilities: Capabilities,
-  instanceId: string,
-  report: SessionReport,
-): Doubt | undefined {
-  const { sessionId, attachment } = report;
-  const session = { instanceId, sessionId, attachment };
-  const doubt = capabilities.doubtSession(session, report.capability);
-  if (doubt !== "wrong" || report.report.kind !== "lost") return doubt;
-  return capabilities.doubtSession(session, report.capability, "lost");
+  { parent, follower, granted }: StartBonds,
+): string {
+  const said = [
+    ["h", instanceId],
+    parent ? [parent.instanceId, parent.execution, parent.of] : [],
+    follower ? [follower.instanceId, follower.signal] : [],
+    (granted ?? []).map(({ sessionId, owner }) => [sessionId, owner]),
+  ];
+  return `h${macOf(key, JSON.stringify(said))}`;
 }
