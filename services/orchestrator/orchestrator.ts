@@ -101,8 +101,10 @@ export class Orchestrator implements Service {
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
     const workSent = () => this.#deaths.stir();
-    this.#lane = new Lane({ id, bus, names, runtime, capabilities, enabled, workSent }, (instanceId) =>
-      this.#partitions.find(instanceId),
+    const generation = options.generation ?? everythingAllowed;
+    this.#lane = new Lane(
+      { id, bus, names, runtime, enabled, generation, capabilities, workers: this.#workers, workSent },
+      (instanceId) => this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
@@ -127,7 +129,7 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
-      generation: options.generation ?? everythingAllowed,
+      generation,
       capabilities,
       workSent,
       parked: new ParkedList({ bus, names, runtime }),
@@ -156,12 +158,12 @@ export class Orchestrator implements Service {
     if (options.capabilities) this.#streamChecks = new StreamChecks({ bus, names, runtime, capabilities });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
     this.#keyed = new KeyedEndpoint({
       ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
       ...{ sessions: deps.registers.sessions, capabilities },
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
   }
 

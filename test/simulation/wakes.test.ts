@@ -223,7 +223,8 @@ test("defect 5: a report by the lane is answered elsewhere where no anchor stand
   const handle = await world.start("nap-then-work", null, "a");
   await world.clock.advance(100);
   await world.clock.advance(5_500); // by the queue, as there is no worker
-  const [queued] = (await world.run(world.outside.read(world.names.activitiesStream, world.names.allActivities))) ?? [];
+  const [queued] =
+    (await world.run(world.outside.read(world.names.activitiesStream, world.names.allActivities))) ?? [];
   const { capability } = ActivityTask.parse(JSON.parse(Buffer.from(queued?.body ?? "").toString()));
   const report = {
     ...{ v: 1, execution: 1, of: 4, attempt: 1, workerId: "w", capability },

@@ -14,12 +14,17 @@ import {
   SessionId,
   type SessionRecord,
 } from "../../../schemas/index.ts";
-import { type Bus, encode, type Subjects, type TypedBucket } from "../../../shared/bus/index.ts";
+import {
+  type Bus,
+  encode,
+  publishOrThrow,
+  type Subjects,
+  type TypedBucket,
+} from "../../../shared/bus/index.ts";
 import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
-import { publishSurely } from "../../../shared/sdk/internal.ts";
 import { engineReport } from "../publishing/effect-messages.ts";
 
 export interface KeyOpenerParts {
@@ -108,7 +113,7 @@ export class KeyOpener {
         const { bus, names, capabilities } = this.#parts;
         const wanted = { sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
         const report = engineReport(capabilities, instanceId, wanted);
-        await publishSurely(bus, {
+        await publishOrThrow(bus, {
           subject: names.verb(instanceId, "session"),
           body: encode(report),
           msgId: `wanted-${sessionId}-${attachment}-${token(this.#parts.runtime.random)}`,
@@ -125,10 +130,10 @@ export class KeyOpener {
     const keeper = keeperOf(sessionId);
     if (!this.#keepers.has(keeper)) {
       const subject = names.start(keeper, keyedOrchestration);
-      await publishSurely(bus, { subject, body: encode({}), msgId: `start-${keeper}` });
+      await publishOrThrow(bus, { subject, body: encode({}), msgId: `start-${keeper}` });
       this.#keepers.add(keeper);
     }
-    await publishSurely(bus, {
+    await publishOrThrow(bus, {
       subject: names.signal(keeper, poolSignal),
       body: encode(signal),
       msgId: `${signal.kind}-${sessionId}-${token(runtime.random)}`,
