@@ -1,6 +1,7 @@
 /** Flow control: when a start may become an instance. @generation 2 */
 import { z } from "zod";
 import { InstanceId, Name } from "./ids.ts";
+import { Payload, SchemaVersion } from "./payload.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** Milliseconds, or `"250ms" "5s" "2m" "1h" "7d"`. */
@@ -44,7 +45,7 @@ export const flowSignal = "flow";
 /** Keepers are few and shared by all keys: they are never over, and many starts share a commit. */
 export const flowShards = 32;
 /** The id of the instance that keeps a key of flow control. */
-export const flowInstance = (shard: number): string => `flow-${shard}`;
+export const flowInstance = (shard: number | ""): string => `flow-${shard}`;
 
 /** A start under limits, as its sender asks the keeper of its key for it. */
 export const FlowRequest = wireObject({
@@ -53,6 +54,10 @@ export const FlowRequest = wireObject({
   orchestration: Name,
   input: z.unknown().optional(),
   flow: FlowOptions,
+  /** Where the start lies in the inbox: starts that wait are served in this order. */
+  seq: z.int().positive().optional(),
+  /** The sender heard nothing: what was decided before is sent once more. */
+  again: z.boolean().optional(),
 });
 export type FlowRequest = z.infer<typeof FlowRequest>;
 
@@ -63,6 +68,44 @@ export const FlowCommand = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("ended"), instanceId: z.string(), status: z.string() }),
 ]);
 export type FlowCommand = z.infer<typeof FlowCommand>;
+
+/**
+ * Orchestrator → the owner of a keeper, straight: a start that the sender holds, or the end of a run, which is answered
+ * when it is recorded.
+ */
+export const FlowAsk = z.discriminatedUnion("kind", [
+  wireObject({
+    v: SchemaVersion,
+    kind: z.literal("start"),
+    /** The orchestrator that holds the start. */
+    holder: z.string(),
+    instanceId: InstanceId,
+    /** The FlowRequest, as the keeper's. */
+    request: Payload,
+  }),
+  wireObject({
+    v: SchemaVersion,
+    kind: z.literal("ended"),
+    instanceId: InstanceId,
+    status: z.string(),
+    messageId: z.string(),
+  }),
+]);
+export type FlowAsk = z.infer<typeof FlowAsk>;
+
+/** The owner of a keeper → the orchestrator that holds a start: what the keeper has decided. */
+export const FlowWord = wireObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  word: z.enum(["go", "waiting", "left-out"]),
+  /** The keeper is told of the end of the run. */
+  followed: z.boolean().optional(),
+});
+export type FlowWord = z.infer<typeof FlowWord>;
+
+/** The answer to either: the start is held and begins, the end is recorded. */
+export const FlowReply = wireObject({ v: SchemaVersion, ok: z.boolean() });
+export type FlowReply = z.infer<typeof FlowReply>;
 
 const Waiting = wireObject({
   instanceId: z.string(),
@@ -106,5 +149,7 @@ export const FlowInput = wireObject({
   leftOut: z.int().default(0),
   /** Ids of the latest requests: one that comes twice is one. */
   known: z.array(z.string()).default([]),
+  /** Those of them that were left out, and how. */
+  leftOutAs: z.record(z.string(), z.string()).default({}),
 });
 export type FlowInput = z.infer<typeof FlowInput>;

@@ -3,6 +3,7 @@ import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { LossReason, OnLost } from "./loss.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
 import { SessionBlob } from "./session.ts";
+import { SessionPhaseKind } from "./session-phases.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** How an instance stands. */
@@ -47,7 +48,7 @@ export const SessionRecord = wireObject({
   sessionId: SessionId,
   instanceId: InstanceId,
   type: Name,
-  phase: z.enum(["parked", "opening", "claimed", "active", "rebuilding", "lost", "failed", "closed"]),
+  phase: SessionPhaseKind,
   attachment: z.int().nonnegative(),
   epoch: z.int().positive().optional(),
   workerId: WorkerId.optional(),

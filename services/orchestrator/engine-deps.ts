@@ -8,6 +8,7 @@ import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
+import type { Keepers } from "./flow/keeper-desk.ts";
 
 /**
  * Parts that every component of an orchestrator receives: parts of the library, none of the orchestrator's
@@ -35,5 +36,7 @@ export interface EngineDeps {
   readonly capabilities: Capabilities;
   /** Called when work was sent to workers, so that dead ones are noticed sooner. */
   readonly workSent: () => void;
+  /** The way to the keepers of flow control without durable messages. */
+  readonly keepers: Keepers;
   readonly faultPoints: FaultPoints;
 }

@@ -23,6 +23,8 @@ import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
+import { HeldStarts } from "./flow/held-starts.ts";
+import { KeeperDesk } from "./flow/keeper-desk.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
@@ -83,6 +85,8 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
+  readonly #keepers: KeeperDesk;
+  readonly #heldStarts: HeldStarts;
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
@@ -110,6 +114,15 @@ export class Orchestrator implements Service {
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
+    this.#keepers = new KeeperDesk({
+      ...{ id, bus, names, runtime },
+      partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
+      hear: (word) => this.#heldStarts.hear(word),
+    });
+    this.#heldStarts = new HeldStarts({
+      ...{ id, bus, names, runtime, payloads },
+      ask: (keeper, ask) => this.#keepers.ask(keeper, ask),
+    });
     const deps: OrchestratorDeps = {
       id,
       bus,
@@ -135,6 +148,8 @@ export class Orchestrator implements Service {
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
+      keepers: this.#keepers,
+      heldStarts: this.#heldStarts,
       lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
@@ -206,6 +221,8 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
+    await this.#keepers.start();
+    await this.#heldStarts.start();
     await this.#queries.start();
     await this.#streamChecks?.start();
     await this.#keyed.start();
@@ -219,6 +236,8 @@ export class Orchestrator implements Service {
     await this.#queries.stop();
     await this.#streamChecks?.stop();
     await this.#partitions.stop();
+    await this.#heldStarts.stop();
+    await this.#keepers.stop();
     await this.#lane.stop();
     await this.#leases.stop();
     await this.#deaths.stop();

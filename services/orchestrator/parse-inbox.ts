@@ -9,6 +9,7 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  type FlowOptions,
   Follower,
   keyedInstance,
   messageIdHeader,
@@ -44,6 +45,7 @@ import {
 } from "../../shared/capabilities/index.ts";
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
+import { parseFlow } from "../../shared/sdk/internal.ts";
 import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
@@ -184,7 +186,6 @@ const isToKeeper = (instanceId: string, name: string): boolean =>
 
 const longestMessageId = 64;
 
-/** The id stays in the history with its signal, so a long id is shortened to its hash. */
 function messageIdOf(
   instanceId: string,
   headers: StoredMessage["headers"],
@@ -192,9 +193,12 @@ function messageIdOf(
   const id = headers[inboxHeaders.messageId] || headers[headerNames.messageId];
   if (!id) return {};
   const ofCaller = !id.startsWith(madeSignalId(instanceId));
-  if (id.length <= longestMessageId) return { messageId: id, ofCaller };
-  return { messageId: createHash("sha256").update(id).digest("base64url"), ofCaller };
+  return { messageId: shortMessageId(id), ofCaller };
 }
+
+/** The id stays in the history with its signal, so a long id is shortened to its hash. */
+export const shortMessageId = (id: string): string =>
+  id.length <= longestMessageId ? id : createHash("sha256").update(id).digest("base64url");
 
 function parseStart(
   name: string,
@@ -207,6 +211,8 @@ function parseStart(
   if (parent.kind === "invalid") return parent;
   const follower = optionalHeader(Follower, headers[inboxHeaders.follower], inboxHeaders.follower);
   if (follower.kind === "invalid") return follower;
+  const flow = flowOf(headers[headerNames.flow]);
+  if (flow.kind === "invalid") return flow;
   const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
   return {
@@ -217,10 +223,23 @@ function parseStart(
       input: input.value,
       parent: parent.value,
       follower: follower.value,
+      flow: flow.value,
       granted: granted.value,
       traceparent: headers[inboxHeaders.traceparent],
     },
   };
+}
+
+/** Of a start: checked as the client checks them, because any NATS client may write them. */
+function flowOf(text: string | undefined): Decoded<FlowOptions | undefined> {
+  if (text === undefined) return { kind: "ok", value: undefined };
+  const json = parseJson(Buffer.from(text));
+  try {
+    if (json.kind === "ok") return { kind: "ok", value: parseFlow(json.value) };
+    return { kind: "invalid", message: `header ${headerNames.flow}: ${json.message}` };
+  } catch (error) {
+    return { kind: "invalid", message: `header ${headerNames.flow}: ${String(error)}` };
+  }
 }
 
 const controlRequest = (body: Uint8Array): Decoded<ControlRequest> =>

@@ -113,7 +113,11 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}nudge.*",
         ],
       },
-      { why: "the lane", publish: ["{.}lanes.>"], subscribe: ["{.}lanes.owners.*.*.*"] },
+      {
+        why: "the lane",
+        publish: ["{.}lanes.>"],
+        subscribe: ["{.}lanes.owners.*.*.*", "{.}lanes.keepers.*", "{.}lanes.holders.*"],
+      },
       {
         why: "holds partitions, and sees who else does",
         publish: [entry("engine", "partition.*"), entry("engine", "member.*"), ...view(kv("engine"))],

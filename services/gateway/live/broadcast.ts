@@ -3,14 +3,17 @@
  * who wants it. A page that cannot keep up misses batches and is told to look again, it never piles them up here.
  */
 
+import { hiderOf } from "../security/index.ts";
 import type { LiveBatch } from "./live-view.ts";
-import type { InstanceRow } from "./rows.ts";
+import { InstanceRow, SessionRow, WorkerRow } from "./rows.ts";
 
 export const topics = ["instances", "sessions", "workers", "overview"] as const;
 export type Topic = (typeof topics)[number];
 
 export interface Listener {
   topics: ReadonlySet<Topic>;
+  /** False: users' values are sent as shapes. */
+  payloads: boolean;
   /** Resolves when it may be given more. */
   write(text: string): Promise<void>;
   close(): void;
@@ -69,9 +72,11 @@ export class Broadcast {
   }
 
   send(topic: Topic, data: () => unknown): void {
-    let text: string | undefined;
+    let [open, hidden]: (string | undefined)[] = [];
     for (const seat of this.#seats) {
-      if (seat.listener.topics.has(topic)) this.#give(seat, (text ??= frame(topic, data())));
+      if (!seat.listener.topics.has(topic)) continue;
+      if (seat.listener.payloads) this.#give(seat, (open ??= frame(topic, data())));
+      else this.#give(seat, (hidden ??= frame(topic, withoutValues(topic, data()))));
     }
   }
 
@@ -104,6 +109,19 @@ export class Broadcast {
         }
       });
   }
+}
+
+const hideRow = {
+  instances: hiderOf(InstanceRow),
+  sessions: hiderOf(SessionRow),
+  workers: hiderOf(WorkerRow),
+  overview: undefined,
+};
+
+function withoutValues(topic: Topic, data: unknown): unknown {
+  const hide = hideRow[topic];
+  if (!hide || typeof data !== "object" || data === null || !("rows" in data)) return data;
+  return { ...data, rows: Array.isArray(data.rows) ? data.rows.map(hide) : [] };
 }
 
 export const frame = (event: string, data: unknown): string =>

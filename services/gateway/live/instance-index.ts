@@ -6,6 +6,10 @@ import { type InstanceRow, instanceRow } from "./rows.ts";
 export interface InstanceFilter {
   status?: readonly InstanceStatus[] | undefined;
   name?: string | undefined;
+  /** Only these orchestrations. */
+  names?: readonly string[] | undefined;
+  /** The text is not looked for in the words of errors, which callers without payloads do not see. */
+  withoutErrors?: boolean | undefined;
   prefix?: string | undefined;
   text?: string | undefined;
   session?: string | undefined;
@@ -144,6 +148,7 @@ const orderKey = (row: InstanceRow): number => row.startedAt ?? row.updatedAt;
 function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.status && !filter.status.includes(row.status)) return false;
   if (filter.name !== undefined && row.name !== filter.name) return false;
+  if (filter.names && !filter.names.some((name) => name === row.name)) return false;
   if (filter.prefix !== undefined && !row.instanceId.startsWith(filter.prefix)) return false;
   if (filter.session !== undefined && !row.sessions?.some((id) => id === filter.session)) return false;
   if (filter.parent !== undefined && row.parent?.instanceId !== filter.parent) return false;
@@ -151,7 +156,8 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.startedBefore !== undefined && orderKey(row) > filter.startedBefore) return false;
   if (filter.text === undefined) return true;
   const text = filter.text.toLowerCase();
-  return [row.instanceId, row.name, row.error?.code, row.error?.message].some((field) =>
+  const said = filter.withoutErrors ? undefined : row.error?.message;
+  return [row.instanceId, row.name, row.error?.code, said].some((field) =>
     field?.toLowerCase().includes(text),
   );
 }

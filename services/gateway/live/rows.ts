@@ -1,6 +1,7 @@
 /** What lists and live updates carry: the read models without payloads, joined with leases and workers. */
 import { z } from "zod";
 import { InstanceSummary, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+import { usersText } from "../security/index.ts";
 
 export const InstanceRow = InstanceSummary.pick({
   instanceId: true,
@@ -13,7 +14,9 @@ export const InstanceRow = InstanceSummary.pick({
   updatedAt: true,
   parent: true,
   sessions: true,
-}).extend({ error: z.strictObject({ code: z.string(), message: z.string() }).optional() });
+}).extend({
+  error: z.strictObject({ code: z.string(), message: usersText(z.string()) }).optional(),
+});
 export type InstanceRow = z.infer<typeof InstanceRow>;
 
 const longestMessage = 300;

@@ -6,6 +6,7 @@ import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
+import { said } from "./sessions.ts";
 
 const tag = "sessions";
 export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
@@ -58,7 +59,8 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: KeyPath,
       answer: KeyDescription,
-      async act({ params }) {
+      reads: ({ params }) => keyedSessionId(params.type, params.key),
+      async act({ params, caller }) {
         const { record, explanation, live, figures } = await client.sessions.describe(
           keyedSessionId(params.type, params.key),
         );
@@ -66,7 +68,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: explanation,
+          sentences: said(explanation, record.error?.message, caller),
         };
       },
     }),

@@ -2,7 +2,7 @@
  * `session.<type>.<key>` and `call.<type>.<key>.<call>` by request, for any NATS client and for our own. Orchestrators
  * answer them because they have the application: what is wrong is said before anything is opened.
  */
-import { KeyedRequest, type KeyedRoute, type KeyedSpec } from "../../../schemas/index.ts";
+import { KeyedRequest, type KeyedRoute, type KeyedSpec, sessionPhases } from "../../../schemas/index.ts";
 import {
   type CoreMessage,
   decode,
@@ -103,8 +103,7 @@ export class KeyedEndpoint implements Service {
         return this.#open(type, key, request, Math.min(openWaitMs, waitOf(message, openWaitMs)));
       case "close": {
         const record = await this.#record(type, key);
-        if (record.phase === "closed" || record.phase === "failed" || record.phase === "lost")
-          return { closed: false };
+        if (sessionPhases[record.phase].over) return { closed: false };
         await this.#opener.close(record.sessionId, request.reason);
         return { closed: true };
       }

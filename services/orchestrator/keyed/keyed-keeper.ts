@@ -19,6 +19,7 @@ import {
   keyMetadataKey,
   Name,
   poolSignal,
+  sessionPhases,
 } from "../../../schemas/index.ts";
 import {
   type AnySession,
@@ -165,7 +166,7 @@ class KeyedKeeper {
     const kept = this.#kept.get(sessionId);
     const phase = phaseOf(this.#ctx, sessionId)?.kind;
     if (!kept) return;
-    if (phase === undefined || phase === "lost" || phase === "failed" || phase === "closed") {
+    if (phase === undefined || sessionPhases[phase].over) {
       this.#kept.delete(sessionId); // KEY-3
       return;
     }

@@ -7,6 +7,8 @@ import {
   type Borrower,
   ChildReport,
   EventId,
+  flowOrchestration,
+  flowSignal,
   InstanceId,
   type KeyedSignal,
   type KeyedSpec,
@@ -15,6 +17,7 @@ import {
   keyedSpecOf,
   type LaneCalls,
   laneBeforeHeader,
+  leftOutOrchestration,
   lenderOrchestration,
   type PoolSignal,
   poolOrchestration,
@@ -292,6 +295,10 @@ function publisher(
       }
       case "start-child": {
         const { childId, name, id } = effect;
+        const ofKeeper = state.name === flowOrchestration;
+        if (ofKeeper && name !== leftOutOrchestration) {
+          if (await deps.keepers.handOver(instanceId, childId, effect.follow !== undefined)) return;
+        }
         const input = await deps.payloads.adopt(effect.input, childId);
         const headers: Record<string, string> = {};
         if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
@@ -310,10 +317,12 @@ function publisher(
         if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
         if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;
         const body = "json" in input ? input.json : undefined;
-        return publishEffect(outbox, names.start(childId, name), body, {
+        await publishEffect(outbox, names.start(childId, name), body, {
           msgId: `child-${about}-${id}`,
           headers,
         });
+        if (ofKeeper && name === leftOutOrchestration) deps.keepers.leftOut(instanceId, childId);
+        return;
       }
       case "request-end": {
         const { id, verb, reason } = effect;
@@ -321,8 +330,14 @@ function publisher(
           msgId: `end-${about}-${id}`,
         });
       }
-      case "tell-follower":
-        return tellFollower(names, outbox, { instanceId, ...effect }, `ended-${about}`);
+      case "tell-follower": {
+        const { follower, status } = effect;
+        const messageId = `ended-${about}`;
+        if (follower.signal === flowSignal) {
+          if (await deps.keepers.ended(follower.instanceId, { instanceId, status, messageId })) return;
+        }
+        return tellFollower(names, outbox, { instanceId, ...effect }, messageId);
+      }
       case "cancel-child":
         return publishEffect(
           outbox,

@@ -42,7 +42,6 @@ import {
   type UpdateDefinition,
   validate,
 } from "../../definitions/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import {
   type Duration,
@@ -54,7 +53,7 @@ import {
 } from "../../runtime/index.ts";
 import { activeTraceparent } from "../../runtime/trace.ts";
 import { askQuery } from "../instance/ask-query.ts";
-import { type FlowTarget, flowTarget, parseDelay } from "../instance/flow-start.ts";
+import { flowHeaders, parseDelay, parseFlow } from "../instance/flow-start.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
@@ -192,8 +191,6 @@ export class Client {
   readonly pools: PoolClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
-  /** Flow-control keepers that this client knows to be started. */
-  readonly #keepers = new Set<string>();
   #keyedCalls: KeyedCalls | undefined;
 
   /** @internal Use {@link connect}. */
@@ -257,20 +254,17 @@ export class Client {
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
       const { delay } = options;
       const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
-      if (stored && options.flow)
-        throw new HoldfastError({
-          code: "invalid_option",
-          message: "a start has both inputBlob and flow: with limits give the input itself",
-        });
-      const flow = options.flow && flowTarget(id, name, input, options.flow);
-      const sent = flow
-        ? await this.#requestStart(id, flow, at)
-        : await this.#send(
-            this.#names.start(id, name),
-            `start-${id}`,
-            stored ? { blob: stored } : await this.#wrap(input, id),
-            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id }, guessableFor: id },
-          );
+      const flow = options.flow && parseFlow(options.flow);
+      const sent = await this.#send(
+        this.#names.start(id, name),
+        `start-${id}`,
+        stored ? { blob: stored } : await this.#wrap(input, id),
+        {
+          headers: flow ? { ...traceHeaders(), ...flowHeaders(flow) } : traceHeaders(),
+          delayed: at === undefined ? undefined : { at, id },
+          guessableFor: id,
+        },
+      );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
@@ -605,31 +599,6 @@ export class Client {
     const names = await installedNames(this.#bus, this.#names).catch(() => this.#names);
     const schedule = { at, target: names.fired(subject), keptMs: names.firedKeptMs };
     return { subject: names.delayedStart(id), schedule };
-  }
-
-  /** Sends the start to the keeper of the flow-control key. The first request starts the keeper. */
-  async #requestStart(
-    id: string,
-    { keeper, orchestration, signal, request }: FlowTarget,
-    at: number | undefined,
-  ): Promise<{ duplicate: boolean }> {
-    if (!this.#keepers.has(keeper)) {
-      await this.#send(
-        this.#names.start(keeper, orchestration),
-        `start-${keeper}`,
-        { json: {} },
-        { guessableFor: keeper },
-      );
-      this.#keepers.add(keeper);
-    }
-    const payload = await this.#wrap(request, id);
-    const delayed = at === undefined ? undefined : { at, id };
-    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, {
-      // The keeper recognises the start by this header, whatever message id it arrives under.
-      headers: { [messageIdHeader]: `start-${id}` },
-      delayed,
-      guessableFor: keeper,
-    });
   }
 
   #waitDeps() {
