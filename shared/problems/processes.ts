@@ -1,4 +1,4 @@
-/** Problems of who runs: orchestrators, watchers, workers, and the versions they have. */
+/** Problems of processes: missing or struggling orchestrators, watchers and workers, and their versions. */
 import { heldBackText, versionsText } from "../fleet/index.ts";
 import type { InstallationView, Problem } from "./problem.ts";
 import { count, span } from "./wording.ts";

@@ -1,4 +1,4 @@
-/** Problems of work that waits: for a worker that serves it, for its turn in a long queue, for a decision of people. */
+/** Problems of waiting work: no worker serves it, its queue is long, or an operator has to decide. */
 import { placeWithinQuotas } from "../sessions/index.ts";
 import type { InstallationView, Problem } from "./problem.ts";
 import { count, span, waits } from "./wording.ts";
@@ -29,7 +29,7 @@ export function unservedSessions({ sessions, workers, now }: InstallationView): 
     stuck.set(key, { ...group, n: group.n + 1, since: Math.min(group.since, updatedAt) });
   }
   return [...stuck.values()].map(({ type, message, atQuota, n, since }) => ({
-    // A quota that is reached does what it is there for.
+    // A reached quota works as intended.
     level: atQuota ? "warning" : "error",
     code: "session_unserved",
     sessionType: type,

@@ -1,6 +1,7 @@
 /**
- * What the installation looks like now, kept by one tail per bucket. Every beat the changes are folded in and told to
- * whoever listens, as one batch. Nothing here is decided from: it is for people (docs/architecture.md, Read models).
+ * The present state of the installation, from one live view per bucket. At every interval the changes are
+ * applied and sent to all listeners as one batch. It is for people only: the engine decides nothing from it
+ * (docs/architecture.md, Read models).
  */
 import {
   InstanceSummary,
@@ -80,7 +81,7 @@ export class LiveView implements Service {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Folds in what arrived. Public so that a read after a write can be sure to see what has arrived. */
+  /** Applies the changes that have arrived. Public, so that a read after a write sees the write. */
   beat(): void {
     this.#timer?.cancel();
     const batch = this.#fold();
@@ -109,7 +110,7 @@ export class LiveView implements Service {
     return [...this.#services.values()];
   }
 
-  /** Partitions somebody holds the lease of. */
+  /** Partitions whose lease is held. */
   partitionsHeld(): number {
     let held = 0;
     for (const key of this.#leases.keys()) if (key.startsWith("partition.")) held++;

@@ -1,4 +1,4 @@
-/** How many of a thing happened lately: counts in slots of a few seconds on a ring, by wall time. */
+/** Counts events of the last minutes, in slots of a few seconds. */
 export interface RatePoint {
   at: number;
   started: number;
@@ -16,7 +16,7 @@ export const rateWindowMs = slotMs * slots;
 export class Rates {
   readonly #points: RatePoint[] = [];
 
-  /** Older than the window counts for nothing. */
+  /** Events older than the window are ignored. */
   add(what: Counted, at: number, now: number): void {
     if (at <= now - rateWindowMs || at > now + slotMs) return;
     const slot = Math.floor(at / slotMs) * slotMs;
@@ -30,7 +30,7 @@ export class Rates {
     while (this.#points[0] && this.#points[0].at <= now - rateWindowMs) this.#points.shift();
   }
 
-  /** One point a slot, oldest first, empty ones included. */
+  /** One point per slot, oldest first, empty slots included. */
   series(now: number): RatePoint[] {
     const last = Math.floor(now / slotMs) * slotMs;
     const known = new Map(this.#points.map((point) => [point.at, point]));

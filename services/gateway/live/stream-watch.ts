@@ -1,4 +1,4 @@
-/** Sizes and lag of the streams, asked at most once per interval however many pages and scrapers want them. */
+/** Sizes and lag of the streams, read at most once per interval however many pages and scrapers ask. */
 import { z } from "zod";
 import type { Bus, ConsumerInfo, StreamInfo, Subjects } from "../../../shared/bus/index.ts";
 import { type TopologyOptions, topology } from "../../../shared/bus/index.ts";
@@ -30,9 +30,9 @@ export const StreamsView = z.strictObject({
   streams: z.array(StreamView),
   /** Streams that hold the history of a single instance. */
   ownHistories: z.int(),
-  /** Streams of the account, ours or not. */
+  /** Number of streams of the account, including those of other applications. */
   total: z.int(),
-  /** Bytes of all of them, where the gateway may ask. */
+  /** Bytes of all streams of the account; absent if the gateway may not ask. */
   stored: z.int().optional(),
 });
 export type StreamsView = z.infer<typeof StreamsView>;
@@ -60,7 +60,7 @@ export class StreamWatch {
     this.#maxAgeMs = options.maxAgeMs ?? 2_000;
   }
 
-  /** The last answer, whatever its age. */
+  /** The last reading, whatever its age. */
   get latest(): StreamsView | undefined {
     return this.#latest?.view;
   }
@@ -92,7 +92,7 @@ export class StreamWatch {
     return view;
   }
 
-  /** The only way to count histories with a stream of their own without asking for each. Not everybody may. */
+  /** Counts the streams of single histories without asking for each of them. Not every user has the permission. */
   async #stored(): Promise<number | undefined> {
     try {
       return (await this.#bus.account()).bytes;
