@@ -16,7 +16,7 @@ export function missingOrchestrators({ services, queues, live }: InstallationVie
       level: "error",
       code: "no_orchestrator",
       message: `No orchestrator is running${inbox + live > 0 ? `: ${stake}` : ""}`,
-      remedy: "Start one: holdfast orchestrator --app <module>",
+      remedy: "Start one: `holdfast orchestrator --app <module>`",
     },
   ];
 }
@@ -29,7 +29,7 @@ export function missingWatchers({ services }: InstallationView): Problem[] {
         level: "error",
         code: "no_watcher",
         message: "No watcher is running: sessions of workers that die are not reported lost",
-        remedy: "Start one: holdfast watcher",
+        remedy: "Start one: `holdfast watcher`",
       },
     ];
   }

@@ -40,11 +40,15 @@ export class LiveView implements Service {
   readonly rates = new Rates();
   readonly #options: LiveViewOptions;
   readonly #beatMs: number;
-  readonly #tails: Record<"instances" | "sessions" | "workers" | "services" | "leases", BucketTail>;
+  readonly #tails: Record<
+    "instances" | "sessions" | "workers" | "services" | "leases" | "engine",
+    BucketTail
+  >;
   readonly #sessions = new Map<string, SessionRecord>();
   readonly #workers = new Map<string, WorkerInfo>();
   readonly #services = new Map<string, ServiceInfo>();
   readonly #leases = new Map<string, LeaseView>();
+  readonly #partitions = new Set<string>();
   readonly #listeners = new Set<(batch: LiveBatch) => void>();
   #timer: Timer | undefined;
   #running = false;
@@ -61,6 +65,7 @@ export class LiveView implements Service {
       workers: tail("workers"),
       services: tail("services"),
       leases: tail("leases"),
+      engine: new BucketTail(options.bus, options.names.engineBucket),
     };
   }
 
@@ -112,14 +117,13 @@ export class LiveView implements Service {
 
   /** Partitions whose lease is held. */
   partitionsHeld(): number {
-    let held = 0;
-    for (const key of this.#leases.keys()) if (key.startsWith("partition.")) held++;
-    return held;
+    return this.#partitions.size;
   }
 
   #fold(): LiveBatch | undefined {
     const changedSessions = new Set<string>();
     this.#foldLeases(this.#tails.leases.take(), changedSessions);
+    this.#foldPartitions(this.#tails.engine.take());
     const workers = this.#foldWorkers(this.#tails.workers.take(), changedSessions);
     const sessionsGone = this.#foldSessions(this.#tails.sessions.take(), changedSessions);
     this.#foldServices(this.#tails.services.take());
@@ -196,6 +200,14 @@ export class LiveView implements Service {
       else this.#leases.delete(key);
       const session = leaseKeys.parseSession(key);
       if (session) changedSessions.add(session.sessionId);
+    }
+  }
+
+  #foldPartitions(changes: KeyChange[]): void {
+    for (const { key, message } of changes) {
+      if (!key.startsWith("partition.")) continue;
+      if (message && leaseView(message)) this.#partitions.add(key);
+      else this.#partitions.delete(key);
     }
   }
 

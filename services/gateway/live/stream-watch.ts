@@ -16,7 +16,8 @@ export type ConsumerView = z.infer<typeof ConsumerView>;
 
 export const StreamView = z.strictObject({
   name: z.string(),
-  role: z.enum(["queue", "history", "bucket", "output", "dead", "audit"]),
+  /** A queue has readers: what lies in it waits for one of them. The others keep what is looked up. */
+  role: z.enum(["queue", "history", "timers", "aside", "bucket", "blobs", "output", "dead", "audit"]),
   messages: z.int(),
   bytes: z.int(),
   lastSeq: z.int(),
@@ -113,7 +114,10 @@ export class StreamWatch {
     if (name === this.#names.deadStream) return "dead";
     if (name === this.#names.auditStream) return "audit";
     if (name === this.#names.streamsStream) return "output";
+    if (name === this.#names.asideStream) return "aside";
+    if (name === this.#names.timersStream && name !== this.#names.inboxStream) return "timers";
     if (name.startsWith("KV_")) return "bucket";
+    if (name.startsWith("OBJ_")) return "blobs";
     return name.includes("HISTORY_") ? "history" : "queue";
   }
 }

@@ -122,7 +122,7 @@ function tasksNobodyTakes(view: InstallationView): Trouble[] {
         level: "error",
         code: "no_worker",
         message,
-        hint: "Start one: holdfast worker --app <module>",
+        hint: "Start one: `holdfast worker --app <module>`",
         link: "/queues",
       },
     ];
