@@ -51,10 +51,11 @@ export class Silences implements Service {
 
   async #tell(address: BeatAddress, expiredAt: number): Promise<void> {
     const { bus, names, runtime, counters } = this.#deps;
-    const { instanceId, execution, of, attempt, name, heartbeatMs } = address;
+    const { instanceId, execution, of, attempt, name, heartbeatMs, capability } = address;
     const report = ActivityReport.parse({
       ...{ v: 1, execution, of, attempt, workerId: "watcher" },
       result: { kind: "failed", error: silence(name, heartbeatMs) },
+      capability,
     });
     const msgId = activityReportId(address, "failed");
     const outcome = await publishAnew(

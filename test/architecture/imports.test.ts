@@ -14,9 +14,10 @@ const allowed: Record<string, string[]> = {
   "shared/runtime": ["schemas", "shared/errors"],
   "shared/definitions": ["schemas", "shared/errors", "shared/runtime"],
   "shared/bus": ["schemas", "shared/errors", "shared/runtime"],
+  "shared/capabilities": ["schemas"],
   "shared/fleet": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
   "shared/history": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
-  "shared/leases": ["schemas", "shared/errors", "shared/runtime", "shared/bus"],
+  "shared/leases": ["schemas", "shared/errors", "shared/runtime", "shared/bus", "shared/capabilities"],
   "shared/sessions": [
     "schemas",
     "shared/errors",
