@@ -29,14 +29,17 @@ export const ActivityTask = wireObject({
   /** True if the worker must report the start of the run, because a timeout counts from it. */
   reportStart: z.boolean(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; whoever runs the task shows it with all it says about it (C1). @generation 2 */
+  capability: z.string().optional(),
+  /** Key of the heartbeat details, the same for all attempts. Absent: see `detailsKey`. @generation 2 */
+  detailsKey: z.string().optional(),
 });
 export type ActivityTask = z.infer<typeof ActivityTask>;
 
-/** Worker → instance, verb `activity`. */
 /** Header on a signal: the sender's id of it. Sent twice to one instance it is one signal. */
 export const messageIdHeader = "Holdfast-Message-Id";
 
-/** A worker's report to an instance about one attempt. */
+/** A worker's report to an instance about one attempt, verb `activity`. */
 export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
@@ -52,6 +55,8 @@ export const ActivityReport = wireObject({
     /** The user's state for a bare session is gone: the session's recovery policy decides, not the retry policy. */
     wireObject({ kind: z.literal("state_missing"), message: z.string() }),
   ]),
+  /** The task's, or one derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
@@ -144,6 +149,8 @@ export const LaneReturn = wireObject({
   ...TaskAttempt,
   /** Sent to a caller: the code of the call never began. @generation 2 */
   untouched: z.boolean().optional(),
+  /** The task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type LaneReturn = z.infer<typeof LaneReturn>;
 
@@ -159,6 +166,8 @@ export const LaneHoldings = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   missing: z.array(z.int().nonnegative()),
+  /** For all others, in the order of the question, derived from the task's; "" where it had none (C1). @generation 2 */
+  capabilities: z.array(z.string()).optional(),
 });
 export type LaneHoldings = z.infer<typeof LaneHoldings>;
 
@@ -172,8 +181,24 @@ export const StreamChunk = wireObject({
   index: z.int().nonnegative(),
   at: z.number(),
   chunk: Payload,
+  /** Derived from the task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type StreamChunk = z.infer<typeof StreamChunk>;
+
+/** Reader of a stream → any orchestrator: may a chunk that shows this be believed (C1)? */
+export const StreamCheck = wireObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  ...TaskAttempt,
+  run: z.int().positive(),
+  capability: z.string().optional(),
+});
+export type StreamCheck = z.infer<typeof StreamCheck>;
+
+/** The answer to `StreamCheck`. */
+export const StreamChecked = wireObject({ v: SchemaVersion, believed: z.boolean() });
+export type StreamChecked = z.infer<typeof StreamChecked>;
 
 /** Sent to all workers on `cancels`: the result of this task is no longer needed. A hint that may be lost. */
 export const CancelNotice = wireObject({
@@ -248,6 +273,8 @@ export const SessionClaim = wireObject({
   openedAt: z.number(),
   deadlineAt: z.number(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; the holder shows it with all it says about the session (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionClaim = z.infer<typeof SessionClaim>;
 
@@ -332,6 +359,8 @@ export const SessionReport = wireObject({
     /** The session cannot be opened: another instance has the id, a quota is reached, or the resource is unknown. */
     wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),
+  /** The claim's, or the one for its loss, which is derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionReport = z.infer<typeof SessionReport>;
 
@@ -344,6 +373,8 @@ export const LeaseValue = wireObject({
     instanceId: InstanceId,
     sessionId: SessionId,
     attachment: z.int().positive(),
+    /** For whoever has to report the loss (C1). @generation 2 */
+    lossCapability: z.string().optional(),
   }).optional(),
 });
 export type LeaseValue = z.infer<typeof LeaseValue>;

@@ -73,6 +73,8 @@ export const SessionRecord = wireObject({
   blobs: z.array(SessionBlob).optional(),
   /** What the session does when its holder is lost. @generation 2 */
   onLost: OnLost.optional(),
+  /** For the watcher, which reports a loss with it (C1). @generation 2 */
+  lossCapability: z.string().optional(),
   /** The instance to which this member of an exclusive pool is lent. */
   lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */

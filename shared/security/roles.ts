@@ -2,6 +2,7 @@
  * The permissions of every role as data: one row for each thing a role does, with the reason. The server's
  * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
  */
+import { poolSignal } from "../../schemas/index.ts";
 import {
   entry,
   kv,
@@ -150,6 +151,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}update.*.*",
           "{.}notices.*.*",
           "{.}answers.*.*",
+          "{.}check.stream",
           "$SRV.>",
         ],
       },
@@ -259,6 +261,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
             "*",
           ),
           ...blobs.read,
+          "{.}check.stream",
         ],
         subscribe: ["{.}pulse"],
       },
@@ -363,7 +366,7 @@ function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
       publish: [
         "{.}orchestrations.*.activity",
         "{.}orchestrations.*.session",
-        "{.}orchestrations.*.signal.holdfast-pool",
+        `{.}orchestrations.*.signal.${poolSignal}`,
         "{.}lanes.owners.*.*.*",
         "{.}dead.*.*",
       ],

@@ -21,15 +21,18 @@ import {
   type Subjects,
   type TypedBucket,
 } from "../../../shared/bus/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
+import { engineReport } from "../publishing/effect-messages.ts";
 
 export interface KeyOpenerParts {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Runtime;
   readonly sessions: TypedBucket<SessionRecord>;
+  readonly capabilities: Capabilities;
 }
 
 /** An opening takes a few milliseconds, or as long as `init`. */
@@ -107,8 +110,9 @@ export class KeyOpener {
         return true;
       case "parked": {
         const { sessionId, attachment, instanceId } = record;
-        const report = { v: 1, sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
-        const { bus, names } = this.#parts;
+        const { bus, names, capabilities } = this.#parts;
+        const wanted = { sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
+        const report = engineReport(capabilities, instanceId, wanted);
         await publishOrThrow(bus, {
           subject: names.verb(instanceId, "session"),
           body: encode(report),
