@@ -4,7 +4,12 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
+import {
+  type Commit,
+  flowOrchestration,
+  type InstanceId,
+  scheduleOrchestration,
+} from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
 import { isFault } from "../../shared/errors/index.ts";
 import type { Position } from "../../shared/history/index.ts";
@@ -260,6 +265,8 @@ export class LoadedInstance {
 
   async #askAfterPredecessor(turn: OpenTurn): Promise<void> {
     if (!this.#inherited.unvouched) return;
+    // What a keeper of flow control heard straight from another orchestrator leaves no message behind (FLOW-5).
+    turn.owed ||= this.instance.state.name === flowOrchestration;
     turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);
     this.#inherited = { ...this.#inherited, unvouched: false };
   }

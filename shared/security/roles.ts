@@ -2,6 +2,7 @@
  * The permissions of every role as data: one row for each thing a role does, with the reason. The server's
  * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
  */
+import { poolSignal } from "../../schemas/index.ts";
 import {
   entry,
   kv,
@@ -112,7 +113,11 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}nudge.*",
         ],
       },
-      { why: "the lane", publish: ["{.}lanes.>"], subscribe: ["{.}lanes.owners.*.*.*"] },
+      {
+        why: "the lane",
+        publish: ["{.}lanes.>"],
+        subscribe: ["{.}lanes.owners.*.*.*", "{.}lanes.keepers.*", "{.}lanes.holders.*"],
+      },
       {
         why: "holds partitions, and sees who else does",
         publish: [entry("engine", "partition.*"), entry("engine", "member.*"), ...view(kv("engine"))],
@@ -146,6 +151,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}update.*.*",
           "{.}notices.*.*",
           "{.}answers.*.*",
+          "{.}check.stream",
           "$SRV.>",
         ],
       },
@@ -255,6 +261,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
             "*",
           ),
           ...blobs.read,
+          "{.}check.stream",
         ],
         subscribe: ["{.}pulse"],
       },
@@ -359,7 +366,7 @@ function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
       publish: [
         "{.}orchestrations.*.activity",
         "{.}orchestrations.*.session",
-        "{.}orchestrations.*.signal.holdfast-pool",
+        `{.}orchestrations.*.signal.${poolSignal}`,
         "{.}lanes.owners.*.*.*",
         "{.}dead.*.*",
       ],

@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { newestGeneration } from "../../../schemas/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import {
   accountsConfig,
@@ -16,6 +17,7 @@ import {
 import { Secured, type Tenant, type User } from "./secured.ts";
 
 const stateFile = "security.json";
+const capabilityKeysFile = "capability-keys";
 
 export function readSecured(folder: string): Secured | undefined {
   let text: string;
@@ -44,6 +46,8 @@ export function writeSecured(folder: string, secured: Secured, now: number): str
     for (const user of tenant.users) {
       const place = join(tenant.name, user.role);
       files[join(place, "env")] = environment(folder, secured, tenant, user);
+      if (user.role === "orchestrator")
+        files[join(place, capabilityKeysFile)] = tenant.capabilityKeys.map((key) => `${key}\n`).join("");
       const [key] = user.keys;
       if (key && secured.mode === "nkey") files[join(place, "user.nk")] = `${key.seed}\n`;
       if (key && secured.mode === "jwt") {
@@ -148,8 +152,13 @@ function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenan
     ...(mode === "nkey" ? { NATS_NKEY: join(here, "user.nk") } : { NATS_CREDS: join(here, "user.creds") }),
     NATS_INBOX_PREFIX: inboxPrefix(user.role),
     ...(tls?.ca === undefined ? {} : { NATS_TLS_CA: tls.ca }),
+    ...(tls?.client && { NATS_TLS_CERT: tls.client.cert, NATS_TLS_KEY: tls.client.key }),
     ...(tenant.prefix === "" ? {} : { HOLDFAST_PREFIX: tenant.prefix }),
     ...(user.role === "provisioner" ? {} : { HOLDFAST_PROVISION: "never" }),
+    ...(user.role === "orchestrator"
+      ? { HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: join(here, capabilityKeysFile) }
+      : {}),
+    HOLDFAST_OLDEST_GENERATION: String(newestGeneration),
     ...(user.scope.ownHistories ? {} : { HISTORY_LAYOUT: "shared" }),
   };
   return Object.entries(settings)

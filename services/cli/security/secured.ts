@@ -38,10 +38,17 @@ const Tenant = z.object({
   keys: Keys,
   limits: Limits,
   users: z.array(User),
-  /** Keys of capabilities: the first signs, all are accepted. */
+  /** Keys of capabilities: the first makes new ones, those of all are believed. */
   capabilityKeys: z.array(z.string()).min(1),
 });
-const Tls = z.object({ cert: z.string(), key: z.string(), ca: z.string().optional(), verify: z.boolean() });
+const Tls = z.object({
+  cert: z.string(),
+  key: z.string(),
+  ca: z.string().optional(),
+  verify: z.boolean(),
+  /** What processes show a server that asks for a certificate. */
+  client: z.object({ cert: z.string(), key: z.string() }).optional(),
+});
 export const Secured = z.object({
   v: z.literal(1),
   mode: z.enum(["nkey", "jwt"]),
@@ -102,7 +109,11 @@ export function rotated(secured: Secured, step: "begin" | "finish", roles: reado
   };
   const capabilities = (keys: string[]): string[] => {
     if (!roles.includes("orchestrator")) return keys;
-    return step === "begin" ? [newCapabilityKey(), ...keys.slice(0, 1)] : keys.slice(0, 1);
+    // All orchestrators must know the new key before the first of them makes a capability with it. The old one stays
+    // until the next rotation, for work that is under way.
+    const [used = newCapabilityKey(), next] = keys;
+    if (step === "begin") return [used, newCapabilityKey()];
+    return next === undefined ? keys : [next, used];
   };
   return {
     ...secured,

@@ -64,6 +64,7 @@ const plain = [
   ...[
     "sessions.w1.s1.calls",
     "streams.i1.1.2",
+    "check.stream",
     "dead.inbox.i1",
     "aside.i1",
     "audit.start",
