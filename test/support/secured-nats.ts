@@ -18,11 +18,13 @@ import { startNats, type TestNats } from "./nats-server.ts";
 
 export interface SecuredNats {
   nats: TestNats;
+  /** Its address, where it is not that of a plain connection. */
+  url?: string;
   /** What a process of this role is started with. */
   env(role: RoleName): Record<string, string>;
-  connection(role: RoleName): Pick<BusOptions, "url" | "nkeySeed" | "inboxPrefix" | "provisioned">;
+  connection(role: RoleName): Omit<BusOptions, "announce">;
   /** With all rights, for the test itself. */
-  tester: Pick<BusOptions, "url" | "nkeySeed">;
+  tester: Omit<BusOptions, "announce">;
   /** What was refused so far: `<role>: <what>`, each once. */
   refused(): string[];
 }

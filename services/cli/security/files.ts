@@ -152,6 +152,7 @@ function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenan
     ...(mode === "nkey" ? { NATS_NKEY: join(here, "user.nk") } : { NATS_CREDS: join(here, "user.creds") }),
     NATS_INBOX_PREFIX: inboxPrefix(user.role, user.scope),
     ...(tls?.ca === undefined ? {} : { NATS_TLS_CA: tls.ca }),
+    ...(tls?.client && { NATS_TLS_CERT: tls.client.cert, NATS_TLS_KEY: tls.client.key }),
     ...(tenant.prefix === "" ? {} : { HOLDFAST_PREFIX: tenant.prefix }),
     ...(user.role === "provisioner" ? {} : { HOLDFAST_PROVISION: "never" }),
     ...(user.role === "orchestrator"

@@ -26,6 +26,8 @@ interface InitOptions {
   tlsKey?: string;
   tlsCa?: string;
   tlsVerify?: boolean;
+  tlsClientCert?: string;
+  tlsClientKey?: string;
   ifMissing?: boolean;
   json?: boolean;
 }
@@ -82,6 +84,8 @@ export function securityCommand(cli: Cli): Command {
       "the authority that services trust, and of their certificates with --tls-verify",
     )
     .option("--tls-verify", "the server asks for a certificate (mutual TLS)")
+    .option("--tls-client-cert <file>", "the certificate that processes show it")
+    .option("--tls-client-key <file>", "its key")
     .option("--if-missing", "do nothing where it was made before")
     .action((options: InitOptions) => runInit(cli, options));
   const rotate = withFormat(new Command("rotate"))
@@ -129,7 +133,12 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
       code: "invalid_option",
       message: "--tls-cert and --tls-key belong together: only one of them is given",
     });
-  const { tlsCert, tlsKey, tlsCa, tlsVerify = false } = options;
+  const { tlsCert, tlsKey, tlsCa, tlsVerify = false, tlsClientCert, tlsClientKey } = options;
+  if ((tlsClientCert === undefined) !== (tlsClientKey === undefined))
+    throw new Fault("config", {
+      code: "invalid_option",
+      message: "--tls-client-cert and --tls-client-key belong together: only one of them is given",
+    });
   const secured = newSecured({
     mode: options.mode,
     port: options.port,
@@ -143,6 +152,7 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
             key: tlsKey,
             verify: tlsVerify,
             ...(tlsCa === undefined ? {} : { ca: tlsCa }),
+            ...(tlsClientCert && tlsClientKey ? { client: { cert: tlsClientCert, key: tlsClientKey } } : {}),
           },
         }
       : {}),

@@ -43,7 +43,14 @@ const Tenant = z.object({
   /** Keys of capabilities: the first makes new ones, those of all are believed. */
   capabilityKeys: z.array(z.string()).min(1),
 });
-const Tls = z.object({ cert: z.string(), key: z.string(), ca: z.string().optional(), verify: z.boolean() });
+const Tls = z.object({
+  cert: z.string(),
+  key: z.string(),
+  ca: z.string().optional(),
+  verify: z.boolean(),
+  /** What processes show a server that asks for a certificate. */
+  client: z.object({ cert: z.string(), key: z.string() }).optional(),
+});
 export const Secured = z.object({
   v: z.literal(1),
   mode: z.enum(["nkey", "jwt"]),

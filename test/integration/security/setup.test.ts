@@ -1,5 +1,4 @@
 /** What `holdfast security init` writes, on a real server: users of each role, keys changed without downtime, TLS. */
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -16,6 +15,7 @@ import {
   subjects,
 } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
+import { makeCertificates } from "../../support/certificates.ts";
 import { startNats, type TestNats } from "../../support/nats-server.ts";
 
 const names = subjects();
@@ -143,61 +143,7 @@ it.each(["nkey", "jwt"])("gives a group of workers a user of its own, mode %s", 
 });
 
 it("talks TLS, and shows a certificate where the server asks for one", async () => {
-  const place = mkdtempSync(join(tmpdir(), "holdfast-tls-"));
-  const file = (name: string) => join(place, name);
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: place, stdio: "ignore" });
-  openssl(
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=authority",
-    "-keyout",
-    "ca.key",
-    "-out",
-    "ca.pem",
-  );
-  for (const who of ["server", "client"]) {
-    openssl(
-      "req",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-subj",
-      `/CN=${who}`,
-      "-addext",
-      "subjectAltName=IP:127.0.0.1,DNS:localhost",
-      "-keyout",
-      `${who}.key`,
-      "-out",
-      `${who}.csr`,
-    );
-    openssl(
-      "x509",
-      "-req",
-      "-in",
-      `${who}.csr`,
-      "-CA",
-      "ca.pem",
-      "-CAkey",
-      "ca.key",
-      "-CAcreateserial",
-      "-days",
-      "2",
-      "-copy_extensions",
-      "copy",
-      "-out",
-      `${who}.pem`,
-    );
-  }
+  const file = makeCertificates("server", "client");
   const out = folder();
   await holdfast(
     "security",
