@@ -1,5 +1,6 @@
 import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
 import type { Bus, Payloads, ServerClock, Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import type { Capabilities } from "../../shared/capabilities/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
@@ -31,6 +32,8 @@ export interface EngineDeps {
   };
   /** Which generation of events and messages may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
+  /** Made for workers, and asked for with their reports (C1). */
+  readonly capabilities: Capabilities;
   /** Called when work was sent to workers, so that dead ones are noticed sooner. */
   readonly workSent: () => void;
   /** The way to the keepers of flow control without durable messages. */

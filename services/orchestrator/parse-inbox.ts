@@ -36,6 +36,13 @@ import {
   type StoredMessage,
   type Subjects,
 } from "../../shared/bus/index.ts";
+import {
+  type Capabilities,
+  type Doubt,
+  doubtReport,
+  doubtSessionReport,
+  noCapabilities,
+} from "../../shared/capabilities/index.ts";
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
 import { parseFlow } from "../../shared/sdk/internal.ts";
@@ -51,20 +58,26 @@ export const inboxHeaders = {
   /** The sender's own id of a signal, if it differs from the server's message id. */
   messageId: messageIdHeader,
   traceparent: "traceparent",
+  /** Shows that an orchestrator set parent, follower and grants (C1). */
+  capability: headerNames.capability,
 } as const;
 
 const Grants = z.array(SessionState);
 
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
-  | { kind: "refused"; instanceId: string; code: string; message: string }
+  | { kind: "refused"; instanceId: string; code: string; message: string; doubt?: Doubt }
   /**
    * Only a newer process can read the message (E1). `marked`: the sender says so, and the instance waits;
    * otherwise only this message waits.
    */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
-export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+export function parseInbox(
+  names: Subjects,
+  stored: StoredMessage,
+  capabilities: Capabilities = noCapabilities,
+): Opened {
   const newer = whyNewer(stored.headers[needsHeader]);
   const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
   // Check this first: the verb may be unknown to this version.
@@ -83,11 +96,41 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
       message: `${verb.kind}: an answer of the server, which somebody had it send here`,
     };
   const opened = parse(stored, instanceId, verb);
-  if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
+  if (opened.kind === "ok") {
+    const doubt = doubtOf(capabilities, instanceId, opened.value, stored);
+    if (doubt === undefined) return { kind: "message", instanceId, message: opened.value };
+    return { kind: "refused", instanceId, doubt, ...refusedReport(verb.kind, doubt) };
+  }
   return opened.newer
     ? { kind: "held", instanceId, marked: false, message: `${verb.kind}: ${opened.message}` }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
 }
+
+function doubtOf(
+  capabilities: Capabilities,
+  instanceId: string,
+  message: InboxMessage,
+  { headers }: StoredMessage,
+): Doubt | undefined {
+  switch (message.kind) {
+    case "activity":
+      return doubtReport(capabilities, instanceId, message.report);
+    case "session":
+      return doubtSessionReport(capabilities, instanceId, message.report);
+    case "start":
+      return capabilities.doubtStart(instanceId, message, headers[inboxHeaders.capability]);
+    default:
+      return undefined;
+  }
+}
+
+const refusedReport = (verb: string, doubt: Doubt): { code: string; message: string } => ({
+  code: "not_capable",
+  message:
+    doubt === "missing"
+      ? `${verb}: shows no capability, so anybody may have sent it`
+      : `${verb}: shows a capability that no orchestrator made for it, or with a key that is not known any more`,
+});
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 

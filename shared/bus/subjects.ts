@@ -227,6 +227,9 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       `${dot}streams.${id(instanceId)}.${execution}.${of}`,
     streamsOf: (instanceId: string) => `${dot}streams.${id(instanceId)}.>`,
 
+    /** To any orchestrator, with a reply: may a chunk be believed? */
+    streamCheck: `${dot}check.stream`,
+
     // dead letters
     deadStream: `${bar}DEAD`,
     deadSubjects: [`${dot}dead.*.*`],

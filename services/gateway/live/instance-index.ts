@@ -1,4 +1,7 @@
-/** Summaries of instances in memory, latest first, for lists that filter and page. Bounded: the oldest ended go first. */
+/**
+ * Summaries of instances in memory, latest first, for lists with filters and pages. Bounded: the oldest ended
+ * instances are dropped first.
+ */
 import type { InstanceStatus, InstanceSummary } from "../../../schemas/index.ts";
 import { terminalStatuses } from "../../../schemas/index.ts";
 import { type InstanceRow, instanceRow } from "./rows.ts";
@@ -20,7 +23,7 @@ export interface InstanceFilter {
 
 export interface Page {
   rows: InstanceRow[];
-  /** Hand it back to get the next page; absent on the last. */
+  /** Pass it to get the next page; absent on the last page. */
   cursor: string | undefined;
   matching: number;
 }
@@ -29,7 +32,7 @@ export class InstanceIndex {
   readonly #rows = new Map<string, InstanceRow>();
   readonly #counts = new Map<InstanceStatus, number>();
   readonly #limit: number;
-  /** Oldest first. New instances come at the end; anything else (out of order, moved, left) means sorting it anew. */
+  /** Oldest first. New instances are appended; any other change means sorting again. */
   #places: Position[] = [];
   #inOrder = true;
   #forgotten = 0;
@@ -42,7 +45,7 @@ export class InstanceIndex {
     return this.#rows.size;
   }
 
-  /** How many ended instances were left out to stay within memory. */
+  /** Number of ended instances that were dropped to stay within memory. */
   get forgotten(): number {
     return this.#forgotten;
   }
@@ -70,7 +73,7 @@ export class InstanceIndex {
     return this.#rows.get(instanceId);
   }
 
-  /** The row as it was before, for those who count changes. */
+  /** Returns the previous row. */
   set(summary: InstanceSummary): { before: InstanceRow | undefined; row: InstanceRow } {
     const row = instanceRow(summary);
     const before = this.#rows.get(row.instanceId);
@@ -90,7 +93,7 @@ export class InstanceIndex {
     this.#inOrder = false;
   }
 
-  /** Call between bursts, not per change. */
+  /** Call it between batches, not per change. */
   trim(): void {
     if (this.#rows.size <= this.#limit) return;
     const ended = [...this.#latestFirst()].filter((row) => terminalStatuses.includes(row.status));
@@ -100,7 +103,10 @@ export class InstanceIndex {
     }
   }
 
-  /** `matching` rows of a filter; the cursor names the last row seen, so rows that arrive meanwhile shift nothing. */
+  /**
+   * The rows that match a filter. The cursor names the last row seen, so rows that arrive meanwhile do not
+   * shift pages.
+   */
   page(filter: InstanceFilter, limit: number, cursor?: string): Page {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const rows: InstanceRow[] = [];

@@ -170,7 +170,7 @@ export class KeeperDesk implements Service, Keepers {
     later?.timer.cancel();
     this.#later.delete(keeper);
     const partition = this.#parts.partitionOf(keeper);
-    if (!partition) return; // whoever asked notices that nobody answers
+    if (!partition) return; // the sender notices the missing answer
     if (!this.#begun.has(keeper)) {
       partition.put(keeper, {
         message: { kind: "start", name: flowOrchestration, input: { json: {} } },
@@ -193,7 +193,8 @@ export class KeeperDesk implements Service, Keepers {
         if (asked.kind === "refused" || holders.get(instanceId) !== holder) return;
         const { word, followed }: KeptStart = JSON.parse(asked.json);
         if (word !== "waiting") holders.delete(instanceId);
-        // Whether its instance was told is not known here: the holder will ask by the inbox (FLOW-3).
+        // This process does not know whether the instance has learned that it is left out: the holder will
+        // ask by the inbox (FLOW-3).
         if (word === "left-out") return;
         void this.#tell(holder, instanceId, word, followed).then((held) => {
           if (!held && holders.get(instanceId) === holder) holders.delete(instanceId);

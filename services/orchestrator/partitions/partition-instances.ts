@@ -87,7 +87,7 @@ export class PartitionInstances {
 
   receive(delivery: Delivery): void {
     if (this.#closed.signal.aborted) return;
-    const opened = parseInbox(this.#deps.names, delivery);
+    const opened = parseInbox(this.#deps.names, delivery, this.#deps.capabilities);
     if (opened.kind === "message") {
       const { instanceId, message } = opened;
       const isHeld = this.#instances.get(instanceId)?.holds(delivery.seq);
@@ -98,7 +98,9 @@ export class PartitionInstances {
       return;
     }
     if (opened.kind === "held") return this.#hold(delivery, opened);
-    const { instanceId: id, code, message } = opened;
+    const { instanceId: id, code, message, doubt } = opened;
+    const what = this.#deps.names.parseInbox(delivery.subject)?.verb.kind ?? "unknown";
+    if (doubt) this.#deps.runtime.announce({ kind: "capability.refused", what, why: doubt, instanceId: id });
     const burial = buryDelivery(this.#deps, delivery, { what: "inbox", id, code, message }).finally(() =>
       this.#burials.delete(burial),
     );
