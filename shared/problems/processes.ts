@@ -1,7 +1,8 @@
 /** Problems of processes: missing or struggling orchestrators, watchers and workers, and their versions. */
+
 import { heldBackText, versionsText } from "../fleet/index.ts";
+import { count, span } from "../wording/index.ts";
 import type { InstallationView, Problem } from "./problem.ts";
-import { count, span } from "./wording.ts";
 
 const silentMs = 20_000;
 const stalledMs = 500;

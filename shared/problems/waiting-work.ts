@@ -1,7 +1,8 @@
 /** Problems of waiting work: no worker serves it, its queue is long, or an operator has to decide. */
+
 import { placeWithinQuotas } from "../sessions/index.ts";
+import { count, span, waits } from "../wording/index.ts";
 import type { InstallationView, Problem, WaitingSession } from "./problem.ts";
-import { count, span, waits } from "./wording.ts";
 
 /** A worker that can take a session takes it within this long. */
 const waitingLongMs = 3_000;

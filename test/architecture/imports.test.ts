@@ -27,7 +27,7 @@ const allowed: Record<string, string[]> = {
     "shared/wording",
   ],
   "shared/wording": ["schemas"],
-  "shared/problems": ["schemas", "shared/fleet", "shared/sessions"],
+  "shared/problems": ["schemas", "shared/fleet", "shared/sessions", "shared/wording"],
   "shared/schedules": ["schemas", "shared/errors", "shared/runtime"],
   "shared/replay": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],
   "shared/inference": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],

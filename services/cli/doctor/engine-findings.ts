@@ -2,25 +2,27 @@
  * Findings about the engine: processes, waiting work, parked instances. Problems are worded by
  * shared/problems. Pure.
  */
-import type { ServiceInfo } from "../../../schemas/index.ts";
 
+import type { ServiceInfo } from "../../../schemas/index.ts";
 import { unparking } from "../../../shared/errors/index.ts";
 import { versionsText } from "../../../shared/fleet/index.ts";
 import {
+  deadLetters,
   heldBackGeneration,
   type InstallationView,
   longQueues,
   missingOrchestrators,
   missingWatchers,
   type Problem,
+  parkedInstances,
   strugglingWorkers,
   unheldPartitions,
   unservedActivities,
   unservedSessions,
 } from "../../../shared/problems/index.ts";
-
 import { resourceOfHost } from "../../../shared/sessions/index.ts";
-import { count, span } from "../terminal/text.ts";
+import { count } from "../../../shared/wording/index.ts";
+import { span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
 export const engineFindings = (seen: Seen): Finding[] => [
@@ -41,7 +43,7 @@ export const engineFindings = (seen: Seen): Finding[] => [
   ...sharedResources(seen),
   histories(seen),
   parked(seen),
-  deadLetters(seen),
+  deadLettersFound(seen),
 ];
 
 const finding = (fact: Pick<Finding, "code" | "what">, { level, message, remedy }: Problem): Finding => ({
@@ -243,25 +245,23 @@ function histories({ ownHistories, layout, maxOwnStreams }: Seen): Finding {
   };
 }
 
-function parked({ parked }: Seen): Finding {
+function parked(seen: Seen): Finding {
   const fact = { code: "parked", what: "parked instances" };
-  const [first] = parked;
-  if (!first) return { ...fact, verdict: "good", found: "none" };
+  const [first] = seen.parked;
+  const [problem] = parkedInstances(viewOf(seen));
+  if (!first || !problem) return { ...fact, verdict: "good", found: "none" };
   return {
-    ...fact,
-    verdict: "wrong",
-    found: `${parked.length}, among them ${first.instanceId}: ${first.message} (${first.code})`,
+    ...finding(fact, problem),
+    found: `${problem.message}; among them ${first.instanceId}: ${first.message} (${first.code})`,
     todo: unparking(first.instanceId, first.code),
   };
 }
 
-function deadLetters({ dead: { letters, latest } }: Seen): Finding {
+function deadLettersFound(seen: Seen): Finding {
   const fact = { code: "dead_letters", what: "dead letters" };
-  if (letters === 0) return { ...fact, verdict: "good", found: "none" };
-  return {
-    ...fact,
-    verdict: "note",
-    found: `${letters}${latest ? `; the latest: ${latest.message} (${latest.code})` : ""}`,
-    todo: "`holdfast dead list`, then retry or discard each",
-  };
+  const { latest } = seen.dead;
+  const [problem] = deadLetters(viewOf(seen));
+  if (!problem) return { ...fact, verdict: "good", found: "none" };
+  const found = `${problem.message}${latest ? `; the latest: ${latest.message} (${latest.code})` : ""}`;
+  return { ...finding(fact, problem), found };
 }

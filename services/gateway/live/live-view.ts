@@ -3,6 +3,7 @@
  * applied and sent to all listeners as one batch. It is for people only: the engine decides nothing from it
  * (docs/architecture.md, Read models).
  */
+
 import {
   InstanceSummary,
   LeaseValue,
@@ -14,9 +15,9 @@ import {
 import type { Bus, StoredMessage } from "../../../shared/bus/index.ts";
 import { headerNames, leaseKeys, type Subjects } from "../../../shared/bus/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
+import { Rates } from "../../../shared/wording/index.ts";
 import { BucketTail, type KeyChange, parseBody } from "./bucket-tail.ts";
 import { InstanceIndex } from "./instance-index.ts";
-import { Rates } from "./rates.ts";
 import type { InstanceRow, LeaseView, SessionRow, WorkerRow } from "./rows.ts";
 
 export interface LiveBatch {

@@ -1,9 +1,9 @@
 /** The problems of the installation (shared/problems) for the dashboard, each with a link. Pure. */
+
 import { z } from "zod";
 import type { InstanceStatus, ServiceInfo, WorkerInfo } from "../../../schemas/index.ts";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 import {
-  count,
   deadLetters,
   heldBackGeneration,
   type InstallationView,
@@ -12,12 +12,12 @@ import {
   missingWatchers,
   type Problem,
   parkedInstances,
-  span,
   strugglingWorkers,
   unheldPartitions,
   unservedActivities,
   unservedSessions,
 } from "../../../shared/problems/index.ts";
+import { count, span } from "../../../shared/wording/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { StreamsView } from "./stream-watch.ts";
 
