@@ -171,7 +171,7 @@ export function gatewayConfig(
   });
 }
 
-/** Whoever may read this file may do everything: it is written readable by its owner alone. */
+/** A reader of this file may do everything: only its owner can read it. */
 export const tokenFileOf = (config: GatewayConfig, port: number | string): string =>
   config.tokenFile ?? join(homedir(), ".holdfast", `gateway-${port}.link`);
 

@@ -60,7 +60,7 @@ export interface Capabilities {
   doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined;
 }
 
-/** For installations without keys: everybody who can write to the server is believed. */
+/** For installations without keys: every client that can write to the server is believed. */
 export const noCapabilities: Capabilities = {
   ofTask: () => undefined,
   ofDetails: () => undefined,
@@ -92,7 +92,7 @@ const macOf = (key: KeyObject | string, text: string): string =>
 
 export const capabilityKey = (text: string): KeyObject => createSecretKey(Buffer.from(text, "base64url"));
 
-/** One-way: whoever sees the derived capability cannot make the one it is from. */
+/** One-way: a process that sees the derived capability cannot compute the original. */
 export const derivedCapability = (capability: string, purpose: Purpose): string => {
   const end = capability.length - length;
   return `${capability.slice(0, end)}${macOf(capability, purpose)}`;

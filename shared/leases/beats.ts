@@ -18,7 +18,7 @@ import { derivedCapability } from "../capabilities/index.ts";
 export interface BeatAddress extends Attempt {
   readonly name: string;
   readonly heartbeatMs: number;
-  /** For whoever reports the silence (C1). Undefined if the task had none. */
+  /** The capability for the report of the silence (C1). Undefined if the task had none. */
   readonly capability?: string | undefined;
 }
 

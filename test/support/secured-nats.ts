@@ -58,7 +58,7 @@ export async function startSecuredNats(
     nats,
     env: (role) => ({
       NATS_NKEY: join(folder, `${role}.nk`),
-      NATS_INBOX_PREFIX: inboxPrefix(role),
+      NATS_INBOX_PREFIX: inboxPrefix(role, scopes[role]),
       HOLDFAST_PROVISION: "never",
       HISTORY_LAYOUT: "shared",
       HOLDFAST_OLDEST_GENERATION: String(newestGeneration),
@@ -67,7 +67,7 @@ export async function startSecuredNats(
     connection: (role) => ({
       url: nats.url,
       nkeySeed: keyOf(role).seed,
-      inboxPrefix: inboxPrefix(role),
+      inboxPrefix: inboxPrefix(role, scopes[role]),
       provisioned: true,
     }),
     tester: { url: nats.url, nkeySeed: tester.seed },

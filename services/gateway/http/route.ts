@@ -52,7 +52,7 @@ export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
   audit?: (input: { params: P; query: Q; body: B }) => { target: string; with?: Record<string, string> };
   /** Whose values the answer shows, for routes that show users' values: who reads them is in the audit (GATEWAY-8). */
   reads?: (input: { params: P; query: Q; body: B }) => string;
-  /** The answer is nothing but a user's value: whoever may not see values is refused. */
+  /** The answer is a user's value and nothing else: callers that may not see values are refused. */
   valueOnly?: boolean;
   act(input: RouteInput<P, Q, B>): Promise<A | Reply> | A | Reply;
 }

@@ -35,7 +35,7 @@ export const CallBody = z.strictObject({
 });
 export type CallBody = z.infer<typeof CallBody>;
 
-/** Whoever uses it refuses what breaks the rule, as `invalid_key`. */
+/** The handler refuses an invalid key as `invalid_key`. */
 const Key = z.string().max(1024).meta({ description: tokenRule });
 const KeyPath = z.object({ type: Name, key: Key });
 export const CallPath = KeyPath.extend({ call: Name });

@@ -35,7 +35,7 @@ const Stored = z.object({
 });
 type Stored = z.infer<typeof Stored>;
 
-/** What everybody who may list tokens sees of one. */
+/** A token as shown in lists. */
 export const ApiToken = Stored.omit({ v: true, digest: true });
 export type ApiToken = z.infer<typeof ApiToken>;
 
@@ -64,7 +64,7 @@ export class IssuedTokens {
           onEntry: (event) => {
             const id = event.key.slice(keyPrefix.length);
             const stored = event.kind === "put" ? decode(Stored, event.value) : undefined;
-            // A token that cannot be read is none: it must not admit anybody.
+            // An entry that cannot be read admits no caller.
             if (stored?.kind === "ok") this.#set(stored.value);
             else this.#forget(id);
           },

@@ -189,7 +189,7 @@ export class Oidc {
 /** Distinguishes it from the cookie of a token. */
 const prefix = "oidc.";
 
-/** A page of this gateway, whatever was asked for: nobody is sent to another site. */
+/** Always a page of this gateway: the browser is never sent to another site. */
 function ownPath(to: string): string {
   const base = "http://gateway.invalid";
   const parsed = URL.canParse(to, base) ? new URL(to, base) : undefined;

@@ -6,7 +6,7 @@ import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
 
-/** Replaces the file in one step: whoever reads it sees one token whole. */
+/** Replaces the file in one step: a reader always sees a whole token. */
 export function writeTokenFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
   try {

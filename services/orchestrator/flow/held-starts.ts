@@ -182,7 +182,7 @@ export class HeldStarts implements Service {
     return payloads.wrap(request, keeper);
   }
 
-  /** Nobody has decided in time: the keeper gets the request by its inbox, and starts the instance by a message. */
+  /** The keeper has not decided in time: it gets the request by its inbox, and starts the instance by a message. */
   async #handOver(held: Held, keeper: string): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const { instanceId, holding } = held;
@@ -192,7 +192,8 @@ export class HeldStarts implements Service {
       const request = await this.#requestOf(held, keeper, true);
       const headers: Record<string, string> = { [messageIdHeader]: `again-${requestIdOf(instanceId)}` };
       if ("blob" in request) headers[inboxHeaders.blob] = JSON.stringify(request.blob);
-      // Under ids that nobody can have used before: the keeper knows the request by its header (SEC-2).
+      // Under random message ids, which no other client can have used: the keeper recognises the request
+      // by its header (SEC-2).
       const unique = token(runtime.random);
       await publishEffect(outbox, names.start(keeper, flowOrchestration), {}, { msgId: `keeper-${unique}` });
       const body = "json" in request ? request.json : undefined;
@@ -225,7 +226,7 @@ export class HeldStarts implements Service {
   }
 }
 
-/** The keeper of its key, which is told of its end. */
+/** The keeper of its key, which receives a message when the instance ends. */
 export const followerOf = ({ flow }: Start): Start["follower"] =>
   flow && { instanceId: Name.parse(keeperOfKey(flow.key)), signal: Name.parse(flowSignal) };
 

@@ -12,7 +12,7 @@ const most = 10_000;
 
 export class EventQueue {
   readonly #waiting: SessionEvent[] = [];
-  /** Absent while nobody listens. */
+  /** Absent while no code listens. */
   #wake: Set<() => void> | undefined;
   #closed = false;
 

@@ -45,7 +45,7 @@ interface Running {
 
 export class CallRunner {
   readonly #init: CallRunnerInit;
-  /** Absent while empty, like what is being told: there may be thousands of sessions that wait for a call. */
+  /** Absent while empty, like the list of reports in progress: thousands of sessions may be waiting for a call. */
   #running: Set<Running> | undefined;
   #done = 0;
   #errors = 0;

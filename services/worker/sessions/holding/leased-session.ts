@@ -1,7 +1,7 @@
 import type { LeaseValue, SessionClaim } from "../../../../schemas/index.ts";
 import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 
-/** What the lease of a session says of it, for whoever has to report its loss. All workers can read it. */
+/** The value of a session's lease, which a watcher needs to report its loss. All workers can read it. */
 export const leasedSession = ({
   instanceId,
   sessionId,
