@@ -80,6 +80,8 @@ const plain = [
     "lanes.recordings.w1",
     "lanes.holdings.w1",
     "lanes.seekers",
+    "lanes.keepers.flow-1",
+    "lanes.holders.o1",
   ],
   ...["start.demo", "status.i1", "result.i1", "schedule.s1", "query.i1.q", "update.i1.u", "answers.i1.u1"],
   ...["call.t.k.n", "session.t.k", "$SRV.PING", "$SRV.INFO.holdfast", "somebodys.subject"],
