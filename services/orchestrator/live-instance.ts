@@ -419,7 +419,10 @@ export class LiveInstance {
   async #load(batch: readonly Mail[]): Promise<LoadedInstance> {
     const assumeNew = this.#looksNew(batch);
     const { signal } = this.#options;
-    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
+    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, {
+      assumeNew,
+      toAnswer: batch.length === 0,
+    });
     this.#loaded = loaded;
     // No history was looked for. A fence would only show that there is one; its own messages then tell what
     // is owed.

@@ -106,12 +106,15 @@ export class LoadedInstance {
     this.#inheritedAnchor = last?.anchor;
   }
 
-  /** `assumeNew`: do not look for a history. If there is one, the first append is fenced. */
+  /**
+   * `assumeNew`: do not look for a history. If there is one, the first append is fenced. `toAnswer`: the code runs also
+   * if the instance has ended, because a query waits for it.
+   */
   static async load(
     deps: OrchestratorDeps,
     instanceId: string,
     signal: AbortSignal,
-    assumeNew: boolean,
+    { assumeNew, toAnswer }: { assumeNew: boolean; toAnswer: boolean },
   ): Promise<LoadedInstance> {
     const { clock, announce } = deps.runtime;
     const startedAt = clock.monotonic();
@@ -126,7 +129,7 @@ export class LoadedInstance {
       schedules: new SparseMap(),
     };
     if (history) {
-      await instance.load(history.commits);
+      await instance.load(history.commits, { check: toAnswer });
       target.summaries.parked = instance.parked;
       const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });

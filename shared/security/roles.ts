@@ -39,6 +39,8 @@ export interface Role {
 
 /** Narrows a worker or a client. A field left out narrows nothing. */
 export interface Scope {
+  /** For a worker: the group whose user it logs in as. Groups have inboxes of their own, and do not hear each other. */
+  group?: string | undefined;
   /** For a worker: the activities it runs, by queue and name. */
   activities?: readonly { queue: string; name: string }[];
   /** For a worker: pools whose calls it takes. */
@@ -329,6 +331,12 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 };
 
+const calls: Grant = {
+  why: "takes calls on its sessions",
+  publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
+  subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
+};
+
 function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
   const tasks = activities?.map(({ queue, name }) => ({
     consumer: `a_${queue}=${name}`,
@@ -356,11 +364,8 @@ function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
         take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
       ),
     },
-    {
-      why: "takes calls on its sessions",
-      publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
-      subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
-    },
+    // A subject names the worker that holds the session, and a permission cannot name part of that name.
+    ...(sessionTypes?.length === 0 ? [] : [calls]),
     {
       why: "reports to instances, and to pools",
       publish: [

@@ -58,7 +58,7 @@ export async function startSecuredNats(
     nats,
     env: (role) => ({
       NATS_NKEY: join(folder, `${role}.nk`),
-      NATS_INBOX_PREFIX: inboxPrefix(role),
+      NATS_INBOX_PREFIX: inboxPrefix(role, scopes[role]),
       HOLDFAST_PROVISION: "never",
       HISTORY_LAYOUT: "shared",
       HOLDFAST_OLDEST_GENERATION: String(newestGeneration),
@@ -67,7 +67,7 @@ export async function startSecuredNats(
     connection: (role) => ({
       url: nats.url,
       nkeySeed: keyOf(role).seed,
-      inboxPrefix: inboxPrefix(role),
+      inboxPrefix: inboxPrefix(role, scopes[role]),
       provisioned: true,
     }),
     tester: { url: nats.url, nkeySeed: tester.seed },
@@ -75,8 +75,10 @@ export async function startSecuredNats(
       const log = readFileSync(join(nats.dataDir, "nats-server.log"), "utf8");
       const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
       const lines = [...log.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g)];
+      // The right to answer is gone with the server that passed the question on.
+      const asked = lines.filter(([, , , subject = ""]) => !subject.startsWith("_INBOX_"));
       return [
-        ...new Set(lines.map(([, key = "", what, subject]) => `${roleOf.get(key)}: ${what} ${subject}`)),
+        ...new Set(asked.map(([, key = "", what, subject]) => `${roleOf.get(key)}: ${what} ${subject}`)),
       ];
     },
   };

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { type Cli, outputOf, withFormat } from "../connection/client-command.ts";
+import type { AddWorkersOptions } from "./add-workers.ts";
 import type { Secured } from "./secured.ts";
 
 interface InitOptions {
@@ -93,9 +94,23 @@ export function securityCommand(cli: Cli): Command {
     .addOption(new Option("--role <role...>", "only these").choices(roleNames))
     .option("--finish", "second step: only the new keys are left")
     .action((options: { out: string; role?: RoleName[]; finish?: boolean }) => runRotate(cli, options));
+  const addWorkersCommand = withFormat(new Command("add-workers"))
+    .description(
+      "make a user of its own for a group of workers, which hears and does nothing of other groups",
+    )
+    .argument("<group>", "name of the group", token)
+    .addOption(out())
+    .option("--activities <queue.name>", "an activity they run; again for each", task)
+    .option("--pools <pool>", "a pool whose calls they take; again for each", several)
+    .option("--session-types <type>", "a type of sessions they open; again for each", several)
+    .action(async (group: string, options: AddWorkersOptions) => {
+      const { addWorkers } = await import("./add-workers.ts");
+      addWorkers(cli, group, options);
+    });
   return new Command("security")
     .description("keys and rights of processes on the NATS server")
     .addCommand(init)
+    .addCommand(addWorkersCommand)
     .addCommand(rotate);
 }
 

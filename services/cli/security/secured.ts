@@ -10,6 +10,8 @@ import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 const Keys = z.object({ seed: z.string(), publicKey: z.string() });
 const names = z.array(z.string());
 const Scope = z.object({
+  /** Of workers: the group whose user this is. Absent: of all workers that are in none. */
+  group: z.string().optional(),
   activities: z.array(z.object({ queue: z.string(), name: z.string() })).optional(),
   pools: names.optional(),
   sessionTypes: names.optional(),
@@ -98,6 +100,19 @@ const newUser = (role: RoleName, scope: User["scope"]): User => ({
   signing: createKeys("account"),
   revoked: [],
 });
+
+/** Adds a user for a group of workers to every tenant. */
+export const withWorkers = (secured: Secured, scope: User["scope"]): Secured => ({
+  ...secured,
+  tenants: secured.tenants.map((tenant) => ({
+    ...tenant,
+    users: [...tenant.users, newUser("worker", scope)],
+  })),
+});
+
+/** The name of the user's folder: its role, and its group if it has one. */
+export const folderOf = ({ role, scope: { group } }: User): string =>
+  group === undefined ? role : `${role}-${group}`;
 
 /** `begin` adds new keys beside the old ones; `finish` leaves the new ones alone. */
 export function rotated(secured: Secured, step: "begin" | "finish", roles: readonly RoleName[]): Secured {

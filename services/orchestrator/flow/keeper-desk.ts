@@ -25,7 +25,7 @@ import {
   type Stoppable,
   type Subjects,
 } from "../../../shared/bus/index.ts";
-import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { type Clock, once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { Mail } from "../mail.ts";
 import { shortMessageId } from "../parse-inbox.ts";
 import type { Question } from "../queries/queries.ts";
@@ -38,8 +38,12 @@ export interface Keepers {
   handOver(keeper: string, instanceId: string, followed: boolean): Promise<boolean>;
   /** The start was left out, and its instance started to say so. */
   leftOut(keeper: string, instanceId: string): void;
-  /** Returns true if the keeper has recorded the end. */
-  ended(keeper: string, end: { instanceId: string; status: string; messageId: string }): Promise<boolean>;
+  /** Returns true if the keeper has recorded the end, false if that is not known in time or the signal is aborted. */
+  ended(
+    keeper: string,
+    end: { instanceId: string; status: string; messageId: string },
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 interface KeeperPartition {
@@ -128,20 +132,14 @@ export class KeeperDesk implements Service, Keepers {
   async ended(
     keeper: string,
     { instanceId, status, messageId }: Parameters<Keepers["ended"]>[1],
+    signal: AbortSignal,
   ): Promise<boolean> {
-    const { bus, names, runtime } = this.#parts;
+    const { names, runtime } = this.#parts;
     const ask: FlowAsk = { v: 1, kind: "ended", instanceId: InstanceId.parse(instanceId), status, messageId };
-    let recorded: () => void = () => undefined;
-    const own = new Promise<boolean>((resolve) => {
-      const timer = runtime.clock.after(recordMs, () => resolve(false));
-      recorded = () => {
-        timer.cancel();
-        resolve(true);
-      };
-    });
-    if (this.ask(keeper, ask, () => recorded()) === "asked") return own;
-    recorded();
-    return this.#isConfirmed(names.laneOfKeeper(keeper), encode(ask), recordMs, bus);
+    const own = new Confirmation(runtime.clock, recordMs, signal);
+    if (this.ask(keeper, ask, () => own.settle(true)) === "asked") return own.outcome;
+    own.settle(false);
+    return this.#isConfirmed(names.laneOfKeeper(keeper), encode(ask), recordMs);
   }
 
   #receive({ subject, body, reply }: CoreMessage): void {
@@ -211,15 +209,15 @@ export class KeeperDesk implements Service, Keepers {
     word: FlowWord["word"],
     followed = false,
   ): Promise<boolean> {
-    const { id, bus, names, hear } = this.#parts;
+    const { id, names, hear } = this.#parts;
     const said: FlowWord = { v: 1, instanceId: InstanceId.parse(instanceId), word, followed };
     if (holder === id) return hear(said);
-    return this.#isConfirmed(names.laneOfHolder(holder), encode(said), wordMs, bus);
+    return this.#isConfirmed(names.laneOfHolder(holder), encode(said), wordMs);
   }
 
-  async #isConfirmed(subject: string, body: Uint8Array, timeoutMs: number, bus: Bus): Promise<boolean> {
+  async #isConfirmed(subject: string, body: Uint8Array, timeoutMs: number): Promise<boolean> {
     try {
-      const reply = await bus.request(subject, body, { timeoutMs });
+      const reply = await this.#parts.bus.request(subject, body, { timeoutMs });
       if (reply.kind !== "reply") return false;
       const answer = decode(FlowReply, reply.body);
       return answer.kind === "ok" && answer.value.ok;
@@ -235,6 +233,45 @@ export class KeeperDesk implements Service, Keepers {
     this.#holders.set(keeper, holders);
     return holders;
   }
+}
+
+/** Per signal, what is waited for: one listener for all, because a partition has many. */
+const waiting = new WeakMap<AbortSignal, Set<Confirmation>>();
+
+/** A yes that comes in time, or a no. */
+class Confirmation {
+  readonly outcome: Promise<boolean>;
+  readonly #waiting: Set<Confirmation>;
+  readonly #timer: Timer;
+  #resolve: (confirmed: boolean) => void = () => undefined;
+
+  constructor(clock: Clock, timeoutMs: number, signal: AbortSignal) {
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#waiting = waitingFor(signal);
+    this.#waiting.add(this);
+    this.#timer = clock.after(timeoutMs, () => this.settle(false));
+    if (signal.aborted) this.settle(false);
+  }
+
+  settle(confirmed: boolean): void {
+    this.#timer.cancel();
+    this.#waiting.delete(this);
+    this.#resolve(confirmed);
+  }
+}
+
+function waitingFor(signal: AbortSignal): Set<Confirmation> {
+  const known = waiting.get(signal);
+  if (known) return known;
+  const all = new Set<Confirmation>();
+  waiting.set(signal, all);
+  const giveUp = () => {
+    for (const one of [...all]) one.settle(false);
+  };
+  signal.addEventListener("abort", giveUp, { once: true });
+  return all;
 }
 
 const mailOf = (payload: Payload, messageId: string, done: (() => void) | undefined): Mail => ({

@@ -334,7 +334,8 @@ function publisher(
         const { follower, status } = effect;
         const messageId = `ended-${about}`;
         if (follower.signal === flowSignal) {
-          if (await deps.keepers.ended(follower.instanceId, { instanceId, status, messageId })) return;
+          const end = { instanceId, status, messageId };
+          if (await deps.keepers.ended(follower.instanceId, end, outbox.signal)) return;
         }
         return tellFollower(names, outbox, { instanceId, ...effect }, messageId);
       }

@@ -116,6 +116,32 @@ async function connected(connect: () => Promise<Bus>): Promise<Bus> {
   }
 }
 
+it.each(["nkey", "jwt"])("gives a group of workers a user of its own, mode %s", async (mode) => {
+  const out = folder();
+  await holdfast("security", "init", "--out", out, "--mode", mode);
+  await holdfast("security", "add-workers", "gpu", "--out", out, "--session-types", "model");
+  await expect(holdfast("security", "add-workers", "gpu", "--out", out)).rejects.toMatchObject({
+    code: "security_exists",
+  });
+  await using nats = await serve(out);
+  const provisioner = await connectAs("provisioner", out, nats.url);
+  await ensureTopology(provisioner, names, options);
+  const [gpu, cpu] = [await connectAs("worker-gpu", out, nats.url), await connectAs("worker", out, nats.url)];
+  const consumer = {
+    stream: names.activitiesStream,
+    name: names.activityConsumer("q", "n"),
+    ackWaitMs: 1000,
+  };
+  const filter = names.activity("q", "n");
+  await expect(gpu.ensureConsumer({ ...consumer, filter })).rejects.toMatchObject({
+    code: "permission_denied",
+  });
+  await cpu.ensureConsumer({ ...consumer, filter });
+  const claims = { stream: names.claimsStream, name: names.claimConsumer("model"), ackWaitMs: 1000 };
+  await gpu.ensureConsumer({ ...claims, filter: names.claimsOf("model") });
+  for (const bus of [provisioner, gpu, cpu]) await bus.close();
+});
+
 it("talks TLS, and shows a certificate where the server asks for one", async () => {
   const file = makeCertificates("server", "client");
   const out = folder();
