@@ -19,7 +19,7 @@ export const keyMetadataKey = "holdfast-key";
 export const keyConfigMetadataKey = "holdfast-key-config";
 
 /** How a keyed session's id ends. The id of a pool ends with hexadecimal digits alone and can never look so. */
-const keyedIdEnd = /-k(?<shard>[0-9a-f]{2})[0-9a-f]{10}$/;
+const keyedIdEnd = /-k(?<shard>[0-9a-f]{2})[0-9a-f]{22}$/;
 
 /** The instance that keeps this pool, or this key. */
 export function keeperOf(poolId: string): string {

@@ -84,14 +84,36 @@ export const laneOwnerHeader = "Holdfast-Owner";
 /** On work in a queue that was out on the lane before and may have been begun there. */
 export const laneBeforeHeader = "Holdfast-Lane-Before";
 
+/** On several tasks in one message by the lane: how many. Without it the message is one task. */
+export const laneTasksHeader = "Holdfast-Lane-Tasks";
+
+/** Tasks of one activity by the lane, of any instances; each is taken or refused by itself. @generation 2 */
+export const LaneTasks = wireObject({ v: SchemaVersion, tasks: z.array(ActivityTask).min(1) });
+export type LaneTasks = z.infer<typeof LaneTasks>;
+
+/** In this worker's hands. */
+const LaneTaken = wireObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId });
+/** In this worker's hands, and over already. */
+const LaneDone = wireObject({
+  v: SchemaVersion,
+  kind: z.literal("done"),
+  workerId: WorkerId,
+  report: ActivityReport,
+});
+/** No slot, no such session: it has to go by the queue. */
+const LaneRefused = wireObject({ v: SchemaVersion, kind: z.literal("refused") });
+
 /** Answer to work and to reports on the lane. Only `taken` and `recorded` may be relied on. */
 export const LaneAnswer = z.discriminatedUnion("kind", [
-  /** In this worker's hands. */
-  wireObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId }),
-  /** In this worker's hands, and over already. */
-  wireObject({ v: SchemaVersion, kind: z.literal("done"), workerId: WorkerId, report: ActivityReport }),
-  /** No slot, no such session: it has to go by the queue. */
-  wireObject({ v: SchemaVersion, kind: z.literal("refused") }),
+  LaneTaken,
+  LaneDone,
+  LaneRefused,
+  /** To several tasks in one message: one answer for each, in their order. @generation 2 */
+  wireObject({
+    v: SchemaVersion,
+    kind: z.literal("several"),
+    answers: z.array(z.discriminatedUnion("kind", [LaneTaken, LaneDone, LaneRefused])),
+  }),
   /** In the history, with all that follows from it. */
   wireObject({ v: SchemaVersion, kind: z.literal("recorded") }),
   /** The instance is not with this orchestrator: it has to go by the inbox. */

@@ -96,8 +96,10 @@ export class Orchestrator implements Service {
     this.#runaways = new Runaways({ bus, names }, options.watchdog ?? { build: "", mark: undefined });
     const enabled = options.lane ?? true;
     const workSent = () => this.#deaths.stir();
-    this.#lane = new Lane({ id, bus, names, runtime, enabled, workSent }, (instanceId) =>
-      this.#partitions.find(instanceId),
+    const generation = options.generation ?? everythingAllowed;
+    this.#lane = new Lane(
+      { id, bus, names, runtime, enabled, generation, workers: this.#workers, workSent },
+      (instanceId) => this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
@@ -122,7 +124,7 @@ export class Orchestrator implements Service {
         ),
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
-      generation: options.generation ?? everythingAllowed,
+      generation,
       workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
@@ -149,12 +151,12 @@ export class Orchestrator implements Service {
     });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
     this.#keyed = new KeyedEndpoint({
       ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
       sessions: deps.registers.sessions,
-      generation: options.generation ?? everythingAllowed,
+      generation,
     });
   }
 

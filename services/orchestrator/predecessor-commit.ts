@@ -5,7 +5,7 @@
  */
 import { type Commit, Wake } from "../../schemas/index.ts";
 import { decode, scheduledFor } from "../../shared/bus/index.ts";
-import { type Instance, lifeDeadlines } from "../../shared/replay/index.ts";
+import { type Effect, type Instance, lifeDeadlines } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 
 export interface PredecessorCommit {
@@ -68,11 +68,14 @@ function isLeftOver(
     return (
       kind === "an execution's first commit" && !lifeDeadlines(state).some((deadline) => deadline === at)
     );
-  const last = lastEffects.findLast(
-    (effect) => (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of,
-  );
-  return last?.kind === "unschedule" || (last?.kind === "schedule" && last.at !== at);
+  const last = lastEffects.findLast((effect) => changesSchedules(effect) && effect.of === of);
+  return last !== undefined && (last.kind !== "schedule" || last.at !== at);
 }
+
+type ChangesSchedules = Extract<Effect, { kind: "schedule" | "unschedule" | "forget-local" }>;
+
+const changesSchedules = (effect: Effect): effect is ChangesSchedules =>
+  effect.kind === "schedule" || effect.kind === "unschedule" || effect.kind === "forget-local";
 
 /**
  * Judges a wake that no timer or task waits for. If the last commit of an earlier owner was to remove,
@@ -89,6 +92,6 @@ export function tellsOfDeath(
   if (execution < state.execution) return kind === "an execution's first commit";
   return lastEffects.some((effect) => {
     if (effect.kind === "task" || effect.kind === "call") return effect.task.id === of;
-    return (effect.kind === "unschedule" || effect.kind === "schedule") && effect.of === of;
+    return changesSchedules(effect) && effect.of === of;
   });
 }

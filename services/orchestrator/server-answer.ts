@@ -5,7 +5,9 @@
  *    answer of the JetStream API, or a message that was read from a stream, which carries the name of that
  *    stream.
  */
+
 import type { StoredMessage, Subjects } from "../../shared/bus/index.ts";
+import { headerNames } from "../../shared/bus/index.ts";
 
 const acknowledgement = /^\{("error":\{"code":\d+.*\},)?"stream":"([\w=-]+)","seq":\d+/;
 const apiAnswer = /^\{"type":"io\.nats\.jetstream\.api\.v\d/;
@@ -13,7 +15,8 @@ const userInfo = /^\{"server":\{"name":"[^"]*","host":"/;
 const longest = 512;
 
 export function isServerAnswer(names: Subjects, { headers, body }: StoredMessage): boolean {
-  if (headers["Nats-Stream"] !== undefined && headers["Nats-Sequence"] !== undefined) return true;
+  if (headers[headerNames.storedStream] !== undefined && headers[headerNames.storedSeq] !== undefined)
+    return true;
   // An answer begins with "{" and has no headers; most messages have headers.
   if (body[0] !== 0x7b || !isEmpty(headers)) return false;
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, longest)).toString("latin1");

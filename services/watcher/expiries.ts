@@ -55,7 +55,10 @@ export class Expiries implements Service {
     const verdict = judgeLoss(record, attachment);
     if (verdict.kind === "skip") {
       if (verdict.why === "superseded") counters.superseded++;
-      return message.ack();
+      message.ack();
+      // The holder died before it took the close, or what was sent to it before that.
+      if (verdict.why === "over") await this.#purges.afterLoss(record, attachment);
+      return;
     }
     const waitMs = grace.leftMs(record.leaseTtlMs);
     if (waitMs > 0) {

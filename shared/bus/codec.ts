@@ -1,7 +1,7 @@
 /** Converts between values and bytes. Bytes from the wire are measured before they are parsed (F32). */
 import type { z } from "zod";
 import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
-import { unknownKinds } from "./unknown-kind.ts";
+import { unknownKinds } from "./delivery/unknown-kind.ts";
 
 export type Decoded<T> =
   | { kind: "ok"; value: T }

@@ -1,4 +1,3 @@
-export { Bucket, type BucketEvent, type Entry, type WriteOptions, type WriteOutcome } from "./bucket.ts";
 export type {
   AccountInfo,
   BlobStore,
@@ -21,9 +20,14 @@ export type {
   StreamSpec,
 } from "./bus.ts";
 export { type Decoded, type DecodeLimits, decode, encode, parseJson, utf8 } from "./codec.ts";
-export { type Burial, type BurialDeps, bury, buryDelivery } from "./dead-letters.ts";
-export { headerNames } from "./header-names.ts";
-export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./message-ids.ts";
+export { type Burial, type BurialDeps, bury, buryDelivery } from "./delivery/dead-letters.ts";
+export { headerNames } from "./delivery/header-names.ts";
+export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./delivery/message-ids.ts";
+export { inInbox, type Original, publishAnew } from "./delivery/publish-anew.ts";
+export { publishOrThrow } from "./delivery/publish-or-throw.ts";
+export { publishUntilStored, type StoredOnce, type UntilStored } from "./delivery/publish-until-stored.ts";
+export { RecentKeys } from "./delivery/recent-keys.ts";
+export { unknownKinds } from "./delivery/unknown-kind.ts";
 export {
   type MicroEndpoint,
   type MicroReply,
@@ -34,13 +38,17 @@ export {
 export { headersOf } from "./nats/publish.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";
 export { createKeys, type KeyPair, publicKeyOf, signWith } from "./nkeys.ts";
-export { type PayloadLimits, Payloads } from "./payloads.ts";
-export { inInbox, isThere, type Original, publishAnew } from "./publish-anew.ts";
-export { publishUntilStored, type StoredOnce, type UntilStored } from "./publish-until-stored.ts";
 export { scheduledFor, scheduleHeader, scheduleText } from "./schedules.ts";
 export { ServerClock } from "./server-clock.ts";
 export { type ClockSkew, readServerClocks, type ServerClockReading, skewOf } from "./server-clocks.ts";
+export {
+  Bucket,
+  type BucketEvent,
+  type Entry,
+  type WriteOptions,
+  type WriteOutcome,
+} from "./storage/bucket.ts";
+export { type PayloadLimits, Payloads } from "./storage/payloads.ts";
+export { TypedBucket, type TypedEntry, type TypedEvent } from "./storage/typed-bucket.ts";
 export * from "./subjects.ts";
 export * from "./topology.ts";
-export { TypedBucket, type TypedEntry, type TypedEvent } from "./typed-bucket.ts";
-export { unknownKinds } from "./unknown-kind.ts";

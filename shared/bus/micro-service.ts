@@ -3,10 +3,12 @@
  * service, and any client may call it. Written by hand because the published library is built for another
  * version of the client, and the protocol is small.
  */
+
 import { Fault } from "../errors/index.ts";
 import { type Random, type Runtime, token } from "../runtime/index.ts";
 import type { Bus, CoreMessage, Headers, Stoppable } from "./bus.ts";
 import { encode } from "./codec.ts";
+import { headerNames } from "./delivery/header-names.ts";
 
 export interface MicroReply {
   body: Uint8Array;
@@ -169,8 +171,8 @@ const errorHeaders = (error: MicroReply["error"]): Headers =>
   error === undefined
     ? {}
     : {
-        "Nats-Service-Error": error.description.replaceAll(/[\r\n\0]+/g, " ").slice(0, 1024),
-        "Nats-Service-Error-Code": String(error.code),
+        [headerNames.serviceError]: error.description.replaceAll(/[\r\n\0]+/g, " ").slice(0, 1024),
+        [headerNames.serviceErrorCode]: String(error.code),
       };
 
 function figures(count: Counters | undefined) {

@@ -19,7 +19,6 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "./bus.ts";
-import { LateBlobs } from "./late-blobs.ts";
 import { Api } from "./nats/api.ts";
 import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
@@ -33,6 +32,7 @@ import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
+import { LateBlobs } from "./storage/late-blobs.ts";
 
 export interface BusOptions extends ConnectOptions {
   /** Name of the object store for big values; `subjects(prefix).blobBucket`. */
@@ -80,7 +80,7 @@ class NatsBus implements Bus {
     this.#reader = new Reader(link, this.#mux, this.#api);
     this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);
     this.blobs = new LateBlobs(async () => {
-      const { ObjectBlobs } = await import("./blobs.ts");
+      const { ObjectBlobs } = await import("./storage/blobs.ts");
       const { blobBucket = "blobs", replicas = 1, provisioned = false } = options;
       return new ObjectBlobs(this, blobBucket, { replicas, provisioned });
     });

@@ -1,6 +1,6 @@
 /** How the headers of a stored message say that it is a schedule, and for which time. */
 import type { Headers } from "./bus.ts";
-import { headerNames } from "./header-names.ts";
+import { headerNames } from "./delivery/header-names.ts";
 
 export const scheduleHeader = headerNames.schedule;
 

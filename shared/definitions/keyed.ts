@@ -45,8 +45,10 @@ export function requireKey(key: unknown): Name {
   });
 }
 
+/** Throws `invalid_key`. The digest keeps apart keys whose first characters are the same. */
 export function keyedSessionId(type: string, key: string): SessionId {
-  const made = createHash("sha256").update(`${type}/${key}`).digest("hex").slice(0, 12);
+  requireKey(key);
+  const made = createHash("sha256").update(`${type}/${key}`).digest("hex").slice(0, 24);
   return SessionId.parse(`${type.slice(0, longestPart)}-${key.slice(0, longestPart)}-k${made}`);
 }
 

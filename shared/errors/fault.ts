@@ -1,6 +1,6 @@
 /**
  * The one class for faults inside the engine. Outcomes (`fenced`, `refused`, a lost lease) are returned,
- * never thrown; a thrown fault has a kind, and the kind alone decides the reaction.
+ * never thrown; a thrown fault has a kind, and the kind alone decides what is done about it.
  */
 export type FaultKind =
   /** User code failed: recorded in history. */
@@ -15,17 +15,6 @@ export type FaultKind =
   | "config"
   /** A bug of the engine. */
   | "bug";
-
-export type Reaction = "record" | "retry" | "dead-letter" | "park" | "exit";
-
-export const reactions: Readonly<Record<FaultKind, Reaction>> = {
-  application: "record",
-  transient: "retry",
-  contract: "dead-letter",
-  nondeterminism: "park",
-  config: "exit",
-  bug: "park",
-};
 
 export interface FaultInit {
   /** Stable and machine-readable, snake_case. */

@@ -1,5 +1,5 @@
 export { activityErrorFrom, childErrorFrom, fromFailure, toFailure } from "./failure.ts";
-export { Fault, type FaultKind, isFault, type Reaction, reactions } from "./fault.ts";
+export { Fault, type FaultKind, isFault } from "./fault.ts";
 export { unparking } from "./unparking.ts";
 export * from "./user-errors.ts";
 export * from "./value-limits.ts";

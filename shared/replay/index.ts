@@ -16,6 +16,8 @@ export {
 } from "./fold/state.ts";
 export { deriveId } from "./handles/derive-id.ts";
 export { requestEnd, spawnFollowed } from "./handles/following.ts";
+export type { Asked } from "./handles/messages/queries.ts";
+export type { Considered } from "./handles/messages/updates.ts";
 export {
   closeNow,
   lend,
@@ -24,10 +26,8 @@ export {
   takeBack,
   takeBackFrom,
   whenOver,
-} from "./handles/lending.ts";
-export { wantedPool } from "./handles/pool-handle.ts";
-export type { Asked } from "./handles/queries.ts";
-export type { Considered } from "./handles/updates.ts";
+} from "./handles/sessions/lending.ts";
+export { wantedPool } from "./handles/sessions/pool-handle.ts";
 export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";

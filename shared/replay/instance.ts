@@ -42,8 +42,8 @@ import {
   sessionTasks,
   type UpdateRecord,
 } from "./fold/state.ts";
-import type { Asked } from "./handles/queries.ts";
-import type { Considered } from "./handles/updates.ts";
+import type { Asked } from "./handles/messages/queries.ts";
+import type { Considered } from "./handles/messages/updates.ts";
 import { engineEnding } from "./run/engine-ending.ts";
 import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
 import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";

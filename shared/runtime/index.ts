@@ -5,7 +5,6 @@ export { type Duration, parseDuration } from "./duration.ts";
 export { type Announce, type Happening, silent } from "./happenings.ts";
 export { once, type Service, within } from "./lifecycle.ts";
 export { hash32, type Random, seededRandom, systemRandom, token, uuid } from "./random.ts";
-export { RecentKeys } from "./recent-keys.ts";
 export { RecentTimes } from "./recent-times.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
 export { addressRule, isAddress, maskUrl, withoutLogin } from "./server-address.ts";

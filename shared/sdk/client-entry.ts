@@ -38,17 +38,17 @@ export {
   type QueryOptions,
   type ResultOptions,
   type StartOptions,
-} from "./client.ts";
-export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
-export type { InstanceHandle } from "./handle.ts";
-export { type HistoryEntry, HistoryFile } from "./history-file.ts";
-export type { StreamItem, StreamOptions } from "./instance-stream.ts";
-export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
-export type { SignalOptions } from "./message-id.ts";
+} from "./client/client.ts";
+export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./client/dead-letters.ts";
+export type { InstanceView, ListOptions, ViewOptions } from "./client/instances.ts";
 export type {
   SessionAccess,
   SessionClient,
   SessionDescription,
   SessionListOptions,
-} from "./session-client.ts";
-export type { WorkerClient } from "./worker-client.ts";
+} from "./client/session-client.ts";
+export type { WorkerClient } from "./client/worker-client.ts";
+export type { InstanceHandle } from "./instance/handle.ts";
+export type { StreamItem, StreamOptions } from "./instance/instance-stream.ts";
+export type { SignalOptions } from "./instance/message-id.ts";
+export { type HistoryEntry, HistoryFile } from "./replaying/history-file.ts";

@@ -2,7 +2,7 @@
  * What a module receives that is run with `holdfast dev --demo <module>`; the module exports
  * `runDemo(stage)`.
  */
-import type { Client } from "./client.ts";
+import type { Client } from "./client/client.ts";
 
 /** What a demo run by `holdfast dev --demo` is given. */
 export interface DemoStage {

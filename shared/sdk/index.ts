@@ -94,32 +94,32 @@ export {
   type StartOptions,
   type UpdateHandle,
   type UpdateOptions,
-} from "./client.ts";
-export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./dead-letters.ts";
+} from "./client/client.ts";
+export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./client/dead-letters.ts";
+export type { InstanceView, ListOptions, ViewOptions } from "./client/instances.ts";
+export type { PoolClient, PoolHandle, PoolOf, PoolView } from "./client/pool-client.ts";
+export type {
+  BackfillOptions,
+  CreateScheduleOptions,
+  ScheduleClient,
+  ScheduleView,
+} from "./client/schedule-client.ts";
+export type {
+  SessionAccess,
+  SessionClient,
+  SessionDescription,
+  SessionListOptions,
+} from "./client/session-client.ts";
+export type { WorkerClient } from "./client/worker-client.ts";
 export type { DemoStage, RunDemo } from "./demo-stage.ts";
-export type { InstanceHandle } from "./handle.ts";
-export { type HistoryEntry, HistoryFile } from "./history-file.ts";
-export type { StreamItem, StreamOptions } from "./instance-stream.ts";
-export type { InstanceView, ListOptions, ViewOptions } from "./instances.ts";
+export type { InstanceHandle } from "./instance/handle.ts";
+export type { StreamItem, StreamOptions } from "./instance/instance-stream.ts";
+export type { SignalOptions } from "./instance/message-id.ts";
 export type {
   CallStream,
   KeyedCallOptions,
   KeyedSession,
   KeyedSessionHandle,
 } from "./keyed/keyed-session.ts";
-export type { SignalOptions } from "./message-id.ts";
-export type { PoolClient, PoolHandle, PoolOf, PoolView } from "./pool-client.ts";
-export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replay-history.ts";
-export type {
-  BackfillOptions,
-  CreateScheduleOptions,
-  ScheduleClient,
-  ScheduleView,
-} from "./schedule-client.ts";
-export type {
-  SessionAccess,
-  SessionClient,
-  SessionDescription,
-  SessionListOptions,
-} from "./session-client.ts";
-export type { WorkerClient } from "./worker-client.ts";
+export { type HistoryEntry, HistoryFile } from "./replaying/history-file.ts";
+export { type ReplayOptions, type ReplayOutcome, replayHistory } from "./replaying/replay-history.ts";

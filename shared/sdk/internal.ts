@@ -1,14 +1,19 @@
 /** Exports of this folder for the services and the testing kit, beyond what users import (index.ts). */
-export { DeadLetterView } from "./dead-letters.ts";
-export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./flow-start.ts";
-export { entriesOf, type HistoryEntry, HistoryFile, historyFile, storedValues } from "./history-file.ts";
+export { DeadLetterView } from "./client/dead-letters.ts";
+export { ScheduleView } from "./client/schedule-client.ts";
+export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./instance/flow-start.ts";
 export { type AskRoute, KeyedCalls, type KeyedTarget } from "./keyed/keyed-calls.ts";
-export { publishSurely } from "./publish-surely.ts";
+export {
+  entriesOf,
+  type HistoryEntry,
+  HistoryFile,
+  historyFile,
+  storedValues,
+} from "./replaying/history-file.ts";
 export {
   type RecordedTest,
   type RecordOptions,
   type Runner,
   recordedTest,
   runners,
-} from "./recorded-test.ts";
-export { ScheduleView } from "./schedule-client.ts";
+} from "./replaying/recorded-test.ts";

@@ -9,6 +9,7 @@ import {
   bucketStream,
   bucketSubject,
   decode,
+  headerNames,
   leaseKeys,
   type Stoppable,
   type Subjects,
@@ -51,7 +52,11 @@ export class LeaseLog implements AsyncDisposable {
       onMessage: ({ subject, seq, at, headers, body }) => {
         const address = leaseKeys.parseSession(subject.slice(start));
         if (!address) return; // not a session's key
-        const kind = isExpiry({ headers }) ? "expired" : headers["KV-Operation"] ? "released" : "held";
+        const kind = isExpiry({ headers })
+          ? "expired"
+          : headers[headerNames.kvOperation]
+            ? "released"
+            : "held";
         const value = kind === "held" ? decode(LeaseValue, body) : undefined;
         const held = value?.kind === "ok" ? value.value : undefined;
         log.add({

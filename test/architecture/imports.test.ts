@@ -117,6 +117,14 @@ test("only shared/bus knows the NATS client", () => {
   expect(wrong).toEqual([]);
 });
 
+test("headers have their names in one file, those of the wire contract in schemas", () => {
+  const wrong = ["shared", "services"]
+    .flatMap(sources)
+    .filter((file) => file !== "shared/bus/delivery/header-names.ts")
+    .filter((file) => /"(?:Holdfast|Nats|KV)-[A-Z][A-Za-z-]+"/.test(readFileSync(join(root, file), "utf8")));
+  expect(wrong).toEqual([]);
+});
+
 test("the library reads no environment and starts nothing at import", () => {
   const wrong = ["schemas", "shared"]
     .flatMap(sources)
@@ -180,7 +188,7 @@ test("no file imports itself by way of others", () => {
 /** Left out of their folder's door: it is loaded by threads that keep leases, and these bring large libraries along. */
 const sideDoors = [
   "shared/runtime/trace.ts",
-  "shared/bus/blobs.ts",
+  "shared/bus/storage/blobs.ts",
   "shared/leases/renewal-thread.ts",
   "schemas/tokens.ts",
 ];

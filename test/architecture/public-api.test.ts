@@ -38,7 +38,7 @@ test("holdfast/client imports nothing that only services need", () => {
       ([, module = ""]) => module,
     ),
   );
-  expect(modules).toContain("shared/sdk/client.js");
+  expect(modules).toContain("shared/sdk/client/client.js");
   expect(
     modules.filter((file) => /^(?:services|shared\/(?:replay|app-loading|inference|embedded))/.test(file)),
   ).toEqual([]);

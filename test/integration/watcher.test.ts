@@ -134,6 +134,17 @@ test("reconcile finds what its marker did not tell, and tells it once", async ()
   for (const id of ["s10", "s11", "s12"]) expect(await world.told(id)).toEqual([lost()]);
 });
 
+test("a close that its holder did not live to take is purged", async () => {
+  const owner = await world.owner(1000);
+  await world.register("s17", { phase: "closed", epoch: 1, workerId: "gone-2" as never });
+  await world.attach(owner, "s17");
+  await world.bus.publish(world.names.sessionWork("gone-2", "s17"), encode({}));
+  const a = await world.watcher("a");
+  await owner.stop();
+  await a.heard("work.purged", ({ workerId, messages }) => workerId === "gone-2" && messages === 1);
+  expect(await world.told("s17")).toEqual([]);
+});
+
 test("the work of a dead owner is purged; that of a living one is left alone until it is gone", async () => {
   const owner = await world.owner(1000);
   const workers = world.names.bucket("workers");

@@ -89,6 +89,13 @@ const wide = defineOrchestration("wide", {
     return all.length;
   },
 });
+const wideLong = defineOrchestration("wide-long", {
+  input: z.int(),
+  run: async (ctx, n) => {
+    const all = await Promise.all(Array.from({ length: n }, () => ctx.run(long, 400)));
+    return all.length;
+  },
+});
 const afterTimer = defineOrchestration("after-timer", {
   run: async (ctx) => {
     await ctx.sleep(50);
@@ -118,6 +125,7 @@ const app = collectApp({
   steps,
   longStep,
   wide,
+  wideLong,
   afterTimer,
   calls,
 });
@@ -170,14 +178,53 @@ describe("on a good day", () => {
     },
   );
 
-  test("a wide fan-out goes by the queue for the most part", async () => {
+  test("a wide fan-out goes by the lane, many tasks in a message, dealt out to all workers", async () => {
+    await open();
+    const offers: string[] = [];
+    tapWorld(world, (said) => {
+      if (/^lanes\.(activities|workers)\./.test(said.subject) && !said.answer) offers.push(said.subject);
+      return said;
+    });
+    await world.orchestrator();
+    await world.worker();
+    await world.worker();
+    const handle = await world.start("wide", 600, "a");
+    expect(await world.run(handle.result())).toBe(600);
+    const commits = (await world.history("a")) ?? [];
+    checkHistory(commits);
+    expect(laned(commits)).toHaveLength(600);
+    expect(stored(world.names.activitiesStream)).toBe(0);
+    expect(stored(world.names.inboxStream)).toBe(1);
+    expect(offers.length).toBeLessThan(60);
+    const workers = new Set(offers.map((subject) => subject.split(".")[2]));
+    expect(workers.size).toBe(2);
+  });
+
+  test("what a fan-out has no slots for goes by the queue, while the first of it still run", async () => {
     await open();
     await world.orchestrator();
     await world.worker();
-    const handle = await world.start("wide", 200, "a");
-    expect(await world.run(handle.result())).toBe(200);
-    expect(laned(await world.history("a")).length).toBeLessThanOrEqual(64);
-    expect(await waiting(world.names.activitiesStream)).toBe(0);
+    const handle = await world.start("wide-long", 250, "a");
+    await untilRuns(100);
+    expect(await world.run(handle.result())).toBe(250);
+    expect(runs).toHaveLength(250);
+    expect(stored(world.names.activitiesStream)).toBeGreaterThanOrEqual(100);
+    checkHistory((await world.history("a")) ?? []);
+  });
+
+  test("while a worker of 0.1.0 is alive every message is one task", async () => {
+    await open();
+    const bodies: string[] = [];
+    tapWorld(world, (said) => {
+      if (/^lanes\.(activities|workers)\./.test(said.subject)) bodies.push(Buffer.from(said.body).toString());
+      return said;
+    });
+    await world.orchestrator(undefined, { generation: fixedGeneration(1) });
+    await world.worker();
+    const handle = await world.start("wide", 100, "a");
+    expect(await world.run(handle.result())).toBe(100);
+    expect(bodies.length).toBeGreaterThan(0);
+    for (const body of bodies) expect(body).not.toContain('"tasks"');
   });
 
   test("without a message to stand for it, a task goes by the queue; the next one by the lane again", async () => {
@@ -249,7 +296,7 @@ describe("the subject of a session's work", () => {
     await ask(direct);
     expect(heard, "only whoever looks on hears it").toEqual([direct]);
     const listening = [...world.broker.plain.subscribers.of(direct)].map(({ filter }) => filter);
-    expect(listening).toEqual(["lanes.sessions.>"]);
+    expect(listening, "the onlooker's subscription and no worker's").toEqual(["sessions.*.*.calls"]);
   });
 
   test("of the first generation is used while somebody of 0.1.0 is alive, and served", async () => {
@@ -296,11 +343,11 @@ describe("what is lost on the way", () => {
       await world.worker();
       const handles = await Promise.all([
         world.start("steps", 20, "steps"),
-        world.start("wide", 30, "wide"),
+        world.start("wide", 90, "wide"),
         world.start("calls", 20, "calls"),
       ]);
       const results = await world.run(Promise.all(handles.map((handle) => handle.result())), 3_600_000);
-      expect(results).toEqual([20, 30, 20]);
+      expect(results).toEqual([20, 90, 20]);
       // A session knows its calls: one that came by both ways runs once, and in order (a connection keeps it).
       expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i));
       for (const id of ["steps", "wide", "calls"]) checkHistory((await world.history(id)) ?? []);
@@ -366,6 +413,23 @@ describe("who dies with it", () => {
     checkHistory((await world.history("a")) ?? []);
     await world.clock.advance(100);
     expect(await waiting(world.names.inboxStream), "the adopted anchor is acknowledged").toBe(0);
+  });
+
+  test("both, in the middle of a wide fan-out: each task ends once in the history", async () => {
+    await open();
+    const orchestrator = await world.orchestrator();
+    const worker = await world.worker();
+    const handle = await world.start("wide-long", 150, "a");
+    await untilRuns(50);
+    orchestrator.kill();
+    worker.kill();
+    await world.orchestrator();
+    await world.worker();
+    expect(await world.run(handle.result(), 120_000)).toBe(150);
+    checkHistory((await world.history("a")) ?? []);
+    await world.clock.advance(120_000);
+    expect(await waiting(world.names.inboxStream)).toBe(0);
+    expect(await waiting(world.names.activitiesStream)).toBe(0);
   });
 
   test("both: the next orchestrator sends the task by the queue", async () => {

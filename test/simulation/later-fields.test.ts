@@ -125,6 +125,7 @@ test("what we write ourselves has no field that its schema does not name", async
       "lane-holdings",
       "lane-question",
       "lane-recordings",
+      "lane-task",
       "lease-value",
       "pool-signal",
       "session-claim",

@@ -182,6 +182,23 @@ test.each(deaths)("an owner dies at $point, $count: the next attempt comes all t
   checkHistory((await world.history("a")) ?? []);
 });
 
+const lastDeaths = points.flatMap((point) => [3, 4, 5].map((count) => ({ point, count })));
+
+test.each(lastDeaths)(
+  "an owner dies at $point, $count, with the end recorded: the schedule of the attempt brings a successor that shows it",
+  async (death) => {
+    await open();
+    failures = 2;
+    const first = await world.orchestrator(death);
+    const handle = await world.start("patient", null, "a");
+    await world.clock.advance(4_500); // the third attempt ran at 4 s
+    first.kill();
+    await world.orchestrator();
+    expect(await world.run(handle.result(), 120_000)).toBe(3);
+    checkHistory((await world.history("a")) ?? []);
+  },
+);
+
 test.each([1, 2, 3])("bad messages and two owners, seed %i", async (seed) => {
   await open({ seed, faulty: true });
   failures = 3;

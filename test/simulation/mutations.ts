@@ -109,8 +109,8 @@ export const mutations: readonly Mutation[] = [
     name: "schedules go last",
     law: "T3",
     file: "services/orchestrator/publishing/effects.ts",
-    find: 'case "unschedule":\n      return unschedulings;',
-    replace: 'case "unschedule":\n      return beginnings;',
+    find: 'case "forget-local":\n      return unschedulings;',
+    replace: 'case "forget-local":\n      return beginnings;',
   },
   {
     name: "what a dead owner's timer left",

@@ -21,7 +21,7 @@ import {
 } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
-import { Client } from "../../shared/sdk/client.ts";
+import { Client } from "../../shared/sdk/client/client.ts";
 import { Telemetry } from "../../shared/telemetry/index.ts";
 
 export const names = subjects();

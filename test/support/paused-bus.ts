@@ -1,6 +1,7 @@
 /** A bus whose client is paused before its nth call, while something happens that it knows nothing of. */
-import { ObjectBlobs } from "../../shared/bus/blobs.ts";
+
 import type { Bus } from "../../shared/bus/bus.ts";
+import { ObjectBlobs } from "../../shared/bus/storage/blobs.ts";
 
 const calls = new Set<string | symbol>([
   ...["publish", "last", "read", "lastPerSubject", "streamInfo", "streamNames"],

@@ -1,6 +1,6 @@
 /** Sessions that belong to a key: call, describe, close. */
 import { z } from "zod";
-import { KeyedOnLost, keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
+import { KeyedOnLost, keyMetadataKey, Name, SessionId, tokenRule } from "../../../schemas/index.ts";
 import { keyedSessionId } from "../../../shared/definitions/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
@@ -34,7 +34,10 @@ export const CallBody = z.strictObject({
 });
 export type CallBody = z.infer<typeof CallBody>;
 
-export const CallPath = z.object({ type: Name, key: Name, call: Name });
+/** Whoever uses it refuses what breaks the rule, as `invalid_key`. */
+const Key = z.string().max(1024).meta({ description: tokenRule });
+const KeyPath = z.object({ type: Name, key: Key });
+export const CallPath = KeyPath.extend({ call: Name });
 
 export const keyedHandle = (client: Client, { type, key }: { type: string; key: string }, body: CallBody) =>
   client.session(type, {
@@ -53,7 +56,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       tag,
       summary: "How the session of a key stands",
       role: "viewer",
-      params: z.object({ type: Name, key: Name }),
+      params: KeyPath,
       answer: KeyDescription,
       async act({ params }) {
         const { record, explanation, live, figures } = await client.sessions.describe(
@@ -74,7 +77,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       tag,
       summary: "Close the session of a key for everybody; the next call opens it anew",
       role: "operator",
-      params: z.object({ type: Name, key: Name }),
+      params: KeyPath,
       body: z.strictObject({ reason: z.string().max(500).optional() }),
       answer: KeyClosed,
       audit: ({ params }) => ({ target: keyedSessionId(params.type, params.key) }),

@@ -9,7 +9,7 @@ import {
   isSameParent,
 } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import { type Outbox, publishSurely } from "../publishing/publish.ts";
+import { type Outbox, publishEffect } from "../publishing/publish.ts";
 import { tellFollower } from "../publishing/tell-follower.ts";
 
 export async function answerIgnored(
@@ -40,7 +40,7 @@ export async function answerIgnored(
       if (owner !== undefined) return;
       const on = report.kind === "claimed" || report.kind === "activated" ? report.on : undefined;
       if (on && !holds(state, sessionId, on)) {
-        await publishSurely(
+        await publishEffect(
           outbox,
           names.sessionWork(on.workerId, sessionId),
           { v: 1, kind: "close", epoch: on.epoch, reason: "no longer wanted" },
@@ -57,7 +57,7 @@ export async function answerIgnored(
       const { parent, follower } = message;
       if (follower) await answerFollower(names, outbox, state, follower);
       if (!parent || isSameParent(state.parent, parent)) return;
-      await publishSurely(
+      await publishEffect(
         outbox,
         names.verb(parent.instanceId, "child"),
         {
@@ -110,7 +110,7 @@ function refuseMember(
   { poolId, number, to }: Lending,
 ): Promise<unknown> {
   const signal: PoolSignal = { kind: "leave", user: useOf(to) };
-  return publishSurely(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
+  return publishEffect(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
     msgId: `unwanted-${sessionId}-${number}`,
   });
 }

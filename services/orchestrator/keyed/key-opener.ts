@@ -14,11 +14,16 @@ import {
   SessionId,
   type SessionRecord,
 } from "../../../schemas/index.ts";
-import { type Bus, encode, type Subjects, type TypedBucket } from "../../../shared/bus/index.ts";
+import {
+  type Bus,
+  encode,
+  publishOrThrow,
+  type Subjects,
+  type TypedBucket,
+} from "../../../shared/bus/index.ts";
 import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
-import { publishSurely } from "../../../shared/sdk/internal.ts";
 
 export interface KeyOpenerParts {
   readonly bus: Bus;
@@ -104,7 +109,7 @@ export class KeyOpener {
         const { sessionId, attachment, instanceId } = record;
         const report = { v: 1, sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
         const { bus, names } = this.#parts;
-        await publishSurely(bus, {
+        await publishOrThrow(bus, {
           subject: names.verb(instanceId, "session"),
           body: encode(report),
           msgId: `wanted-${sessionId}-${attachment}-${token(this.#parts.runtime.random)}`,
@@ -121,10 +126,10 @@ export class KeyOpener {
     const keeper = keeperOf(sessionId);
     if (!this.#keepers.has(keeper)) {
       const subject = names.start(keeper, keyedOrchestration);
-      await publishSurely(bus, { subject, body: encode({}), msgId: `start-${keeper}` });
+      await publishOrThrow(bus, { subject, body: encode({}), msgId: `start-${keeper}` });
       this.#keepers.add(keeper);
     }
-    await publishSurely(bus, {
+    await publishOrThrow(bus, {
       subject: names.signal(keeper, poolSignal),
       body: encode(signal),
       msgId: `${signal.kind}-${sessionId}-${token(runtime.random)}`,

@@ -7,6 +7,7 @@ import {
   type CoreMessage,
   decode,
   encode,
+  headerNames,
   type MicroReply,
   type MicroService,
   type Payloads,
@@ -19,7 +20,6 @@ import {
   type KeyOptions,
   keyedSessionId,
   keyedSpec,
-  requireKey,
   validate,
 } from "../../../shared/definitions/index.ts";
 import { HoldfastError, isFault, TimeoutError } from "../../../shared/errors/index.ts";
@@ -115,7 +115,7 @@ export class KeyedEndpoint implements Service {
 
   async #record(type: string, key: string) {
     this.#definition(type);
-    const sessionId = keyedSessionId(type, requireKey(key));
+    const sessionId = keyedSessionId(type, key);
     const entry = await this.#parts.sessions.get(sessionId, { leader: true });
     if (entry) return entry.value;
     throw new HoldfastError({
@@ -143,14 +143,14 @@ export class KeyedEndpoint implements Service {
     const { names, runtime } = this.#parts;
     const [type = "", key = "", name = ""] = names.parseKeyed(message.subject);
     const input = jsonOf(message.body, "the input");
-    const configText = header(message, "Holdfast-Config");
+    const configText = header(message, headerNames.keyConfig);
     const request: Extract<KeyedRequest, { do: "open" }> = {
       do: "open",
       ...(configText !== undefined && {
-        config: jsonOf(new TextEncoder().encode(configText), "header Holdfast-Config"),
+        config: jsonOf(new TextEncoder().encode(configText), `header ${headerNames.keyConfig}`),
       }),
-      ...optional("onLost", header(message, "Holdfast-On-Lost") as KeyOptions["onLost"]),
-      ...optional("ttl", header(message, "Holdfast-Ttl")),
+      ...optional("onLost", header(message, headerNames.keyOnLost) as KeyOptions["onLost"]),
+      ...optional("ttl", header(message, headerNames.keyTtl)),
     };
     const definition = this.#definition(type);
     const { sessionId, configDigest } = this.#spec(definition, key, request);
@@ -233,8 +233,8 @@ function jsonOf(bytes: Uint8Array, what: string): unknown {
 }
 
 function waitOf(message: CoreMessage, absent: number): number {
-  const wait = header(message, "Holdfast-Wait");
-  return wait === undefined ? absent : parseDuration(wait, "Holdfast-Wait");
+  const wait = header(message, headerNames.wait);
+  return wait === undefined ? absent : parseDuration(wait, headerNames.wait);
 }
 
 /** Header names are matched as they come: some clients write them in lower case. */

@@ -4,7 +4,8 @@ import type { Delivery, Subjects } from "../../../shared/bus/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
-import type { Lane, Taken } from "./lane.ts";
+import type { Lane } from "./lane.ts";
+import type { Answered, Taken } from "./offers.ts";
 import { laneTaskName, type OutTask, type RecallWhy } from "./out-task.ts";
 
 interface Out {
@@ -48,8 +49,10 @@ export interface LaneWorkInit {
   onRecalled(of: number): void;
 }
 
-/** Wider fan-outs go by the queue, which spreads them better than random choice. */
-const widest = 64;
+/** What is wider goes by the queue: all that is out is named in every commit. */
+const widest = 1_000;
+/** The same while a worker of 0.1.0 is alive, which takes one task in a message. */
+const widestSingly = 64;
 
 export class LaneWork {
   readonly #init: LaneWorkInit;
@@ -130,16 +133,17 @@ export class LaneWork {
       if (task && this.#holds(state, task)) tasks.push(of as EventId);
     }
     if (!this.#anchor && (!this.#candidate || (!this.#seated && this.#init.seats.free <= 0))) return tasks;
+    const most = this.#init.generation.allows(2) ? widest : widestSingly;
     for (const effect of effects) {
       if (effect.kind === "local" && state.tasks.get(effect.task.id) === effect.task)
         this.#localPlanned = true;
       if (effect.kind !== "task" && effect.kind !== "call") continue;
-      if (this.#out.size + this.#planned.size >= widest) break;
+      if (this.#out.size + this.#planned.size >= most) break;
       const { task } = effect;
       if (state.tasks.get(task.id) !== task || task.readyAt > now) continue;
       const subject =
         effect.kind === "task" ? this.#taskLane(state, task) : this.#callLane(state, task, effect.on);
-      if (subject === undefined || !this.#init.lane.isOpen(subject)) continue;
+      if (subject === undefined || !this.#init.lane.offers.isOpen(subject)) continue;
       this.#planned.set(task.id, subject);
       if (effect.kind === "task") tasks.push(task.id as EventId);
     }
@@ -160,7 +164,7 @@ export class LaneWork {
       session && "on" in session.phase && session.phase.on
         ? names.laneOfWorker(session.phase.on.workerId, target.queue, name)
         : undefined;
-    return preferred !== undefined && lane.isOpen(preferred)
+    return preferred !== undefined && lane.offers.isOpen(preferred)
       ? preferred
       : names.laneOfActivity(target.queue, name);
   }
@@ -215,18 +219,26 @@ export class LaneWork {
     return this.#planned.has(id);
   }
 
-  /**
-   * Offers the planned tasks in one message. Returns true if a worker took them, false if they must go by the
-   * queue.
-   */
-  async send(
+  /** Offers a planned task. Returns true if a worker took it, false if it must go by the queue. */
+  send(state: Readonly<InstanceState>, task: OpenTask, body: Uint8Array): Promise<boolean> {
+    return this.#send(state, [task], (subject) =>
+      this.#init.lane.offers.offerTask(subject, body, () => this.isHeld),
+    );
+  }
+
+  /** Offers planned calls of one session in one message: all of them are taken, or none. */
+  sendCalls(state: Readonly<InstanceState>, tasks: readonly OpenTask[], body: Uint8Array): Promise<boolean> {
+    return this.#send(state, tasks, (subject) => this.#init.lane.offers.offer(subject, body));
+  }
+
+  async #send(
     { execution }: Readonly<InstanceState>,
     tasks: readonly OpenTask[],
-    body: Uint8Array,
+    offer: (subject: string) => Promise<Answered>,
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
     if (subject === undefined || !this.isHeld) return false;
-    const answer = await this.#init.lane.offer(subject, body);
+    const answer = await offer(subject);
     const taken = typeof answer === "string" ? undefined : answer;
     for (const { id, attempt, sentEpoch: epoch } of tasks) {
       this.#planned.delete(id);

@@ -7,7 +7,7 @@
  *    this process dies, the anchor is redelivered, and the orchestrator that receives it finds out what
  *    became of the work.
  * LANE-2 The answer `taken` means that a worker holds the work; a result as the answer means the same. Any
- *    other answer, or none, sends the work by the queue.
+ *    other answer, or none, sends the work by the queue (offers.ts).
  * LANE-3 A result that came by the lane is answered when its turn is over, as an inbox message is
  *    acknowledged (TURN-2). An unanswered result comes again by the inbox, and the first one counts (T5).
  * LANE-4 A worker that is gone, or does not know a task it took, has lost it: the task goes out again by the
@@ -15,41 +15,19 @@
  */
 import {
   ActivityReport,
-  LaneAnswer,
+  type LaneAnswer,
   LaneHoldings,
   type LaneQuestion,
   type LaneRecordings,
   LaneReturn,
-  laneOwnerHeader,
 } from "../../../schemas/index.ts";
-import {
-  type Bus,
-  type CoreMessage,
-  decode,
-  encode,
-  type Reply,
-  type Stoppable,
-  type Subjects,
-} from "../../../shared/bus/index.ts";
+import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
-import { once, type Runtime, type Service, type Timer } from "../../../shared/runtime/index.ts";
+import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
-import type { EngineDeps } from "../engine-deps.ts";
 import type { Mail } from "../mail.ts";
+import { closedMs, Offers, type OffersOptions } from "./offers.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
-
-export interface LaneOptions {
-  id: string;
-  bus: Bus;
-  names: Subjects;
-  runtime: Runtime;
-  /** False: no new tasks are sent by the lane. */
-  enabled: boolean;
-  workSent?: EngineDeps["workSent"];
-}
-
-/** A worker took the task, or has completed it already. */
-export type Taken = Extract<LaneAnswer, { kind: "taken" | "done" }>;
 
 /** Receives lane results for an instance of this orchestrator. */
 export interface LanePartition {
@@ -57,22 +35,9 @@ export interface LanePartition {
   recall(task: { execution: number; of: number; attempt: number }): void;
 }
 
-/** An offer that no worker has answered yet. */
-interface Offer {
-  readonly subject: string;
-  readonly since: number;
-  giveUp(): void;
-}
-
-/** Long, because a worker that is gone is known at once, and one that is there may be busy. */
-const offerMs = 2_000;
 const seekMs = 2_000;
 const askMs = 1_000;
-/** Room for subject and headers within the server's payload limit. */
-const headroomBytes = 8 * 1024;
 const recordedAfterMs = 10;
-/** How long the lane avoids a subject after each kind of failed offer. */
-const closedMs = { refused: 20, nobody: 1_000, timeout: 2_000, slow: 60_000 };
 /**
  * Longer work gains nothing from the lane and holds up its anchor: the next task of its kind goes by the
  * queue.
@@ -90,13 +55,10 @@ const answers = {
 };
 
 export class Lane implements Service {
-  readonly #options: LaneOptions;
+  readonly #options: OffersOptions;
   readonly #find: (instanceId: string) => LanePartition | undefined;
-  readonly #headers: Readonly<Record<string, string>>;
-  /** Subject → monotonic time until which the lane avoids it, and how many offers in a row timed out. */
-  readonly #closed = new Map<string, { until: number; timeouts: number }>();
+  readonly offers: Offers;
   readonly #works = new Set<OutTasks>();
-  readonly #offers = new Set<Offer>();
   /** Worker id → since when the worker has not answered. */
   readonly #silent = new Map<string, number>();
   /** Worker id → keys of recorded results that the worker has not been told of yet. */
@@ -105,10 +67,10 @@ export class Lane implements Service {
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
-  constructor(options: LaneOptions, find: (instanceId: string) => LanePartition | undefined) {
+  constructor(options: OffersOptions, find: (instanceId: string) => LanePartition | undefined) {
     this.#options = options;
     this.#find = find;
-    this.#headers = { [laneOwnerHeader]: options.id };
+    this.offers = new Offers(options);
   }
 
   async start(): Promise<void> {
@@ -125,81 +87,15 @@ export class Lane implements Service {
     await this.#subscription?.stop();
   });
 
-  isOpen(subject: string): boolean {
-    const { enabled, bus, runtime } = this.#options;
-    if (!enabled || !bus.connected()) return false;
-    const closed = this.#closed.get(subject);
-    return closed === undefined || closed.until <= runtime.clock.monotonic();
-  }
-
-  /**
-   * Any answer but a worker's `taken` or `done` sends the task by the queue (LANE-2). `unsure`: a worker may
-   * have begun it all the same.
-   */
-  async offer(subject: string, body: Uint8Array): Promise<Taken | "refused" | "unsure"> {
-    if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
-    try {
-      const reply = await this.#answerTo(subject, body);
-      if (reply === "died") return "unsure";
-      if (reply.kind !== "reply") {
-        if (reply.kind === "nobody") {
-          this.#close(subject, closedMs.nobody);
-          return "refused";
-        }
-        // A worker that listens and does not answer stays in its queue group: the subject is tried less and
-        // less often.
-        const timeouts = (this.#closed.get(subject)?.timeouts ?? 0) + 1;
-        this.#close(subject, Math.min(closedMs.slow, closedMs.timeout * 2 ** (timeouts - 1)), timeouts);
-        return "unsure";
-      }
-      const answer = decode(LaneAnswer, reply.body);
-      if (answer.kind === "ok" && (answer.value.kind === "taken" || answer.value.kind === "done")) {
-        if (this.#closed.size > 0) this.#closed.delete(subject);
-        return answer.value;
-      }
-      this.#close(subject, closedMs.refused);
-    } catch (error) {
-      this.#close(subject, closedMs.slow);
-      this.#complain(`offer on ${subject}`, error);
-    }
-    return "refused";
-  }
-
-  async #answerTo(subject: string, body: Uint8Array): Promise<Reply | "died"> {
-    const { bus, runtime } = this.#options;
-    let giveUp: () => void = () => undefined;
-    const died = new Promise<"died">((resolve) => {
-      giveUp = () => resolve("died");
-    });
-    const offer: Offer = { subject, since: runtime.clock.monotonic(), giveUp };
-    this.#offers.add(offer);
-    this.#options.workSent?.();
-    try {
-      const reply = bus.request(subject, body, { timeoutMs: offerMs, headers: this.#headers });
-      return await Promise.race([reply, died]);
-    } finally {
-      this.#offers.delete(offer);
-    }
-  }
-
   /**
    * Called when the worker is proved dead and has not answered since `since` (D1). Tasks it took are lost
-   * (LANE-4). So is an unanswered offer from before that time, unless another worker is slow to answer and
-   * may have taken it.
+   * (LANE-4).
    */
-  died({ info, since, othersAnswer }: DeadWorker): void {
+  died(dead: DeadWorker): void {
     for (const work of this.#works)
-      for (const task of work.since(since))
-        if (!task.leased && task.workerId === info.workerId) task.recall("dead");
-    if (!othersAnswer) return;
-    const { names } = this.#options;
-    const served = new Set(
-      info.activities.flatMap(({ queue, name }) => [
-        names.laneOfActivity(queue, name),
-        names.laneOfWorker(info.workerId, queue, name),
-      ]),
-    );
-    for (const offer of this.#offers) if (offer.since <= since && served.has(offer.subject)) offer.giveUp();
+      for (const task of work.since(dead.since))
+        if (!task.leased && task.workerId === dead.info.workerId) task.recall("dead");
+    this.offers.died(dead);
   }
 
   /** Returns the id of the live worker that holds this task, which an earlier owner sent. */
@@ -244,12 +140,6 @@ export class Lane implements Service {
     this.#works.delete(work);
   }
 
-  #close(subject: string, ms: number, timeouts = 0): void {
-    const until = this.#options.runtime.clock.monotonic() + ms;
-    const before = this.#closed.get(subject)?.until ?? 0;
-    this.#closed.set(subject, { until: Math.max(before, until), timeouts });
-  }
-
   #receive({ subject, body, reply }: CoreMessage): void {
     const address = this.#options.names.parseLaneOfOwner(subject);
     const partition = address && this.#find(address.instanceId);
@@ -285,12 +175,10 @@ export class Lane implements Service {
   async #look(): Promise<void> {
     const now = this.#options.runtime.clock.monotonic();
     const byWorker = new Map<string, OutTask[]>();
-    for (const [subject, { until }] of this.#closed) {
-      if (until + closedMs.slow < now) this.#closed.delete(subject);
-    }
+    this.offers.sweep();
     for (const work of this.#works) {
       for (const task of work.since(now - slowMs)) {
-        this.#close(task.subject, closedMs.slow);
+        this.offers.close(task.subject, closedMs.slow);
         if (task.leased) continue;
         const others = byWorker.get(task.workerId);
         if (others) others.push(task);

@@ -9,13 +9,12 @@ import {
   poolOrchestration,
   poolSignal,
 } from "../../../schemas/index.ts";
-import { type Bus, encode, type Subjects } from "../../../shared/bus/index.ts";
+import { type Bus, encode, publishOrThrow, type Subjects } from "../../../shared/bus/index.ts";
 import type { App } from "../../../shared/definitions/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import { wantedPool } from "../../../shared/replay/index.ts";
 import { once, type Runtime, type Service, sleep } from "../../../shared/runtime/index.ts";
-import { publishSurely } from "../../../shared/sdk/internal.ts";
 
 export interface DeclaredPoolsParts {
   readonly id: string;
@@ -78,9 +77,9 @@ export class DeclaredPools implements Service {
     const keeper = poolInstance(poolId);
     const orchestration = sharing === "exclusive" ? lenderOrchestration : poolOrchestration;
     const subject = names.start(keeper, orchestration);
-    await publishSurely(bus, { subject, body: encode({ poolId, pool }), msgId: `start-${keeper}` });
+    await publishOrThrow(bus, { subject, body: encode({ poolId, pool }), msgId: `start-${keeper}` });
     const signal: PoolSignal = { kind: "declare", min, max, lingerMs };
-    await publishSurely(bus, {
+    await publishOrThrow(bus, {
       subject: names.signal(keeper, poolSignal),
       body: encode(signal),
       msgId: `declare-${poolId}-${min}-${max}-${id}`,

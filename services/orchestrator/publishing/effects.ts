@@ -39,7 +39,7 @@ import { inboxHeaders } from "../parse-inbox.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
 import { askAtOnce } from "./ask-at-once.ts";
 import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
-import { type Outbox, publishSurely } from "./publish.ts";
+import { type Outbox, publishEffect } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
 import type { Summaries } from "./summaries.ts";
 import { tellFollower } from "./tell-follower.ts";
@@ -119,10 +119,10 @@ function roundOf(kind: Effect["kind"]): number {
     case "request-end":
     case "cancel-task":
     case "leave-pool":
-    case "forget-local":
     case "forget-blobs":
       return endings;
     case "unschedule":
+    case "forget-local":
       return unschedulings;
     default:
       return beginnings;
@@ -143,11 +143,11 @@ function publisher(
   // instance is gone.
   const about = `${instanceId}-${execution}`;
   const toHolder = (on: Attachment, sessionId: string, work: SessionWork, msgId: string) =>
-    publishSurely(outbox, names.sessionWork(on.workerId, sessionId), work, { msgId });
+    publishEffect(outbox, names.sessionWork(on.workerId, sessionId), work, { msgId });
   const isCurrent = (task: OpenTask) => state.tasks.get(task.id) === task;
   const scheduleWake = async (of: number, at: number): Promise<void> => {
     const wake: Wake = { v: 1, execution, of };
-    const seq = await publishSurely(outbox, names.timer(instanceId, execution, of), wake, {
+    const seq = await publishEffect(outbox, names.timer(instanceId, execution, of), wake, {
       // A task's next deadline replaces the one before, and may be equal to an earlier one.
       msgId: `timer-${about}-${of}-${at}-${state.lastEventId}`,
       schedule: { at, target: names.fired(names.verb(instanceId, "wake")), keptMs: names.firedKeptMs },
@@ -170,7 +170,7 @@ function publisher(
         if (task.readyAt <= runtime.clock.now()) return toHolder(on, sessionId, work, msgId);
         const waiting = names.sessionRetry(instanceId, execution, task.id, task.attempt);
         const schedule = { at: task.readyAt, target: names.sessionWork(on.workerId, sessionId) };
-        return publishSurely(outbox, waiting, work, { msgId, schedule });
+        return publishEffect(outbox, waiting, work, { msgId, schedule });
       }
       case "cancel-task": {
         const { task, on } = effect;
@@ -229,7 +229,7 @@ function publisher(
         const phase = state.sessions.get(session.sessionId)?.phase;
         if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
         const claim = claimMessage(state, effect, deps.generation);
-        await publishSurely(outbox, names.claim(session.type, session.sessionId), claim, {
+        await publishEffect(outbox, names.claim(session.type, session.sessionId), claim, {
           msgId: `claim-${instanceId}-${session.sessionId}-${attachment}`,
         });
         return askAtOnce(deps, claim);
@@ -251,7 +251,7 @@ function publisher(
         const { sessionId, attachments } = effect.session;
         return Promise.all(
           effect.to.map((user) =>
-            publishSurely(
+            publishEffect(
               outbox,
               names.verb(user, "session"),
               { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
@@ -265,7 +265,7 @@ function publisher(
         const { sessionId, attachments, lending } = session;
         const lent = deps.generation.allows(2) ? session : stateOfFirstGeneration(session);
         const report = { kind: "lent", session: lent };
-        return publishSurely(
+        return publishEffect(
           outbox,
           names.verb(lending.to.instanceId, "session"),
           { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
@@ -279,7 +279,7 @@ function publisher(
       case "want-session": {
         const { sessionId, attachments, owner } = effect.session;
         const report = { v: 1, sessionId, attachment: Math.max(1, attachments), report: { kind: "wanted" } };
-        return publishSurely(outbox, names.verb(owner, "session"), report, {
+        return publishEffect(outbox, names.verb(owner, "session"), report, {
           msgId: `want-${about}-${state.lastEventId}`,
         });
       }
@@ -297,21 +297,21 @@ function publisher(
         if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
         if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;
         const body = "json" in input ? input.json : undefined;
-        return publishSurely(outbox, names.start(childId, name), body, {
+        return publishEffect(outbox, names.start(childId, name), body, {
           msgId: `child-${about}-${id}`,
           headers,
         });
       }
       case "request-end": {
         const { id, verb, reason } = effect;
-        return publishSurely(outbox, names.verb(effect.to, verb), reason === undefined ? {} : { reason }, {
+        return publishEffect(outbox, names.verb(effect.to, verb), reason === undefined ? {} : { reason }, {
           msgId: `end-${about}-${id}`,
         });
       }
       case "tell-follower":
         return tellFollower(names, outbox, { instanceId, ...effect }, `ended-${about}`);
       case "cancel-child":
-        return publishSurely(
+        return publishEffect(
           outbox,
           names.verb(effect.childId, "cancel"),
           { reason: `parent ${instanceId} let go` },
@@ -327,7 +327,7 @@ function publisher(
             ? { ...effect.result, output: await deps.payloads.adopt(effect.result.output, parent.instanceId) }
             : effect.result;
         const report = ChildReport.parse({ v: 1, execution: parent.execution, of: parent.of, result });
-        return publishSurely(outbox, names.verb(parent.instanceId, "child"), report, {
+        return publishEffect(outbox, names.verb(parent.instanceId, "child"), report, {
           msgId: `done-${about}`,
         });
       }
@@ -339,20 +339,20 @@ function publisher(
         if (pool.keyed) return joinKey(outbox, names, use, keyedSpecOf(poolId, pool));
         const borrower = sharing === "exclusive" ? use : undefined;
         const signal: PoolSignal = { kind: "join", user: useOf(use), min, max, lingerMs, borrower };
-        await publishSurely(
+        await publishEffect(
           outbox,
           names.start(keeper, borrower ? lenderOrchestration : poolOrchestration),
           { poolId, pool },
           { msgId: `pool-${about}-${id}` },
         );
-        return publishSurely(outbox, names.signal(keeper, poolSignal), signal, {
+        return publishEffect(outbox, names.signal(keeper, poolSignal), signal, {
           msgId: `join-${about}-${id}`,
         });
       }
       case "leave-pool": {
         const { poolId, id } = effect;
         const signal: PoolSignal = { kind: "leave", user: useOf({ instanceId, execution, of: id }) };
-        return publishSurely(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
+        return publishEffect(outbox, names.signal(keeperOf(poolId), poolSignal), signal, {
           msgId: `leave-${about}-${id}`,
         });
       }
@@ -370,9 +370,9 @@ async function joinKey(
 ): Promise<unknown> {
   const keeper = keeperOf(spec.sessionId);
   const user = useOf(borrower);
-  await publishSurely(outbox, names.start(keeper, keyedOrchestration), {}, { msgId: `start-${keeper}` });
+  await publishEffect(outbox, names.start(keeper, keyedOrchestration), {}, { msgId: `start-${keeper}` });
   const signal: KeyedSignal = { kind: "join", user, borrower, spec };
-  return publishSurely(outbox, names.signal(keeper, poolSignal), signal, { msgId: `join-${user}` });
+  return publishEffect(outbox, names.signal(keeper, poolSignal), signal, { msgId: `join-${user}` });
 }
 
 async function publishTask(
@@ -385,20 +385,20 @@ async function publishTask(
   const { id, attempt, readyAt, target } = task;
   if (state.tasks.get(id) !== task || target.kind !== "queue" || lane.isOut(state, task)) return;
   const message = encode(taskMessage(state, task));
-  if (await lane.send(state, [task], message)) return;
+  if (await lane.send(state, task, message)) return;
   const { instanceId, execution } = state;
   const subject = names.activity(target.queue, task.name);
   const msgId = `task-${instanceId}-${execution}-${id}-${attempt}`;
   const headers = lane.wasLost(task) ? { [laneBeforeHeader]: "1" } : undefined;
   if (readyAt <= runtime.clock.now()) {
-    const seq = await publishSurely(outbox, subject, message, { msgId, headers });
+    const seq = await publishEffect(outbox, subject, message, { msgId, headers });
     workSent();
     if (seq !== undefined) queued.set(task, seq);
     return;
   }
   const waiting = names.retry(instanceId, execution, id, attempt);
   queued.delete(task);
-  await publishSurely(outbox, waiting, message, { msgId, schedule: { at: readyAt, target: subject } });
+  await publishEffect(outbox, waiting, message, { msgId, schedule: { at: readyAt, target: subject } });
 }
 
 /**
@@ -479,7 +479,7 @@ function sendCalls(
   }
   for (const [sessionId, { tasks, calls }] of planned) {
     const message: LaneCalls = { v: 1, calls };
-    sent.set(sessionId, lane.send(state, tasks, encode(message)));
+    sent.set(sessionId, lane.sendCalls(state, tasks, encode(message)));
   }
   return sent;
 }

@@ -18,7 +18,7 @@ const backoff = { initialMs: 100, maxMs: 2_000, factor: 2 };
 /**
  * Returns the sequence, or undefined if the signal is aborted first. `msgId` makes every repetition harmless.
  */
-export async function publishSurely(
+export async function publishEffect(
   { bus, runtime, signal }: Outbox,
   subject: string,
   value: unknown,

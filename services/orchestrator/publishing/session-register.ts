@@ -8,7 +8,7 @@ import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import { type Outbox, publishSurely } from "./publish.ts";
+import { type Outbox, publishEffect } from "./publish.ts";
 
 interface Known {
   /** Undefined if the entry cannot be read; it is overwritten with what the history says (E2). */
@@ -140,7 +140,7 @@ export class SessionRegister {
 
   async #goBeyond(session: SessionState, upTo: number): Promise<"refused"> {
     const { sessionId, attachments, owner } = session;
-    await publishSurely(
+    await publishEffect(
       this.#outbox,
       this.#deps.names.verb(owner, "session"),
       { v: 1, sessionId, attachment: attachments, report: { kind: "spent", upTo } },
@@ -178,7 +178,7 @@ export class SessionRegister {
     const { names } = this.#deps;
     const { sessionId, attachments, owner } = session;
     const attachment = Math.max(1, attachments);
-    await publishSurely(
+    await publishEffect(
       this.#outbox,
       names.verb(owner, "session"),
       { v: 1, sessionId, attachment, report: { kind: "refused", error } },

@@ -1,7 +1,7 @@
 /** Tells the follower of an instance that the instance has ended. */
 import type { Follower, ScheduleCommand } from "../../../schemas/index.ts";
 import type { Subjects } from "../../../shared/bus/index.ts";
-import { type Outbox, publishSurely } from "./publish.ts";
+import { type Outbox, publishEffect } from "./publish.ts";
 
 export function tellFollower(
   names: Subjects,
@@ -10,5 +10,5 @@ export function tellFollower(
   msgId: string,
 ): Promise<unknown> {
   const ended: ScheduleCommand = { kind: "ended", instanceId, status };
-  return publishSurely(outbox, names.signal(follower.instanceId, follower.signal), ended, { msgId });
+  return publishEffect(outbox, names.signal(follower.instanceId, follower.signal), ended, { msgId });
 }

@@ -21,7 +21,7 @@ import { Fault, isFault } from "../../../shared/errors/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { Mail } from "../mail.ts";
 import { parseInbox } from "../parse-inbox.ts";
-import { publishSurely } from "../publishing/publish.ts";
+import { publishEffect } from "../publishing/publish.ts";
 
 type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
 
@@ -63,7 +63,7 @@ export class AsideMail {
     const { bus, names, runtime } = this.#deps;
     const was: z.infer<typeof Was> = { subject, seq, at, headers: { ...headers } };
     try {
-      const stored = await publishSurely(
+      const stored = await publishEffect(
         { bus, runtime, signal: this.#signal },
         names.aside(this.#instanceId),
         body,

@@ -5,7 +5,7 @@
 import { Bucket, encode } from "../../../shared/bus/index.ts";
 import type { Fault } from "../../../shared/errors/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import { publishSurely } from "../publishing/publish.ts";
+import { publishEffect } from "../publishing/publish.ts";
 
 type Deps = Pick<EngineDeps, "bus" | "names" | "runtime">;
 
@@ -33,7 +33,7 @@ export class ParkedList {
   async wakeAll(occasion: number, signal: AbortSignal): Promise<void> {
     for await (const { key } of this.#bucket.entries("parked.*")) {
       const { subject, wake, msgId } = this.#look(key.slice("parked.".length), String(occasion));
-      await publishSurely({ ...this.#deps, signal }, subject, wake, { msgId });
+      await publishEffect({ ...this.#deps, signal }, subject, wake, { msgId });
     }
   }
 

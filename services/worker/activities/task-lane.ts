@@ -2,11 +2,17 @@
  * Orchestrators hand tasks to this worker directly here, and ask what became of them. The worker takes only
  * tasks that can start at once: the others wait in the queue, where any worker finds them.
  */
-import { type ActivityTask, type LaneHoldings, LaneQuestion } from "../../../schemas/index.ts";
+import {
+  type ActivityTask,
+  type LaneHoldings,
+  LaneQuestion,
+  LaneTasks,
+  laneTasksHeader,
+} from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
-import { LaneDelivery, LanePath } from "../lane/index.ts";
+import { JointAnswer, LaneDelivery, LanePath, soonMs } from "../lane/index.ts";
 import type { Feed } from "./pulling/feed.ts";
 import { decodeTask } from "./refusing/decode-task.ts";
 import { attemptKey } from "./running/held-task.ts";
@@ -66,6 +72,7 @@ export class TaskLane implements Service {
   });
 
   #receive(message: CoreMessage, feed: Feed): void {
+    if (message.headers[laneTasksHeader] !== undefined) return this.#receiveSeveral(message, feed);
     const { deps, onTask } = this.#init;
     const path = new LanePath(deps, message);
     const decoded = decodeTask(message, feed.activity);
@@ -73,6 +80,27 @@ export class TaskLane implements Service {
     if (decoded.kind === "invalid") return path.refuse();
     const delivery = new LaneDelivery(message, path, decoded.task);
     if (!onTask(decoded.task, delivery, feed)) path.refuse();
+  }
+
+  /**
+   * Takes what can start at once. Code that keeps the processor busy holds up the tasks behind it, and the
+   * answer: after a moment the rest is left to other workers.
+   */
+  #receiveSeveral(message: CoreMessage, feed: Feed): void {
+    const { deps, onTask } = this.#init;
+    const { clock } = deps.runtime;
+    const decoded = decode(LaneTasks, message.body);
+    if (decoded.kind === "invalid") return new LanePath(deps, message).refuse();
+    const { tasks } = decoded.value;
+    const answer = new JointAnswer(message, tasks.length, deps.bus.maxPayloadBytes);
+    const until = clock.monotonic() + soonMs;
+    tasks.forEach((task, place) => {
+      const reply = (body: Uint8Array) => answer.set(place, body);
+      const path = new LanePath(deps, { headers: message.headers, reply }, answer.longestBytes);
+      const delivery = new LaneDelivery(message, path, task);
+      const mayStart = task.name === feed.activity.name && clock.monotonic() <= until;
+      if (!mayStart || !onTask(task, delivery, feed)) path.refuse();
+    });
   }
 
   #tell({ body, reply }: CoreMessage): void {

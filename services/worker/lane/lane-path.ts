@@ -19,7 +19,7 @@ import type { WorkerDeps } from "../deps.ts";
 export type LaneDeps = Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity" | "recordings">;
 
 /** Short, because the owner waits for the reply before it goes on. */
-const soonMs = 5;
+export const soonMs = 5;
 const recordedMs = 2_000;
 const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 
@@ -37,11 +37,14 @@ export interface WayBack {
 export class LanePath implements WayBack {
   readonly #deps: LaneDeps;
   readonly #owner: string;
+  /** A longer result is sent by itself. */
+  readonly #longestAnswer: number;
   #reply: CoreMessage["reply"];
   #soon: Timer | undefined;
 
-  constructor(deps: LaneDeps, message: CoreMessage) {
+  constructor(deps: LaneDeps, message: Pick<CoreMessage, "headers" | "reply">, longestAnswer = Infinity) {
     this.#deps = deps;
+    this.#longestAnswer = longestAnswer;
     this.#owner = message.headers[laneOwnerHeader] ?? "";
     this.#reply = message.reply;
   }
@@ -64,9 +67,10 @@ export class LanePath implements WayBack {
     const { identity, recordings } = this.#deps;
     if (!this.#reply || !recordings || report.result.kind === "started")
       return this.#toOwner(instanceId, report);
-    const answer = { v: 1, kind: "done", workerId: identity.workerId, report };
+    const answer = encode({ v: 1, kind: "done", workerId: identity.workerId, report });
+    if (answer.length > this.#longestAnswer) return this.#toOwner(instanceId, report);
     const recorded = recordings.wait(laneRecordingKey(instanceId, report));
-    this.#answer(encode(answer));
+    this.#answer(answer);
     return recorded;
   }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Msg } from "@nats-io/nats-core";
 import { Fault } from "../../errors/index.ts";
 import type { PublishOptions, PublishOutcome } from "../bus.ts";
-import { headerNames } from "../header-names.ts";
+import { headerNames } from "../delivery/header-names.ts";
 import { scheduleHeader, scheduleText } from "../schedules.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";

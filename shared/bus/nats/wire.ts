@@ -1,6 +1,8 @@
 /** Converts messages from the server's shape to ours. */
+
 import type { Msg } from "@nats-io/nats-core";
 import type { Headers, StoredMessage } from "../bus.ts";
+import { headerNames } from "../delivery/header-names.ts";
 import { type ParsedHeaders, parseHeaders } from "./headers.ts";
 
 export const emptyBody = new Uint8Array(0);
@@ -56,12 +58,12 @@ export class Stored implements StoredMessage {
 
 /** A direct get's reply carries the origin as headers beside the message's own. */
 const direct = {
-  subject: "Nats-Subject",
-  seq: "Nats-Sequence",
-  time: "Nats-Time-Stamp",
-  stream: "Nats-Stream",
-  pending: "Nats-Num-Pending",
-  lastSeq: "Nats-Last-Sequence",
+  subject: headerNames.storedSubject,
+  seq: headerNames.storedSeq,
+  time: headerNames.storedAt,
+  stream: headerNames.storedStream,
+  pending: headerNames.pending,
+  lastSeq: headerNames.previousSeq,
 } as const;
 const directNames = new Set<string>(Object.values(direct));
 

@@ -53,16 +53,16 @@ import { plainValue, toPayload } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
 import { Condition } from "./conditions.ts";
 import { deriveId } from "./derive-id.ts";
-import { keyedSession } from "./keyed-session.ts";
 import { runLocal } from "./local-activity.ts";
-import { usePool } from "./pool-handle.ts";
+import { SignalWait } from "./messages/signal-wait.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
 import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
 import { runSaga } from "./saga.ts";
 import { Scope, type ScopeMember } from "./scope.ts";
-import { grantedSession, openSession, recreateSession } from "./session-handle.ts";
-import { SignalWait } from "./signal-wait.ts";
+import { keyedSession } from "./sessions/keyed-session.ts";
+import { usePool } from "./sessions/pool-handle.ts";
+import { grantedSession, openSession, recreateSession } from "./sessions/session-handle.ts";
 import { timeoutScope } from "./timeout-scope.ts";
 
 export class Context implements OrchestrationContext {

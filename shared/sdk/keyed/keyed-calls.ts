@@ -20,6 +20,7 @@ import {
   type Bus,
   decode,
   encode,
+  headerNames,
   type Payloads,
   type Subjects,
   TypedBucket,
@@ -211,7 +212,7 @@ export class KeyedCalls {
     waitMs: number,
   ): Promise<KeyedRoute | "nobody" | "silent"> {
     const { bus, names } = this.#parts;
-    const headers = { "Holdfast-Wait": `${Math.max(1, Math.floor(waitMs - 1_500))}ms` };
+    const headers = { [headerNames.wait]: `${Math.max(1, Math.floor(waitMs - 1_500))}ms` };
     const subject = names.keyed(type, key);
     const reply = await bus.request(subject, encode(request), { timeoutMs: Math.ceil(waitMs), headers });
     if (reply.kind !== "reply") return reply.kind === "nobody" ? "nobody" : "silent";

@@ -18,7 +18,7 @@ import {
 } from "../../definitions/index.ts";
 import { HoldfastError, TimeoutError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
-import type { SessionClient, SessionDescription } from "../session-client.ts";
+import type { SessionClient, SessionDescription } from "../client/session-client.ts";
 import { userFacing } from "../user-facing.ts";
 import type { KeyedCalls, KeyedParts, KeyedTarget } from "./keyed-calls.ts";
 

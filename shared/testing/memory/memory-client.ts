@@ -1,6 +1,5 @@
 /** The bus of one client of the broker. Tests can disconnect and kill it. */
 
-import { ObjectBlobs } from "../../bus/blobs.ts";
 import type {
   AccountInfo,
   BlobStore,
@@ -21,6 +20,7 @@ import type {
   StreamSpec,
 } from "../../bus/index.ts";
 import { headersOf } from "../../bus/index.ts";
+import { ObjectBlobs } from "../../bus/storage/blobs.ts";
 import { Fault } from "../../errors/index.ts";
 import { type Announce, silent, sleep } from "../../runtime/index.ts";
 import { ClientState, type Direction, never } from "./client-state.ts";

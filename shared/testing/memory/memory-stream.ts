@@ -1,6 +1,7 @@
 /**
  * One stream in memory: sequences, fences, windows, limits, expiry, schedules. Follows the server's rules.
  */
+
 import type {
   ConsumerInfo,
   PublishOptions,
@@ -9,7 +10,7 @@ import type {
   StoredMessage,
   StreamSpec,
 } from "../../bus/index.ts";
-import { scheduleHeader, scheduleText } from "../../bus/index.ts";
+import { headerNames, scheduleHeader, scheduleText } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Clock, Timer } from "../../runtime/index.ts";
 import type { TimerKind } from "../clock/simulated-clock.ts";
@@ -98,7 +99,7 @@ export class MemoryStream {
         return { kind: "stored", seq: before.seq, duplicate: true };
       }
     }
-    if (options.schedule || options.headers?.["Nats-Rollup"] === "sub") this.#removeAll(stored);
+    if (options.schedule || options.headers?.[headerNames.rollup] === "sub") this.#removeAll(stored);
     const kept = this.#store(stored, body, wireHeaders(options));
     if (options.msgId !== undefined) this.#seen.set(options.msgId, { seq: kept.seq, at: now });
     if (options.ttlMs !== undefined) this.#expire(kept, options.ttlMs);
@@ -251,13 +252,14 @@ export class MemoryStream {
     const expire = () => {
       const wasLast = this.lastSeqOf(kept.subject) === kept.seq;
       const isMarker =
-        kept.headers["Nats-Marker-Reason"] !== undefined || kept.headers["KV-Operation"] === "PURGE";
+        kept.headers[headerNames.markerReason] !== undefined ||
+        kept.headers[headerNames.kvOperation] === "PURGE";
       if (!this.remove(kept.seq)) return;
       const { markerTtlMs } = this.spec;
       if (!wasLast || isMarker || markerTtlMs === undefined) return;
       const marker = this.#store(kept.subject, new Uint8Array(0), {
-        "Nats-Marker-Reason": "MaxAge",
-        "Nats-TTL": `${markerTtlMs / 1000}s`,
+        [headerNames.markerReason]: "MaxAge",
+        [headerNames.ttl]: `${markerTtlMs / 1000}s`,
       });
       this.#expire(marker, markerTtlMs);
       this.#announce();
@@ -271,8 +273,8 @@ export class MemoryStream {
       if (!this.remove(kept.seq)) return;
       const headers: Record<string, string> = {};
       for (const [name, value] of Object.entries(kept.headers)) if (!own.has(name)) headers[name] = value;
-      headers["Nats-Scheduler"] = kept.subject;
-      headers["Nats-Schedule-Next"] = "purge";
+      headers[headerNames.scheduler] = kept.subject;
+      headers[headerNames.scheduleNext] = "purge";
       this.publish(schedule.target, kept.body, { headers, ttlMs: schedule.keptMs });
     };
     kept.timers.push(this.#time.after(wait, fire, "dated"));
@@ -287,27 +289,27 @@ export class MemoryStream {
   }
 }
 
-const own = new Set([
-  "Nats-Msg-Id",
-  "Nats-Expected-Last-Subject-Sequence",
-  "Nats-TTL",
-  "Nats-Schedule",
-  "Nats-Schedule-Target",
-  "Nats-Schedule-TTL",
+const own = new Set<string>([
+  headerNames.messageId,
+  headerNames.expectedLastSubjectSeq,
+  headerNames.ttl,
+  headerNames.schedule,
+  headerNames.scheduleTarget,
+  headerNames.scheduleTtl,
 ]);
 
 function wireHeaders(options: PublishOptions): Record<string, string> {
   const headers: Record<string, string> = { ...options.headers };
-  if (options.msgId !== undefined) headers["Nats-Msg-Id"] = options.msgId;
+  if (options.msgId !== undefined) headers[headerNames.messageId] = options.msgId;
   if (options.expectLastSeq !== undefined) {
-    headers["Nats-Expected-Last-Subject-Sequence"] = String(options.expectLastSeq);
+    headers[headerNames.expectedLastSubjectSeq] = String(options.expectLastSeq);
   }
-  if (options.ttlMs !== undefined) headers["Nats-TTL"] = `${options.ttlMs / 1000}s`;
+  if (options.ttlMs !== undefined) headers[headerNames.ttl] = `${options.ttlMs / 1000}s`;
   if (options.schedule) {
     headers[scheduleHeader] = scheduleText(options.schedule.at);
-    headers["Nats-Schedule-Target"] = options.schedule.target;
+    headers[headerNames.scheduleTarget] = options.schedule.target;
     if (options.schedule.keptMs !== undefined)
-      headers["Nats-Schedule-TTL"] = `${options.schedule.keptMs / 1000}s`;
+      headers[headerNames.scheduleTtl] = `${options.schedule.keptMs / 1000}s`;
   }
   return headers;
 }

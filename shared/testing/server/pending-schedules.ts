@@ -1,5 +1,12 @@
 /** Durable timers and retries that wait on the server, whose calendar is the real one. */
-import { type Bus, type Headers, type StoredMessage, type Subjects, scheduledFor } from "../../bus/index.ts";
+import {
+  type Bus,
+  type Headers,
+  headerNames,
+  type StoredMessage,
+  type Subjects,
+  scheduledFor,
+} from "../../bus/index.ts";
 
 interface Pending {
   message: StoredMessage;
@@ -19,7 +26,7 @@ export async function pendingSchedules(bus: Bus, names: Subjects): Promise<Pendi
   ] as const)
     for (const message of (await bus.read(stream, filter)) ?? []) {
       const at = scheduledFor(message.headers);
-      const target = message.headers["Nats-Schedule-Target"];
+      const target = message.headers[headerNames.scheduleTarget];
       if (at !== undefined && target !== undefined) found.push({ message, at, target });
     }
   return found;

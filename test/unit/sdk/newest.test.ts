@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { type Bus, encode, Payloads, type StoredMessage, subjects } from "../../../shared/bus/index.ts";
 import { silent, systemClock, systemRandom } from "../../../shared/runtime/index.ts";
-import { Instances, type ListOptions } from "../../../shared/sdk/instances.ts";
-import { Newest } from "../../../shared/sdk/newest.ts";
+import { Instances, type ListOptions } from "../../../shared/sdk/client/instances.ts";
+import { Newest } from "../../../shared/sdk/instance/newest.ts";
 import { MemoryBroker } from "../../../shared/testing/memory/index.ts";
 
 it("keeps the newest of many, and never many more than asked for", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
-import { HistoryFile, historyFile } from "../../../shared/sdk/history-file.ts";
-import { replayHistory } from "../../../shared/sdk/replay-history.ts";
+import { HistoryFile, historyFile } from "../../../shared/sdk/replaying/history-file.ts";
+import { replayHistory } from "../../../shared/sdk/replaying/replay-history.ts";
 import { Bench } from "../../support/instance-bench.ts";
 import { cancel, completed, signal, start, terminate } from "../../support/instance-messages.ts";
 

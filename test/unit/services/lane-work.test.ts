@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Commit } from "../../../schemas/index.ts";
 import type { Lane } from "../../../services/orchestrator/lane/lane.ts";
 import { LaneWork } from "../../../services/orchestrator/lane/lane-work.ts";
+import type { Answered } from "../../../services/orchestrator/lane/offers.ts";
 import { type Delivery, subjects } from "../../../shared/bus/index.ts";
 import {
   type Effect,
@@ -24,16 +25,16 @@ class Rig {
   readonly offered: string[] = [];
   readonly closed = new Set<string>();
   readonly recalled: number[] = [];
-  answer: Awaited<ReturnType<Lane["offer"]>> = { v: 1, kind: "taken", workerId: "w1" as never };
+  answer: Answered = { v: 1, kind: "taken", workerId: "w1" as never };
   readonly work = new LaneWork({
     instanceId: "a",
     names: subjects(),
     runtime: { clock: systemClock, random: seededRandom(1), announce: () => undefined },
     lane: {
-      isOpen: (subject: string) => !this.closed.has(subject),
-      offer: async (subject: string) => {
-        this.offered.push(subject);
-        return this.answer;
+      offers: {
+        isOpen: (subject: string) => !this.closed.has(subject),
+        offer: async (subject: string) => this.#offered(subject),
+        offerTask: async (subject: string) => this.#offered(subject),
       },
       watch: () => undefined,
       unwatch: () => undefined,
@@ -43,6 +44,11 @@ class Rig {
     onReport: () => undefined,
     onRecalled: (of) => void this.recalled.push(of),
   });
+
+  #offered(subject: string): Answered {
+    this.offered.push(subject);
+    return this.answer;
+  }
 
   task(id: number, more: Partial<OpenTask> = {}): OpenTask {
     const task: OpenTask = {
@@ -129,7 +135,9 @@ describe("goes by the queue", () => {
 
   it("the rest of a wide fan-out", () => {
     const rig = anchored();
-    const tasks = Array.from({ length: 80 }, (_, i) => rig.task(i + 2));
+    const tasks = Array.from({ length: 1100 }, (_, i) => rig.task(i + 2));
+    expect(rig.plan(...tasks)).toHaveLength(1000);
+    rig.generation = 1; // a worker of 0.1.0 takes one task in a message
     expect(rig.plan(...tasks)).toHaveLength(64);
   });
 });
@@ -139,14 +147,14 @@ describe("the anchor", () => {
     const rig = anchored();
     const first = rig.task(2);
     expect(rig.plan(first)).toEqual([2]);
-    expect(await rig.work.send(rig.state, [first], new Uint8Array())).toBe(true);
+    expect(await rig.work.send(rig.state, first, new Uint8Array())).toBe(true);
     expect(rig.work.settle(rig.state).kept).toMatchObject({ seq: 1 });
     expect(rig.seats.free).toBe(0);
     // The next turn has no message of its own: the anchor stands for it too.
     rig.work.begin();
     const second = rig.task(3);
     expect(rig.plan(second)).toEqual([3]);
-    await rig.work.send(rig.state, [second], new Uint8Array());
+    await rig.work.send(rig.state, second, new Uint8Array());
     rig.state.tasks.delete(2);
     expect(rig.work.settle(rig.state).kept).toMatchObject({ seq: 1 });
     rig.state.tasks.delete(3);
@@ -159,7 +167,7 @@ describe("the anchor", () => {
     rig.answer = "refused";
     const task = rig.task(2);
     rig.plan(task);
-    expect(await rig.work.send(rig.state, [task], new Uint8Array())).toBe(false);
+    expect(await rig.work.send(rig.state, task, new Uint8Array())).toBe(false);
     expect(rig.work.wasLost(task)).toBe(false);
     expect(rig.work.settle(rig.state).kept).toBeUndefined();
   });
@@ -169,7 +177,7 @@ describe("the anchor", () => {
     const task = rig.task(2);
     rig.plan(task);
     rig.seats.isHeld = () => false;
-    expect(await rig.work.send(rig.state, [task], new Uint8Array())).toBe(false);
+    expect(await rig.work.send(rig.state, task, new Uint8Array())).toBe(false);
     expect(rig.offered).toEqual([]);
   });
 
@@ -178,7 +186,7 @@ describe("the anchor", () => {
     rig.answer = "unsure";
     const task = rig.task(2);
     rig.plan(task);
-    expect(await rig.work.send(rig.state, [task], new Uint8Array())).toBe(false);
+    expect(await rig.work.send(rig.state, task, new Uint8Array())).toBe(false);
     expect(rig.work.wasLost(task)).toBe(true);
   });
 
@@ -194,7 +202,7 @@ describe("the anchor", () => {
     const rig = anchored();
     const call = rig.call(2);
     rig.plan(call);
-    await rig.work.send(rig.state, [call], new Uint8Array());
+    await rig.work.send(rig.state, call, new Uint8Array());
     expect(rig.work.isOut(rig.state, call)).toBe(true);
     call.sentEpoch = 8;
     expect(rig.work.isOut(rig.state, call)).toBe(false);
@@ -205,7 +213,7 @@ describe("the anchor", () => {
     const rig = anchored();
     const tasks = [rig.task(2), rig.task(3)];
     rig.plan(...tasks);
-    for (const task of tasks) await rig.work.send(rig.state, [task], new Uint8Array());
+    for (const task of tasks) await rig.work.send(rig.state, task, new Uint8Array());
     rig.work.settle(rig.state);
     for (const of of [2, 3]) rig.work.recall({ execution: 1, of, attempt: 1 }, "returned");
     expect(rig.recalled).toEqual([2, 3]);
@@ -222,7 +230,7 @@ describe("the anchor", () => {
     const task = rig.task(2);
     rig.plan(task);
     expect(rig.seats.free).toBe(0);
-    await rig.work.send(rig.state, [task], new Uint8Array());
+    await rig.work.send(rig.state, task, new Uint8Array());
     rig.work.settle(rig.state);
     expect(rig.seats.free).toBe(1);
   });

@@ -7,9 +7,9 @@ import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts
 import { Batch } from "../../../services/worker/sessions/calls/batch.ts";
 import { checkTypes } from "../../../services/worker/sessions/check-types.ts";
 import { Capacity, type Place } from "../../../services/worker/sessions/claiming/capacity.ts";
+import { RecentKeys } from "../../../shared/bus/index.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
-import { RecentKeys } from "../../../shared/runtime/index.ts";
 
 /** Time that moves when told. */
 class HandClock implements Clock {

@@ -10,6 +10,7 @@
  * CALL-5 A member of a pool serves one borrower at a time: the first call of the next lending ends what is
  *    left of the one before, and waits until that is over; calls of an earlier lending are dropped.
  */
+
 import {
   type ActivityTask,
   type Concurrency,
@@ -17,7 +18,8 @@ import {
   type RunningCall,
   type SessionCall,
 } from "../../../../schemas/index.ts";
-import { RecentKeys, type Timer, within } from "../../../../shared/runtime/index.ts";
+import { RecentKeys } from "../../../../shared/bus/index.ts";
+import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 import type { Slot, Slots } from "../../slots.ts";

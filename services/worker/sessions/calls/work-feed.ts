@@ -9,9 +9,15 @@
  * WORK-3 Work that belongs to no session held here, or to another epoch, is dropped and counted (S6).
  */
 import { SessionWork } from "../../../../schemas/index.ts";
-import { buryDelivery, type Consumption, type Delivery, decode } from "../../../../shared/bus/index.ts";
+import {
+  buryDelivery,
+  type Consumption,
+  type Delivery,
+  decode,
+  RecentKeys,
+} from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, RecentKeys, type Service, sleep } from "../../../../shared/runtime/index.ts";
+import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
 import { refuseUnreadableCall } from "../../activities/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";

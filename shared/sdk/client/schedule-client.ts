@@ -1,0 +1,296 @@
+/**
+ * Schedules, for clients: create, change, list. Each schedule is kept by an instance of its own
+ * (docs/schedules.md).
+ */
+import { z } from "zod";
+import {
+  type InstanceSummary,
+  longestScheduleId,
+  Overlap,
+  type ScheduleCommand,
+  ScheduleInput,
+  type ScheduleOptions,
+  ScheduleRun,
+  ScheduleSpec,
+  ScheduleState,
+  scheduleIdOf,
+  scheduleInstance,
+  scheduleOrchestration,
+  scheduleSignal,
+  terminalStatuses,
+} from "../../../schemas/index.ts";
+import { encode, publishOrThrow, requireToken } from "../../bus/index.ts";
+import { refuseUnknownOptions } from "../../definitions/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
+import { token } from "../../runtime/index.ts";
+import { nextTimes, parseSchedule, timesBetween } from "../../schedules/index.ts";
+import { userFacing } from "../user-facing.ts";
+import type { Instances } from "./instances.ts";
+import type { ClientParts } from "./session-client.ts";
+
+/** A schedule: its spec, its next times, its latest runs. */
+export const ScheduleView = z.object({
+  scheduleId: z.string(),
+  /**
+   * `pending`: accepted, its keeper has not begun. `finished`: it has no further times, or it was deleted.
+   * `failed`: its options are not a valid schedule.
+   */
+  status: z.enum(["pending", "active", "paused", "finished", "failed"]),
+  spec: ScheduleSpec.optional(),
+  /** Why it was paused. */
+  note: z.string().optional(),
+  createdAt: z.number().optional(),
+  /** The next ten times, without jitter. */
+  next: z.array(z.number()),
+  /** Number of runs started by the clock. */
+  runs: z.int(),
+  skipped: z.int(),
+  missed: z.int(),
+  running: z.array(ScheduleRun),
+  waiting: z.int(),
+  /** The latest ten runs, newest first. */
+  recent: z.array(ScheduleRun),
+  /** Why it failed, or why the latest command was refused. */
+  error: z.string().optional(),
+});
+export type ScheduleView = z.infer<typeof ScheduleView>;
+
+/** What `client.schedules.create` takes beside the schedule itself. */
+export interface CreateScheduleOptions {
+  /** Changes the schedule if one with this id exists. */
+  replace?: boolean | undefined;
+  paused?: boolean | undefined;
+  note?: string | undefined;
+}
+
+/** Which past times of a schedule to run now. */
+export interface BackfillOptions {
+  /** Epoch milliseconds, or a date. */
+  from: number | Date;
+  to: number | Date;
+  overlap?: Overlap | undefined;
+}
+
+type Start = (name: string, input: unknown, options: { id: string }) => Promise<unknown>;
+
+const shownTimes = 10;
+const longestBackfill = 1000;
+
+/** Creates, lists, changes, pauses, triggers and deletes schedules. */
+export class ScheduleClient {
+  readonly #parts: ClientParts;
+  readonly #instances: Instances;
+  readonly #start: Start;
+
+  constructor(parts: ClientParts, instances: Instances, start: Start) {
+    this.#parts = parts;
+    this.#instances = instances;
+    this.#start = start;
+  }
+
+  /** Times count from now on. */
+  create(scheduleId: string, given: ScheduleOptions, options: CreateScheduleOptions = {}): Promise<void> {
+    return userFacing(async () => {
+      requireScheduleId(scheduleId);
+      const now = this.#now();
+      const spec = specOf(given, now);
+      const known = await this.#instances.find(scheduleInstance(scheduleId));
+      if (known && isOver(known)) throw over(scheduleId, known);
+      if (known && !options.replace) throw exists(scheduleId);
+      if (known) {
+        await this.#tell(scheduleId, { kind: "update", spec });
+        return;
+      }
+      const { paused, note } = options;
+      const input = { spec, cursor: now, ...(paused ? { paused: { note, at: now } } : {}) };
+      await this.#start(scheduleOrchestration, input, { id: scheduleInstance(scheduleId) });
+    });
+  }
+
+  /** The new options hold from now on; runs in progress continue. */
+  update(scheduleId: string, given: ScheduleOptions): Promise<void> {
+    return userFacing(async () => {
+      const spec = specOf(given, this.#now());
+      await this.#command(scheduleId, { kind: "update", spec });
+    });
+  }
+
+  pause(scheduleId: string, note?: string): Promise<void> {
+    return userFacing(() =>
+      this.#command(scheduleId, { kind: "pause", ...(note === undefined ? {} : { note }) }),
+    );
+  }
+
+  /** Times that passed while the schedule was paused are skipped. */
+  resume(scheduleId: string): Promise<void> {
+    return userFacing(() => this.#command(scheduleId, { kind: "resume" }));
+  }
+
+  /** Runs the schedule now; returns the id of the run, which begins if the overlap policy allows it. */
+  trigger(
+    scheduleId: string,
+    options: { overlap?: Overlap | undefined } = {},
+  ): Promise<{ instanceId: string }> {
+    return userFacing(async () => {
+      const overlap = overlapOf(options.overlap);
+      const once = token(this.#parts.runtime.random)
+        .replace(/[^A-Za-z0-9]/g, "")
+        .slice(0, 16);
+      await this.#command(scheduleId, { kind: "trigger", token: once, ...overlap });
+      return { instanceId: `${scheduleId}-t${once}` };
+    });
+  }
+
+  /** Runs the times between two instants, both included; times that were run already are skipped. */
+  backfill(scheduleId: string, options: BackfillOptions): Promise<{ times: number[] }> {
+    return userFacing(async () => {
+      const from = Number(options.from);
+      const to = Number(options.to);
+      if (!Number.isFinite(from) || !Number.isFinite(to) || to < from)
+        throw invalid("backfill: from and to must be two instants, the earlier one first");
+      const overlap = overlapOf(options.overlap);
+      const { spec } = await this.describe(scheduleId);
+      const times = timesBetween(parseSchedule(spec, undefined), from, to, longestBackfill + 1);
+      if (times.length > longestBackfill)
+        throw invalid(`backfill: more than ${longestBackfill} times lie between; take less of them at once`);
+      await this.#command(scheduleId, { kind: "backfill", from, to, ...overlap });
+      return { times };
+    });
+  }
+
+  /** Starts no further runs; runs in progress continue. */
+  delete(scheduleId: string): Promise<void> {
+    return userFacing(() => this.#command(scheduleId, { kind: "delete" }));
+  }
+
+  describe(scheduleId: string): Promise<ScheduleView> {
+    return userFacing(async () => {
+      requireScheduleId(scheduleId);
+      const summary = await this.#instances.find(scheduleInstance(scheduleId));
+      if (summary?.name !== scheduleOrchestration) throw missing(scheduleId);
+      return viewOf(await this.#instances.view(summary), this.#now());
+    });
+  }
+
+  /** Schedules that are not finished, or with `all` every stored one. */
+  list({ all = false }: { all?: boolean | undefined } = {}): Promise<ScheduleView[]> {
+    return userFacing(async () => {
+      const views = await this.#instances.list({
+        name: scheduleOrchestration,
+        limit: Number.POSITIVE_INFINITY,
+      });
+      return views
+        .map((view) => viewOf(view, this.#now()))
+        .filter(({ status }) => all || (status !== "finished" && status !== "failed"))
+        .sort((a, b) => (a.scheduleId < b.scheduleId ? -1 : 1));
+    });
+  }
+
+  #now(): number {
+    return this.#parts.runtime.clock.now();
+  }
+
+  async #command(scheduleId: string, command: ScheduleCommand): Promise<void> {
+    requireScheduleId(scheduleId);
+    const known = await this.#instances.find(scheduleInstance(scheduleId));
+    if (known?.name !== scheduleOrchestration) throw missing(scheduleId);
+    if (isOver(known)) throw over(scheduleId, known);
+    await this.#tell(scheduleId, command);
+  }
+
+  async #tell(scheduleId: string, command: ScheduleCommand): Promise<void> {
+    const { bus, names, runtime } = this.#parts;
+    const keeper = scheduleInstance(scheduleId);
+    await publishOrThrow(bus, {
+      subject: names.signal(keeper, scheduleSignal),
+      body: encode(command),
+      msgId: `schedule-${keeper}-${token(runtime.random)}`,
+    });
+  }
+}
+
+/** Keepers accept unknown fields, because a newer version may have written them. What a user gives must have none. */
+function specOf(given: ScheduleOptions, now: number): ScheduleSpec {
+  refuseUnknownOptions("the schedule", given, ScheduleSpec.shape);
+  return parseSchedule(given, now).spec;
+}
+
+/** Builds the view from a keeper's summary. The next times are those after `now`. */
+function viewOf(
+  summary: Pick<InstanceSummary, "instanceId" | "status" | "startedAt" | "error"> & {
+    input?: unknown;
+    customStatus?: unknown;
+  },
+  now: number,
+): ScheduleView {
+  const input = ScheduleInput.safeParse(summary.input).data;
+  const state = ScheduleState.safeParse(summary.customStatus).data;
+  const status = statusOf(summary.status, input);
+  const error = summary.error?.message ?? state?.error;
+  return {
+    scheduleId: scheduleIdOf(summary.instanceId),
+    status,
+    ...(input ? { spec: input.spec } : {}),
+    ...(input?.paused?.note === undefined ? {} : { note: input.paused.note }),
+    ...(summary.startedAt === undefined ? {} : { createdAt: summary.startedAt }),
+    next: status === "active" && input ? upcoming(input, state, now) : [],
+    runs: state?.runs ?? 0,
+    skipped: state?.skipped ?? 0,
+    missed: state?.missed ?? 0,
+    running: state?.running ?? [],
+    waiting: state?.waiting ?? 0,
+    recent: state?.recent ?? [],
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function statusOf(
+  status: InstanceSummary["status"],
+  input: ScheduleInput | undefined,
+): ScheduleView["status"] {
+  if (status === "failed") return "failed";
+  if (status === "pending") return "pending";
+  if (terminalStatuses.includes(status) || input?.deleted) return "finished";
+  return input?.paused ? "paused" : "active";
+}
+
+function upcoming({ spec }: ScheduleInput, state: ScheduleState | undefined, now: number): number[] {
+  // Its keeper knows of none: its runs and those that wait are as many as it may have.
+  if (state && state.next === undefined) return [];
+  try {
+    const left = spec.limit === undefined ? shownTimes : Math.max(0, spec.limit - (state?.runs ?? 0));
+    return nextTimes(parseSchedule(spec, undefined), now, Math.min(shownTimes, left));
+  } catch {
+    return []; // The keeper reports what is wrong with the schedule.
+  }
+}
+
+function requireScheduleId(scheduleId: string): void {
+  requireToken("schedule id", scheduleId);
+  if (scheduleId.length > longestScheduleId)
+    throw invalid(
+      `schedule id: ${scheduleId.length} characters are too many, the most are ${longestScheduleId}`,
+    );
+}
+
+function overlapOf(overlap: Overlap | undefined): { overlap?: Overlap } {
+  if (overlap === undefined) return {};
+  if (Overlap.options.includes(overlap)) return { overlap };
+  throw invalid(`overlap ${JSON.stringify(overlap)}: there are ${Overlap.options.join(", ")}`);
+}
+
+const isOver = ({ status }: InstanceSummary): boolean => terminalStatuses.includes(status);
+
+const invalid = (message: string) => new HoldfastError({ code: "invalid_option", message });
+const missing = (id: string) =>
+  new HoldfastError({ code: "schedule_not_found", message: `there is no schedule ${id}` });
+const exists = (id: string) =>
+  new HoldfastError({
+    code: "schedule_exists",
+    message: `there is a schedule ${id} already: update it, or create it with replace`,
+  });
+const over = (id: string, { status }: InstanceSummary) =>
+  new HoldfastError({
+    code: "schedule_ended",
+    message: `schedule ${id} is over (${status}): its id can be used again when its record is removed; take another until then`,
+  });

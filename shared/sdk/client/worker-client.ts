@@ -1,0 +1,53 @@
+import { type WorkerControl, WorkerInfo } from "../../../schemas/index.ts";
+import { Bucket, encode, requireToken, TypedBucket } from "../../bus/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
+import { userFacing } from "../user-facing.ts";
+import type { ClientParts } from "./session-client.ts";
+
+const controlTimeoutMs = 3_000;
+
+/** Lists and drains live workers. */
+export class WorkerClient {
+  readonly #parts: ClientParts;
+  readonly #workers: TypedBucket<WorkerInfo>;
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
+    const { bus, names, runtime } = parts;
+    const bucket = new Bucket(bus, names.bucket("workers"), { random: runtime.random });
+    this.#workers = new TypedBucket<WorkerInfo>(bucket, WorkerInfo, runtime.announce);
+  }
+
+  list(): Promise<WorkerInfo[]> {
+    return userFacing(async () => {
+      const alive: WorkerInfo[] = [];
+      for await (const { value } of this.#workers.entries()) alive.push(value);
+      return alive.sort((a, b) => (a.workerId < b.workerId ? -1 : 1));
+    });
+  }
+
+  describe(workerId: string): Promise<WorkerInfo> {
+    return userFacing(async () => {
+      const entry = await this.#workers.get(requireToken("worker id", workerId));
+      if (entry) return entry.value;
+      throw new HoldfastError({ code: "worker_not_found", message: `there is no worker ${workerId}` });
+    });
+  }
+
+  /** The worker takes no new work, finishes what it has, and exits. */
+  drain(workerId: string): Promise<void> {
+    return userFacing(async () => {
+      const { bus, names } = this.#parts;
+      requireToken("worker id", workerId);
+      const control: WorkerControl = { kind: "drain" };
+      const options = { timeoutMs: controlTimeoutMs };
+      const reply = await bus.request(names.workerControl(workerId), encode(control), options);
+      if (reply.kind === "reply") return;
+      throw new HoldfastError({
+        code: "worker_not_found",
+        message: `worker ${workerId} does not answer`,
+        retryable: true,
+      });
+    });
+  }
+}

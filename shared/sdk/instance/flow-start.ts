@@ -1,0 +1,90 @@
+/** Starts that may have to wait: checks their flow options and finds the keeper responsible for them. */
+import {
+  FlowOptions,
+  type FlowRequest,
+  flowInstance,
+  flowOrchestration,
+  flowShards,
+  flowSignal,
+  InstanceId,
+  Name,
+} from "../../../schemas/index.ts";
+import { refuseUnknownOptions } from "../../definitions/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
+import { type Duration, hash32, parseDuration } from "../../runtime/index.ts";
+
+export interface FlowTarget {
+  readonly keeper: string;
+  readonly orchestration: string;
+  readonly signal: string;
+  readonly request: FlowRequest;
+}
+
+/** Throws `invalid_option` with the option's name. */
+export function flowTarget(instanceId: string, name: string, input: unknown, flow: unknown): FlowTarget {
+  const options = parseFlow(flow);
+  return {
+    keeper: flowInstance(hash32(options.key) % flowShards),
+    orchestration: flowOrchestration,
+    signal: flowSignal,
+    request: {
+      kind: "start",
+      instanceId: InstanceId.parse(instanceId),
+      orchestration: Name.parse(name),
+      ...(input === undefined ? {} : { input }),
+      flow: options,
+    },
+  };
+}
+
+export function parseFlow(flow: unknown): FlowOptions {
+  const parsed = FlowOptions.safeParse(flow);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw invalid(
+      `flow${issue?.path.length ? `.${issue.path.join(".")}` : ""}: ${issue?.message ?? "is none"}`,
+    );
+  }
+  const options = parsed.data;
+  refuseUnknownOptions("flow", options, FlowOptions.shape);
+  for (const part of parts) {
+    const given = options[part];
+    if (typeof given === "object") refuseUnknownOptions(`flow.${part}`, given, partNames[part]);
+  }
+  for (const [one, other] of contradictions) {
+    if (options[one] !== undefined && options[other] !== undefined)
+      throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
+  }
+  if (controls.every((control) => options[control] === undefined))
+    throw invalid(`flow says no limit: one of ${controls.join(", ")} is needed`);
+  positive(options.rate?.per, "flow.rate.per");
+  positive(options.debounce?.period, "flow.debounce.period");
+  positive(options.debounce?.maxWait, "flow.debounce.maxWait");
+  positive(options.throttle?.period, "flow.throttle.period");
+  return options;
+}
+
+const parts = ["concurrency", "rate", "debounce", "throttle"] as const;
+const partNames = {
+  concurrency: { limit: true, onBusy: true },
+  rate: { limit: true, per: true, burst: true },
+  debounce: { period: true, maxWait: true },
+  throttle: { period: true },
+} as const;
+const contradictions = [
+  ["singleton", "concurrency"],
+  ["debounce", "throttle"],
+] as const;
+const controls = ["concurrency", "singleton", "rate", "debounce", "throttle"] as const;
+
+function positive(value: number | string | undefined, what: string): void {
+  if (value === undefined) return;
+  if (parseDuration(value, what) < 1) throw invalid(`${what} must be at least 1 ms`);
+}
+
+/** Returns milliseconds; throws if the delay is not a duration or is negative. */
+export function parseDelay(delay: Duration | string): number {
+  return parseDuration(delay, "delay");
+}
+
+const invalid = (message: string) => new HoldfastError({ code: "invalid_option", message });

@@ -1,0 +1,98 @@
+/**
+ * Reads the chunks that an instance's activities and calls write with `ctx.stream.write`: from the beginning
+ * or from an offset, then live.
+ */
+import { StreamChunk } from "../../../schemas/index.ts";
+import { type Bus, decode, type Payloads, type StoredMessage, type Subjects } from "../../bus/index.ts";
+import type { Runtime } from "../../runtime/index.ts";
+import { type Instances, isTerminal } from "../client/instances.ts";
+
+/** Where in a stream to begin, and whether to follow it. */
+export interface StreamOptions {
+  /** Only chunks after this `offset`. */
+  after?: number | undefined;
+  /** Continue with new chunks until the instance ends. Default true. */
+  follow?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** One chunk that a call or an activity wrote, with its offset and the attempt that wrote it. */
+export interface StreamItem {
+  /** Grows with every chunk; pass it as `after` to continue after this item. */
+  offset: number;
+  execution: number;
+  /** Event id of the activity or call that wrote it. */
+  of: number;
+  attempt: number;
+  /** A task that runs again writes anew, under the next run number. */
+  run: number;
+  index: number;
+  at: number;
+  chunk: unknown;
+}
+
+export interface InstanceStreamDeps {
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  payloads: Payloads;
+  instances: Instances;
+}
+
+const lookEveryMs = 1_500;
+
+export async function* readStream(
+  deps: InstanceStreamDeps,
+  instanceId: string,
+  { after = 0, follow = true, signal }: StreamOptions,
+): AsyncGenerator<StreamItem, void, undefined> {
+  const { bus, names, runtime, instances } = deps;
+  const read = (fromSeq: number) => bus.read(names.streamsStream, names.streamsOf(instanceId), fromSeq);
+  let offset = after;
+  let changed = new AbortController();
+  const wake = () => changed.abort();
+  // Notices only wake the reader; the chunks are read from the stream, so none is missed or repeated.
+  const subscriptions = follow
+    ? await Promise.all([
+        bus.tail(names.streamsStream, names.streamsOf(instanceId), { existing: false, onMessage: wake }),
+        bus.subscribe(names.notice(instanceId, "ended"), {}, wake),
+      ])
+    : [];
+  signal?.addEventListener("abort", wake);
+  try {
+    for (;;) {
+      changed = new AbortController();
+      // Read before the chunks: chunks written before the end are stored when the end is visible.
+      const summary = follow ? await instances.summary(instanceId) : undefined;
+      for (const message of (await read(offset + 1)) ?? []) {
+        offset = message.seq;
+        const item = await itemOf(deps, message);
+        if (item) yield item;
+      }
+      if (!follow || signal?.aborted || (summary && isTerminal(summary.status))) return;
+      await new Promise<void>((resolve) => {
+        const timer = runtime.clock.after(lookEveryMs, resolve);
+        const end = () => {
+          timer.cancel();
+          resolve();
+        };
+        if (changed.signal.aborted) end();
+        else changed.signal.addEventListener("abort", end, { once: true });
+      });
+    }
+  } finally {
+    signal?.removeEventListener("abort", wake);
+    for (const subscription of subscriptions) void subscription.stop();
+  }
+}
+
+async function itemOf(
+  { payloads }: InstanceStreamDeps,
+  message: StoredMessage,
+): Promise<StreamItem | undefined> {
+  const [execution, of] = message.subject.split(".").slice(-2).map(Number);
+  const decoded = decode(StreamChunk, message.body);
+  if (decoded.kind === "invalid" || execution === undefined || of === undefined) return undefined;
+  const { attempt, run, index, at, chunk } = decoded.value;
+  return { offset: message.seq, execution, of, attempt, run, index, at, chunk: await payloads.unwrap(chunk) };
+}
