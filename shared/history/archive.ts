@@ -12,7 +12,7 @@ import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced } from "./append-fenced.ts";
 import { decodeCommit } from "./codec.ts";
 import { commitsOnly, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
-import { deleteOwn, type Place, seal } from "./locate.ts";
+import { deleteOwn, type Place, retire, seal } from "./locate.ts";
 
 export interface ArchiveJob {
   bus: Bus;
@@ -33,12 +33,23 @@ const terminal: ReadonlySet<EventKind> = new Set([
 export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
   const { bus, own } = job;
   const last = await sealed(job);
-  if (last === undefined) return false;
+  if (last === undefined) return retireEmpty(job);
   if (sealOf(last) === "archive") {
     const commits = await readOwn(job, last);
     await copy(job, commits);
   }
   return deleteOwn(bus, own, last.seq);
+}
+
+/**
+ * Removes an empty own stream beside the archive: a request to make the stream arrived after the history had
+ * moved.
+ */
+async function retireEmpty({ bus, runtime, instanceId, own, shared }: ArchiveJob): Promise<boolean> {
+  const isArchived = (await bus.last(shared.stream, shared.subject, { leader: true })) !== undefined;
+  if (!isArchived || (await bus.streamInfo(own.stream)) === undefined) return false;
+  await retire(bus, runtime, instanceId, own);
+  return true;
 }
 
 /** Returns the seal at the end of the own stream; sets it if it is missing. */
