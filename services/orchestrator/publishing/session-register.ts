@@ -68,6 +68,8 @@ export class SessionRegister {
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
     for (let attempt = 0; attempt < 5; attempt++) {
+      // The partition has another owner: if that one closed the session, its entry may be gone and stays so.
+      if (attempt > 0 && this.#outbox.signal.aborted) return "refused";
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
