@@ -1,4 +1,7 @@
-/** One NATS user per role, to measure what permissions cost: `HOLDFAST_TEST_ROLES=on npm run bench`. */
+/**
+ * One NATS user per role, and capabilities, to measure what they cost: `HOLDFAST_TEST_ROLES=on npm run bench`.
+ */
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connectBus, createKeys, defaultTopology, ensureTopology, subjects } from "../shared/bus/index.ts";
@@ -10,6 +13,8 @@ export function rolesFor(folder: string): {
   envOf: (role: string) => Record<string, string>;
 } {
   const keys = roleNames.map((role) => ({ role, ...createKeys("user") }));
+  const keysFile = join(folder, "capability-keys");
+  writeFileSync(keysFile, randomBytes(32).toString("base64url"), { mode: 0o600 });
   const users = keys.map(({ role, seed, publicKey }) => {
     writeFileSync(join(folder, `${role}.nk`), seed, { mode: 0o600 });
     return { name: role, role, scope: { ownHistories: true }, nkeys: [publicKey] };
@@ -22,7 +27,8 @@ export function rolesFor(folder: string): {
       const role = roleNames.find((one) => one === name);
       if (role === undefined) return {};
       const log = { NATS_NKEY: join(folder, `${role}.nk`), NATS_INBOX_PREFIX: inboxPrefix(role) };
-      return { ...log, HOLDFAST_PROVISION: "never" };
+      const capabilities = role === "orchestrator" && { HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: keysFile };
+      return { ...log, ...capabilities, HOLDFAST_PROVISION: "never", HOLDFAST_OLDEST_GENERATION: "2" };
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Every kind of event, once. A kind that is missing here does not compile, and neither does one that `shared/replay/fold/apply.ts`
- * does not apply; what a kind's payloads are and when two commands are the same is decided here and nowhere else.
+ * Every event kind in one table: its role, its identity in the determinism check, and its payloads. A kind
+ * without a row does not compile, and neither does a kind that `shared/replay/fold/apply.ts` does not apply.
  */
 import type { EventKind, HistoryEvent, NewEvent, TaskTarget } from "./events.ts";
 import type { Payload } from "./payload.ts";
@@ -9,9 +9,9 @@ import type { Payload } from "./payload.ts";
 export type MoveAway = (payload: Payload) => Promise<Payload>;
 
 interface AnyRole<E> {
-  /** Payloads the code will look at: fetched before the code runs. */
+  /** Payloads that the code reads: they are fetched before the code runs. */
   shows?(event: E): Payload[];
-  /** The same event with its payloads moved to the blob store: for what is too large for a commit. */
+  /** The same event with its payloads moved to the blob store, because they are too large for a commit. */
   moved?(event: E, away: MoveAway): Promise<E>;
 }
 
@@ -19,11 +19,11 @@ interface AnyRole<E> {
 interface CommandKind<E> extends AnyRole<E> {
   role: "command";
   /**
-   * What the command is, in the words of a message. Two commands are the same if these are: inputs and durations may
-   * change between deployments, what is asked of whom may not (T6).
+   * Identifies the command, as text for messages. Two commands are the same if these texts are equal: inputs
+   * and durations may change between deployments, the operation and its target may not (T6).
    */
   identity(event: E): string;
-  /** More of it for a message, which no comparison looks at. */
+  /** More detail for messages; the comparison ignores it. */
   detail?(event: E): string;
 }
 
@@ -169,7 +169,7 @@ function placeOf(target: TaskTarget): string {
   }
 }
 
-/** A row takes the events of its own kind; looked up by an event's kind, it takes that event. */
+/** Looks up the row of an event by its kind. The row accepts that event. */
 const rowOf = (kind: EventKind): KindRow<NewEvent> => eventKinds[kind];
 
 /** True if the code is expected to issue this event again on replay. */
@@ -181,7 +181,7 @@ const identityOf = (command: NewEvent): string => {
   return row.role === "command" ? row.identity(command) : command.kind;
 };
 
-/** What a command is, for messages. */
+/** Describes a command in messages. */
 export function describeCommand(command: NewEvent): string {
   const row = rowOf(command.kind);
   const detail = row.role === "command" ? row.detail?.(command) : undefined;
@@ -192,7 +192,7 @@ export function describeCommand(command: NewEvent): string {
 export const commandsDiffer = (recorded: NewEvent, issued: NewEvent): boolean =>
   identityOf(recorded) !== identityOf(issued);
 
-/** Payloads an event carries for the code to see. */
+/** The payloads of an event that the code reads. */
 export const payloadsOf = (event: HistoryEvent): Payload[] => rowOf(event.kind).shows?.(event) ?? [];
 
 /** The command with its payloads in the blob store. */

@@ -73,19 +73,22 @@ const instanceEvents = [
     name: Name,
     input: Payload,
     parent: Parent.optional(),
-    /** @generation 2 Told of the end. */
+    /** @generation 2 The instance that receives a signal when this instance ends. */
     follower: Follower.optional(),
-    /** What continue-as-new brought along. */
+    /** State carried over by continue-as-new. */
     carried: wireObject({
       signals: z.array(wireObject({ name: Name, payload: Payload })),
       sessions: z.array(SessionState),
-      /** Attachments used up under ids that are over: whoever opens one again goes on counting. */
+      /**
+       * Number of attachments used by closed sessions, by id: a session opened again under the id continues
+       * the count.
+       */
       spent: z.record(z.string(), z.int().positive()).optional(),
-      /** Of `ctx.state`. @generation 2 */
+      /** The value of `ctx.state`. @generation 2 */
       state: Payload.optional(),
       /** Updates of earlier executions, latest last: each is applied once. @generation 2 */
       updates: z.array(Name).optional(),
-      /** Of signals that were received: the latest of all executions. */
+      /** Ids of received signals: the latest, over all executions. */
       messageIds: z.array(z.string()).optional(),
       /** When the first execution began. */
       startedAt: z.number().optional(),
@@ -94,7 +97,10 @@ const instanceEvents = [
     granted: z.array(SessionState).optional(),
     buildId: z.string().optional(),
     traceparent: z.string().optional(),
-    /** By which rules the code runs; absent: those before rule 1. Old histories are replayed by their own. */
+    /**
+     * The rules by which the code runs. Absent: the rules before rule 1. A history is replayed by the rules
+     * it was recorded with.
+     */
     rules: z.int().nonnegative().optional(),
   }),
   event("instance.completed", { output: Payload }),
@@ -104,7 +110,7 @@ const instanceEvents = [
   event("instance.continued", {
     name: Name,
     input: Payload,
-    /** What nobody took, for the next execution. */
+    /** Signals that the code did not take, for the next execution. */
     signals: z.array(wireObject({ name: Name, payload: Payload })).optional(),
     /** `ctx.state` for the next execution. @generation 2 */
     state: Payload.optional(),
@@ -121,7 +127,7 @@ const activityEvents = [
     timeouts: ActivityTimeouts,
     by,
   }),
-  /** Recorded only where a timeout needs to know it. */
+  /** Recorded only if a timeout depends on it. */
   event("activity.started", { of, attempt: z.int().positive(), workerId: WorkerId }),
   event("activity.attempt_failed", {
     of,
@@ -129,8 +135,9 @@ const activityEvents = [
     error: Failure,
     retryAt: z.number(),
     /**
-     * Cut short by the loss of its session: `counted` against the call, or `free`. `none`: it only looks so, by the code
-     * of its error. Absent in older histories: there the code tells. @generation 2
+     * Set if the attempt was cut short by the loss of its session: `counted` against the call, or `free`.
+     * `none`: the error code suggests a loss, but there was none. Absent in older histories, where the error
+     * code decides. @generation 2
      */
     interruption: z.enum(["none", "free", "counted"]).optional(),
   }),
@@ -148,11 +155,11 @@ const otherEvents = [
   event("timer.created", { fireAt: z.number() }),
   event("timer.fired", { of }),
   event("timer.cancelled", { of }),
-  /** `messageId`: what its sender calls it; the same id to the same instance is one signal. */
+  /** `messageId`: the sender's id of the signal; sent twice to one instance it is one signal. */
   event("signal.received", { name: Name, payload: Payload, messageId: z.string().optional() }),
-  /** Q2: the code takes it; its handler runs from here on. @generation 2 */
+  /** Q2: the code accepted the update; its handler runs from here on. @generation 2 */
   event("update.accepted", { updateId: Name, name: Name, input: Payload }),
-  /** What the handler of the update accepted as `of` answers. @generation 2 */
+  /** The answer of the handler of the update that was accepted as `of`. @generation 2 */
   event("update.completed", { of, answer: Payload }),
   event("update.failed", { of, error: Failure }),
   event("cancel.requested", { reason: z.string().optional() }),
@@ -162,10 +169,10 @@ const otherEvents = [
     input: Payload,
     mode: z.enum(["attached", "detached"]),
     grants: z.array(SessionId),
-    /** @generation 2 The signal by which a detached one tells of its end. */
+    /** @generation 2 The signal that a detached child sends when it ends. */
     follow: Name.optional(),
   }),
-  /** @generation 2 Another instance is asked to end. */
+  /** @generation 2 This instance asks another instance to end. */
   event("end.requested", {
     to: InstanceId,
     verb: z.enum(["cancel", "terminate"]),
@@ -177,11 +184,11 @@ const otherEvents = [
   event("side_effect.recorded", { value: Payload }),
   event("patch.marked", { patch: z.string().min(1) }),
   event("status.set", { status: Payload }),
-  /** The instance uses a pool of sessions until it leaves it, or ends. */
+  /** The instance uses a pool of sessions until it leaves the pool or ends. */
   event("pool.joined", { poolId: Name, pool: PoolSpec }),
-  /** An exclusive pool has a member for the use that began with `of`. */
+  /** An exclusive pool lends a member to the use that began with `of`. */
   event("pool.lent", { of, member: SessionState }),
-  /** `of`: which use, where an instance may have several. */
+  /** `of`: the use that ends, if the instance has several. */
   event("pool.left", { poolId: Name, of: EventId.optional() }),
 ] as const;
 
@@ -219,7 +226,7 @@ const sessionEvents = [
   }),
   event("session.parked", { sessionId: SessionId, epoch: Epoch }),
   event("session.checkpointed", { sessionId: SessionId, checkpoint: CheckpointRef }),
-  /** By the code of its owner, and by the code inside the session. @generation 2 */
+  /** Set by the code of the session's owner, and by the code inside the session. @generation 2 */
   event("session.metadata_set", { sessionId: SessionId, change: MetadataChange }),
   event("session.metadata_reported", { sessionId: SessionId, epoch: Epoch, change: MetadataChange }),
   /** Code inside the session stored bytes under a name, or deleted the name. @generation 2 */
@@ -234,10 +241,10 @@ const sessionEvents = [
   event("session.lent", {
     sessionId: SessionId,
     lending: Lending,
-    /** He does not get it, and is told why. @generation 2 */
+    /** The borrower does not get the member; this is the reason. @generation 2 */
     refused: wireObject({ type: Name, error: Failure }).optional(),
   }),
-  /** `from`: which of those who have it. Absent: the only one. @generation 2 */
+  /** `from`: the borrower that gives it back. Absent: its only borrower. @generation 2 */
   event("session.returned", { sessionId: SessionId, from: Borrower.optional() }),
 ] as const;
 
@@ -257,35 +264,38 @@ export type EventOf<K extends EventKind> = Extract<HistoryEvent, { kind: K }>;
 /** An event before it has a place in a history. */
 export type NewEvent<K extends EventKind = EventKind> = K extends EventKind ? Omit<EventOf<K>, "id"> : never;
 
-/** All that one turn added, in one message (T1). */
+/** Everything that one turn recorded, in one message (T1). */
 export const Commit = wireObject({
   v: SchemaVersion,
-  /** Tells an ambiguous append of our own from somebody else's. */
+  /** Tells this owner's unanswered append from an append of another owner. */
   commitId: z.string().min(1),
   instanceId: InstanceId,
-  /** 0 while only signals arrived and no start. */
+  /** 0 if only signals have arrived, and no start. */
   execution: z.int().nonnegative(),
   at: z.number(),
   /**
-   * Inbox sequences of the messages behind these facts: a redelivery is recognised for ever (T7). The first commit of
-   * an execution also carries the latest of the one before.
+   * Inbox sequences of the messages that caused these facts: a redelivered message is recognised for ever
+   * (T7). The first commit of an execution also has the latest sequences of the execution before.
    */
   inbox: z.array(z.int().positive()),
-  /** The inbox message that is kept unacknowledged and stands for this commit: work is out on the lane. */
+  /** The inbox message that stays unacknowledged while work of this commit is on the lane. */
   anchor: z.int().positive().optional(),
-  /** Tasks that are out on the lane then, or meant for it: whoever takes over must find out what became of them. */
+  /** Tasks sent, or about to be sent, by the lane: the next owner must find out what became of them. */
   lane: z.array(EventId).optional(),
   /**
-   * Where the code was run more than once for this commit, because local activities were over before it was made: the
-   * first event of each further run. Each begins with facts, as a commit does. @generation 2
+   * Set if the code ran more than once for this commit, because local activities ended before the commit: the
+   * first event of each further run. Each run begins with facts, as a commit does. @generation 2
    */
   rounds: z.array(EventId).optional(),
   /**
-   * Recorded while the instance was parked: the code has not seen these yet, the next turn shows them to it (T6, T9). Of
-   * several runs this is said of the last.
+   * Set if the events were recorded while the instance was parked: the next turn shows them to the code (T6,
+   * T9). With several runs this is about the last one.
    */
   deferred: z.literal(true).optional(),
-  /** Among the events is a kind of this generation: an older version leaves the instance to a newer one. @generation 2 */
+  /**
+   * The generation of the newest event kind in this commit: an older process leaves the instance to a newer
+   * one. @generation 2
+   */
   needs: z.int().positive().optional(),
   events: z.array(HistoryEvent).min(1),
 });

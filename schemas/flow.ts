@@ -1,68 +1,111 @@
 /** Flow control: when a start may become an instance. @generation 2 */
 import { z } from "zod";
 import { InstanceId, Name } from "./ids.ts";
+import { Payload, SchemaVersion } from "./payload.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** Milliseconds, or `"250ms" "5s" "2m" "1h" "7d"`. */
 const Span = z.union([z.int().nonnegative(), z.string().max(32)]);
 
-/** What becomes of a start whose key has as many running as it may. */
+/** What happens to a start if its key already has as many running instances as allowed. */
 export const OnBusy = z.enum(["queue", "reject", "replace", "cancel-running"]);
 export type OnBusy = z.infer<typeof OnBusy>;
 
 /** How long a key of flow control may be. */
 export const longestFlowKey = 256;
 
-/** As its user writes it. Starts of one key are seen to in the order they were accepted. */
+/** The options as users write them. Starts of one key are handled in the order in which they were accepted. */
 export const FlowOptions = wireObject({
   key: z.string().min(1).max(longestFlowKey),
-  /** At most so many of the key run at a time. */
+  /** At most this many instances of the key run at a time. */
   concurrency: z
     .union([z.int().positive(), wireObject({ limit: z.int().positive(), onBusy: OnBusy.optional() })])
     .optional(),
   /** One at a time, and a second one is rejected: `concurrency: {limit: 1, onBusy: "reject"}`. */
   singleton: z.boolean().optional(),
-  /** So many starts in so long, `burst` of them at once (1); the others wait. */
+  /** At most `limit` starts per period, `burst` of them at once (default 1); the others wait. */
   rate: wireObject({ limit: z.int().positive(), per: Span, burst: z.int().positive().optional() }).optional(),
-  /** Starts when none has come for so long, the latest alone; `maxWait` after the first at the latest. */
+  /** Starts only the latest, after this long without another start, and at most `maxWait` after the first. */
   debounce: wireObject({ period: Span, maxWait: Span.optional() }).optional(),
-  /** At most one start in so long; the others are left out. */
+  /** At most one start per period; the others are skipped. */
   throttle: wireObject({ period: Span }).optional(),
-  /** Among those that wait: higher first. Default 0. */
+  /** Waiting starts with a higher priority go first. Default 0. */
   priority: z.int().min(-1000).max(1000).optional(),
-  /** Among equals of a key these take turns: a tenant, a customer. */
+  /** Waiting starts of equal priority take turns by this name, for example a tenant or a customer. */
   fairness: z.string().max(longestFlowKey).optional(),
 });
 export type FlowOptions = z.infer<typeof FlowOptions>;
 
 /** The orchestration that keeps keys of flow control. */
 export const flowOrchestration = "holdfast-flow";
-/** Stands in for what was not started, so that its id tells why. */
+/** Runs under the id of a start that was refused, so that the status of that id says why. */
 export const leftOutOrchestration = "holdfast-left-out";
-/** The signal its keeper listens to. */
+/** The signal by which a keeper receives commands. */
 export const flowSignal = "flow";
-/** Keepers are few and shared by all keys: they are never over, and many starts share a commit. */
+/** A few keepers serve all keys: they never end, and one commit can hold many starts. */
 export const flowShards = 32;
 /** The id of the instance that keeps a key of flow control. */
-export const flowInstance = (shard: number): string => `flow-${shard}`;
+export const flowInstance = (shard: number | ""): string => `flow-${shard}`;
 
-/** A start under limits, as its sender asks the keeper of its key for it. */
+/** A start under limits, as it is sent to the keeper of its key. */
 export const FlowRequest = wireObject({
   kind: z.literal("start"),
   instanceId: InstanceId,
   orchestration: Name,
   input: z.unknown().optional(),
   flow: FlowOptions,
+  /** Where the start lies in the inbox: starts that wait are served in this order. */
+  seq: z.int().positive().optional(),
+  /** The sender heard nothing: what was decided before is sent once more. */
+  again: z.boolean().optional(),
 });
 export type FlowRequest = z.infer<typeof FlowRequest>;
 
-/** What the keeper of a key of flow control is told. */
+/** A command to the keeper of a flow-control key. */
 export const FlowCommand = z.discriminatedUnion("kind", [
   FlowRequest,
-  /** By the engine: a run is over. */
+  /** Sent by the engine: an instance ended. */
   wireObject({ kind: z.literal("ended"), instanceId: z.string(), status: z.string() }),
 ]);
 export type FlowCommand = z.infer<typeof FlowCommand>;
+
+/**
+ * Orchestrator → the owner of a keeper, straight: a start that the sender holds, or the end of a run, which is answered
+ * when it is recorded.
+ */
+export const FlowAsk = z.discriminatedUnion("kind", [
+  wireObject({
+    v: SchemaVersion,
+    kind: z.literal("start"),
+    /** The orchestrator that holds the start. */
+    holder: z.string(),
+    instanceId: InstanceId,
+    /** The FlowRequest, as the keeper's. */
+    request: Payload,
+  }),
+  wireObject({
+    v: SchemaVersion,
+    kind: z.literal("ended"),
+    instanceId: InstanceId,
+    status: z.string(),
+    messageId: z.string(),
+  }),
+]);
+export type FlowAsk = z.infer<typeof FlowAsk>;
+
+/** The owner of a keeper → the orchestrator that holds a start: what the keeper has decided. */
+export const FlowWord = wireObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  word: z.enum(["go", "waiting", "left-out"]),
+  /** The keeper is told of the end of the run. */
+  followed: z.boolean().optional(),
+});
+export type FlowWord = z.infer<typeof FlowWord>;
+
+/** The answer to either: the start is held and begins, the end is recorded. */
+export const FlowReply = wireObject({ v: SchemaVersion, ok: z.boolean() });
+export type FlowReply = z.infer<typeof FlowReply>;
 
 const Waiting = wireObject({
   instanceId: z.string(),
@@ -70,25 +113,25 @@ const Waiting = wireObject({
   input: z.unknown().optional(),
   priority: z.number(),
   fairness: z.string(),
-  /** In order of acceptance, over all keys of a keeper. */
+  /** Counts accepted starts over all keys of the keeper. */
   number: z.int(),
 });
 /** A start that flow control holds back. */
 export type WaitingStart = z.infer<typeof Waiting>;
 
-/** One key that has something running, waiting or to remember. */
+/** The state of one key with running or waiting starts, or with a rate to remember. */
 export const FlowKeyState = wireObject({
   limit: z.int().optional(),
   running: z.array(z.string()).default([]),
   waiting: z.array(Waiting).default([]),
-  /** Of the rate: when the next start would be free of any debt. */
+  /** The rate limit: the time at which the whole burst is available again. */
   rate: wireObject({ intervalMs: z.number(), burst: z.int(), tat: z.number() }).optional(),
-  /** The latest that waits for silence. */
+  /** The latest debounced start. */
   debounced: wireObject({
     start: Waiting,
     dueAt: z.number(),
     latestAt: z.number(),
-    /** What becomes of it then, where as many run as may. */
+    /** What happens to it then if as many instances run as allowed. */
     onBusy: OnBusy.optional(),
   }).optional(),
   throttledUntil: z.number().optional(),
@@ -104,7 +147,9 @@ export const FlowInput = wireObject({
   accepted: z.int().default(0),
   started: z.int().default(0),
   leftOut: z.int().default(0),
-  /** Ids of the latest requests: one that comes twice is one. */
+  /** Ids of the latest requests: a request that arrives twice counts once. */
   known: z.array(z.string()).default([]),
+  /** Those of them that were left out, and how. */
+  leftOutAs: z.record(z.string(), z.string()).default({}),
 });
 export type FlowInput = z.infer<typeof FlowInput>;

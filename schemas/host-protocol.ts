@@ -1,17 +1,18 @@
 /**
- * What a worker and a host process say to each other (docs/host-protocol.md). One message is one line of JSON; bytes
- * follow their line raw. Unknown fields are ignored; an unknown kind is a breach, because both ends agreed on a version.
+ * The messages between a worker and a host process (docs/host-protocol.md). One message is one line of JSON;
+ * raw bytes may follow it. Unknown fields are ignored; an unknown kind is a protocol error, because both ends
+ * agreed on a version.
  */
 import { z } from "zod";
 import type { Failure } from "./payload.ts";
 
-/** The version this build speaks. A host says its own when it is ready. */
+/** The protocol version of this build. A host announces its own when it is ready. */
 export const hostProtocolVersion = 1;
 
 const RequestId = z.int().positive().describe("Chosen by the worker; the answer has the same.");
 const StateKey = z.string().min(1).describe("Names the state. A process has one at a time.");
 
-/** An error as data. Where a host does not say whether trying again may help, it may. */
+/** An error as data. Unless the host says otherwise, it may be retried. */
 export const HostFailure: z.ZodType<Failure, unknown> = z.object({
   code: z.string().min(1).max(128),
   message: z.string(),
@@ -23,7 +24,7 @@ export const HostFailure: z.ZodType<Failure, unknown> = z.object({
   },
 });
 
-/** Raw bytes behind the line, in this order. In the JSON each one's place holds null. */
+/** Raw byte sequences that follow the line, in this order. The JSON has null in place of each. */
 export const Attachments = z
   .array(
     z.object({

@@ -1,7 +1,7 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
 import { Commit } from "./events.ts";
-import { FlowCommand, FlowInput, FlowOptions } from "./flow.ts";
+import { FlowAsk, FlowCommand, FlowInput, FlowOptions, FlowReply, FlowWord } from "./flow.ts";
 import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
 import { KeyedInput, KeyedRequest, KeyedRoute, KeyedSignal } from "./keyed.ts";
 import {
@@ -44,9 +44,12 @@ const documents = {
   failure: Failure,
   "host-message-from": FromHostMessage,
   "host-message-to": ToHostMessage,
+  "flow-ask": FlowAsk,
   "flow-command": FlowCommand,
   "flow-input": FlowInput,
   "flow-options": FlowOptions,
+  "flow-reply": FlowReply,
+  "flow-word": FlowWord,
   "keyed-input": KeyedInput,
   "keyed-request": KeyedRequest,
   "keyed-route": KeyedRoute,

@@ -1,4 +1,4 @@
-/** Sessions that belong to a key instead of an instance: who keeps them, and what their keeper is told. @generation 2 */
+/** Sessions that belong to a key instead of an instance, and the commands to their keepers. @generation 2 */
 import { z } from "zod";
 import { Epoch, Name, SessionId, WorkerId } from "./ids.ts";
 import { OnLost } from "./loss.ts";
@@ -8,7 +8,7 @@ import { wireObject } from "./wire-object.ts";
 
 /** The orchestration that keeps keys. */
 export const keyedOrchestration = "holdfast-keyed";
-/** Keepers are few and shared by all keys: they are never over, and many openings share a commit. */
+/** A few keepers serve all keys: they never end, and one commit can hold many openings. */
 export const keyedShards = 256;
 /** The id of the instance that keeps a key. */
 export const keyedInstance = (shard: number | string): string => `keyed-${shard}`;
@@ -18,7 +18,7 @@ export const keyMetadataKey = "holdfast-key";
 /** Metadata key with a digest of the config a keyed session was opened with. */
 export const keyConfigMetadataKey = "holdfast-key-config";
 
-/** How a keyed session's id ends. The id of a pool ends with hexadecimal digits alone and can never look so. */
+/** Ends the id of a keyed session. Ids of pools end with hexadecimal digits only, so the two never collide. */
 const keyedIdEnd = /-k(?<shard>[0-9a-f]{2})[0-9a-f]{22}$/;
 
 /** The instance that keeps this pool, or this key. */
@@ -27,29 +27,29 @@ export function keeperOf(poolId: string): string {
   return shard === undefined ? poolInstance(poolId) : keyedInstance(Number.parseInt(shard, 16));
 }
 
-/** `fail`: a call whose holder was lost is refused with an error. Otherwise it is made again on the next holder. */
+/** `fail`: a call whose holder was lost fails. Otherwise it runs again on the next holder. */
 export const KeyedOnLost = OnLost.exclude(["rebuild"]);
 export type KeyedOnLost = z.infer<typeof KeyedOnLost>;
 
-/** What makes the session of a key: its type, config and options. */
+/** How to open the session of a key: type, config and options. */
 export const KeyedSpec = wireObject({
   sessionId: SessionId,
   type: Name,
   key: Name,
   config: Payload.optional(),
-  /** Two configs are the same where this is. */
+  /** Two configs are the same if their digests are. */
   configDigest: z.string(),
   onLost: KeyedOnLost,
-  /** Closed when nobody used it for so long. */
+  /** The session is closed after this long without use. */
   ttlMs: z.int().positive(),
 });
 export type KeyedSpec = z.infer<typeof KeyedSpec>;
 
-/** What a keeper is told, by the signal `pool`. */
+/** A command to a keeper, sent as the signal `pool`. */
 export const KeyedSignal = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("open"), spec: KeyedSpec }),
   wireObject({ kind: z.literal("close"), sessionId: SessionId, reason: z.string().max(4096).optional() }),
-  /** An instance that uses it until it leaves. */
+  /** The instance that uses the session until it leaves. */
   wireObject({ kind: z.literal("join"), user: z.string(), borrower: Borrower, spec: KeyedSpec }),
   wireObject({ kind: z.literal("leave"), user: z.string() }),
 ]);
@@ -60,13 +60,13 @@ const KeyedUser = wireObject({ user: z.string(), borrower: Borrower, lent: z.boo
 /** The input of the keeper of a key. */
 export const KeyedInput = wireObject({
   sessions: z.array(wireObject({ spec: KeyedSpec, users: z.array(KeyedUser).default([]) })).default([]),
-  /** Uses that are over: one that joins late has left already. */
+  /** Ended uses: a `join` that arrives after its `leave` is ignored. */
   left: z.array(z.string()).default([]),
   lendings: z.int().default(0),
 });
 export type KeyedInput = z.infer<typeof KeyedInput>;
 
-/** What joining a pool means where it is a key. */
+/** How to open the session, if the pool that an instance joins is a key. */
 export const keyedSpecOf = (sessionId: string, pool: PoolSpec): KeyedSpec =>
   KeyedSpec.parse({
     sessionId,
@@ -85,10 +85,10 @@ export const KeyedRequest = z.discriminatedUnion("do", [
     config: z.unknown().optional(),
     onLost: KeyedOnLost.optional(),
     ttl: z.union([z.int().positive(), z.string().max(32)]).optional(),
-    /** Looked at before anything is opened. */
+    /** Checked before a session is opened. */
     call: z.string().max(256).optional(),
     input: z.unknown().optional(),
-    /** The holder of this epoch will not do: it was asked and has it no more. */
+    /** Do not return the holder of this epoch: it answered that it no longer holds the session. */
     not: Epoch.optional(),
   }),
   z.strictObject({ do: z.literal("close"), reason: z.string().max(4096).optional() }),
@@ -96,7 +96,7 @@ export const KeyedRequest = z.discriminatedUnion("do", [
 ]);
 export type KeyedRequest = z.infer<typeof KeyedRequest>;
 
-/** Where calls of a key go: the answer to `open`. `opening`: nobody has it yet, ask again. */
+/** The answer to `open`: where to send calls of the key. `opening`: no worker holds the session yet, ask again. */
 export const KeyedRoute = z.discriminatedUnion("state", [
   wireObject({ state: z.literal("opening"), sessionId: SessionId }),
   wireObject({
@@ -112,5 +112,8 @@ export type KeyedRoute = z.infer<typeof KeyedRoute>;
 /** Where the calls of a keyed session go while a worker holds it. */
 export type HeldRoute = Extract<KeyedRoute, { state: "held" }>;
 
-/** On work by the lane that comes from outside an instance: its result goes to nobody else, and to no inbox. */
+/**
+ * Header on lane work sent by a client instead of an instance: the result goes to that client only, never to
+ * an inbox.
+ */
 export const callerHeader = "Holdfast-Caller";

@@ -1,6 +1,6 @@
 /**
- * Why a session loses its holder, and what its policy makes of it: one row for each reason and each policy. A reason or a
- * policy without a row does not compile.
+ * Why a session loses its holder, and what its policy does about it: one row per reason and per policy. A
+ * reason or a policy without a row does not compile.
  */
 import { z } from "zod";
 
@@ -51,11 +51,11 @@ interface LossPolicy {
   asksAgain: boolean;
   /** After an unplanned loss the next holder starts from the last checkpoint. */
   restores: boolean;
-  /** Where the init of the next holder failed, the one after it is given the checkpoint again. */
+  /** If `init` of the next holder failed, the holder after it gets the checkpoint again. */
   restoresAfterFailedInit: boolean;
   /** The declared activity runs on every new holder before anything else does. */
   rebuilds: boolean;
-  /** What the opening must bring, in the words of its refusal. */
+  /** What the session type or the opening must provide, as named in the error. */
   needs?: "recovery.rebuild" | "checkpoint and restore";
 }
 

@@ -24,34 +24,39 @@ export const ActivityTask = wireObject({
   name: Name,
   input: Payload,
   scheduledAt: z.number(),
-  /** Of this attempt: what is left of schedule-to-close counts from `scheduledAt`, as schedule-to-start does. */
+  /** Timeouts of this attempt: schedule-to-start and the rest of schedule-to-close count from `scheduledAt`. */
   timeouts: ActivityTimeouts,
-  /** The orchestrator measures a timeout from the start of the run: tell it. */
+  /** True if the worker must report the start of the run, because a timeout counts from it. */
   reportStart: z.boolean(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; whoever runs the task shows it with all it says about it (C1). @generation 2 */
+  capability: z.string().optional(),
+  /** Key of the heartbeat details, the same for all attempts. Absent: see `detailsKey`. @generation 2 */
+  detailsKey: z.string().optional(),
 });
 export type ActivityTask = z.infer<typeof ActivityTask>;
 
-/** Worker → instance, verb `activity`. */
-/** On a signal: what its sender calls it. Sent again to the same instance it is the same signal; to another, another. */
+/** Header on a signal: the sender's id of it. Sent twice to one instance it is one signal. */
 export const messageIdHeader = "Holdfast-Message-Id";
 
-/** What a worker tells an instance about one attempt. */
+/** A worker's report to an instance about one attempt, verb `activity`. */
 export const ActivityReport = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
   of: EventId,
   attempt: z.int().positive(),
   workerId: WorkerId,
-  /** The right under which a session's work was done; absent for plain activities. */
+  /** The epoch under which the session ran the work; absent for plain activities. */
   epoch: Epoch.optional(),
   result: z.discriminatedUnion("kind", [
     wireObject({ kind: z.literal("started") }),
     wireObject({ kind: z.literal("completed"), output: Payload }),
     wireObject({ kind: z.literal("failed"), error: Failure }),
-    /** The bare session's own state is gone: the session's recovery policy decides, not the retry policy. */
+    /** The user's state for a bare session is gone: the session's recovery policy decides, not the retry policy. */
     wireObject({ kind: z.literal("state_missing"), message: z.string() }),
   ]),
+  /** The task's, or one derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
 
@@ -62,12 +67,12 @@ export const SessionCall = wireObject({
   epoch: Epoch,
   call: z.boolean(),
   task: ActivityTask,
-  /** On a member that is lent: under which lending. What comes under an earlier one is dropped. */
+  /** Number of the lending, on a lent pool member: work of an earlier lending is dropped. */
   lending: z.int().positive().optional(),
 });
 export type SessionCall = z.infer<typeof SessionCall>;
 
-/** Which attempt at which task. */
+/** Identifies one attempt at a task. */
 const TaskAttempt = {
   execution: z.int().positive(),
   of: EventId,
@@ -78,10 +83,10 @@ const TaskAttempt = {
 export const RunningCall = z.strictObject({ instanceId: InstanceId, ...TaskAttempt });
 export type RunningCall = z.infer<typeof RunningCall>;
 
-/** On work that came by the lane: the orchestrator whose lane its result goes to. */
+/** Header on lane work: the orchestrator to whose lane the result goes. */
 export const laneOwnerHeader = "Holdfast-Owner";
 
-/** On work in a queue that was out on the lane before and may have been begun there. */
+/** Header on queued work that was sent by the lane before and may have begun there. */
 export const laneBeforeHeader = "Holdfast-Lane-Before";
 
 /** On several tasks in one message by the lane: how many. Without it the message is one task. */
@@ -91,19 +96,19 @@ export const laneTasksHeader = "Holdfast-Lane-Tasks";
 export const LaneTasks = wireObject({ v: SchemaVersion, tasks: z.array(ActivityTask).min(1) });
 export type LaneTasks = z.infer<typeof LaneTasks>;
 
-/** In this worker's hands. */
+/** This worker runs it. */
 const LaneTaken = wireObject({ v: SchemaVersion, kind: z.literal("taken"), workerId: WorkerId });
-/** In this worker's hands, and over already. */
+/** This worker ran it; the report is part of the answer. */
 const LaneDone = wireObject({
   v: SchemaVersion,
   kind: z.literal("done"),
   workerId: WorkerId,
   report: ActivityReport,
 });
-/** No slot, no such session: it has to go by the queue. */
+/** This worker has no slot, or does not hold the session: the orchestrator sends it by the queue. */
 const LaneRefused = wireObject({ v: SchemaVersion, kind: z.literal("refused") });
 
-/** Answer to work and to reports on the lane. Only `taken` and `recorded` may be relied on. */
+/** The answer to work and to reports on the lane. Only `taken` and `recorded` are promises. */
 export const LaneAnswer = z.discriminatedUnion("kind", [
   LaneTaken,
   LaneDone,
@@ -114,18 +119,18 @@ export const LaneAnswer = z.discriminatedUnion("kind", [
     kind: z.literal("several"),
     answers: z.array(z.discriminatedUnion("kind", [LaneTaken, LaneDone, LaneRefused])),
   }),
-  /** In the history, with all that follows from it. */
+  /** The report is in the history, and its effects are published. */
   wireObject({ v: SchemaVersion, kind: z.literal("recorded") }),
-  /** The instance is not with this orchestrator: it has to go by the inbox. */
+  /** This orchestrator does not own the instance: the worker sends the report to the inbox. */
   wireObject({ v: SchemaVersion, kind: z.literal("elsewhere") }),
 ]);
 export type LaneAnswer = z.infer<typeof LaneAnswer>;
 
-/** Orchestrator → worker: results it was told in answers to its offers are in the history, or not wanted any more. */
+/** Orchestrator → worker: these results, received as answers to offers, are recorded or no longer needed. */
 export const LaneRecordings = wireObject({ v: SchemaVersion, keys: z.array(z.string()) });
 export type LaneRecordings = z.infer<typeof LaneRecordings>;
 
-/** With the epoch: the same attempt may be made again under the next one, and that result is another. */
+/** Keys contain the epoch: the same attempt may run again under the next epoch, with another result. */
 export const laneRecordingKey = (
   instanceId: string,
   { execution, of, attempt, epoch = 0 }: Pick<ActivityReport, "execution" | "of" | "attempt" | "epoch">,
@@ -138,31 +143,35 @@ export const LaneCalls = wireObject({
 });
 export type LaneCalls = z.infer<typeof LaneCalls>;
 
-/** Worker → orchestrator on its lane: taken there and not to be finished here. */
+/** Worker → orchestrator on its lane: the worker took this task and cannot finish it. */
 export const LaneReturn = wireObject({
   v: SchemaVersion,
   ...TaskAttempt,
-  /** To a caller: its code never began. @generation 2 */
+  /** Sent to a caller: the code of the call never began. @generation 2 */
   untouched: z.boolean().optional(),
+  /** The task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type LaneReturn = z.infer<typeof LaneReturn>;
 
-/** Orchestrator → workers: do you still have these? */
+/** Orchestrator → workers: asks which of these tasks they still have. */
 export const LaneQuestion = wireObject({
   v: SchemaVersion,
   tasks: z.array(wireObject({ instanceId: InstanceId, ...TaskAttempt })),
 });
 export type LaneQuestion = z.infer<typeof LaneQuestion>;
 
-/** Places in the question's list of what this worker does not have. */
+/** Indexes, in the question's list, of tasks that this worker does not have. */
 export const LaneHoldings = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   missing: z.array(z.int().nonnegative()),
+  /** For all others, in the order of the question, derived from the task's; "" where it had none (C1). @generation 2 */
+  capabilities: z.array(z.string()).optional(),
 });
 export type LaneHoldings = z.infer<typeof LaneHoldings>;
 
-/** What running work wrote with `ctx.stream.write`, on `streams.<instanceId>.<execution>.<of>`. */
+/** A chunk written with `ctx.stream.write`, on `streams.<instanceId>.<execution>.<of>`. */
 export const StreamChunk = wireObject({
   v: SchemaVersion,
   attempt: z.int().positive(),
@@ -172,10 +181,26 @@ export const StreamChunk = wireObject({
   index: z.int().nonnegative(),
   at: z.number(),
   chunk: Payload,
+  /** Derived from the task's (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type StreamChunk = z.infer<typeof StreamChunk>;
 
-/** To all workers on `cancels`: nobody waits for this task any more. A hint, it may be lost. */
+/** Reader of a stream → any orchestrator: may a chunk that shows this be believed (C1)? */
+export const StreamCheck = wireObject({
+  v: SchemaVersion,
+  instanceId: InstanceId,
+  ...TaskAttempt,
+  run: z.int().positive(),
+  capability: z.string().optional(),
+});
+export type StreamCheck = z.infer<typeof StreamCheck>;
+
+/** The answer to `StreamCheck`. */
+export const StreamChecked = wireObject({ v: SchemaVersion, believed: z.boolean() });
+export type StreamChecked = z.infer<typeof StreamChecked>;
+
+/** Sent to all workers on `cancels`: the result of this task is no longer needed. A hint that may be lost. */
 export const CancelNotice = wireObject({
   instanceId: InstanceId,
   execution: z.int().positive(),
@@ -183,7 +208,7 @@ export const CancelNotice = wireObject({
 });
 export type CancelNotice = z.infer<typeof CancelNotice>;
 
-/** To one worker on its control subject, answered `{"ok":true}`. */
+/** Sent to one worker on its control subject; the answer is `{"ok":true}`. */
 export const WorkerControl = z.discriminatedUnion("kind", [wireObject({ kind: z.literal("drain") })]);
 export type WorkerControl = z.infer<typeof WorkerControl>;
 
@@ -199,7 +224,10 @@ export const ChildReport = wireObject({
 });
 export type ChildReport = z.infer<typeof ChildReport>;
 
-/** A durable schedule came due, verb `wake`. The turn looks at all deadlines that are due. `of` 0: just look again. */
+/**
+ * A durable schedule came due, verb `wake`. The turn handles all deadlines that are due. `of` 0: look at a
+ * parked instance again.
+ */
 export const Wake = wireObject({
   v: SchemaVersion,
   execution: z.int().positive(),
@@ -207,11 +235,11 @@ export const Wake = wireObject({
 });
 export type Wake = z.infer<typeof Wake>;
 
-/** Why an operator asks something of a worker or a session. */
+/** An operator's request to a worker or a session, with the reason. */
 export const ControlRequest = wireObject({ reason: z.string().max(4096).optional() });
 export type ControlRequest = z.infer<typeof ControlRequest>;
 
-/** Somebody is wanted for a session, on `claims.<type>.<sessionId>`. */
+/** A session that waits for a worker, on `claims.<type>.<sessionId>`. */
 export const SessionClaim = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
@@ -230,29 +258,37 @@ export const SessionClaim = wireObject({
   leaseTtlMs: z.int().optional(),
   idleTimeoutMs: z.int().nonnegative().optional(),
   metadata: z.record(z.string(), z.string()),
-  /** Of a session without a type, whose holder knows it from nobody else. Absent: 1. @generation 2 */
+  /** For a bare session, which has no type to say it. Absent: 1. @generation 2 */
   concurrency: Concurrency.optional(),
-  /** `fail`: whoever finds its quota reached tells the instance so. Absent: the claim waits. @generation 2 */
+  /**
+   * `fail`: a worker that finds the quota reached reports that to the instance. Absent: the claim waits.
+   * @generation 2
+   */
   whenFull: z.literal("fail").optional(),
   restore: CheckpointRef.optional(),
-  /** What code of earlier holders stored under names. Absent: nothing. @generation 2 */
+  /** Blobs stored by code of earlier holders. Absent: none. @generation 2 */
   blobs: z.array(SessionBlob).optional(),
-  /** Lets a worker hand a session over by giving it up; absent or `fail`: only when it must. */
+  /** The loss policy: unless it is absent or `fail`, a worker may give the session up to balance load. */
   onLost: OnLost.optional(),
   openedAt: z.number(),
   deadlineAt: z.number(),
   traceparent: z.string().optional(),
+  /** Made by an orchestrator; the holder shows it with all it says about the session (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionClaim = z.infer<typeof SessionClaim>;
 
-/** To the holder of a session, on `sessions.<workerId>.<sessionId>`. Only `call` needs a slot. */
+/** Work for the holder of a session, on `sessions.<workerId>.<sessionId>`. Only `call` needs a slot. */
 export const SessionWork = z.discriminatedUnion("kind", [
   SessionCall,
   wireObject({
     v: SchemaVersion,
     kind: z.literal("cancel"),
     epoch: Epoch,
-    /** Whose task: a session that was granted serves several instances. Absent: whoever has that event. */
+    /**
+     * The instance of the task: a granted session serves several instances. Absent: the instance that has
+     * that event.
+     */
     instanceId: InstanceId.optional(),
     execution: z.int().positive(),
     of: EventId,
@@ -264,7 +300,7 @@ export const SessionWork = z.discriminatedUnion("kind", [
     epoch: Epoch.optional(),
     reason: z.string().optional(),
   }),
-  /** Given up gently: what runs may finish, the state is saved where the type can (S13). */
+  /** The holder finishes running calls, saves a checkpoint if the type has one, and releases the session (S13). */
   wireObject({
     v: SchemaVersion,
     kind: z.literal("drain"),
@@ -280,7 +316,7 @@ export const SessionReport = wireObject({
   v: SchemaVersion,
   sessionId: SessionId,
   attachment: z.int().positive(),
-  /** Set where the session's owner tells others that may use it. */
+  /** The owner of the session, if it reports to a borrower or to a child with a grant. */
   owner: InstanceId.optional(),
   report: z.discriminatedUnion("kind", [
     wireObject({ kind: z.literal("claimed"), on: Attachment }),
@@ -297,12 +333,12 @@ export const SessionReport = wireObject({
       epoch: Epoch.optional(),
       reason: LossReason,
       detail: z.string().optional(),
-      /** Where the holder itself gives up: the calls whose code was running. Absent: nobody knows. @generation 2 */
+      /** Calls whose code was running, if the holder itself gives the session up. Absent: unknown. @generation 2 */
       running: z.array(RunningCall).optional(),
     }),
     wireObject({ kind: z.literal("parked"), epoch: Epoch }),
     wireObject({ kind: z.literal("checkpointed"), checkpoint: CheckpointRef }),
-    /** Code inside the session changed what is known of it. @generation 2 */
+    /** Code inside the session changed its metadata. @generation 2 */
     wireObject({ kind: z.literal("metadata"), epoch: Epoch, change: MetadataChange }),
     /** Code inside the session stored bytes under a name, or deleted the name. @generation 2 */
     wireObject({ kind: z.literal("blob"), epoch: Epoch, name: z.string(), stored: SessionBlob.optional() }),
@@ -310,13 +346,21 @@ export const SessionReport = wireObject({
     wireObject({ kind: z.literal("wanted") }),
     /** To a child that was granted the session: its owner closed it. */
     wireObject({ kind: z.literal("closed") }),
-    /** To whoever waits for a member of an exclusive pool: this one is his. `session.lending` says under which right. */
+    /**
+     * Sent to the instance that waits for a member of an exclusive pool: this member is lent to it under
+     * `session.lending`.
+     */
     wireObject({ kind: z.literal("lent"), session: SessionState }),
-    /** The id was used before: attachments up to this one are over, and it is asked for under the next. @generation 2 */
+    /**
+     * The session id was used before: attachments up to this one are spent, the instance asks again under the
+     * next. @generation 2
+     */
     wireObject({ kind: z.literal("spent"), upTo: z.int().positive() }),
-    /** It cannot be had at all: id taken by another instance, quota reached, unknown resource. */
+    /** The session cannot be opened: another instance has the id, a quota is reached, or the resource is unknown. */
     wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),
+  /** The claim's, or the one for its loss, which is derived from it (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type SessionReport = z.infer<typeof SessionReport>;
 
@@ -324,16 +368,18 @@ export type SessionReport = z.infer<typeof SessionReport>;
 export const LeaseValue = wireObject({
   v: SchemaVersion,
   holder: z.string(),
-  /** For sessions: whom to tell. Absent for partitions and services. */
+  /** The instance that is told of the expiry. Only on leases of sessions. */
   session: wireObject({
     instanceId: InstanceId,
     sessionId: SessionId,
     attachment: z.int().positive(),
+    /** For whoever has to report the loss (C1). @generation 2 */
+    lossCapability: z.string().optional(),
   }).optional(),
 });
 export type LeaseValue = z.infer<typeof LeaseValue>;
 
-/** One of the numbered seats of a quota, in the lease bucket. Taken for as long as `holder` has the lease it names. */
+/** One of the numbered seats of a quota, in the lease bucket. It is taken while `holder` has the lease it names. */
 export const QuotaSeat = wireObject({
   v: SchemaVersion,
   holder: z.string(),
@@ -346,7 +392,10 @@ export const QuotaSeat = wireObject({
 });
 export type QuotaSeat = z.infer<typeof QuotaSeat>;
 
-/** How an update stands, on `answers.<instanceId>.<updateId>`. A plain message: whoever missed it sends the update again. */
+/**
+ * The state of an update, on `answers.<instanceId>.<updateId>`. A plain message: a client that missed it
+ * sends the update again.
+ */
 export const UpdateAnswer = z.object({
   v: SchemaVersion,
   updateId: Name,
@@ -360,7 +409,7 @@ export type UpdateAnswer = z.infer<typeof UpdateAnswer>;
 /** The caller's id of an update: applied once, however often it is sent. */
 export const updateIdHeader = "Holdfast-Update-Id";
 
-/** Everything refused, on `dead.<what>.<id>`. */
+/** A message that was refused, on `dead.<what>.<id>`. */
 export const DeadLetter = wireObject({
   v: SchemaVersion,
   what: z.string(),

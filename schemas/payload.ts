@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Name } from "./ids.ts";
 import { wireObject } from "./wire-object.ts";
 
-/** A value too big for a message, kept in the object store. The digest makes the key a fact, not a promise. */
+/** A value too big for a message, kept in the object store. The digest identifies its bytes. */
 export const BlobRef = wireObject({
   key: z.string().min(1),
   bytes: z.int().nonnegative(),
@@ -11,12 +11,12 @@ export const BlobRef = wireObject({
 export type BlobRef = z.infer<typeof BlobRef>;
 
 /**
- * A user value on the wire: JSON in place, or a reference to a blob holding that JSON. `undefined` has no JSON: it is
- * `{}` on the wire and `{ json: undefined }` in memory. With neither of the two keys and others instead it is a way to
- * hold values that we do not know: it is refused rather than taken for nothing (E1).
+ * A user value on the wire: JSON in place, or a reference to a blob with that JSON. `undefined` has no JSON:
+ * it is `{}` on the wire and `{ json: undefined }` in memory. A value with other keys and neither of these
+ * two comes from a newer version and is refused (E1).
  */
 export const Payload = z.union([
-  // The usual one first: a union tries its members in order.
+  // The common case first: a union tries its members in order.
   wireObject({ json: z.unknown().optional() })
     .refine((value) => !("blob" in value), "is a mixture of json and blob, or its blob is no reference")
     .refine(
@@ -28,7 +28,7 @@ export const Payload = z.union([
 ]);
 export type Payload = z.infer<typeof Payload>;
 
-/** An error as it travels and is recorded. */
+/** An error as it is sent and recorded. */
 export interface Failure {
   code: string;
   message: string;
@@ -50,7 +50,7 @@ export const Failure: z.ZodType<Failure> = wireObject({
   },
 });
 
-/** Who waits for this instance's end. */
+/** The parent instance, which waits for this instance's end. */
 export const Parent = wireObject({
   instanceId: Name,
   execution: z.int().positive(),
@@ -58,7 +58,10 @@ export const Parent = wireObject({
 });
 export type Parent = z.infer<typeof Parent>;
 
-/** @generation 2 Who is told of this instance's end by a signal, whatever becomes of the teller: it is no parent. */
+/**
+ * @generation 2 The instance that receives a signal when this instance ends. Unlike a parent's end, its end
+ * does not affect this instance.
+ */
 export const Follower = wireObject({ instanceId: Name, signal: Name });
 export type Follower = z.infer<typeof Follower>;
 

@@ -3,6 +3,7 @@ import { InstanceId, Name, SessionId, WorkerId } from "./ids.ts";
 import { LossReason, OnLost } from "./loss.ts";
 import { Failure, Parent, Payload, SchemaVersion } from "./payload.ts";
 import { SessionBlob } from "./session.ts";
+import { SessionPhaseKind } from "./session-phases.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** How an instance stands. */
@@ -21,7 +22,7 @@ export type InstanceStatus = z.infer<typeof InstanceStatus>;
 /** The statuses that are an end. */
 export const terminalStatuses: readonly InstanceStatus[] = ["completed", "failed", "cancelled", "terminated"];
 
-/** KV `instances`: what lists and results are answered from. Never decided from. */
+/** KV `instances`: lists and results are answered from it. The engine decides nothing from it. */
 export const InstanceSummary = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
@@ -41,13 +42,13 @@ export const InstanceSummary = wireObject({
 });
 export type InstanceSummary = z.infer<typeof InstanceSummary>;
 
-/** KV `sessions`: the register of sessions; the watcher's second net reads it (S5). */
+/** KV `sessions`: the register of sessions. The watcher reads it to find losses it missed (S5). */
 export const SessionRecord = wireObject({
   v: SchemaVersion,
   sessionId: SessionId,
   instanceId: InstanceId,
   type: Name,
-  phase: z.enum(["parked", "opening", "claimed", "active", "rebuilding", "lost", "failed", "closed"]),
+  phase: SessionPhaseKind,
   attachment: z.int().nonnegative(),
   epoch: z.int().positive().optional(),
   workerId: WorkerId.optional(),
@@ -61,18 +62,20 @@ export const SessionRecord = wireObject({
   updatedAt: z.number(),
   deadlineAt: z.number().optional(),
   initMs: z.number().optional(),
-  /** Where the session asks for one of its own; the watcher's grace after an outage is as long (S14). */
+  /** Set if the session has its own lease time. The watcher's grace period after an outage is as long (S14). */
   leaseTtlMs: z.int().min(1000).optional(),
   lost: wireObject({ reason: LossReason, detail: z.string().optional(), at: z.number() }).optional(),
   error: Failure.optional(),
   /** How often `init` made its state, and how often its rebuild activity was begun. @generation 2 */
   inits: z.int().nonnegative().optional(),
   rebuilds: z.int().nonnegative().optional(),
-  /** What code inside it stored under names. @generation 2 */
+  /** Blobs that code inside the session stored. @generation 2 */
   blobs: z.array(SessionBlob).optional(),
-  /** What becomes of it when its holder is lost. @generation 2 */
+  /** What the session does when its holder is lost. @generation 2 */
   onLost: OnLost.optional(),
-  /** The instance that has this member of an exclusive pool for itself. */
+  /** For the watcher, which reports a loss with it (C1). @generation 2 */
+  lossCapability: z.string().optional(),
+  /** The instance to which this member of an exclusive pool is lent. */
   lentTo: InstanceId.optional(),
   /** Past holders, latest last, bounded. */
   owners: z.array(
@@ -87,7 +90,7 @@ export const SessionRecord = wireObject({
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** KV `workers`: one key per live incarnation, gone by TTL. */
+/** KV `workers`: one key per live worker process; it expires by its TTL. */
 export const WorkerInfo = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
@@ -105,7 +108,7 @@ export const WorkerInfo = wireObject({
     used: z.record(z.string(), z.number()),
   }),
   activities: z.array(wireObject({ queue: Name, name: Name })),
-  /** Gives a sign of life for its tasks in time for this wait. Absent: 10 s. @generation 2 */
+  /** The acknowledgement wait that this worker extends in time for its running tasks. Absent: 10 s. @generation 2 */
   ackWaitMs: z.int().positive().optional(),
   sessionTypes: z.array(Name),
   slots: wireObject({
@@ -120,7 +123,7 @@ export const WorkerInfo = wireObject({
     all: wireObject({ used: z.int(), max: z.int() }).optional(),
     types: z.record(z.string(), wireObject({ used: z.int(), max: z.int() })),
   }).optional(),
-  /** Members of each pool held here: the next one is better off elsewhere. */
+  /** Members of each pool held by this worker: placement prefers another worker for the next one. */
   pools: z.record(z.string(), z.int()).optional(),
   /** Affinity keys whose state is warm here. */
   warm: z.array(z.string()),
@@ -154,8 +157,8 @@ export const WorkerInfo = wireObject({
       hostBytes: z.number().optional(),
       snapshot: z.unknown().optional(),
       /**
-       * The thread or process it lives in, which others may share, and since when that has not answered (it is asked
-       * every few seconds). Absent: inline, or not known. @generation 2
+       * The thread or process that hosts the session, which other sessions may share, and since when it has
+       * not answered (it is asked every few seconds). Absent: inline, or not known. @generation 2
        */
       host: wireObject({ id: z.string(), silentSince: z.number().optional() }).optional(),
     }),
@@ -163,7 +166,7 @@ export const WorkerInfo = wireObject({
 });
 export type WorkerInfo = z.infer<typeof WorkerInfo>;
 
-/** KV `services`: orchestrators, watchers and gateways that are alive, gone by TTL. */
+/** KV `services`: live orchestrators, watchers and gateways; entries expire by their TTL. */
 export const ServiceInfo = wireObject({
   v: SchemaVersion,
   service: z.enum(["orchestrator", "watcher", "gateway"]),

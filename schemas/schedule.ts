@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Name } from "./ids.ts";
 import { wireObject } from "./wire-object.ts";
 
-/** What becomes of a time that comes while an earlier run is still going on. */
+/** What happens at a time of the schedule while an earlier run has not ended. */
 export const Overlap = z.enum([
   "skip",
   "buffer-one",
@@ -19,16 +19,16 @@ const Span = z.union([z.int().nonnegative(), z.string().max(32)]);
 /** Epoch milliseconds, or a date as ISO 8601. */
 const Instant = z.union([z.int().nonnegative(), z.string().max(64)]);
 
-/** As its user writes it, in every language. Exactly one of `cron`, `every` and `at`. */
+/** A schedule as users write it. Exactly one of `cron`, `every` and `at`. */
 export const ScheduleSpec = wireObject({
   /** What is started. */
   orchestration: Name,
   input: z.unknown().optional(),
-  /** `minute hour day month weekday`, with seconds in front if you like. Several: whichever comes first. */
+  /** `minute hour day month weekday`, optionally with seconds in front. With several, every time of each counts. */
   cron: z.union([z.string().max(256), z.array(z.string().max(256)).min(1).max(20)]).optional(),
   /** IANA name for `cron`; UTC where absent. */
   timeZone: z.string().max(64).optional(),
-  /** Every so long, counted from the epoch (or `offset` behind it), not from the creation. */
+  /** The interval, counted from the epoch plus `offset`, not from the creation. */
   every: Span.optional(),
   offset: Span.optional(),
   /** Once, or a few times. */
@@ -37,17 +37,17 @@ export const ScheduleSpec = wireObject({
   startAt: Instant.optional(),
   /** No time after this. */
   endAt: Instant.optional(),
-  /** So many runs by the clock, then it is over. */
+  /** The schedule ends after this many runs by the clock. */
   limit: z.int().positive().optional(),
-  /** Each time is put off by up to so much, always by the same for the same time. */
+  /** Each time is delayed by up to this long; the delay of a given time is always the same. */
   jitter: Span.optional(),
   /** Default `skip`. */
   overlap: Overlap.optional(),
-  /** A time that is over for longer (nobody was there to see to it) is let go. Default one hour. */
+  /** A time that was missed for longer than this, because no orchestrator ran, is skipped. Default one hour. */
   catchUp: Span.optional(),
 });
 export type ScheduleSpec = z.infer<typeof ScheduleSpec>;
-/** As people write it: names are plain text. */
+/** The spec with names as plain text. */
 export type ScheduleOptions = z.input<typeof ScheduleSpec>;
 
 /** The instance that keeps a schedule, and the orchestration it runs. */
@@ -59,7 +59,7 @@ export const scheduleOrchestration = "holdfast-schedule";
 /** Run ids are made of the schedule's id and a time. */
 export const longestScheduleId = 96;
 
-/** What a schedule's keeper is told. `token` makes a command that comes twice one command. */
+/** Fields of every command to a schedule's keeper. `token`: a command that arrives twice is carried out once. */
 export const scheduleSignal = "schedule";
 
 const token = z
@@ -67,7 +67,7 @@ const token = z
   .min(1)
   .max(24)
   .regex(/^[A-Za-z0-9]+$/);
-/** What the keeper of a schedule is told. */
+/** A command to the keeper of a schedule. */
 export const ScheduleCommand = z.discriminatedUnion("kind", [
   wireObject({ kind: z.literal("update"), spec: ScheduleSpec }),
   wireObject({ kind: z.literal("pause"), note: z.string().max(4096).optional() }),
@@ -81,7 +81,7 @@ export const ScheduleCommand = z.discriminatedUnion("kind", [
     overlap: Overlap.optional(),
   }),
   wireObject({ kind: z.literal("delete") }),
-  /** By the engine: a run is over. `taken`: its id belongs to somebody else's instance. */
+  /** Sent by the engine: a run ended. `taken`: another user's instance has its id. */
   wireObject({ kind: z.literal("ended"), instanceId: z.string(), status: z.string() }),
 ]);
 export type ScheduleCommand = z.infer<typeof ScheduleCommand>;
@@ -89,7 +89,7 @@ export type ScheduleCommand = z.infer<typeof ScheduleCommand>;
 /** One run of a schedule. */
 export const ScheduleRun = wireObject({
   instanceId: z.string(),
-  /** Its time by the schedule; when it was asked for, where it was triggered. */
+  /** Its time in the schedule; for a triggered run, the time of the request. */
   at: z.number(),
 });
 export type ScheduleRun = z.infer<typeof ScheduleRun>;
@@ -99,16 +99,16 @@ const WaitingRun = wireObject({
   instanceId: z.string(),
   at: z.number(),
   overlap: Overlap,
-  /** Comes by the clock, so the limit of runs counts it. */
+  /** True for runs by the clock, which `limit` counts. */
   counts: z.boolean(),
 });
 export type WaitingRun = z.infer<typeof WaitingRun>;
 
-/** The input of a keeper: what its creator says, and what goes along over continue-as-new. */
+/** The input of a keeper: the spec, and the state that continue-as-new carries over. */
 export const ScheduleInput = wireObject({
   spec: ScheduleSpec,
   paused: wireObject({ note: z.string().optional(), at: z.number() }).optional(),
-  /** The latest time of the schedule that was seen to. */
+  /** The latest time of the schedule that the keeper has handled. */
   cursor: z.number().optional(),
   /** Runs by the clock so far: what `limit` counts. */
   runs: z.int().nonnegative().default(0),
@@ -125,7 +125,7 @@ export type ScheduleInput = z.infer<typeof ScheduleInput>;
 
 /** The custom status of a keeper. */
 export const ScheduleState = wireObject({
-  /** Absent: no time is to come. */
+  /** Absent: the schedule has no further time. */
   next: z.number().optional(),
   runs: z.int(),
   skipped: z.int(),

@@ -22,11 +22,11 @@ export type Concurrency = z.infer<typeof Concurrency>;
 export const callsAtOnce = (concurrency: Concurrency = 1): number =>
   concurrency === "slots" ? Number.POSITIVE_INFINITY : concurrency;
 
-/** How a session behaves, after defaults of worker, type and single session were merged by the opener. */
+/** Options of a session. The opener has merged the defaults of the type with those of this session. */
 export const SessionOptions = wireObject({
   creationTimeoutMs: z.int().positive(),
   executionTimeoutMs: z.int().positive().optional(),
-  /** Absent: the worker's own default holds. 0: never. */
+  /** Absent: the worker's default. 0: never. */
   idleTimeoutMs: z.int().nonnegative().optional(),
   leaseTtlMs: z.int().min(1000).optional(),
   onLost: OnLost,
@@ -35,11 +35,14 @@ export const SessionOptions = wireObject({
   rebuild: wireObject({ activity: Name, input: Payload }).optional(),
   requires: Requirements,
   buildId: z.string().optional(),
-  /** Only this resource will do (recreate from a token). */
+  /** The session must be held on this resource (recreated from a token). */
   resourceId: z.string().optional(),
   /** Prefer workers that hold this key warm; defaults to a digest of type and config. */
   affinityKey: z.string().optional(),
-  /** Somebody chose the key: it attracts for as long as there is room. Absent: while its worker is not overloaded. @generation 2 */
+  /**
+   * True if the user chose the key: a worker with the key warm is preferred as long as it has room. Absent:
+   * while that worker is not overloaded. @generation 2
+   */
   affinity: z.literal("chosen").optional(),
   lazy: z.boolean(),
   /** How many calls may run at a time, and in one batch. Absent: 1. @generation 2 */
@@ -51,7 +54,7 @@ export const SessionOptions = wireObject({
 });
 export type SessionOptions = z.infer<typeof SessionOptions>;
 
-/** Names to set; null takes one away. The engine's own names are not for others. @generation 2 */
+/** Names to set; null removes one. Names with the engine's prefix are refused. @generation 2 */
 export const MetadataChange = z.record(z.string(), z.string().nullable());
 export type MetadataChange = z.infer<typeof MetadataChange>;
 
@@ -72,7 +75,7 @@ export function changedMetadata(
   return Object.fromEntries(after);
 }
 
-/** Bytes that code inside a session stored under a name: where they lie in the blob store. @generation 2 */
+/** A blob that code inside a session stored under a name. @generation 2 */
 export const SessionBlob = wireObject({
   name: z.string(),
   key: z.string(),
@@ -91,7 +94,7 @@ export const changedBlobs = (
 /** The folder of a session's blobs in the blob store. */
 export const sessionBlobsFolder = (sessionId: string): string => `session-blobs/${sessionId}/`;
 
-/** Who holds a session: one attachment, one epoch, one worker incarnation. */
+/** The holder of a session: one attachment, one epoch, one worker process. */
 export const Attachment = wireObject({
   attachment: z.int().positive(),
   epoch: Epoch,
@@ -102,7 +105,7 @@ export const Attachment = wireObject({
 });
 export type Attachment = z.infer<typeof Attachment>;
 
-/** What makes two pools the same pool, and how big it may get. */
+/** Identity and size of a pool. */
 export const PoolSpec = wireObject({
   type: Name,
   config: Payload.optional(),
@@ -110,7 +113,7 @@ export const PoolSpec = wireObject({
   max: z.int().positive(),
   /** How long members stay after the last user has left. */
   lingerMs: z.int().nonnegative().optional(),
-  /** Each user has a member for himself. Absent: all share all members. */
+  /** `exclusive`: each user borrows a member. Absent: all users share all members. */
   sharing: z.literal("exclusive").optional(),
   /** One session of a key, the same for all users. @generation 2 */
   keyed: wireObject({ key: Name, configDigest: z.string(), onLost: OnLost }).optional(),
@@ -131,16 +134,19 @@ export const Borrower = wireObject({
 });
 export type Borrower = z.infer<typeof Borrower>;
 
-/** What a pool's keeper calls one use of its pool. */
+/** Identifies one use of a pool to its keeper. */
 export const useOf = ({ instanceId, execution, of }: z.input<typeof Borrower>): string =>
   `${instanceId}-${execution}-${of}`;
 
-/** Who has a member for himself. Numbers of a pool only grow: work of an earlier lending is stale, whatever its epoch. */
+/**
+ * The borrower of a pool member. The number grows with every lending of the pool: work of an earlier lending
+ * is stale, whatever its epoch.
+ */
 export const Lending = wireObject({
   poolId: Name,
   number: z.int().positive(),
   to: Borrower,
-  /** Others have it too: nobody's work is stale because of the next lending. @generation 2 */
+  /** The session is lent to several instances at once: a later lending makes no work stale. @generation 2 */
   shared: z.literal(true).optional(),
 });
 export type Lending = z.infer<typeof Lending>;
@@ -151,12 +157,12 @@ export const poolInstance = (poolId: string): string => `pool-${poolId}`;
 export const poolOrchestration = "holdfast-pool";
 /** One call of a pool from outside, as an instance of its own. */
 export const poolCallOrchestration = "holdfast-pool-call";
-/** What it runs where members are lent. */
+/** The orchestration that keeps exclusive pools. */
 export const lenderOrchestration = "holdfast-lender";
-/** What a pool's keeper is told. */
+/** The signal by which a pool's keeper receives commands. */
 export const poolSignal = "pool";
 
-/** How big a pool is to be, by its declaration. @generation 2 */
+/** The declared size of a pool. @generation 2 */
 export const PoolBounds = wireObject({
   min: z.int().nonnegative(),
   max: z.int().positive(),
@@ -164,7 +170,7 @@ export const PoolBounds = wireObject({
 });
 export type PoolBounds = z.infer<typeof PoolBounds>;
 
-/** What the application and people have said of a pool. @generation 2 */
+/** The declaration of a pool by the application, and changes by operators. @generation 2 */
 export const PoolOrders = wireObject({
   declared: PoolBounds.optional(),
   resized: wireObject({ min: z.int(), max: z.int() }).optional(),
@@ -172,7 +178,7 @@ export const PoolOrders = wireObject({
 });
 export type PoolOrders = z.infer<typeof PoolOrders>;
 
-/** What the keeper of a pool is told. */
+/** A command to the keeper of a pool. */
 export const PoolSignal = z.discriminatedUnion("kind", [
   wireObject({
     kind: z.literal("join"),
@@ -181,15 +187,15 @@ export const PoolSignal = z.discriminatedUnion("kind", [
     min: z.int(),
     max: z.int(),
     lingerMs: z.int().optional(),
-    /** Where members are lent: whom to. */
+    /** The borrower, if members are lent. */
     borrower: Borrower.optional(),
   }),
   wireObject({ kind: z.literal("leave"), user: z.string() }),
-  /** Calls waited too long: one more member, if it may. */
+  /** Calls have waited too long: the keeper adds a member if the pool may grow. */
   wireObject({ kind: z.literal("grow"), waitedMs: z.number() }),
-  /** The application declares it: it is kept whether anybody uses it or not. @generation 2 */
+  /** Declared by the application: the pool is kept even while no instance uses it. @generation 2 */
   wireObject({ kind: z.literal("declare"), ...PoolBounds.shape }),
-  /** By people; holds until the declaration changes. @generation 2 */
+  /** Sent by operators; holds until the declaration changes. @generation 2 */
   wireObject({ kind: z.literal("resize"), min: z.int().nonnegative(), max: z.int().positive() }),
   /** No members until it is resumed; calls and borrowers wait. @generation 2 */
   wireObject({ kind: z.literal("pause") }),
@@ -199,7 +205,7 @@ export const PoolSignal = z.discriminatedUnion("kind", [
 ]);
 export type PoolSignal = z.infer<typeof PoolSignal>;
 
-/** Where a session's saved state lies, and of which epoch it is. */
+/** A session's saved state in the blob store, and its epoch. */
 export const CheckpointRef = wireObject({
   key: z.string(),
   bytes: z.int().nonnegative(),
@@ -210,7 +216,7 @@ export type CheckpointRef = z.infer<typeof CheckpointRef>;
 
 /** The life of a session as its instance knows it. See docs/sessions.md for the picture. */
 export const SessionPhase = z.discriminatedUnion("kind", [
-  /** Nobody holds it and nobody is asked to: lazy before its first call, or parked after idling. */
+  /** No worker holds it and none is asked to: lazy before its first call, or parked after idling. */
   wireObject({ kind: z.literal("parked") }),
   wireObject({ kind: z.literal("opening"), attachment: z.int().positive(), deadlineAt: z.number() }),
   wireObject({ kind: z.literal("claimed"), on: Attachment, deadlineAt: z.number() }),
@@ -238,19 +244,19 @@ export const SessionState = wireObject({
   options: SessionOptions,
   openedAt: z.number(),
   attachments: z.int().nonnegative(),
-  /** How many of these the id had before this session was opened. Absent: 0. @generation 2 */
+  /** Number of attachments of earlier sessions under this id. Absent: 0. @generation 2 */
   attachmentsBefore: z.int().nonnegative().optional(),
   initFailures: z.int().nonnegative(),
   phase: SessionPhase,
   /** How long the latest `init` took. */
   initMs: z.number().optional(),
-  /** How often `init` made its state. Above 1 what an earlier state held is gone. @generation 2 */
+  /** How often `init` made its state. If above 1, earlier states are gone. @generation 2 */
   inits: z.int().nonnegative().optional(),
   /** How often its rebuild activity was begun. Absent: never. @generation 2 */
   rebuilds: z.int().nonnegative().optional(),
-  /** Set while it is parked and until it is held again: the worker that parked it. @generation 2 */
+  /** The worker that parked it; removed when a worker holds the session again. @generation 2 */
   parkedBy: WorkerId.optional(),
-  /** The latest loss, also after somebody else took it: one turn may lose and ask again. */
+  /** The latest loss, also after another worker claimed the session: one turn may record both. */
   lastLost: wireObject({
     reason: LossReason,
     detail: z.string().optional(),
@@ -260,9 +266,9 @@ export const SessionState = wireObject({
   checkpoint: CheckpointRef.optional(),
   /** Absent: none. @generation 2 */
   blobs: z.array(SessionBlob).optional(),
-  /** Set while it is lent, on its owner's side and on the borrower's. */
+  /** Set while the session is lent, in the state of its owner and of its borrower. */
   lending: Lending.optional(),
-  /** On its owner's side: everybody who has it at the same time (`lending.shared`). @generation 2 */
+  /** In the owner's state: all current borrowers (`lending.shared`). @generation 2 */
   borrowers: z.array(Borrower).optional(),
 });
 export type SessionState = z.infer<typeof SessionState>;

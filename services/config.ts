@@ -96,6 +96,11 @@ export const commonSettings = {
     .describe(
       "Newest generation of messages this process lets the installation write. Set it to the one before while you upgrade, and going back stays possible: see docs/upgrading.md.",
     ),
+  HOLDFAST_OLDEST_GENERATION: wholeNumber(firstGeneration, newestGeneration)
+    .default(firstGeneration)
+    .describe(
+      "Oldest generation of messages that is written, even if an older process says that it is alive. `holdfast security init` sets it to the newest: a worker that means harm must not be able to have capabilities taken back.",
+    ),
   METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
     .describe(
@@ -133,6 +138,8 @@ export interface EngineConfig {
   readonly partitions: number;
   readonly replicas: number;
   readonly generation: number;
+  /** Older ones are not written, whichever processes are alive. */
+  readonly oldestGeneration: number;
   readonly history: {
     readonly layout: "per-instance" | "shared";
     readonly maxOwnStreams: number;
@@ -207,6 +214,7 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
     partitions: values.HOLDFAST_PARTITIONS,
     replicas: values.NATS_REPLICAS,
     generation: values.HOLDFAST_GENERATION,
+    oldestGeneration: values.HOLDFAST_OLDEST_GENERATION,
     history: Object.freeze({
       layout: values.HISTORY_LAYOUT,
       maxOwnStreams: values.HISTORY_MAX_STREAMS,

@@ -116,7 +116,8 @@ export async function runService<S extends SettingsShape = Record<never, never>>
   const headers = fleetHeaders(packageVersion(), config.generation);
   /** Resolves when the service is ready, or when it must stop before that. */
   const begin = async ({ bus, names }: Opened) => {
-    const fleet = new Fleet({ bus, names, runtime, atMost: config.generation });
+    const { generation: atMost, oldestGeneration: atLeast } = config;
+    const fleet = new Fleet({ bus, names, runtime, atMost, atLeast });
     let service: RunnableService | undefined;
     try {
       await fleet.start();

@@ -37,6 +37,21 @@ const durationOrForever = (minMs: number, maxMs: number) =>
     })
     .meta({ rule: "a duration like 30s, or `forever`" });
 
+/** `5s`, `30d`. */
+const duration = (minMs: number, maxMs: number) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const ms = milliseconds(text, minMs, maxMs);
+      if (ms !== undefined) return ms;
+      context.addIssue({
+        code: "custom",
+        message: `must be a duration like 30s, from ${minMs} to ${maxMs} ms`,
+      });
+      return z.NEVER;
+    })
+    .meta({ durationMs: [minMs, maxMs] });
+
 /**
  * Building blocks for the settings of a single service. Every value arrives as text. docs/configuration.md
  * shows a setting's `rule` and its `describe` text.
@@ -44,6 +59,7 @@ const durationOrForever = (minMs: number, maxMs: number) =>
 export const setting = {
   wholeNumber,
   oneOf,
+  duration,
   durationOrForever,
   text: z.string(),
   flag: z

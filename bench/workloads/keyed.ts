@@ -1,12 +1,21 @@
-import { rssBytesOf } from "../process-cost.ts";
+import { fileURLToPath } from "node:url";
 import { ratioOf } from "../report.ts";
 import { Rig } from "../rig.ts";
 import { intervals, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 const atATime = 100;
+const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
 
-/** The floor of a keyed call is a warm call from an orchestration. Then many keys, and what they cost their workers. */
+interface Memory {
+  heapUsed: number;
+  rss: number;
+}
+
+/**
+ * The floor of a keyed call is a warm call from an orchestration. Then many keys, and what they cost their
+ * workers: read after a thousand keys and after all, each time with the garbage collected.
+ */
 export const keyed: Workload = {
   name: "keyed",
   what: "calls of one key from a client, and the workers' memory for many keys",
@@ -17,6 +26,7 @@ export const keyed: Workload = {
       workers: 2,
       watcher: true,
       env: { WORKER_MAX_SESSIONS: "8000" },
+      workerArgv: ["--expose-gc", "--import", probe],
     });
     const { client, workers } = rig;
     const n = bench.size(2_000, 400);
@@ -32,26 +42,38 @@ export const keyed: Workload = {
       callMs.push(performance.now() - began);
     }
     const call = spread(callMs);
-    const held = () => workers.reduce((sum, { pid }) => sum + (rssBytesOf(pid) ?? Number.NaN), 0);
-    const keys = bench.size(10_000, 1_000);
-    const before = held();
-    const began = performance.now();
-    let next = 0;
-    const opener = async () => {
-      for (let i = next++; i < keys; i = next++)
-        await client.session("held", { key: `many-${i}`, ttl: 3_600_000 }).call("stamp", i);
+    const held = async () => {
+      const all = await Promise.all(workers.map((worker) => worker.ask<Memory>("memory")));
+      const sum = (of: keyof Memory) => all.reduce((total, one) => total + one[of], 0);
+      return { heapUsed: sum("heapUsed"), rss: sum("rss") };
     };
-    await Promise.all(Array.from({ length: atATime }, opener));
+    let next = 0;
+    const openUpTo = async (end: number) => {
+      const opener = async () => {
+        for (let i = next++; i < end; i = next++)
+          await client.session("held", { key: `many-${i}`, ttl: 3_600_000 }).call("stamp", i);
+      };
+      await Promise.all(Array.from({ length: atATime }, opener));
+      next = end;
+    };
+    const keys = bench.size(10_000, 1_000);
+    const first = keys / 10;
+    await openUpTo(first);
+    const before = await held();
+    const began = performance.now();
+    await openUpTo(keys);
     const openSeconds = (performance.now() - began) / 1000;
-    const perKeyBytes = (held() - before) / keys;
+    const after = await held();
+    const perKeyKb = (of: keyof Memory) => (after[of] - before[of]) / (keys - first) / 1024;
     bench.emit({
       n,
       ...call,
       ...named("floor", { ...warm }),
       ...ratioOf("p50Ms", call.p50Ms, warm.p50Ms),
       keys,
-      keysPerSecond: keys / openSeconds,
-      perKeyBytes,
+      keysPerSecond: (keys - first) / openSeconds,
+      heapKbPerKey: perKeyKb("heapUsed"),
+      rssKbPerKey: perKeyKb("rss"),
     });
   },
 };

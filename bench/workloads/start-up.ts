@@ -7,17 +7,23 @@ import { fileURLToPath } from "node:url";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import { type ServiceName, ServiceProcess } from "../service.ts";
+import { percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 const cli = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
 const app = `import { defineOrchestration } from "holdfast";
 export const nothing = defineOrchestration("nothing", { run: async () => 0 });
 `;
-const kit = `import { defineOrchestration } from "holdfast";
-import { testEnvironment } from "holdfast/testing";
+/** Prints how long it took from the import to the first result, and a second month after it. */
+const kit = `const began = performance.now();
+const { defineOrchestration } = await import("holdfast");
+const { testEnvironment } = await import("holdfast/testing");
 const nothing = defineOrchestration("nothing", { run: async (ctx) => { await ctx.sleep("30d"); return 0; } });
 const env = await testEnvironment({ app: { nothing } });
 await (await env.client.start(nothing)).result();
+const first = performance.now();
+await (await env.client.start(nothing)).result();
+process.stdout.write(JSON.stringify({ firstResultMs: first - began, monthMs: performance.now() - first }));
 await env.close();
 `;
 
@@ -44,7 +50,13 @@ export const startUp: Workload = {
       const watcherMs = await median(times, service("watcher", plain));
       const typedWorkerMs = await median(times, service("worker", typed));
       const verbMs = await median(times, async () => runMs([cli, "list"], rig.env));
-      const kitMs = await median(times, async () => runMs([test], {}));
+      const monthsMs: number[] = [];
+      const kitFirstResultMs = await median(times, async () => {
+        const { firstResultMs, monthMs } = JSON.parse(printed([test])) as Record<string, number>;
+        monthsMs.push(monthMs ?? 0);
+        return firstResultMs ?? 0;
+      });
+      const kitMonthMs = percentile(monthsMs, 0.5);
       const emptyMs = await median(times, async () => runMs(["-e", "0"], {}));
       bench.emit({
         emptyMs,
@@ -53,8 +65,9 @@ export const startUp: Workload = {
         watcherMs,
         typescriptAddsMs: typedWorkerMs - workerMs,
         verbMs,
-        kitMs,
-        ...judged(Math.max(orchestratorMs, workerMs, watcherMs), { atMost: 300 }),
+        kitFirstResultMs,
+        kitMonthMs,
+        ...judged(Math.max(orchestratorMs, workerMs, watcherMs, kitFirstResultMs), { atMost: 300 }),
       });
     } finally {
       await rig.stop();
@@ -80,6 +93,8 @@ function runMs(args: string[], env: Record<string, string>): number {
   execFileSync(process.execPath, args, { env: { ...process.env, ...env }, stdio: "ignore" });
   return performance.now() - since;
 }
+
+const printed = (args: string[]): string => execFileSync(process.execPath, args, { encoding: "utf8" });
 
 async function median(times: number, measure: () => Promise<number>): Promise<number> {
   const all: number[] = [];

@@ -15,12 +15,19 @@ export interface Audited {
   with?: Record<string, string> | undefined;
 }
 
+const readEveryMs = 60_000;
+const mostNoted = 10_000;
+
 export class Audit {
   readonly #bus: Bus;
   readonly #names: Subjects;
   readonly #clock: Clock;
+  readonly #reads: boolean;
+  /** Reads in the audit already: `caller action target` to the time of the entry. */
+  readonly #noted = new Map<string, number>();
 
-  constructor(bus: Bus, names: Subjects, clock: Clock) {
+  constructor(bus: Bus, names: Subjects, clock: Clock, { reads }: { reads: boolean }) {
+    this.#reads = reads;
     this.#bus = bus;
     this.#names = names;
     this.#clock = clock;
@@ -33,6 +40,25 @@ export class Audit {
 
   failed(caller: Caller, what: Audited, message: string): Promise<void> {
     return this.#write(caller, what, { outcome: "failed", message });
+  }
+
+  /**
+   * Before users' values are shown (GATEWAY-8). A page that follows an instance asks after every turn: one entry
+   * stands for a minute.
+   */
+  async read(caller: Caller, what: Audited): Promise<void> {
+    if (!this.#reads) return;
+    const now = this.#clock.monotonic();
+    const key = JSON.stringify([caller.name, caller.from, what.action, what.target]);
+    const last = this.#noted.get(key);
+    if (last !== undefined && now - last < readEveryMs) return;
+    await this.asked(caller, what);
+    this.#noted.delete(key);
+    this.#noted.set(key, now);
+    for (const [oldest, at] of this.#noted) {
+      if (now - at < readEveryMs && this.#noted.size <= mostNoted) break;
+      this.#noted.delete(oldest);
+    }
   }
 
   /** Newest first. */

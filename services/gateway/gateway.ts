@@ -12,6 +12,7 @@ import { type GatewayConfig, requireTokens } from "./config.ts";
 import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
+import { Origins } from "./http/guards.ts";
 import type { PortListener } from "./http/port-listener.ts";
 import type { Readiness } from "./http/probes.ts";
 import { Broadcast } from "./live/broadcast.ts";
@@ -21,7 +22,7 @@ import { LiveView } from "./live/live-view.ts";
 import { type Overview, overview } from "./live/overview.ts";
 import { StreamWatch } from "./live/stream-watch.ts";
 import type { GatewayParts } from "./routes/index.ts";
-import { RateLimit, Tokens } from "./security/index.ts";
+import { Access, IssuedTokens, Oidc, RateLimit, Tokens, TrustedProxies } from "./security/index.ts";
 
 export interface GatewayOptions {
   /** May be open already; from now on this gateway answers the requests. */
@@ -50,6 +51,7 @@ export class Gateway implements Service {
   readonly #live: LiveView;
   readonly #streams: StreamWatch;
   readonly #latencies: Latencies;
+  readonly #issuedTokens: IssuedTokens;
   readonly #broadcast = new Broadcast();
   readonly #parts: GatewayParts;
   readonly #gauges: GatewayGauges;
@@ -62,20 +64,31 @@ export class Gateway implements Service {
 
   constructor(options: GatewayOptions) {
     const { bus, names, runtime, config } = options;
-    requireTokens(config.host, config.tokens.length);
+    requireTokens(config.host, config.tokens.length > 0 || config.oidc !== undefined);
     this.#options = options;
     this.#live = new LiveView({ bus, names, runtime });
     this.#streams = new StreamWatch({ bus, names, topology: options.topology, clock: runtime.clock });
     this.#latencies = new Latencies(runtime.clock);
+    this.#issuedTokens = new IssuedTokens(bus, names);
     this.#parts = {
       bus,
       names,
       client: options.client,
-      histories: new Histories(bus, names, options.history, runtime.clock),
+      histories: new Histories({
+        ...{ bus, names, history: options.history, clock: runtime.clock },
+        shards: options.topology.historyShards,
+        maxBytes: config.maxHistoryBytes,
+      }),
       live: this.#live,
       streams: this.#streams,
-      audit: new Audit(bus, names, runtime.clock),
-      tokens: new Tokens(config.tokens),
+      audit: new Audit(bus, names, runtime.clock, { reads: config.auditReads }),
+      issuedTokens: this.#issuedTokens,
+      origins: new Origins(new TrustedProxies(config.trustedProxies), config.publicUrl),
+      access: new Access({
+        tokens: new Tokens(config.tokens, () => this.#issuedTokens.known()),
+        oidc: config.oidc && new Oidc(config.oidc),
+        payloadReaders: config.payloadReaders,
+      }),
       wrongTokens: new RateLimit(runtime.clock, { perSecond: 0.2, burst: 10 }),
       config,
       runtime,
@@ -98,6 +111,7 @@ export class Gateway implements Service {
   async start(): Promise<void> {
     const { bus, names, client, door, runtime, version } = this.#options;
     await this.#live.start();
+    await this.#issuedTokens.start();
     this.#endpoints = await startEndpoints(bus, client, {
       names,
       runtime,
@@ -126,6 +140,7 @@ export class Gateway implements Service {
     await this.#options.door.stop();
     await this.#endpoints?.stop();
     await this.#pulses?.stop();
+    await this.#issuedTokens.stop();
     await this.#live.stop();
   });
 

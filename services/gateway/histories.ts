@@ -1,13 +1,21 @@
 /** What the gateway reads beyond the client's API: whole histories, big values, changes. */
-import type { Commit } from "../../schemas/index.ts";
+import { type Commit, payloadsOf } from "../../schemas/index.ts";
 import { type Bus, parseJson, type Stoppable, type Subjects } from "../../shared/bus/index.ts";
-import type { HistoryMark, HistoryStore } from "../../shared/history/index.ts";
+import { type HistoryMark, HistoryReader, type HistoryStore } from "../../shared/history/index.ts";
 import type { Clock } from "../../shared/runtime/index.ts";
-import { notFound } from "./http/problem.ts";
+import { type HistoryFile, historyFile } from "../../shared/sdk/internal.ts";
+import { notFound, Problem } from "./http/problem.ts";
 
 /** Histories kept in memory; ten thousand events take some megabytes. */
 const mostKept = 8;
 const keptForMs = 30_000;
+
+interface Bounded {
+  commits: Commit[];
+  bytes: number;
+  anew: true;
+  mark: HistoryMark;
+}
 
 interface Kept {
   commits: readonly Commit[];
@@ -15,7 +23,20 @@ interface Kept {
   readAt: number;
 }
 
+export interface HistoriesOptions {
+  bus: Bus;
+  names: Subjects;
+  history: HistoryStore;
+  clock: Clock;
+  /** Number of shared history streams. */
+  shards: number;
+  /** Largest history that is read into memory. */
+  maxBytes: number;
+}
+
 export class Histories {
+  readonly #reader: HistoryReader;
+  readonly #maxBytes: number;
   readonly #bus: Bus;
   readonly #names: Subjects;
   readonly #history: HistoryStore;
@@ -23,7 +44,9 @@ export class Histories {
   readonly #kept = new Map<string, Kept>();
   readonly #reading = new Map<string, Promise<unknown>>();
 
-  constructor(bus: Bus, names: Subjects, history: HistoryStore, clock: Clock) {
+  constructor({ bus, names, history, clock, shards, maxBytes }: HistoriesOptions) {
+    this.#reader = new HistoryReader(bus, names, shards);
+    this.#maxBytes = maxBytes;
     this.#clock = clock;
     this.#bus = bus;
     this.#names = names;
@@ -50,7 +73,9 @@ export class Histories {
     const kept = this.#kept.get(instanceId);
     // An id may be removed and reused meanwhile; a page that follows an instance asks more often than this.
     const known = kept && this.#clock.monotonic() - kept.readAt < keptForMs ? kept : undefined;
-    const found = await this.#history.readOn(instanceId, known?.mark);
+    const found = known
+      ? await this.#history.readOn(instanceId, known.mark)
+      : await this.#readBounded(instanceId);
     this.#kept.delete(instanceId);
     if (!found) throw notFound("history of instance", instanceId);
     const commits = found.anew || !known ? found.commits : [...known.commits, ...found.commits];
@@ -60,6 +85,51 @@ export class Histories {
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > mostKept && oldest !== undefined) this.#kept.delete(oldest);
     return commits;
+  }
+
+  /** The history as a file, with its big values, as long as all of it is no larger than what one request may take. */
+  async file(instanceId: string): Promise<HistoryFile> {
+    const found = await this.#readBounded(instanceId);
+    if (!found || found.commits.length === 0) throw notFound("history of instance", instanceId);
+    let bytes = found.bytes;
+    const values: Record<string, unknown> = {};
+    for (const payload of found.commits.flatMap(({ events }) => events.flatMap(payloadsOf))) {
+      if (!("blob" in payload) || payload.blob.key in values) continue;
+      bytes += payload.blob.bytes;
+      this.#requireRoom(instanceId, bytes);
+      const blob = await this.#bus.blobs.get(payload.blob.key);
+      const parsed = blob && parseJson(blob);
+      if (parsed?.kind === "ok") values[payload.blob.key] = parsed.value;
+    }
+    return historyFile(instanceId, found.commits, values);
+  }
+
+  async #readBounded(instanceId: string): Promise<Bounded | undefined> {
+    const found = await this.#reader.find(instanceId);
+    if (!found) return undefined;
+    const commits: Commit[] = [];
+    let [bytes, lastSeq] = [0, 0];
+    for await (const { page, anew } of this.#reader.read(instanceId, found)) {
+      // What was read before is no part of an archived copy.
+      if (anew) commits.length = bytes = 0;
+      for (const one of page) {
+        bytes += one.bytes;
+        lastSeq = one.seq;
+        commits.push(one.commit);
+      }
+      this.#requireRoom(instanceId, bytes);
+    }
+    return { commits, bytes, anew: true, mark: { stream: found.stream, lastSeq } };
+  }
+
+  #requireRoom(instanceId: string, bytes: number): void {
+    if (bytes <= this.#maxBytes) return;
+    throw new Problem({
+      status: 413,
+      code: "history_too_large",
+      message: `The history of ${instanceId} is larger than the ${this.#maxBytes} bytes that one request may read`,
+      hint: "`holdfast history <id> --export` reads it straight from NATS; GATEWAY_MAX_HISTORY_BYTES sets the limit.",
+    });
   }
 
   /** A value too big for a message, by its digest. Only values of this instance: the key contains its id. */

@@ -6,10 +6,11 @@ import { Client } from "../../shared/sdk/index.ts";
 import type { Environment } from "../config.ts";
 import { type EarlyDeps, runService, type ServiceDeps } from "../run-service.ts";
 import { packageDir, packageVersion } from "../version.ts";
-import { type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
+import { type GatewayConfig, gatewayConfig, gatewaySettings, tokenFileOf } from "./config.ts";
 import { Gateway } from "./gateway.ts";
 import { PortListener } from "./http/port-listener.ts";
 import { waitingApp } from "./http/waiting-app.ts";
+import { writeTokenFile } from "./security/index.ts";
 
 const dashboardDir = () => join(packageDir(), "dist", "dashboard");
 
@@ -45,9 +46,16 @@ async function openDoor(deps: EarlyDeps<typeof gatewaySettings>): Promise<Opened
   const { allowedHosts } = config;
   door.serve(waitingApp({ runtime, version: packageVersion(), allowedHosts, dashboardDir: dashboardDir() }));
   await door.start();
+  const url = config.publicUrl ?? door.url;
+  if (config.generatedToken === undefined) {
+    logger.info({ url }, "dashboard");
+    return { door, config };
+  }
   // A browser never sends the fragment: the token appears in no request log.
-  const login = config.generatedToken === undefined ? "" : `/#token=${config.generatedToken}`;
-  logger.info({ url: `${config.publicUrl ?? door.url}${login}` }, "dashboard");
+  const link = `${url}/#token=${config.generatedToken}`;
+  const linkFile = tokenFileOf(config, new URL(door.url).port);
+  writeTokenFile(linkFile, link);
+  logger.info({ url: config.logToken ? link : url, linkFile }, "dashboard");
   return { door, config };
 }
 

@@ -1,4 +1,5 @@
 import type { EngineDeps } from "./engine-deps.ts";
+import type { HeldStarts } from "./flow/held-starts.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { LateSummaries } from "./publishing/late-summaries.ts";
 import type { ParkedList } from "./quarantine/parked-list.ts";
@@ -10,6 +11,7 @@ export interface OrchestratorDeps extends EngineDeps {
   readonly parked: ParkedList;
   readonly runaways: Pick<Runaways, "whyNot">;
   readonly lane: Lane;
+  readonly heldStarts: HeldStarts;
   readonly lateSummaries: LateSummaries;
   readonly turns: TurnSlots;
 }

@@ -1,5 +1,6 @@
 import type { InstanceSummary, SessionRecord } from "../../schemas/index.ts";
 import type { Bus, Payloads, ServerClock, Subjects, TypedBucket } from "../../shared/bus/index.ts";
+import type { Capabilities } from "../../shared/capabilities/index.ts";
 import type { App } from "../../shared/definitions/index.ts";
 import type { Generation } from "../../shared/fleet/index.ts";
 import type { HistoryStore } from "../../shared/history/index.ts";
@@ -7,6 +8,7 @@ import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
+import type { Keepers } from "./flow/keeper-desk.ts";
 
 /**
  * Parts that every component of an orchestrator receives: parts of the library, none of the orchestrator's
@@ -30,7 +32,11 @@ export interface EngineDeps {
   };
   /** Which generation of events and messages may be written now (E1). */
   readonly generation: Pick<Generation, "allows">;
+  /** Made for workers, and asked for with their reports (C1). */
+  readonly capabilities: Capabilities;
   /** Called when work was sent to workers, so that dead ones are noticed sooner. */
   readonly workSent: () => void;
+  /** The way to the keepers of flow control without durable messages. */
+  readonly keepers: Keepers;
   readonly faultPoints: FaultPoints;
 }

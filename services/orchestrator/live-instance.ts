@@ -6,7 +6,12 @@
  * TURN-3 Fenced means stale: the copy in memory is dropped, and the waiting messages are judged again from
  *    history (T4).
  */
-import { laneRecordingKey, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
+import {
+  flowInstance,
+  laneRecordingKey,
+  needsNewerVersion,
+  scheduleOrchestration,
+} from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
 import {
@@ -54,6 +59,7 @@ const longestWaitMs = 5_000;
 const keptInPlace = 8;
 const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
+const flowInstances = flowInstance("");
 /**
  * A schedule that is due sooner gets a timer in this process; the server wakes all others, up to 250 ms late.
  */
@@ -134,6 +140,11 @@ export class LiveInstance {
     return this.#timer !== undefined;
   }
 
+  /** True if a delivery of this message waits here for its turn, or to be settled. */
+  holds(seq: number): boolean {
+    return this.#held.has(seq);
+  }
+
   put(mail: Mail): void {
     const seq = mail.delivery?.seq;
     if (seq !== undefined) {
@@ -200,7 +211,8 @@ export class LiveInstance {
       (this.#mailbox.length + this.#questions.length > 0 || this.#asideFrom !== undefined) &&
       !signal.aborted
     ) {
-      const slot = turns.take(this);
+      // Other turns wait for the keeper of their key: it needs no slot, and takes all that is put at once.
+      const slot = this.instanceId.startsWith(flowInstances) ? Promise.resolve() : turns.take(this);
       if (slot) await slot;
       let batch: Mail[] = [];
       try {
@@ -407,7 +419,10 @@ export class LiveInstance {
   async #load(batch: readonly Mail[]): Promise<LoadedInstance> {
     const assumeNew = this.#looksNew(batch);
     const { signal } = this.#options;
-    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, assumeNew);
+    const loaded = await LoadedInstance.load(this.#deps, this.instanceId, signal, {
+      assumeNew,
+      toAnswer: batch.length === 0,
+    });
     this.#loaded = loaded;
     // No history was looked for. A fence would only show that there is one; its own messages then tell what
     // is owed.

@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { loadApp } from "../../shared/app-loading/load-app.ts";
 import type { Stoppable } from "../../shared/bus/index.ts";
+import { KeyedCapabilities } from "../../shared/capabilities/index.ts";
 import { startEndpoints } from "../../shared/endpoints/index.ts";
 import { requireTtl } from "../../shared/leases/index.ts";
 import { once } from "../../shared/runtime/index.ts";
@@ -10,6 +11,7 @@ import type { Environment } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { type RunnableService, runService } from "../run-service.ts";
 import { packageVersion } from "../version.ts";
+import { KeysFile } from "./capabilities/keys-file.ts";
 import { leasesOnThread } from "./lease-thread.ts";
 import { Orchestrator } from "./orchestrator.ts";
 import { turnMarkBytes } from "./quarantine/turn-mark.ts";
@@ -46,6 +48,16 @@ export async function runOrchestrator(env: Environment): Promise<void> {
           build,
         },
       });
+      const keysPath = own.HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS;
+      const keys = keysPath === undefined ? undefined : new KeysFile(keysPath, runtime);
+      const capabilities =
+        keys &&
+        new KeyedCapabilities({
+          ...keys,
+          mayWrite: () => fleet.allows(2),
+          acceptMissing: own.HOLDFAST_ORCHESTRATOR_CAPABILITIES === "accept",
+          onMissing: () => runtime.announce({ kind: "capability.missing" }),
+        });
       const orchestrator = new Orchestrator({
         id,
         bus,
@@ -56,6 +68,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         history: config.history,
         replicas: config.replicas,
         generation: fleet,
+        capabilities,
         leases,
         cacheSize: own.HOLDFAST_ORCHESTRATOR_CACHE,
         alwaysReplay: own.HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY,
@@ -67,6 +80,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
       let endpoints: Stoppable | undefined;
       return {
         async start() {
+          await keys?.start();
           await orchestrator.start();
           const client = new Client({ bus, names });
           const orchestrations = () => [...app.orchestrations.keys()];
@@ -80,6 +94,7 @@ export async function runOrchestrator(env: Environment): Promise<void> {
         stop: once(async () => {
           await endpoints?.stop();
           await orchestrator.stop();
+          await keys?.stop();
         }),
         describe: orchestrator.describe,
       };

@@ -9,6 +9,7 @@ import {
   type Subjects,
   TypedBucket,
 } from "../../shared/bus/index.ts";
+import { type Capabilities, noCapabilities } from "../../shared/capabilities/index.ts";
 import type { AnyOrchestration, App } from "../../shared/definitions/index.ts";
 import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
@@ -17,10 +18,13 @@ import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
 import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
 import { LiveWorkers, placeWithinQuotas } from "../../shared/sessions/index.ts";
 import { packageVersion } from "../version.ts";
+import { StreamChecks } from "./capabilities/stream-checks.ts";
 import { type DeadWorker, WorkerDeaths } from "./deaths/worker-deaths.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
+import { HeldStarts } from "./flow/held-starts.ts";
+import { KeeperDesk } from "./flow/keeper-desk.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
@@ -61,6 +65,8 @@ export interface OrchestratorOptions {
   maxUnacknowledged?: number | undefined;
   /** How often the next orchestrator is asked whether it lives; for simulations, which pay for each question. */
   deathProbeMs?: number | undefined;
+  /** What workers must show with their reports (C1). Default: nothing. */
+  capabilities?: Capabilities | undefined;
   /** Which generation may be written now (E1). Default: the newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
   faultPoints?: FaultPoints | undefined;
@@ -79,15 +85,18 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
+  readonly #keepers: KeeperDesk;
+  readonly #heldStarts: HeldStarts;
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
   readonly #queries: Queries;
   readonly #keyed: KeyedEndpoint;
   readonly #declared: DeclaredPools;
+  readonly #streamChecks: StreamChecks | undefined;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
-    const { bus, names, id } = options;
+    const { bus, names, id, capabilities = noCapabilities } = options;
     this.#time = new ServerClock({ bus, stream: names.timersStream, runtime: options.runtime });
     const runtime: Runtime = { ...options.runtime, clock: this.#time };
     const app = withKeepers(options.app);
@@ -98,13 +107,22 @@ export class Orchestrator implements Service {
     const workSent = () => this.#deaths.stir();
     const generation = options.generation ?? everythingAllowed;
     this.#lane = new Lane(
-      { id, bus, names, runtime, enabled, generation, workers: this.#workers, workSent },
+      { id, bus, names, runtime, enabled, generation, capabilities, workers: this.#workers, workSent },
       (instanceId) => this.#partitions.find(instanceId),
     );
     const onDead = (dead: DeadWorker) => this.#lane.died(dead);
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
+    this.#keepers = new KeeperDesk({
+      ...{ id, bus, names, runtime },
+      partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
+      hear: (word) => this.#heldStarts.hear(word),
+    });
+    this.#heldStarts = new HeldStarts({
+      ...{ id, bus, names, runtime, payloads },
+      ask: (keeper, ask) => this.#keepers.ask(keeper, ask),
+    });
     const deps: OrchestratorDeps = {
       id,
       bus,
@@ -125,10 +143,13 @@ export class Orchestrator implements Service {
         sessions: new TypedBucket(new Bucket(bus, names.bucket("sessions")), SessionRecord, runtime.announce),
       },
       generation,
+      capabilities,
       workSent,
       parked: new ParkedList({ bus, names, runtime }),
       runaways: this.#runaways,
       lane: this.#lane,
+      keepers: this.#keepers,
+      heldStarts: this.#heldStarts,
       lateSummaries: new LateSummaries(runtime.clock),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
@@ -149,13 +170,14 @@ export class Orchestrator implements Service {
       version: packageVersion(),
       partitionOf: (instanceId) => this.#partitions.partitionOf(instanceId),
     });
+    if (options.capabilities) this.#streamChecks = new StreamChecks({ bus, names, runtime, capabilities });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
       generation,
     });
     this.#keyed = new KeyedEndpoint({
       ...{ bus, names, runtime, payloads, app: options.app, version: packageVersion() },
-      sessions: deps.registers.sessions,
+      ...{ sessions: deps.registers.sessions, capabilities },
       generation,
     });
   }
@@ -199,7 +221,10 @@ export class Orchestrator implements Service {
     await this.#runaways.start();
     await this.#leases.start();
     await this.#lane.start();
+    await this.#keepers.start();
+    await this.#heldStarts.start();
     await this.#queries.start();
+    await this.#streamChecks?.start();
     await this.#keyed.start();
     await this.#declared.start();
     await this.#partitions.start();
@@ -209,7 +234,10 @@ export class Orchestrator implements Service {
     await this.#declared.stop();
     await this.#keyed.stop();
     await this.#queries.stop();
+    await this.#streamChecks?.stop();
     await this.#partitions.stop();
+    await this.#heldStarts.stop();
+    await this.#keepers.stop();
     await this.#lane.stop();
     await this.#leases.stop();
     await this.#deaths.stop();

@@ -9,6 +9,7 @@ import {
   BlobRef,
   ChildReport,
   ControlRequest,
+  type FlowOptions,
   Follower,
   keyedInstance,
   messageIdHeader,
@@ -35,8 +36,16 @@ import {
   type StoredMessage,
   type Subjects,
 } from "../../shared/bus/index.ts";
+import {
+  type Capabilities,
+  type Doubt,
+  doubtReport,
+  doubtSessionReport,
+  noCapabilities,
+} from "../../shared/capabilities/index.ts";
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
+import { parseFlow } from "../../shared/sdk/internal.ts";
 import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
@@ -49,20 +58,26 @@ export const inboxHeaders = {
   /** The sender's own id of a signal, if it differs from the server's message id. */
   messageId: messageIdHeader,
   traceparent: "traceparent",
+  /** Shows that an orchestrator set parent, follower and grants (C1). */
+  capability: headerNames.capability,
 } as const;
 
 const Grants = z.array(SessionState);
 
 export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
-  | { kind: "refused"; instanceId: string; code: string; message: string }
+  | { kind: "refused"; instanceId: string; code: string; message: string; doubt?: Doubt }
   /**
    * Only a newer process can read the message (E1). `marked`: the sender says so, and the instance waits;
    * otherwise only this message waits.
    */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
-export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
+export function parseInbox(
+  names: Subjects,
+  stored: StoredMessage,
+  capabilities: Capabilities = noCapabilities,
+): Opened {
   const newer = whyNewer(stored.headers[needsHeader]);
   const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
   // Check this first: the verb may be unknown to this version.
@@ -81,11 +96,41 @@ export function parseInbox(names: Subjects, stored: StoredMessage): Opened {
       message: `${verb.kind}: an answer of the server, which somebody had it send here`,
     };
   const opened = parse(stored, instanceId, verb);
-  if (opened.kind === "ok") return { kind: "message", instanceId, message: opened.value };
+  if (opened.kind === "ok") {
+    const doubt = doubtOf(capabilities, instanceId, opened.value, stored);
+    if (doubt === undefined) return { kind: "message", instanceId, message: opened.value };
+    return { kind: "refused", instanceId, doubt, ...refusedReport(verb.kind, doubt) };
+  }
   return opened.newer
     ? { kind: "held", instanceId, marked: false, message: `${verb.kind}: ${opened.message}` }
     : { kind: "refused", instanceId, code: "malformed_message", message: `${verb.kind}: ${opened.message}` };
 }
+
+function doubtOf(
+  capabilities: Capabilities,
+  instanceId: string,
+  message: InboxMessage,
+  { headers }: StoredMessage,
+): Doubt | undefined {
+  switch (message.kind) {
+    case "activity":
+      return doubtReport(capabilities, instanceId, message.report);
+    case "session":
+      return doubtSessionReport(capabilities, instanceId, message.report);
+    case "start":
+      return capabilities.doubtStart(instanceId, message, headers[inboxHeaders.capability]);
+    default:
+      return undefined;
+  }
+}
+
+const refusedReport = (verb: string, doubt: Doubt): { code: string; message: string } => ({
+  code: "not_capable",
+  message:
+    doubt === "missing"
+      ? `${verb}: shows no capability, so anybody may have sent it`
+      : `${verb}: shows a capability that no orchestrator made for it, or with a key that is not known any more`,
+});
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];
 
@@ -141,7 +186,6 @@ const isToKeeper = (instanceId: string, name: string): boolean =>
 
 const longestMessageId = 64;
 
-/** The id stays in the history with its signal, so a long id is shortened to its hash. */
 function messageIdOf(
   instanceId: string,
   headers: StoredMessage["headers"],
@@ -149,9 +193,12 @@ function messageIdOf(
   const id = headers[inboxHeaders.messageId] || headers[headerNames.messageId];
   if (!id) return {};
   const ofCaller = !id.startsWith(madeSignalId(instanceId));
-  if (id.length <= longestMessageId) return { messageId: id, ofCaller };
-  return { messageId: createHash("sha256").update(id).digest("base64url"), ofCaller };
+  return { messageId: shortMessageId(id), ofCaller };
 }
+
+/** The id stays in the history with its signal, so a long id is shortened to its hash. */
+export const shortMessageId = (id: string): string =>
+  id.length <= longestMessageId ? id : createHash("sha256").update(id).digest("base64url");
 
 function parseStart(
   name: string,
@@ -164,6 +211,8 @@ function parseStart(
   if (parent.kind === "invalid") return parent;
   const follower = optionalHeader(Follower, headers[inboxHeaders.follower], inboxHeaders.follower);
   if (follower.kind === "invalid") return follower;
+  const flow = flowOf(headers[headerNames.flow]);
+  if (flow.kind === "invalid") return flow;
   const granted = optionalHeader(Grants, headers[inboxHeaders.grants], inboxHeaders.grants);
   if (granted.kind === "invalid") return granted;
   return {
@@ -174,10 +223,23 @@ function parseStart(
       input: input.value,
       parent: parent.value,
       follower: follower.value,
+      flow: flow.value,
       granted: granted.value,
       traceparent: headers[inboxHeaders.traceparent],
     },
   };
+}
+
+/** Of a start: checked as the client checks them, because any NATS client may write them. */
+function flowOf(text: string | undefined): Decoded<FlowOptions | undefined> {
+  if (text === undefined) return { kind: "ok", value: undefined };
+  const json = parseJson(Buffer.from(text));
+  try {
+    if (json.kind === "ok") return { kind: "ok", value: parseFlow(json.value) };
+    return { kind: "invalid", message: `header ${headerNames.flow}: ${json.message}` };
+  } catch (error) {
+    return { kind: "invalid", message: `header ${headerNames.flow}: ${String(error)}` };
+  }
 }
 
 const controlRequest = (body: Uint8Array): Decoded<ControlRequest> =>

@@ -30,6 +30,17 @@ export const orchestratorSettings = {
     .describe(
       "Events of one execution of an instance; it fails with `history_too_long` when it has so many.",
     ),
+  HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: setting.text
+    .optional()
+    .describe(
+      "File with the keys of capabilities, one a line: workers must show what only an orchestrator can make. Without it every report is believed. See docs/security.md.",
+    ),
+  HOLDFAST_ORCHESTRATOR_CAPABILITIES: setting
+    .oneOf("require", "accept")
+    .default("require")
+    .describe(
+      "With keys, reports that show no capability are refused; `accept` believes and counts them, for the time of an upgrade.",
+    ),
   HOLDFAST_ORCHESTRATOR_FAULT: z
     .string()
     .optional()

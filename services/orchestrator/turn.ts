@@ -4,7 +4,12 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import { type Commit, type InstanceId, scheduleOrchestration } from "../../schemas/index.ts";
+import {
+  type Commit,
+  flowOrchestration,
+  type InstanceId,
+  scheduleOrchestration,
+} from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
@@ -101,12 +106,15 @@ export class LoadedInstance {
     this.#inheritedAnchor = last?.anchor;
   }
 
-  /** `assumeNew`: do not look for a history. If there is one, the first append is fenced. */
+  /**
+   * `assumeNew`: do not look for a history. If there is one, the first append is fenced. `toAnswer`: the code runs also
+   * if the instance has ended, because a query waits for it.
+   */
   static async load(
     deps: OrchestratorDeps,
     instanceId: string,
     signal: AbortSignal,
-    assumeNew: boolean,
+    { assumeNew, toAnswer }: { assumeNew: boolean; toAnswer: boolean },
   ): Promise<LoadedInstance> {
     const { clock, announce } = deps.runtime;
     const startedAt = clock.monotonic();
@@ -125,7 +133,7 @@ export class LoadedInstance {
       schedules: new SparseMap(),
     };
     if (history) {
-      await instance.load(history.commits);
+      await instance.load(history.commits, { check: toAnswer });
       target.summaries.parked = instance.parked;
       const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
@@ -227,6 +235,8 @@ export class LoadedInstance {
 
   async #askAfterPredecessor(turn: OpenTurn): Promise<void> {
     if (!this.#inherited.unvouched) return;
+    // What a keeper of flow control heard straight from another orchestrator leaves no message behind (FLOW-5).
+    turn.owed ||= this.instance.state.name === flowOrchestration;
     turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);
     this.#inherited = { ...this.#inherited, unvouched: false };
   }

@@ -41,7 +41,7 @@ export class Expiries implements Service {
   }
 
   async #report(message: Delivery, key: string): Promise<void> {
-    const { registers, grace, counters } = this.#deps;
+    const { registers, counters } = this.#deps;
     const address = leaseKeys.parseSession(key);
     if (address === undefined) {
       return this.#feed.bury(message, "unknown", "invalid_lease_key", "not the key of a session");
@@ -60,11 +60,7 @@ export class Expiries implements Service {
       if (verdict.why === "over") await this.#purges.afterLoss(record, attachment);
       return;
     }
-    const waitMs = grace.leftMs(record.leaseTtlMs);
-    if (waitMs > 0) {
-      if (message.deliveries === 1) counters.heldBack++;
-      return message.nak(waitMs + 1);
-    }
+    if (this.#feed.heldBack(message, record.leaseTtlMs)) return;
     if (await isAttachedAgain(this.#deps, sessionId, attachment)) {
       counters.superseded++;
       return message.ack();

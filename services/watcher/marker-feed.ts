@@ -108,6 +108,16 @@ export class MarkerFeed implements Service {
     }
   }
 
+  /** True if the expiry must wait for the grace period after an outage; it is delivered again then (S14). */
+  heldBack(message: Delivery, ttlMs: number | undefined): boolean {
+    const { grace, counters } = this.#deps;
+    const waitMs = grace.leftMs(ttlMs);
+    if (waitMs <= 0) return false;
+    if (message.deliveries === 1) counters.heldBack++;
+    message.nak(waitMs + 1);
+    return true;
+  }
+
   /** Moves a marker to the dead letters when no instance can be told of it. */
   async bury(message: Delivery, id: string, code: string, why: string): Promise<void> {
     const buried = await bury(this.#deps, message, { what: "expiry", id, code, message: why });

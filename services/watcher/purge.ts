@@ -33,7 +33,9 @@ export class Purges {
   }
 
   async afterLoss(record: SessionRecord, attachment: number): Promise<void> {
-    const { workerId, sessionId } = record;
+    const { sessionId } = record;
+    // The entry of a session that is over names its last holder among its owners only.
+    const workerId = record.workerId ?? record.owners?.at(-1)?.workerId;
     if (workerId === undefined || record.attachment !== attachment) return;
     const since = this.#deps.runtime.clock.monotonic();
     const debt: Debt = { workerId, sessionId, attachment, since };

@@ -62,6 +62,7 @@ export async function reportLoss(
     sessionId,
     attachment,
     report: { kind: "lost", reason: "expired", detail, ...(epoch !== undefined && { epoch }) },
+    capability: record.lossCapability,
   };
   const outcome = await publishAnew(bus, runtime.random, names.verb(instanceId, "session"), encode(report), {
     msgId: `lost-${sessionId}-${attachment}`,

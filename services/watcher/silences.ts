@@ -36,14 +36,10 @@ export class Silences implements Service {
   }
 
   async #report(message: Delivery, key: string): Promise<void> {
-    const { registers, grace, counters } = this.#deps;
+    const { registers, counters } = this.#deps;
     const address = beatKeys.parse(key);
     if (!address) return this.#feed.bury(message, "unknown", "invalid_beat_key", "not the key of a run");
-    const waitMs = grace.leftMs(beatTtlMs(address.heartbeatMs));
-    if (waitMs > 0) {
-      if (message.deliveries === 1) counters.heldBack++;
-      return message.nak(waitMs + 1);
-    }
+    if (this.#feed.heldBack(message, beatTtlMs(address.heartbeatMs))) return;
     const look = await registers.leases.look(key);
     if (look.kind !== "expired" || look.revision !== message.seq) {
       counters.superseded++;
@@ -55,10 +51,11 @@ export class Silences implements Service {
 
   async #tell(address: BeatAddress, expiredAt: number): Promise<void> {
     const { bus, names, runtime, counters } = this.#deps;
-    const { instanceId, execution, of, attempt, name, heartbeatMs } = address;
+    const { instanceId, execution, of, attempt, name, heartbeatMs, capability } = address;
     const report = ActivityReport.parse({
       ...{ v: 1, execution, of, attempt, workerId: "watcher" },
       result: { kind: "failed", error: silence(name, heartbeatMs) },
+      capability,
     });
     const msgId = activityReportId(address, "failed");
     const outcome = await publishAnew(

@@ -1,4 +1,11 @@
 /** The only place that builds or parses a subject, a stream name or a bucket name. */
+import {
+  type InboxVerb,
+  inboxVerb,
+  namedBehind,
+  type PlainInboxVerb,
+  verbsOfClients,
+} from "../../schemas/inbox-verbs.ts";
 import { poolQueue, tokenPattern, tokenRule } from "../../schemas/tokens.ts";
 import { Fault } from "../errors/index.ts";
 
@@ -20,20 +27,7 @@ function notAllowed(what: string, value: unknown): string {
   return `${what} ${shown} is not allowed: must be ${tokenRule}`;
 }
 
-export type InboxVerb =
-  | { kind: "start"; name: string }
-  | { kind: "signal"; name: string }
-  | { kind: "update"; name: string }
-  | { kind: "cancel" }
-  | { kind: "terminate" }
-  | { kind: "activity" }
-  | { kind: "child" }
-  | { kind: "session" }
-  | { kind: "wake" };
-
 export type InboxAddress = { instanceId: string; verb: InboxVerb };
-
-const plainVerbs = new Set(["cancel", "terminate", "activity", "child", "session", "wake"]);
 
 export type Subjects = ReturnType<typeof subjects>;
 
@@ -85,8 +79,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       orchestration(instanceId, `signal.${name(signalName)}`),
     update: (instanceId: string, updateName: string) =>
       orchestration(instanceId, `update.${name(updateName)}`),
-    verb: (instanceId: string, verb: "cancel" | "terminate" | "activity" | "child" | "session" | "wake") =>
-      orchestration(instanceId, verb),
+    verb: (instanceId: string, verb: PlainInboxVerb) => orchestration(instanceId, verb),
 
     // timers: schedules and the messages they publish, which the server copies into the inbox
     timersStream: former ? `${bar}INBOX` : `${bar}TIMERS`,
@@ -138,13 +131,9 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       if (tokens?.[0] !== "inbox") return undefined;
       const [, , instanceId, verb, argument, ...rest] = tokens;
       if (!instanceId || !tokenPattern.test(instanceId) || !verb || rest.length > 0) return undefined;
-      if (verb === "start" || verb === "signal" || verb === "update") {
-        return argument && tokenPattern.test(argument)
-          ? { instanceId, verb: { kind: verb, name: argument } }
-          : undefined;
-      }
-      if (argument !== undefined || !plainVerbs.has(verb)) return undefined;
-      return { instanceId, verb: { kind: verb } as InboxVerb };
+      if (argument !== undefined && !tokenPattern.test(argument)) return undefined;
+      const parsed = inboxVerb(verb, argument);
+      return parsed && { instanceId, verb: parsed };
     },
 
     /** The instance id, whatever the verb. */
@@ -158,15 +147,12 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       const [, , instanceId = "", verb = "", ...argument] = strip(subject, dot)?.split(".") ?? [];
       if (!tokenPattern.test(instanceId))
         return { code: "invalid_id", message: notAllowed("instance id", instanceId) };
-      if (verb === "start" || verb === "signal" || verb === "update") {
-        const what = verb === "start" ? "orchestration name" : `${verb} name`;
-        return { code: "invalid_id", message: notAllowed(what, argument.join(".")) };
-      }
+      const named = namedBehind(verb);
+      if (named !== undefined) return { code: "invalid_id", message: notAllowed(named, argument.join(".")) };
       const asked = [verb, ...argument].join(".").slice(0, 140);
-      const known = "start.<name>, signal.<name>, update.<name>, cancel, terminate";
       return {
         code: "unknown_subject",
-        message: `nothing is called ${JSON.stringify(asked)} behind orchestrations.<id>; there are: ${known}`,
+        message: `nothing is called ${JSON.stringify(asked)} behind orchestrations.<id>; there are: ${verbsOfClients}`,
       };
     },
 
@@ -241,6 +227,9 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       `${dot}streams.${id(instanceId)}.${execution}.${of}`,
     streamsOf: (instanceId: string) => `${dot}streams.${id(instanceId)}.>`,
 
+    /** To any orchestrator, with a reply: may a chunk be believed? */
+    streamCheck: `${dot}check.stream`,
+
     // dead letters
     deadStream: `${bar}DEAD`,
     deadSubjects: [`${dot}dead.*.*`],
@@ -301,6 +290,14 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     laneOfHoldings: (workerId: string) => `${dot}lanes.holdings.${worker(workerId)}`,
     /** To all workers; only a worker that has all of these tasks replies. */
     laneOfSeekers: `${dot}lanes.seekers`,
+
+    /** To the owner of a keeper of flow control: a start that another orchestrator holds, or the end of a run. */
+    laneOfKeeper: (keeperId: string) => `${dot}lanes.keepers.${id(keeperId)}`,
+    laneOfKeepers: `${dot}lanes.keepers.*`,
+    parseLaneOfKeeper: (subject: string): string => subject.slice(subject.lastIndexOf(".") + 1),
+    /** To the orchestrator that holds a start, with a reply: what its keeper has decided. */
+    laneOfHolder: (orchestratorId: string) =>
+      `${dot}lanes.holders.${requireToken("orchestrator id", orchestratorId)}`,
 
     // endpoints
     endpoint: (verb: "start" | "status" | "result" | "schedule") => `${dot}${verb}.*`,

@@ -8,7 +8,7 @@
  *    beginning.
  */
 import { z } from "zod";
-import { newestGeneration, versionHeader, wireObject } from "../../schemas/index.ts";
+import { firstGeneration, newestGeneration, versionHeader, wireObject } from "../../schemas/index.ts";
 import {
   Bucket,
   type BucketEvent,
@@ -32,6 +32,11 @@ export interface FleetDeps {
    * process's own entry is written.
    */
   atMost?: number;
+  /**
+   * The generation that is written whatever any entry says. Entries are written by workers too: without a floor, one
+   * that means harm could have a new generation, and the capabilities in it, taken back.
+   */
+  atLeast?: number;
 }
 
 const kinds = ["orchestrator", "watcher", "gateway"] as const;
@@ -57,7 +62,8 @@ export class Fleet implements Service, Generation {
     const now = this.#deps.runtime.clock.monotonic();
     if (!this.#counted || this.#counted.until <= now) {
       const generations = this.members().map(({ generation }) => generation);
-      const written = Math.min(newestGeneration, this.#deps.atMost ?? newestGeneration, ...generations);
+      const { atMost = newestGeneration, atLeast = firstGeneration } = this.#deps;
+      const written = Math.max(atLeast, Math.min(newestGeneration, atMost, ...generations));
       const until = Math.min(...[...this.#silent.values()].map((silent) => silent.until));
       this.#counted = { written, until };
     }

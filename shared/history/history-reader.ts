@@ -5,7 +5,7 @@
 import type { Commit } from "../../schemas/index.ts";
 import type { Bus, StoredMessage, Subjects } from "../bus/index.ts";
 import { headerNames } from "../bus/index.ts";
-import { decodeCommit } from "./codec.ts";
+import { decodeCommit, overflowRef } from "./codec.ts";
 import { lastCommitSeqOf, sealOf } from "./headers.ts";
 import { ownPlace, type Place, sharedPlace } from "./locate.ts";
 
@@ -23,6 +23,8 @@ export interface ReadCommit {
   readonly seq: number;
   /** Server time of storage. For an archived history: when it was archived. */
   readonly storedAt: number;
+  /** Size of its JSON. */
+  readonly bytes: number;
 }
 
 export class HistoryReader {
@@ -81,7 +83,14 @@ export class HistoryReader {
         commit: await decodeCommit(this.#bus, instanceId, message),
         seq: message.seq,
         storedAt: message.at,
+        bytes: bytesOf(message),
       })),
     );
   }
+}
+
+/** A commit that was too big for a message is in the object store. */
+function bytesOf({ body, headers }: StoredMessage): number {
+  const overflow = headers[headerNames.blob];
+  return (overflow === undefined ? undefined : overflowRef(overflow)?.bytes) ?? body.length;
 }

@@ -9,6 +9,7 @@
 import type { ActivityTask, Failure } from "../../schemas/index.ts";
 import { tokenPattern } from "../../schemas/index.ts";
 import type { Attempt } from "../bus/index.ts";
+import { derivedCapability } from "../capabilities/index.ts";
 
 /**
  * Identifies the run and what its instance is told when it is silent: an expiry marker has nothing but its
@@ -17,20 +18,23 @@ import type { Attempt } from "../bus/index.ts";
 export interface BeatAddress extends Attempt {
   readonly name: string;
   readonly heartbeatMs: number;
+  /** The capability for the report of the silence (C1). Undefined if the task had none. */
+  readonly capability?: string | undefined;
 }
 
 export const beatKeys = {
   all: "beat.>",
-  of: ({ instanceId, execution, of, attempt, name, heartbeatMs }: BeatAddress): string =>
-    `beat.${instanceId}.${execution}.${of}.${attempt}.${name}.${heartbeatMs}`,
+  of: ({ instanceId, execution, of, attempt, name, heartbeatMs, capability }: BeatAddress): string =>
+    `beat.${instanceId}.${execution}.${of}.${attempt}.${name}.${heartbeatMs}${capability ? `.${capability}` : ""}`,
   parse(key: string): BeatAddress | undefined {
-    const [beat, instanceId = "", execution, of, attempt, name = "", heartbeatMs, ...rest] = key.split(".");
+    const [beat, instanceId = "", execution, of, attempt, name = "", heartbeatMs, capability, ...rest] =
+      key.split(".");
     const numbers = [execution, of, attempt, heartbeatMs].map(Number);
     const isKey =
       beat === "beat" && rest.length === 0 && tokenPattern.test(instanceId) && tokenPattern.test(name);
     if (!isKey || !numbers.every((number) => Number.isSafeInteger(number) && number > 0)) return undefined;
     const [e = 0, o = 0, a = 0, ms = 0] = numbers;
-    return { instanceId, execution: e, of: o, attempt: a, name, heartbeatMs: ms };
+    return { instanceId, execution: e, of: o, attempt: a, name, heartbeatMs: ms, capability };
   },
 };
 
@@ -38,7 +42,9 @@ export const beatKeys = {
 export function beatAddress(task: ActivityTask): BeatAddress | undefined {
   const { instanceId, execution, of, attempt, name } = task;
   const { heartbeatMs } = task.timeouts;
-  return heartbeatMs === undefined ? undefined : { instanceId, execution, of, attempt, name, heartbeatMs };
+  if (heartbeatMs === undefined) return undefined;
+  const capability = task.capability && derivedCapability(task.capability, "beat");
+  return { instanceId, execution, of, attempt, name, heartbeatMs, capability };
 }
 
 /** Allowance for a beat that came in time and was stored a little later. */

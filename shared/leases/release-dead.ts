@@ -92,8 +92,8 @@ function leaseIn(body: Uint8Array): { holder: unknown; session: SessionAddress |
 
 function addressOf(value: unknown): SessionAddress | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const { instanceId, sessionId, attachment } = value as Record<string, unknown>;
-  return typeof instanceId === "string" && typeof sessionId === "string" && typeof attachment === "number"
-    ? { instanceId, sessionId, attachment }
-    : undefined;
+  const { instanceId, sessionId, attachment, lossCapability } = value as Record<string, unknown>;
+  if (typeof instanceId !== "string" || typeof sessionId !== "string" || typeof attachment !== "number")
+    return undefined;
+  return { instanceId, sessionId, attachment, ...(typeof lossCapability === "string" && { lossCapability }) };
 }

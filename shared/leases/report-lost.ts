@@ -11,6 +11,7 @@ export interface SessionAddress {
   readonly instanceId: string;
   readonly sessionId: string;
   readonly attachment: number;
+  readonly lossCapability?: string | undefined;
 }
 
 export interface LostLease {
@@ -24,10 +25,10 @@ export interface LostLease {
 export async function reportLost(
   bus: Bus,
   prefix: string,
-  { instanceId, sessionId, attachment }: SessionAddress,
+  { instanceId, sessionId, attachment, lossCapability: capability }: SessionAddress,
   lost: LostLease,
 ): Promise<void> {
-  const report = { v: 1, sessionId, attachment, report: { kind: "lost", ...lost } };
+  const report = { v: 1, sessionId, attachment, report: { kind: "lost", ...lost }, capability };
   const body = new TextEncoder().encode(JSON.stringify(report));
   await publishAnew(bus, systemRandom, subjects(prefix).verb(instanceId, "session"), body, {
     msgId: `lost-${sessionId}-${attachment}`,

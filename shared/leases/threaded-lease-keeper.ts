@@ -314,7 +314,12 @@ export class ThreadedLeaseKeeper implements Leases {
 }
 
 const startRenewalThread = (workerData: ThreadSetup): Worker =>
-  startThread(import.meta.url, "./renewal-thread", { workerData, name: "holdfast-leases" });
+  startThread(import.meta.url, "./renewal-thread", {
+    workerData,
+    name: "holdfast-leases",
+    // Renewals leave garbage that is dead at once: a large young generation would only make the process larger.
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+  });
 
 const unavailable = (message: string): Fault =>
   new Fault("transient", { code: "lease_thread_unavailable", message });

@@ -13,4 +13,3 @@ export {
   unservedActivities,
   unservedSessions,
 } from "./waiting-work.ts";
-export { count, span } from "./wording.ts";

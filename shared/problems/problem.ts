@@ -1,12 +1,12 @@
-/** What can be wrong with an installation, as everybody is told it: `doctor`, `top`, the gateway and the dashboard. */
+/** What can be wrong with an installation, in the same words for `doctor`, the gateway and the dashboard. */
 import type { ServiceInfo, SessionRecord, WorkerInfo } from "../../schemas/index.ts";
 import type { FleetView } from "../fleet/index.ts";
 
 export interface Problem {
   level: "error" | "warning";
-  /** Stable: what programs match on. */
+  /** Stable, for programs. */
   code: string;
-  /** What is wrong, as a sentence. */
+  /** The problem, as a sentence. */
   message: string;
   /** What to do about it. */
   remedy?: string;
@@ -19,7 +19,7 @@ export type WaitingSession = Pick<
   "sessionId" | "type" | "requires" | "resourceId" | "updatedAt"
 >;
 
-/** What is known of an installation, whoever looked. */
+/** What the checks need to know about an installation. */
 export interface InstallationView {
   now: number;
   services: readonly ServiceInfo[];

@@ -1,7 +1,8 @@
-/** Problems of who runs: orchestrators, watchers, workers, and the versions they have. */
+/** Problems of processes: missing or struggling orchestrators, watchers and workers, and their versions. */
+
 import { heldBackText, versionsText } from "../fleet/index.ts";
+import { count, span } from "../wording/index.ts";
 import type { InstallationView, Problem } from "./problem.ts";
-import { count, span } from "./wording.ts";
 
 const silentMs = 20_000;
 const stalledMs = 500;
@@ -16,7 +17,7 @@ export function missingOrchestrators({ services, queues, live }: InstallationVie
       level: "error",
       code: "no_orchestrator",
       message: `No orchestrator is running${inbox + live > 0 ? `: ${stake}` : ""}`,
-      remedy: "Start one: holdfast orchestrator --app <module>",
+      remedy: "Start one: `holdfast orchestrator --app <module>`",
     },
   ];
 }
@@ -29,7 +30,7 @@ export function missingWatchers({ services }: InstallationView): Problem[] {
         level: "error",
         code: "no_watcher",
         message: "No watcher is running: sessions of workers that die are not reported lost",
-        remedy: "Start one: holdfast watcher",
+        remedy: "Start one: `holdfast watcher`",
       },
     ];
   }

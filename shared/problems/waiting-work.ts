@@ -1,7 +1,8 @@
-/** Problems of work that waits: for a worker that serves it, for its turn in a long queue, for a decision of people. */
+/** Problems of waiting work: no worker serves it, its queue is long, or an operator has to decide. */
+
 import { placeWithinQuotas } from "../sessions/index.ts";
-import type { InstallationView, Problem } from "./problem.ts";
-import { count, span, waits } from "./wording.ts";
+import { count, span, waits } from "../wording/index.ts";
+import type { InstallationView, Problem, WaitingSession } from "./problem.ts";
 
 /** A worker that can take a session takes it within this long. */
 const waitingLongMs = 3_000;
@@ -10,7 +11,14 @@ const longQueue = 1_000;
 export function unservedSessions({ sessions, workers, now }: InstallationView): Problem[] {
   const stuck = new Map<
     string,
-    { type: string; message: string; atQuota: boolean; n: number; since: number }
+    {
+      type: string;
+      message: string;
+      requires: WaitingSession["requires"];
+      atQuota: boolean;
+      n: number;
+      since: number;
+    }
   >();
   for (const { sessionId, type, requires, resourceId, updatedAt } of sessions) {
     if (now - updatedAt < waitingLongMs) continue;
@@ -25,19 +33,30 @@ export function unservedSessions({ sessions, workers, now }: InstallationView): 
     if (placement.kind === "chosen") continue;
     const { message, why } = placement;
     const key = `${type} ${message}`;
-    const group = stuck.get(key) ?? { type, message, atQuota: why === "at_quota", n: 0, since: updatedAt };
+    const atQuota = why === "at_quota";
+    const group = stuck.get(key) ?? { type, message, requires, atQuota, n: 0, since: updatedAt };
     stuck.set(key, { ...group, n: group.n + 1, since: Math.min(group.since, updatedAt) });
   }
-  return [...stuck.values()].map(({ type, message, atQuota, n, since }) => ({
-    // A quota that is reached does what it is there for.
+  return [...stuck.values()].map(({ type, message, requires, atQuota, n, since }) => ({
+    // A reached quota works as intended.
     level: atQuota ? "warning" : "error",
     code: "session_unserved",
     sessionType: type,
     message: `${count(n, "session")} of type ${type} ${waits(n)}, the oldest for ${span(now - since)}: ${message}`,
     remedy: atQuota
       ? "They go on as others end. Close or park those sooner, or raise the quota."
-      : "Start a worker that serves the type with these tags and resources.",
+      : remedyFor(requires),
   }));
+}
+
+/** The command that starts a worker such a session could go to. */
+function remedyFor({ tags, resources }: WaitingSession["requires"]): string {
+  const needs = Object.entries(resources).map(([name, amount]) => `${name}=${amount}`);
+  const settings = [
+    ...(tags.length > 0 ? [`WORKER_TAGS=${tags.join(",")}`] : []),
+    ...(needs.length > 0 ? [`WORKER_RESOURCES=${needs.join(",")}`] : []),
+  ];
+  return `Start a worker that can take it: \`${[...settings, "holdfast worker --app <module>"].join(" ")}\``;
 }
 
 export function unservedActivities({ tasks, workers, now }: InstallationView): Problem[] {
@@ -50,7 +69,8 @@ export function unservedActivities({ tasks, workers, now }: InstallationView): P
       level: "error",
       code: "activity_unserved",
       message: `No worker runs activity ${queue} / ${name}: ${count(n, "task")} ${waits(n)}${oldestAt === undefined ? "" : `, the oldest for ${span(Math.max(0, now - oldestAt))}`}`,
-      remedy: "Start a worker whose application has this activity on this queue, with the tags it requires.",
+      remedy:
+        "Start a worker whose application has this activity on this queue, with the tags it requires: `holdfast worker --app <module>`",
     }));
 }
 

@@ -2,23 +2,14 @@
  * One instance in memory: its state and its running code. It takes turns and knows nothing of the bus.
  * Dropping it and building it again from its commits changes nothing (T8).
  */
-import type {
-  Commit,
-  EventId,
-  EventKind,
-  Failure,
-  HistoryEvent,
-  NewEvent,
-  SessionState,
-} from "../../schemas/index.ts";
+
+import type { Commit, EventId, EventKind, Failure, HistoryEvent, NewEvent } from "../../schemas/index.ts";
 import {
-  currentRules,
   flowOrchestration,
   isCommand,
   keyedOrchestration,
   leftOutOrchestration,
   lenderOrchestration,
-  Name,
   poolCallOrchestration,
   poolOrchestration,
   scheduleOrchestration,
@@ -29,19 +20,12 @@ import { accept } from "./decide/accept.ts";
 import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
-import { rebuildTask } from "./decide/rebuild.ts";
+import { nextExecution } from "./decide/next-execution.ts";
 import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import {
-  carriedIds,
-  type InstanceState,
-  initialState,
-  isEnded,
-  sessionTasks,
-  type UpdateRecord,
-} from "./fold/state.ts";
+import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
 import type { Asked } from "./handles/messages/queries.ts";
 import type { Considered } from "./handles/messages/updates.ts";
 import { engineEnding } from "./run/engine-ending.ts";
@@ -387,38 +371,14 @@ export class Instance {
    */
   continueAsNew(now: number, facts: HistoryEvent[], effects: Effect[]): void {
     const before = this.#state;
-    if (!before.next) throw new Error("continueAsNew without instance.continued");
-    const { name, input, signals, state: entity } = before.next;
-    const sessions = [...before.sessions.values()].filter(
-      ({ phase }) => phase.kind !== "closed" && phase.kind !== "failed" && phase.kind !== "lost",
-    );
+    const begunAnew = nextExecution(before);
     this.#state = initialState(before.instanceId);
     this.#state.execution = before.execution + 1;
     this.#inbox = [...before.applied].slice(-carriedSequences);
     for (const seq of this.#inbox) this.#state.applied.add(seq);
     this.#runner = undefined;
     this.#unseen = [];
-    const started: NewEvent = {
-      kind: "instance.started",
-      name: Name.parse(name),
-      input,
-      parent: before.parent,
-      follower: before.follower,
-      traceparent: before.traceparent,
-      rules: currentRules,
-      carried: {
-        signals: signals.map((signal) => ({ ...signal, name: Name.parse(signal.name) })),
-        sessions: sessions.map(withoutTask),
-        ...spentBefore(before),
-        ...updatesBefore(before),
-        ...(entity && { state: entity }),
-        ...receivedBefore(before),
-        startedAt: before.startedAt,
-      },
-    };
-    // A rebuild ended with the other tasks, but the session still needs it.
-    const rebuilds = sessions.filter(({ phase }) => phase.kind === "rebuilding").map(rebuildTask);
-    this.#record([started, ...rebuilds], now, facts, effects);
+    this.#record(begunAnew, now, facts, effects);
     // A request to cancel is meant for the instance, not for one execution.
     if (before.cancelRequested)
       this.#record([{ kind: "cancel.requested", reason: before.cancelReason }], now, facts, effects);
@@ -461,27 +421,6 @@ function roundsOf(events: readonly HistoryEvent[], firstIds: readonly EventId[])
 const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
   anchor === undefined ? inbox.slice() : [...inbox, anchor];
 
-/** Ids that the code chose may be opened again; ids that the engine made are never used twice. */
-function spentBefore({ instanceId, sessions, spent }: InstanceState): { spent?: Record<string, number> } {
-  const used = [...sessions.values()].filter(
-    ({ owner, sessionId, attachments }) =>
-      owner === instanceId && attachments > 0 && !sessionId.startsWith(`${instanceId}-`),
-  );
-  const all = [...Object.entries(spent), ...used.map((one) => [one.sessionId, one.attachments] as const)];
-  return all.length === 0 ? {} : { spent: Object.fromEntries(all.slice(-carriedIds)) };
-}
-
-function updatesBefore({ updates }: InstanceState): { updates?: Name[] } {
-  return updates.size === 0
-    ? {}
-    : { updates: [...updates.keys()].slice(-carriedIds).map((id) => Name.parse(id)) };
-}
-
-function receivedBefore({ messageIds }: InstanceState): { messageIds?: string[] } {
-  const ids = [...messageIds].map(([id]) => id);
-  return ids.length === 0 ? {} : { messageIds: ids.slice(-carriedIds) };
-}
-
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;
 
@@ -502,8 +441,3 @@ const endings: ReadonlySet<EventKind> = new Set([
   "instance.cancelled",
   "instance.terminated",
 ]);
-
-const withoutTask = (session: SessionState): SessionState =>
-  session.phase.kind === "rebuilding"
-    ? { ...session, phase: { kind: "active", on: session.phase.on } }
-    : session;

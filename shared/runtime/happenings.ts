@@ -43,6 +43,10 @@ export type Happening =
   | { kind: "message.duplicate"; instanceId: string; verb: string; seq: number }
   | { kind: "completion.late"; instanceId: string; of: number; attempt: number }
   | { kind: "completion.fenced"; instanceId: string; of: number; epoch: number }
+  /** A message that shows no capability, or not the right one, was refused (C1). */
+  | { kind: "capability.refused"; what: string; why: "missing" | "wrong"; instanceId: string }
+  /** A message without a capability was believed: HOLDFAST_ORCHESTRATOR_CAPABILITIES=accept. */
+  | { kind: "capability.missing" }
   /** A task sent by the lane goes out again by the queue: its worker is gone, or does not have it. */
   | {
       kind: "lane.recalled";

@@ -85,16 +85,15 @@ export {
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
 export type { SessionFigures } from "../sessions/index.ts";
-export {
-  Client,
-  type ClientConnectOptions,
-  connect,
-  type QueryOptions,
-  type ResultOptions,
-  type StartOptions,
-  type UpdateHandle,
-  type UpdateOptions,
-} from "./client/client.ts";
+export { Client, connect } from "./client/client.ts";
+export type {
+  ClientConnectOptions,
+  QueryOptions,
+  ResultOptions,
+  StartOptions,
+  UpdateHandle,
+  UpdateOptions,
+} from "./client/client-options.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./client/dead-letters.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./client/instances.ts";
 export type { PoolClient, PoolHandle, PoolOf, PoolView } from "./client/pool-client.ts";

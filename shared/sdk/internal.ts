@@ -1,7 +1,7 @@
 /** Exports of this folder for the services and the testing kit, beyond what users import (index.ts). */
 export { DeadLetterView } from "./client/dead-letters.ts";
 export { ScheduleView } from "./client/schedule-client.ts";
-export { type FlowTarget, flowTarget, parseDelay, parseFlow } from "./instance/flow-start.ts";
+export { parseDelay, parseFlow } from "./instance/flow-start.ts";
 export { type AskRoute, KeyedCalls, type KeyedTarget } from "./keyed/keyed-calls.ts";
 export {
   entriesOf,

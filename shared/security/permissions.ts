@@ -10,7 +10,8 @@ export interface Permissions {
 }
 
 /** Each role receives replies on inboxes of its own, to which no other role may subscribe. */
-export const inboxPrefix = (role: RoleName): string => `_INBOX_${role}`;
+export const inboxPrefix = (role: RoleName, { group }: Pick<Scope, "group"> = {}): string =>
+  group === undefined ? `_INBOX_${role}` : `_INBOX_${role}_${group}`;
 
 export const longestAnswerMs = 3_900_000;
 
@@ -24,7 +25,7 @@ export function permissionsOf(
   const all = (of: "publish" | "subscribe") => rows.flatMap((row) => row[of] ?? []);
   return {
     publish: { allow: rendered(all("publish"), names), deny: rendered(never, names) },
-    subscribe: { allow: [...rendered(all("subscribe"), names), `${inboxPrefix(role)}.>`] },
+    subscribe: { allow: [...rendered(all("subscribe"), names), `${inboxPrefix(role, scope)}.>`] },
     answers,
   };
 }

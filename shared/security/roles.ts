@@ -2,6 +2,7 @@
  * The permissions of every role as data: one row for each thing a role does, with the reason. The server's
  * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
  */
+import { poolSignal } from "../../schemas/index.ts";
 import {
   entry,
   kv,
@@ -38,6 +39,8 @@ export interface Role {
 
 /** Narrows a worker or a client. A field left out narrows nothing. */
 export interface Scope {
+  /** For a worker: the group whose user it logs in as. Groups have inboxes of their own, and do not hear each other. */
+  group?: string | undefined;
   /** For a worker: the activities it runs, by queue and name. */
   activities?: readonly { queue: string; name: string }[];
   /** For a worker: pools whose calls it takes. */
@@ -112,7 +115,11 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}nudge.*",
         ],
       },
-      { why: "the lane", publish: ["{.}lanes.>"], subscribe: ["{.}lanes.owners.*.*.*"] },
+      {
+        why: "the lane",
+        publish: ["{.}lanes.>"],
+        subscribe: ["{.}lanes.owners.*.*.*", "{.}lanes.keepers.*", "{.}lanes.holders.*"],
+      },
       {
         why: "holds partitions, and sees who else does",
         publish: [entry("engine", "partition.*"), entry("engine", "member.*"), ...view(kv("engine"))],
@@ -146,6 +153,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}update.*.*",
           "{.}notices.*.*",
           "{.}answers.*.*",
+          "{.}check.stream",
           "$SRV.>",
         ],
       },
@@ -255,6 +263,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
             "*",
           ),
           ...blobs.read,
+          "{.}check.stream",
         ],
         subscribe: ["{.}pulse"],
       },
@@ -322,6 +331,12 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 };
 
+const calls: Grant = {
+  why: "takes calls on its sessions",
+  publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
+  subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
+};
+
 function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
   const tasks = activities?.map(({ queue, name }) => ({
     consumer: `a_${queue}=${name}`,
@@ -349,17 +364,14 @@ function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
         take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
       ),
     },
-    {
-      why: "takes calls on its sessions",
-      publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
-      subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
-    },
+    // A subject names the worker that holds the session, and a permission cannot name part of that name.
+    ...(sessionTypes?.length === 0 ? [] : [calls]),
     {
       why: "reports to instances, and to pools",
       publish: [
         "{.}orchestrations.*.activity",
         "{.}orchestrations.*.session",
-        "{.}orchestrations.*.signal.holdfast-pool",
+        `{.}orchestrations.*.signal.${poolSignal}`,
         "{.}lanes.owners.*.*.*",
         "{.}dead.*.*",
       ],

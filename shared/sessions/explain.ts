@@ -56,7 +56,7 @@ function waiting(record: SessionRecord, now: number): string {
       : left > 0
         ? `, gives up in ${span(left)}`
         : `, its time was over ${span(-left)} ago`;
-  return `waits for a worker since ${span(now - record.updatedAt)} (attachment ${record.attachment})${end}`;
+  return `has waited for a worker for ${span(now - record.updatedAt)} (attachment ${record.attachment})${end}`;
 }
 
 /**
@@ -80,7 +80,7 @@ function whyWaiting(record: SessionRecord, workers: readonly WorkerInfo[]): stri
 }
 
 function held(record: SessionRecord, now: number): string {
-  const since = record.claimedAt === undefined ? "" : ` since ${span(now - record.claimedAt)}`;
+  const since = record.claimedAt === undefined ? "" : ` for ${span(now - record.claimedAt)}`;
   return `${record.workerId ?? "nobody known"} (epoch ${record.epoch === undefined ? "unknown" : shortEpoch(record.epoch)})${since}`;
 }
 
@@ -91,7 +91,7 @@ function holding(
   now: number,
 ): string[] {
   const worker = workers.find(({ workerId }) => workerId === record.workerId);
-  const owner = worker ? load(worker, record.type) : "worker gone";
+  const owner = worker ? load(worker, record.type) : "its worker is gone";
   if (lease === undefined) return [owner];
   switch (lease.kind) {
     case "held":
@@ -137,7 +137,7 @@ function load(worker: WorkerInfo, type: string): string {
   const ofType =
     perType && perType.max < sessions.max ? ` (${perType.used} of ${perType.max} of its type)` : "";
   const draining = worker.draining ? ", draining" : "";
-  return `owner ${worker.workerId} at ${sessions.used} of ${sessions.max}${ofType}${draining}`;
+  return `its worker holds ${sessions.used} of at most ${sessions.max} sessions${ofType}${draining}`;
 }
 
 function lastLoss(record: SessionRecord, workers: readonly WorkerInfo[], now: number): string[] {

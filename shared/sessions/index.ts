@@ -13,5 +13,5 @@ export {
 } from "./placement.ts";
 export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
-export { holderOf, ownerIn, recordOf } from "./records.ts";
+export { ownerIn, recordOf } from "./records.ts";
 export { resourceOfHost } from "./resource.ts";

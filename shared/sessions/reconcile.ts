@@ -4,7 +4,9 @@
  * released or missing lease is believed only if it is still so later, because the worker that released it is
  * about to report why.
  */
+
 import type { SessionRecord } from "../../schemas/index.ts";
+import { sessionPhases } from "../../schemas/index.ts";
 import type { Look } from "../leases/index.ts";
 
 export interface Suspect {
@@ -19,20 +21,7 @@ export type Verdict =
   | { kind: "lost"; why: string };
 
 /** True if the register says that a worker holds the session, or may hold it without having reported so. */
-export const mayBeHeld = (record: SessionRecord): boolean => {
-  switch (record.phase) {
-    case "opening":
-    case "claimed":
-    case "active":
-    case "rebuilding":
-      return true;
-    case "parked":
-    case "lost":
-    case "failed":
-    case "closed":
-      return false;
-  }
-};
+export const mayBeHeld = ({ phase }: SessionRecord): boolean => sessionPhases[phase].mayBeHeld;
 
 export function judge(
   record: SessionRecord,

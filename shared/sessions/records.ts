@@ -3,7 +3,7 @@
  * changes nothing.
  */
 import {
-  type Attachment,
+  holderIn,
   InstanceId,
   keyMetadataKey,
   type SessionPhase,
@@ -26,7 +26,7 @@ export function recordOf(
   now: number,
 ): SessionRecord {
   const { phase, options } = state;
-  const on = holderOf(phase);
+  const on = holderIn(phase);
   const sameHolder = on !== undefined && previous?.epoch === on.epoch;
   // While the session is claimed, the latest known init is that of the previous holder.
   const initMs = phase.kind === "active" || phase.kind === "rebuilding" ? state.initMs : undefined;
@@ -69,9 +69,6 @@ export function ownerIn(entry: Uint8Array): InstanceId | undefined {
   return decoded.kind === "ok" ? decoded.value.instanceId : undefined;
 }
 
-export const holderOf = (phase: SessionPhase): Attachment | undefined =>
-  phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
-
 /** Also finds a loss that one turn recorded together with the next request: the state remembers it. */
 function lossOf(
   { phase, lastLost }: SessionState,
@@ -89,7 +86,7 @@ function lossOf(
 
 function ownersAfter(owners: readonly Owner[], state: SessionState, now: number): Owner[] {
   const { phase, lastLost } = state;
-  const on = holderOf(phase);
+  const on = holderIn(phase);
   const last = owners.at(-1);
   if (on && last?.epoch === on.epoch) return [...owners];
   const ended = owners.map((owner) =>

@@ -34,6 +34,11 @@ export function instruments(registry: Registry, probes: Probes) {
     conflicts: counter("history_cas_conflicts", "Commits refused because somebody else had committed"),
     ambiguous: counter("history_appends_ambiguous", "Appends not answered in time", ["landed"]),
     duplicates: counter("inbox_duplicates", "Messages seen before, recognised and dropped", ["verb"]),
+    incapable: counter("capability_refused", "Messages refused: no capability, or not the right one", [
+      "what",
+      "why",
+    ]),
+    unproved: counter("capability_missing", "Messages without a capability that were believed"),
     late: counter("completions_late", "Completions of work that was already answered"),
     generation: gauge("generation_written", "Newest generation of messages that everybody alive can read"),
     partitions: gauge("partitions_held", "Partitions this process serves"),

@@ -60,6 +60,8 @@ function recordersOf(metrics: Instruments): Recorders {
     "commit.owed": null,
     "append.ambiguous": ({ landed }) => metrics.ambiguous.inc({ landed: String(landed) }),
     "message.duplicate": ({ verb }) => metrics.duplicates.inc({ verb }),
+    "capability.refused": ({ what, why }) => metrics.incapable.inc({ what, why }),
+    "capability.missing": () => metrics.unproved.inc(),
     "completion.late": () => metrics.late.inc(),
     "completion.fenced": () => metrics.fenced.inc(),
     "lane.recalled": ({ why }) => metrics.laneRecalled.inc({ why }),

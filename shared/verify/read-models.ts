@@ -1,5 +1,7 @@
 /** E2: the summary of an instance and the entries of its sessions agree with its history. */
+
 import { isDeepStrictEqual } from "node:util";
+import { sessionPhases } from "../../schemas/index.ts";
 import { isEnded } from "../replay/index.ts";
 import type { Folded } from "./fold.ts";
 import type { Installation } from "./installation.ts";
@@ -47,7 +49,7 @@ async function checkSessions(installation: Installation, state: Folded["state"],
     if (session.owner !== state.instanceId) continue;
     const { sessionId, phase } = session;
     // The entry of an ended session is removed, and its id may belong to another instance by then.
-    const isOver = phase.kind === "closed" || phase.kind === "failed" || phase.kind === "lost";
+    const isOver = sessionPhases[phase.kind].over;
     const found = await installation.session(sessionId);
     if (found.kind === "unreadable") {
       say("E2", `the entry of session ${sessionId} cannot be read: ${found.why}`);
@@ -67,7 +69,7 @@ async function checkSessions(installation: Installation, state: Folded["state"],
       continue;
     }
     const epoch = "on" in phase ? phase.on?.epoch : undefined;
-    const holds = phase.kind === "active" || phase.kind === "claimed" || phase.kind === "rebuilding";
+    const holds = sessionPhases[phase.kind].held;
     if (record.phase !== phase.kind || (holds && record.epoch !== epoch))
       say(
         "E2",

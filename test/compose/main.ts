@@ -16,6 +16,7 @@ import { checkCluster, killLeaders, restartNats } from "./steps/nats.ts";
 import { buildApplication, mountApplication } from "./steps/own-application.ts";
 import { scaleToFour } from "./steps/scaling.ts";
 import { crashAWorker, killTheHolder, stopAWorker } from "./steps/sessions.ts";
+import { testInAContainer } from "./steps/testing-kit.ts";
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -55,6 +56,7 @@ async function withStage(
 
 async function run(ground: Ground): Promise<void> {
   const { journal } = ground;
+  await journal.step("Run a test of the testing kit on a container", () => testInAContainer(ground));
   await journal.step("Build the images", () => buildImages(ground));
   await withStage(ground, { name: "holdfast-test", env: {} }, async (stage) => {
     await journal.step("Run the examples through NATS subjects", () => runDemo(stage));

@@ -37,6 +37,16 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
       "[...document.querySelectorAll('.segment.held')].map((one) => one.dataset.owner)",
     );
 
+  it("finds nothing wrong with a sound installation that has a timer to wait for", async () => {
+    await stack.client.schedules.create("yearly", { orchestration: "hello", cron: "0 0 1 1 *" });
+    await until("its timer", async () => ((await stack.bus.streamInfo("TIMERS"))?.messages ?? 0) > 0);
+    await page.goto(url);
+    await page.getByText("Everything is as it should be.").waitFor();
+    await page.goto(`${url}/queues`);
+    await page.getByRole("row", { name: /TIMERS.*timers and schedules/ }).waitFor();
+    expect(await page.getByRole("heading", { name: "TIMERS" }).count()).toBe(0);
+  });
+
   it("starts one from the form and watches it finish", async () => {
     await page.goto(`${url}/start?name=hello`);
     await page.getByRole("textbox", { name: "name" }).fill("Ada");

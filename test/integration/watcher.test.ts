@@ -136,7 +136,8 @@ test("reconcile finds what its marker did not tell, and tells it once", async ()
 
 test("a close that its holder did not live to take is purged", async () => {
   const owner = await world.owner(1000);
-  await world.register("s17", { phase: "closed", epoch: 1, workerId: "gone-2" as never });
+  const last = { workerId: "gone-2" as never, epoch: 1, from: 1, to: 2, end: "closed" } as const;
+  await world.register("s17", { phase: "closed", owners: [last] });
   await world.attach(owner, "s17");
   await world.bus.publish(world.names.sessionWork("gone-2", "s17"), encode({}));
   const a = await world.watcher("a");

@@ -81,7 +81,10 @@ try {
   run("npx", ["--yes", "publint@0.3", "--strict", tarball], user);
   const programs = ["--exclude-entrypoints", "./python/holdfast_host.py"];
   run("npx", ["--yes", "@arethetypeswrong/cli@0.18", tarball, "--profile", "esm-only", ...programs], user);
-  await newUserPath(folder, tarball, user);
+  await newUserPath({
+    ...{ folder, installed: user, version: `file:${tarball}` },
+    install: (shop) => run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund"], shop),
+  });
   process.stdout.write(`good: ${size} bytes\n`);
 } finally {
   rmSync(folder, { recursive: true, force: true });

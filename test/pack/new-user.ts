@@ -18,18 +18,26 @@ const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(NATS_|HOLDFAST_|WORKER_|GATEWAY_|npm_)/.test(name)),
 );
 
-export async function newUserPath(folder: string, tarball: string, installed: string): Promise<void> {
+export interface NewUser {
+  /** Where the application is made. */
+  folder: string;
+  /** A folder in whose node_modules the package is. */
+  installed: string;
+  /** What `package.json` names as the version of holdfast. */
+  version: string;
+  /** Does what `npm install` in the application's folder does. */
+  install: (shop: string) => void;
+}
+
+export async function newUserPath({ folder, installed, version, install }: NewUser): Promise<void> {
   const shop = join(folder, "shop");
   const run = (command: string, args: string[], cwd: string): string => {
     process.stdout.write(`${command} ${args.join(" ")}\n`);
     return execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
   };
-  run(
-    join(installed, "node_modules/.bin/holdfast"),
-    ["init", "shop", "--holdfast", `file:${tarball}`],
-    folder,
-  );
-  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund"], shop);
+  run(join(installed, "node_modules/.bin/holdfast"), ["init", "shop", "--holdfast", version], folder);
+  install(shop);
+  run("npm", ["run", "check"], shop);
   run("npm", ["test"], shop);
 
   const holdfast = (...args: string[]) => run(join(shop, "node_modules/.bin/holdfast"), args, shop);

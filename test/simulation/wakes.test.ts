@@ -3,6 +3,7 @@
  * the server's clock: whatever the owner has left undone by then, the twin must bring to an end (T3).
  */
 import { expect, test } from "vitest";
+import { ActivityTask } from "../../schemas/index.ts";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
 import { encode } from "../../shared/bus/index.ts";
 import { collectApp, defineActivity, defineOrchestration } from "../../shared/definitions/index.ts";
@@ -221,11 +222,14 @@ test("defect 5: a report by the lane is answered elsewhere where no anchor stand
   const owner = await world.orchestrator();
   const handle = await world.start("nap-then-work", null, "a");
   await world.clock.advance(100);
+  await world.clock.advance(5_500); // by the queue, as there is no worker
+  const [queued] =
+    (await world.run(world.outside.read(world.names.activitiesStream, world.names.allActivities))) ?? [];
+  const { capability } = ActivityTask.parse(JSON.parse(Buffer.from(queued?.body ?? "").toString()));
   const report = {
-    ...{ v: 1, execution: 1, of: 4, attempt: 1, workerId: "w" },
+    ...{ v: 1, execution: 1, of: 4, attempt: 1, workerId: "w", capability },
     result: { kind: "completed", output: { json: "told" } },
   };
-  await world.clock.advance(5_500); // by the queue, as there is no worker
   const subject = world.names.laneOfOwner(owner.id, "a", "report");
   const reply = await world.run(world.outside.request(subject, encode(report), { timeoutMs: 1_000 }));
   expect(reply.kind === "reply" && JSON.parse(Buffer.from(reply.body).toString())).toEqual({

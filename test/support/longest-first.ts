@@ -2,7 +2,16 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const slowFirst = ["fault", "e2e", "integration", "conformance", "simulation"];
-const longest = ["nemesis", "race", "every-page", "examples", "demo", "session-loss", "bad-handlers"];
+const longest = [
+  "nemesis",
+  "race",
+  "every-page",
+  "examples",
+  "demo",
+  "new-user",
+  "session-loss",
+  "bad-handlers",
+];
 
 function rank(file: string): number {
   const [, folder = "", rest = ""] = /\/test\/([^/]+)\/(.*)$/.exec(file) ?? [];

@@ -1,7 +1,9 @@
 /** A real nats-server with a user for each role, as `holdfast security init` sets one up. */
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newestGeneration } from "../../schemas/index.ts";
 import { type BusOptions, createKeys, type KeyPair } from "../../shared/bus/index.ts";
 import {
   type AccountSpec,
@@ -16,11 +18,13 @@ import { startNats, type TestNats } from "./nats-server.ts";
 
 export interface SecuredNats {
   nats: TestNats;
+  /** Its address, where it is not that of a plain connection. */
+  url?: string;
   /** What a process of this role is started with. */
   env(role: RoleName): Record<string, string>;
-  connection(role: RoleName): Pick<BusOptions, "url" | "nkeySeed" | "inboxPrefix" | "provisioned">;
+  connection(role: RoleName): Omit<BusOptions, "announce">;
   /** With all rights, for the test itself. */
-  tester: Pick<BusOptions, "url" | "nkeySeed">;
+  tester: Omit<BusOptions, "announce">;
   /** What was refused so far: `<role>: <what>`, each once. */
   refused(): string[];
 }
@@ -33,6 +37,8 @@ export async function startSecuredNats(
   const folder = mkdtempSync(join(tmpdir(), "holdfast-keys-"));
   const keyOf = (role: RoleName): KeyPair => keys.get(role) ?? createKeys("user");
   for (const [role, { seed }] of keys) writeFileSync(join(folder, `${role}.nk`), seed, { mode: 0o600 });
+  const capabilityKeys = join(folder, "capability-keys");
+  writeFileSync(capabilityKeys, randomBytes(32).toString("base64url"), { mode: 0o600 });
   const account: AccountSpec = {
     name: "HOLDFAST",
     prefix,
@@ -52,14 +58,16 @@ export async function startSecuredNats(
     nats,
     env: (role) => ({
       NATS_NKEY: join(folder, `${role}.nk`),
-      NATS_INBOX_PREFIX: inboxPrefix(role),
+      NATS_INBOX_PREFIX: inboxPrefix(role, scopes[role]),
       HOLDFAST_PROVISION: "never",
       HISTORY_LAYOUT: "shared",
+      HOLDFAST_OLDEST_GENERATION: String(newestGeneration),
+      ...(role === "orchestrator" && { HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: capabilityKeys }),
     }),
     connection: (role) => ({
       url: nats.url,
       nkeySeed: keyOf(role).seed,
-      inboxPrefix: inboxPrefix(role),
+      inboxPrefix: inboxPrefix(role, scopes[role]),
       provisioned: true,
     }),
     tester: { url: nats.url, nkeySeed: tester.seed },

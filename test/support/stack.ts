@@ -48,6 +48,8 @@ export interface StackOptions {
   servers?: readonly TestNats[];
   /** Each service under its own NATS user, with the rights of its role. Default: `HOLDFAST_TEST_ROLES` is set. */
   roles?: boolean;
+  /** A secured server that runs already, with its users. */
+  secured?: SecuredNats;
 }
 
 const bin = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
@@ -93,15 +95,16 @@ export class Stack implements AsyncDisposable {
   static async start(options: StackOptions): Promise<Stack> {
     const names = subjects(options.env?.HOLDFAST_PREFIX ?? "");
     const secured =
-      options.servers === undefined && (options.roles ?? process.env.HOLDFAST_TEST_ROLES === "on")
+      options.secured ??
+      (options.servers === undefined && (options.roles ?? process.env.HOLDFAST_TEST_ROLES === "on")
         ? await startSecuredNats({ prefix: names.prefix })
-        : undefined;
+        : undefined);
     const servers = options.servers ?? [secured?.nats ?? (await startNats())];
     const [nats = await startNats()] = servers;
     if (secured) await provision(secured, names, options.env ?? {});
     const bus = await connectBus({
       ...secured?.tester,
-      url: servers.map(({ url }) => url),
+      url: secured?.url ?? servers.map(({ url }) => url),
       name: "test",
       announce: silent,
       blobBucket: names.blobBucket,
@@ -138,7 +141,7 @@ export class Stack implements AsyncDisposable {
         PATH: process.env.PATH ?? "",
         HOME: process.env.HOME ?? "",
         LOG_LEVEL: "info",
-        NATS_URL: this.nats.url,
+        NATS_URL: this.#secured?.url ?? this.nats.url,
         ...this.#secured?.env(service),
         ...this.#options.env,
         ...env,

@@ -68,8 +68,11 @@ export class Streams {
     }
   }
 
-  /** I9: nothing is left in a queue; and then no law is broken anywhere. */
-  async untilQuiet(timeoutMs = 20_000): Promise<void> {
+  /**
+   * I9: nothing is left in a queue; and then no law is broken anywhere. Work that was sent to a dead worker is purged
+   * when its registration has expired, after 15 s.
+   */
+  async untilQuiet(timeoutMs = 40_000): Promise<void> {
     const { bus, names } = this.#stack;
     const queues = [names.inboxStream, names.activitiesStream, names.claimsStream, names.sessionsStream];
     let left = "";
@@ -81,8 +84,10 @@ export class Streams {
         return infos.every((info) => info?.messages === 0);
       },
       timeoutMs,
-    ).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${left}`);
+    ).catch(async (error: unknown) => {
+      const rest = await bus.read(names.sessionsStream, names.allSessionWork);
+      const work = rest?.map(({ subject, body }) => `${subject} ${new TextDecoder().decode(body)}`) ?? [];
+      throw new Error([`${String(error)}: ${left}`, ...work].join("\n"));
     });
     await this.checkLaws();
   }

@@ -6,14 +6,16 @@
  * RELOAD-2 Every instance that has not ended is checked with the new code: an instance whose history
  *    disagrees with the code is parked now, with the reason, and not when its next message comes.
  */
+
 import type { Wake } from "../../../schemas/index.ts";
 import { connectBus, encode, subjects } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
+import { count } from "../../../shared/wording/index.ts";
 import { type Environment, readConfig } from "../../config.ts";
 import { connectionSettings } from "../../run-service.ts";
 import { errorLine } from "../terminal/report-error.ts";
-import { count, span } from "../terminal/text.ts";
+import { span } from "../terminal/text.ts";
 import { watchFiles } from "./watch-files.ts";
 
 export interface ReloadOptions {

@@ -1,23 +1,28 @@
-/** The engine: who is alive, who waits for whom, what was set aside, in the words of shared/problems. Pure. */
-import type { ServiceInfo } from "../../../schemas/index.ts";
+/**
+ * Findings about the engine: processes, waiting work, parked instances. Problems are worded by
+ * shared/problems. Pure.
+ */
 
+import type { ServiceInfo } from "../../../schemas/index.ts";
 import { unparking } from "../../../shared/errors/index.ts";
 import { versionsText } from "../../../shared/fleet/index.ts";
 import {
+  deadLetters,
   heldBackGeneration,
   type InstallationView,
   longQueues,
   missingOrchestrators,
   missingWatchers,
   type Problem,
+  parkedInstances,
   strugglingWorkers,
   unheldPartitions,
   unservedActivities,
   unservedSessions,
 } from "../../../shared/problems/index.ts";
-
 import { resourceOfHost } from "../../../shared/sessions/index.ts";
-import { count, span } from "../terminal/text.ts";
+import { count } from "../../../shared/wording/index.ts";
+import { span } from "../terminal/text.ts";
 import type { Finding, Seen } from "./seen.ts";
 
 export const engineFindings = (seen: Seen): Finding[] => [
@@ -38,7 +43,7 @@ export const engineFindings = (seen: Seen): Finding[] => [
   ...sharedResources(seen),
   histories(seen),
   parked(seen),
-  deadLetters(seen),
+  deadLettersFound(seen),
 ];
 
 const finding = (fact: Pick<Finding, "code" | "what">, { level, message, remedy }: Problem): Finding => ({
@@ -84,7 +89,7 @@ function partitions(seen: Seen): Finding[] {
   const { count: wanted, held } = seen.partitions;
   const fact = { code: "partitions", what: "partitions" };
   const [problem] = unheldPartitions(viewOf(seen));
-  // Without an orchestrator that one finding says it all.
+  // Without an orchestrator, the missing orchestrator is the only finding.
   if (!problem)
     return held.length < wanted ? [] : [{ ...fact, verdict: "good", found: `all ${wanted} have an owner` }];
   const missing = Array.from({ length: wanted }, (_, n) => n).filter((n) => !held.includes(n));
@@ -96,7 +101,7 @@ function watcher(seen: Seen): Finding {
   const fact = { code: "watcher", what: "watcher" };
   const infos = alive(seen, "watcher");
   const [problem] = missingWatchers(viewOf(seen));
-  // One that has just taken the lead says so a moment later.
+  // A watcher that has just taken the lease announces it a moment later.
   if (problem && (infos.length === 0 || seen.watcherLease === "free"))
     return { ...finding(fact, problem), verdict: "wrong" };
   const acting = infos.filter((info) => info.acting === true);
@@ -126,7 +131,7 @@ function workers(seen: Seen): Finding[] {
   ];
 }
 
-/** A resource is one worker's. Workers of 0.1.0 that chose none share the machine's. */
+/** A resource id must belong to one worker. Workers of 0.1.0 without one share the machine's id. */
 function sharedResources({ workers }: Seen): Finding[] {
   const holders = new Map<string, { resourceId: string; host: string; ids: string[] }>();
   for (const { value } of workers) {
@@ -149,7 +154,7 @@ function sharedResources({ workers }: Seen): Finding[] {
 
 const skewMs = 2_000;
 
-/** Each says when it thinks it wrote; the server says when it got it. */
+/** Compares each process's own time of its entry with the server's time of that write. */
 function clocks({ services, workers }: Seen): Finding[] {
   const all = [
     ...services.map(({ value, at }) => ({
@@ -194,7 +199,7 @@ function versions(seen: Seen): Finding[] {
   ];
 }
 
-/** Each worker goes by its own number: with several, the largest is what holds. */
+/** Each worker applies its own maximum: if they differ, the largest is effective. */
 function quotas({ workers }: Seen): Finding[] {
   const limits = new Map<string, Set<number>>();
   const note = (whose: string, max: number | undefined) => {
@@ -240,25 +245,23 @@ function histories({ ownHistories, layout, maxOwnStreams }: Seen): Finding {
   };
 }
 
-function parked({ parked }: Seen): Finding {
+function parked(seen: Seen): Finding {
   const fact = { code: "parked", what: "parked instances" };
-  const [first] = parked;
-  if (!first) return { ...fact, verdict: "good", found: "none" };
+  const [first] = seen.parked;
+  const [problem] = parkedInstances(viewOf(seen));
+  if (!first || !problem) return { ...fact, verdict: "good", found: "none" };
   return {
-    ...fact,
-    verdict: "wrong",
-    found: `${parked.length}, among them ${first.instanceId}: ${first.message} (${first.code})`,
+    ...finding(fact, problem),
+    found: `${problem.message}; among them ${first.instanceId}: ${first.message} (${first.code})`,
     todo: unparking(first.instanceId, first.code),
   };
 }
 
-function deadLetters({ dead: { letters, latest } }: Seen): Finding {
+function deadLettersFound(seen: Seen): Finding {
   const fact = { code: "dead_letters", what: "dead letters" };
-  if (letters === 0) return { ...fact, verdict: "good", found: "none" };
-  return {
-    ...fact,
-    verdict: "note",
-    found: `${letters}${latest ? `; the latest: ${latest.message} (${latest.code})` : ""}`,
-    todo: "`holdfast dead list`, then retry or discard each",
-  };
+  const { latest } = seen.dead;
+  const [problem] = deadLetters(viewOf(seen));
+  if (!problem) return { ...fact, verdict: "good", found: "none" };
+  const found = `${problem.message}${latest ? `; the latest: ${latest.message} (${latest.code})` : ""}`;
+  return { ...finding(fact, problem), found };
 }

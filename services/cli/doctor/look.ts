@@ -1,4 +1,4 @@
-/** Looks at everything a running installation needs. Reads only, but for one write that tries whether any is taken. */
+/** Reads everything that `doctor` reports on. Its only write tests whether the server accepts writes. */
 import { z } from "zod";
 import { DeadLetter, ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 import {
@@ -31,11 +31,11 @@ export interface Patient {
   now: () => number;
 }
 
-/** Tasks looked at: the oldest, which are the ones that wait for nobody. */
+/** Only the oldest tasks are read: tasks that no worker serves are among them. */
 const tasksLookedAt = 200;
 const Parked = z.object({ code: z.string(), message: z.string() });
 
-/** Without all streams there is nothing more to be seen than the server. */
+/** If streams are missing, only the server can be examined. */
 export async function look(asked: Patient): Promise<{ server: SeenServer; rest: Seen | undefined }> {
   const patient = { ...asked, names: await installedNames(asked.bus, asked.names) };
   const server = await lookAtServer(patient);
@@ -45,7 +45,7 @@ export async function look(asked: Patient): Promise<{ server: SeenServer; rest: 
 
 async function lookAtServer(patient: Patient): Promise<SeenServer> {
   const { bus, names, config, sync, now } = patient;
-  // How many there are is noted on the first: whoever looks need not be told.
+  // The first shared history stream records how many there are.
   const first = await bus.streamInfo(names.sharedHistoryStream(0));
   const specs = topology(names, {
     partitions: config.partitions,
@@ -78,7 +78,7 @@ async function lookAtServer(patient: Patient): Promise<SeenServer> {
   };
 }
 
-/** A server whose disk or store is full answers every question and refuses every write. Nothing is left behind. */
+/** A server whose disk or store is full answers reads and refuses writes. The test message is removed. */
 async function tryWriting({ bus, names }: Patient): Promise<WriteTrial> {
   const bucket = new Bucket(bus, names.bucket("settings"));
   const key = "doctor.trial";
@@ -95,7 +95,7 @@ async function tryWriting({ bus, names }: Patient): Promise<WriteTrial> {
   }
 }
 
-/** The answer that took least time says most. */
+/** The fastest answer is the most accurate. */
 async function clockOf({ bus, names, now }: Patient): Promise<SeenServer["clock"]> {
   let best: SeenServer["clock"];
   for (let attempt = 0; attempt < 3; attempt++) {

@@ -1,9 +1,9 @@
-/** What can be seen of an installation from outside, before anything is made of it. */
+/** Raw observations of an installation, before they are judged. */
 import type { ServiceInfo, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 import type { AccountInfo, ConsumerInfo, ServerClockReading, StreamInfo } from "../../../shared/bus/index.ts";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 
-/** A value somebody wrote, and the server's time of that write. */
+/** An entry, and the server's time of its write. */
 export interface Written<T> {
   value: T;
   at: number;
@@ -25,7 +25,7 @@ export interface SeenQueue {
 export interface SeenStream {
   name: string;
   info: StreamInfo | undefined;
-  /** Full is its normal state: the oldest makes room for the newest. */
+  /** True if the stream is always full: it drops the oldest message for the newest. */
   rolls?: boolean;
 }
 
@@ -34,17 +34,17 @@ export type WriteTrial = { kind: "stored" } | { kind: "refused"; why: string } |
 export interface SeenServer {
   now: number;
   version: string;
-  /** When it writes to disk, where we know. */
+  /** How often the server syncs to disk; undefined if unknown. */
   sync: string | undefined;
   maxPayloadBytes: number;
   account: AccountInfo;
-  /** How far its clock is ahead of ours, and how sure that is. */
+  /** How far the server's clock is ahead of this machine's, and the uncertainty. */
   clock: { aheadMs: number; unsureMs: number } | undefined;
-  /** Of a cluster's servers, as far as they lead anything. */
+  /** Clocks of the servers of a cluster that lead a stream. */
   serverClocks: readonly ServerClockReading[];
   replicas: { wanted: number };
   streams: readonly SeenStream[];
-  /** What came of trying to store something; undefined where there is nothing to store it in. */
+  /** The result of the test write; undefined if there is no stream to write to. */
   write: WriteTrial | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Seen extends SeenServer {
   partitions: { count: number; held: readonly number[] };
   watcherLease: "held" | "free";
   queues: readonly SeenQueue[];
-  /** Of the oldest tasks. */
+  /** Counted over the oldest tasks. */
   waitingActivities: readonly WaitingActivity[];
   dead: { letters: number; latest: { code: string; message: string } | undefined };
   parked: readonly { instanceId: string; code: string; message: string }[];
@@ -66,7 +66,7 @@ export interface Seen extends SeenServer {
 }
 
 export interface Finding {
-  /** Stable: what programs match on. */
+  /** Stable, for programs. */
   code: string;
   what: string;
   verdict: "good" | "note" | "wrong";

@@ -89,7 +89,7 @@ function writes({ write }: SeenServer): Finding[] {
   }
 }
 
-/** Share of a limit from which on it is said. */
+/** A limit is reported from this share on. */
 const nearly = 0.8;
 
 function limits({ account }: SeenServer): Finding {
@@ -115,7 +115,7 @@ function limits({ account }: SeenServer): Finding {
   };
 }
 
-/** Limits that the engine does not set: at them the server refuses what is new, or drops what is old. */
+/** Limits set by operators: when one is reached, the server refuses new messages or drops old ones. */
 function streamLimits({ streams }: SeenServer): Finding[] {
   const full = streams.flatMap(({ name, info, rolls }) => {
     if (!info || rolls) return [];
@@ -162,7 +162,7 @@ function clock({ clock }: SeenServer): Finding[] {
   ];
 }
 
-/** Leases keep this much distance from their end without being told more (watcher, the shortest default TTL). */
+/** The largest clock error that the shortest default lease (the watcher's) tolerates. */
 const leaseMarginMs = 300;
 
 function serverClocks({ serverClocks }: SeenServer): Finding[] {

@@ -11,8 +11,10 @@ export const firstFiles = (name: string, holdfast: string): Readonly<Record<stri
       scripts: {
         dev: "holdfast dev --app app.ts --watch",
         test: "holdfast dev --app app.ts --demo test.ts --once --data-dir .holdfast-test",
+        check: "tsc",
       },
       dependencies: { holdfast, zod: "^4.0.0" },
+      devDependencies: { "@types/node": "^20.19.0", typescript: ">=5.8" },
       // The latest version of this NATS library requires Node 22, this one Node 20: npm prints no warning.
       overrides: { "@nats-io/nuid": "2.0.3" },
     },
@@ -20,10 +22,23 @@ export const firstFiles = (name: string, holdfast: string): Readonly<Record<stri
     2,
   )}\n`,
   ".gitignore": "node_modules/\n.holdfast/\n.holdfast-test/\n",
+  "tsconfig.json": `${JSON.stringify({ compilerOptions }, null, 2)}\n`,
   "app.ts": app,
   "test.ts": test,
   "README.md": `# ${name}\n\n${readme}`,
 });
+
+/** Node runs the files as they are, so TypeScript only checks them. */
+const compilerOptions = {
+  target: "es2022",
+  lib: ["es2023", "esnext.disposable"],
+  module: "nodenext",
+  types: ["node"],
+  strict: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+  noEmit: true,
+};
 
 const app = `import { call, defineActivity, defineOrchestration, defineSession } from "holdfast";
 import { z } from "zod";
@@ -66,6 +81,7 @@ export const runDemo: RunDemo = async ({ client, say }) => {
 const readme = `\`\`\`
 npm install
 npm test        # runs it once, with everything it needs, and checks the result
+npm run check   # types
 npm run dev     # serves it, with a dashboard, and loads it again when you save; then, in another terminal:
 npx holdfast start measure --input '{"words":["hold","fast"]}' --wait
 \`\`\`

@@ -1,8 +1,10 @@
 /** Dead letters as text for people. Pure. */
+
 import type { DeadLetterView } from "../../../shared/sdk/index.ts";
+import { count } from "../../../shared/wording/index.ts";
 import { clip } from "../terminal/output.ts";
 import { type Paint, plain } from "../terminal/paint.ts";
-import { brief, count, pairs, table, time } from "../terminal/text.ts";
+import { brief, pairs, table, time } from "../terminal/text.ts";
 
 export function deadTable(
   { letters, total }: { letters: readonly DeadLetterView[]; total: number },

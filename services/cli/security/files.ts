@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { newestGeneration } from "../../../schemas/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import {
   accountsConfig,
@@ -13,9 +14,10 @@ import {
   noLimits,
   operatorToken,
 } from "../../../shared/security/index.ts";
-import { Secured, type Tenant, type User } from "./secured.ts";
+import { folderOf, Secured, type Tenant, type User } from "./secured.ts";
 
 const stateFile = "security.json";
+const capabilityKeysFile = "capability-keys";
 
 export function readSecured(folder: string): Secured | undefined {
   let text: string;
@@ -42,8 +44,10 @@ export function writeSecured(folder: string, secured: Secured, now: number): str
   };
   for (const tenant of secured.tenants) {
     for (const user of tenant.users) {
-      const place = join(tenant.name, user.role);
+      const place = join(tenant.name, folderOf(user));
       files[join(place, "env")] = environment(folder, secured, tenant, user);
+      if (user.role === "orchestrator")
+        files[join(place, capabilityKeysFile)] = tenant.capabilityKeys.map((key) => `${key}\n`).join("");
       const [key] = user.keys;
       if (key && secured.mode === "nkey") files[join(place, "user.nk")] = `${key.seed}\n`;
       if (key && secured.mode === "jwt") {
@@ -65,7 +69,7 @@ function writeWhole(path: string, content: string): void {
 }
 
 const accountName = ({ name }: Tenant): string => (name === "" ? "HOLDFAST" : name);
-const nameOf = (tenant: Tenant, { role }: User): string => `${accountName(tenant)}-${role}`;
+const nameOf = (tenant: Tenant, user: User): string => `${accountName(tenant)}-${folderOf(user)}`;
 const scopeOf = ({ role, scope }: User) => {
   const { ownHistories, orchestrations, ...work } = scope;
   if (role === "worker") return work;
@@ -143,13 +147,18 @@ function serverConfig({ port, storeDir, tls }: Secured): string {
 }
 
 function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenant, user: User): string {
-  const here = path ?? resolve(folder, tenant.name, user.role);
+  const here = path ?? resolve(folder, tenant.name, folderOf(user));
   const settings: Record<string, string> = {
     ...(mode === "nkey" ? { NATS_NKEY: join(here, "user.nk") } : { NATS_CREDS: join(here, "user.creds") }),
-    NATS_INBOX_PREFIX: inboxPrefix(user.role),
+    NATS_INBOX_PREFIX: inboxPrefix(user.role, user.scope),
     ...(tls?.ca === undefined ? {} : { NATS_TLS_CA: tls.ca }),
+    ...(tls?.client && { NATS_TLS_CERT: tls.client.cert, NATS_TLS_KEY: tls.client.key }),
     ...(tenant.prefix === "" ? {} : { HOLDFAST_PREFIX: tenant.prefix }),
     ...(user.role === "provisioner" ? {} : { HOLDFAST_PROVISION: "never" }),
+    ...(user.role === "orchestrator"
+      ? { HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: join(here, capabilityKeysFile) }
+      : {}),
+    HOLDFAST_OLDEST_GENERATION: String(newestGeneration),
     ...(user.scope.ownHistories ? {} : { HISTORY_LAYOUT: "shared" }),
   };
   return Object.entries(settings)

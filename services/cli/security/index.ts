@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { type Cli, outputOf, withFormat } from "../connection/client-command.ts";
+import type { AddWorkersOptions } from "./add-workers.ts";
 import type { Secured } from "./secured.ts";
 
 interface InitOptions {
@@ -25,6 +26,8 @@ interface InitOptions {
   tlsKey?: string;
   tlsCa?: string;
   tlsVerify?: boolean;
+  tlsClientCert?: string;
+  tlsClientKey?: string;
   ifMissing?: boolean;
   json?: boolean;
 }
@@ -81,6 +84,8 @@ export function securityCommand(cli: Cli): Command {
       "the authority that services trust, and of their certificates with --tls-verify",
     )
     .option("--tls-verify", "the server asks for a certificate (mutual TLS)")
+    .option("--tls-client-cert <file>", "the certificate that processes show it")
+    .option("--tls-client-key <file>", "its key")
     .option("--if-missing", "do nothing where it was made before")
     .action((options: InitOptions) => runInit(cli, options));
   const rotate = withFormat(new Command("rotate"))
@@ -89,9 +94,23 @@ export function securityCommand(cli: Cli): Command {
     .addOption(new Option("--role <role...>", "only these").choices(roleNames))
     .option("--finish", "second step: only the new keys are left")
     .action((options: { out: string; role?: RoleName[]; finish?: boolean }) => runRotate(cli, options));
+  const addWorkersCommand = withFormat(new Command("add-workers"))
+    .description(
+      "make a user of its own for a group of workers, which hears and does nothing of other groups",
+    )
+    .argument("<group>", "name of the group", token)
+    .addOption(out())
+    .option("--activities <queue.name>", "an activity they run; again for each", task)
+    .option("--pools <pool>", "a pool whose calls they take; again for each", several)
+    .option("--session-types <type>", "a type of sessions they open; again for each", several)
+    .action(async (group: string, options: AddWorkersOptions) => {
+      const { addWorkers } = await import("./add-workers.ts");
+      addWorkers(cli, group, options);
+    });
   return new Command("security")
     .description("keys and rights of processes on the NATS server")
     .addCommand(init)
+    .addCommand(addWorkersCommand)
     .addCommand(rotate);
 }
 
@@ -114,7 +133,12 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
       code: "invalid_option",
       message: "--tls-cert and --tls-key belong together: only one of them is given",
     });
-  const { tlsCert, tlsKey, tlsCa, tlsVerify = false } = options;
+  const { tlsCert, tlsKey, tlsCa, tlsVerify = false, tlsClientCert, tlsClientKey } = options;
+  if ((tlsClientCert === undefined) !== (tlsClientKey === undefined))
+    throw new Fault("config", {
+      code: "invalid_option",
+      message: "--tls-client-cert and --tls-client-key belong together: only one of them is given",
+    });
   const secured = newSecured({
     mode: options.mode,
     port: options.port,
@@ -128,6 +152,7 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
             key: tlsKey,
             verify: tlsVerify,
             ...(tlsCa === undefined ? {} : { ca: tlsCa }),
+            ...(tlsClientCert && tlsClientKey ? { client: { cert: tlsClientCert, key: tlsClientKey } } : {}),
           },
         }
       : {}),

@@ -10,6 +10,8 @@ import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 const Keys = z.object({ seed: z.string(), publicKey: z.string() });
 const names = z.array(z.string());
 const Scope = z.object({
+  /** Of workers: the group whose user this is. Absent: of all workers that are in none. */
+  group: z.string().optional(),
   activities: z.array(z.object({ queue: z.string(), name: z.string() })).optional(),
   pools: names.optional(),
   sessionTypes: names.optional(),
@@ -38,10 +40,17 @@ const Tenant = z.object({
   keys: Keys,
   limits: Limits,
   users: z.array(User),
-  /** Keys of capabilities: the first signs, all are accepted. */
+  /** Keys of capabilities: the first makes new ones, those of all are believed. */
   capabilityKeys: z.array(z.string()).min(1),
 });
-const Tls = z.object({ cert: z.string(), key: z.string(), ca: z.string().optional(), verify: z.boolean() });
+const Tls = z.object({
+  cert: z.string(),
+  key: z.string(),
+  ca: z.string().optional(),
+  verify: z.boolean(),
+  /** What processes show a server that asks for a certificate. */
+  client: z.object({ cert: z.string(), key: z.string() }).optional(),
+});
 export const Secured = z.object({
   v: z.literal(1),
   mode: z.enum(["nkey", "jwt"]),
@@ -92,6 +101,19 @@ const newUser = (role: RoleName, scope: User["scope"]): User => ({
   revoked: [],
 });
 
+/** Adds a user for a group of workers to every tenant. */
+export const withWorkers = (secured: Secured, scope: User["scope"]): Secured => ({
+  ...secured,
+  tenants: secured.tenants.map((tenant) => ({
+    ...tenant,
+    users: [...tenant.users, newUser("worker", scope)],
+  })),
+});
+
+/** The name of the user's folder: its role, and its group if it has one. */
+export const folderOf = ({ role, scope: { group } }: User): string =>
+  group === undefined ? role : `${role}-${group}`;
+
 /** `begin` adds new keys beside the old ones; `finish` leaves the new ones alone. */
 export function rotated(secured: Secured, step: "begin" | "finish", roles: readonly RoleName[]): Secured {
   const user = (one: User): User => {
@@ -102,7 +124,11 @@ export function rotated(secured: Secured, step: "begin" | "finish", roles: reado
   };
   const capabilities = (keys: string[]): string[] => {
     if (!roles.includes("orchestrator")) return keys;
-    return step === "begin" ? [newCapabilityKey(), ...keys.slice(0, 1)] : keys.slice(0, 1);
+    // All orchestrators must know the new key before the first of them makes a capability with it. The old one stays
+    // until the next rotation, for work that is under way.
+    const [used = newCapabilityKey(), next] = keys;
+    if (step === "begin") return [used, newCapabilityKey()];
+    return next === undefined ? keys : [next, used];
   };
   return {
     ...secured,

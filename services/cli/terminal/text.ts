@@ -66,6 +66,4 @@ export function span(ms: number | undefined): string | undefined {
   return `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
-export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
-
 export const megabytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;

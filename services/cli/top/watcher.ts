@@ -1,11 +1,12 @@
 /** Follows the read models of an installation and sums them up on request. */
+
 import { type InstanceStatus, InstanceSummary, ServiceInfo, SessionRecord } from "../../../schemas/index.ts";
 import { Bucket, type Stoppable, TypedBucket, type TypedEvent } from "../../../shared/bus/index.ts";
 import { once, type Service, silent } from "../../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../../shared/sessions/index.ts";
+import { Rates } from "../../../shared/wording/index.ts";
 import type { CliConnection } from "../connection/client-command.ts";
 import { statuses } from "../terminal/options.ts";
-import { Recent } from "./recent.ts";
 import { type Queue, type Sample, topSessions, topWorker } from "./sample.ts";
 
 type Deps = Pick<CliConnection, "bus" | "names">;
@@ -17,10 +18,7 @@ export class TopWatcher implements Service {
   readonly #sessions = new Map<string, SessionRecord>();
   readonly #services = new Map<string, ServiceInfo>();
   readonly #workers: LiveWorkers;
-  readonly #started = new Recent(10_000);
-  readonly #completed = new Recent(10_000);
-  readonly #failed = new Recent(10_000);
-  readonly #lost = new Recent(60_000);
+  readonly #rates = new Rates();
   #since = 0;
   #watches: Stoppable[] = [];
 
@@ -62,11 +60,11 @@ export class TopWatcher implements Service {
       at: now,
       instances: this.#counts(),
       perSecond: {
-        started: this.#started.perSecond(now, since),
-        completed: this.#completed.perSecond(now, since),
-        failed: this.#failed.perSecond(now, since),
+        started: this.#rates.perSecond("started", now, since),
+        completed: this.#rates.perSecond("completed", now, since),
+        failed: this.#rates.perSecond("failed", now, since),
       },
-      lostPerMinute: this.#lost.count(now),
+      lostPerMinute: this.#rates.lastMinute("lost", now),
       services: {
         orchestrator: this.#alive("orchestrator"),
         watcher: this.#alive("watcher"),
@@ -104,9 +102,10 @@ export class TopWatcher implements Service {
     this.#instances.set(event.key, status);
     if (this.#since === 0 || before === status) return;
     const now = this.#now();
-    if ((before === undefined || before === "pending") && status !== "pending") this.#started.add(now);
-    if (status === "completed") this.#completed.add(now);
-    if (status === "failed") this.#failed.add(now);
+    if ((before === undefined || before === "pending") && status !== "pending")
+      this.#rates.add("started", now, now);
+    if (status === "completed") this.#rates.add("completed", now, now);
+    if (status === "failed") this.#rates.add("failed", now, now);
   }
 
   #session(event: TypedEvent<SessionRecord>): void {
@@ -119,7 +118,7 @@ export class TopWatcher implements Service {
     // A session that is claimed again at once is never recorded as lost, but its last loss is. Losses from
     // before the watch count by the time they happened, as in the dashboard.
     const lost = event.value.lost?.at;
-    if (lost !== undefined && lost !== before?.lost?.at) this.#lost.add(lost);
+    if (lost !== undefined && lost !== before?.lost?.at) this.#rates.add("lost", lost, this.#now());
   }
 
   #counts(): Record<InstanceStatus, number> {

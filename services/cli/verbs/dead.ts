@@ -1,10 +1,11 @@
 /** dead list | show | retry | discard */
+
 import { Command } from "commander";
+import { count } from "../../../shared/wording/index.ts";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { deadTable, shownLetter } from "../render/dead-letters.ts";
 import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
 import { wholeNumber } from "../terminal/options.ts";
-import { count } from "../terminal/text.ts";
 
 export const deadCommands = (cli: Cli): Command =>
   new Command("dead")

@@ -1,5 +1,7 @@
 /** `holdfast replay`: checks whether this code makes the decisions that the history records. */
+
 import type { Command } from "commander";
+import { count } from "../../../shared/wording/index.ts";
 import {
   type Cli,
   type ClientOptions,
@@ -9,7 +11,6 @@ import {
 } from "../connection/client-command.ts";
 import { type ExitCode, exitCodes } from "../terminal/exit-codes.ts";
 import type { Output } from "../terminal/output.ts";
-import { count } from "../terminal/text.ts";
 
 interface ReplayOptions extends ClientOptions {
   app?: string;

@@ -1,12 +1,13 @@
 /** schedule create | list | show | pause | resume | trigger | backfill | delete */
+
 import { Command, InvalidArgumentError } from "commander";
 import type { Overlap, ScheduleSpec } from "../../../shared/sdk/index.ts";
+import { count } from "../../../shared/wording/index.ts";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
 import { scheduleTable, shownSchedule } from "../render/schedules.ts";
 import { type Confirmed, confirm, destructive } from "../terminal/confirm.ts";
 import { choice, overlaps, wholeNumber } from "../terminal/options.ts";
 import { readInput } from "../terminal/read-input.ts";
-import { count } from "../terminal/text.ts";
 
 export const scheduleCommands = (cli: Cli): Command =>
   new Command("schedule")

@@ -15,6 +15,7 @@ export async function show(
   const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
   const news = new News();
   let last: Snapshot | undefined;
+  let before: string | undefined;
   for await (const snapshot of follow(connection, instanceId, options)) {
     last = snapshot;
     if (region) {
@@ -22,7 +23,16 @@ export async function show(
       region.draw(drawTree(snapshot.tree, { now: Date.now(), paint: out.paint, columns, rows }));
     } else {
       for (const event of news.since(snapshot.histories)) out.data(event, () => newsLine(event, out.paint));
+      const parked = parkedLine(snapshot);
+      if (parked !== undefined && parked !== before) out.note(parked);
+      before = parked;
     }
   }
   return last?.ended ? last.tree.branch.status : "interrupted";
+}
+
+/** No event says that an instance is parked, so the lines of events need one more. */
+function parkedLine({ tree: { branch } }: Snapshot): string | undefined {
+  if (branch.status !== "parked") return undefined;
+  return `${branch.instanceId} is parked, it cannot go on: ${branch.note}`;
 }

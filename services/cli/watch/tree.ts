@@ -1,9 +1,10 @@
 /** Branches drawn as a tree. Pure. */
 
+import { count } from "../../../shared/wording/index.ts";
 import { statusStyles } from "../render/instances.ts";
 import { clip } from "../terminal/output.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
-import { count, oneLine, span } from "../terminal/text.ts";
+import { oneLine, span } from "../terminal/text.ts";
 import type { Branch, Item, Mark } from "./branch.ts";
 
 export interface Tree {

@@ -1,20 +1,24 @@
 /** The HTTP application in one function: guards, health, metrics, routes, live events, dashboard. */
 
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { routePath } from "hono/route";
+import { HoldfastError, isFault } from "../../../shared/errors/index.ts";
 import type { FleetView } from "../../../shared/fleet/index.ts";
+import type { Client } from "../../../shared/sdk/index.ts";
 import type { HttpMetrics } from "../gauges.ts";
 import type { Broadcast } from "../live/broadcast.ts";
-import { allRoutes, cookieName, type GatewayParts, openApiOf } from "../routes/index.ts";
+import { allRoutes, type GatewayParts, openApiOf } from "../routes/index.ts";
 import { RateLimit } from "../security/index.ts";
+import { requireScope } from "./admission.ts";
 import { serveCallStream } from "./call-stream.ts";
 import { serveEvents } from "./events.ts";
 import { hostGuard, identify, rateGuard, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
 import { serveInstanceStream } from "./instance-stream.ts";
+import { addOidcLogin } from "./oidc-login.ts";
 import { addManners, addProbes, type Readiness } from "./probes.ts";
 import { Problem } from "./problem.ts";
-import type { RouteSpec } from "./route.ts";
+import type { Caller, RouteSpec } from "./route.ts";
 import { serveRoute } from "./serve-route.ts";
 import { serveDashboard } from "./static-files.ts";
 
@@ -37,15 +41,21 @@ const look = { id: "look", role: "viewer" } as const satisfies Pick<RouteSpec, "
 
 export function gatewayApp(options: AppOptions): Hono {
   const { parts } = options;
-  const { config, runtime, tokens } = parts;
+  const { config, runtime, access, origins } = parts;
   const app = new Hono();
   const perCaller = new RateLimit(runtime.clock, {
     perSecond: config.requestsPerSecond,
     burst: config.requestsPerSecond * 4,
   });
   const caller = (c: Parameters<typeof identify>[0]) =>
-    identify(c, { tokens, cookieName, now: () => runtime.clock.now(), wrongTokens: parts.wrongTokens });
-  const admit = (c: Parameters<typeof identify>[0]) => void requireRole(look, caller(c));
+    identify(c, { access, origins, now: () => runtime.clock.now(), wrongTokens: parts.wrongTokens });
+  const orchestrationOf = (instanceId: string) => nameOfInstance(parts.client, instanceId);
+  /** For what answers with something else than JSON. */
+  const admit = async (c: Context, operation: string, instanceId?: string): Promise<Caller> => {
+    const who = requireRole(look, caller(c)) as Caller;
+    await requireScope(who.scope, { operation, instanceId }, orchestrationOf);
+    return who;
+  };
 
   addManners(app, runtime);
   app.use(async (c, next) => {
@@ -60,13 +70,13 @@ export function gatewayApp(options: AppOptions): Hono {
 
   app.use(hostGuard(config.allowedHosts));
   app.get("/metrics", async (c) => {
-    admit(c);
+    await admit(c, "metrics");
     return c.text(await options.metrics(), 200, {
       "content-type": "text/plain; version=0.0.4; charset=utf-8",
     });
   });
 
-  app.use("/api/*", rateGuard(perCaller));
+  app.use("/api/*", rateGuard(perCaller, origins));
   app.use(
     "/api/*",
     bodyLimit({
@@ -85,28 +95,40 @@ export function gatewayApp(options: AppOptions): Hono {
   const document = openApiOf(routes, parts.version);
   const server = {
     caller,
+    origins,
+    orchestrationOf,
     readOnly: config.readOnly,
     busConnected: () => parts.bus.connected(),
     audit: parts.audit,
   };
   app.get("/api/openapi.json", (c) => c.json(document));
+  addOidcLogin(app, parts);
   app.get(
     "/api/instances/:id/stream",
-    serveInstanceStream({ client: parts.client, admit, busConnected: server.busConnected }),
+    serveInstanceStream({
+      client: parts.client,
+      admit: async (c, instanceId) => {
+        const who = await admit(c, "getStream", instanceId);
+        if (who.payloads) await parts.audit.read(who, { action: "getStream", target: instanceId });
+        return who;
+      },
+      busConnected: server.busConnected,
+    }),
   );
-  const callKey = routes.find(({ id }) => id === "callKey");
+  const callKey = routes.find(({ id }) => id === "callKey") as RouteSpec;
   app.post(
     "/api/sessions/:type/:key/:call",
     serveCallStream({
       client: parts.client,
       busConnected: server.busConnected,
       admit: async (c, target) => {
-        if (!callKey) return;
         requireOwnPage(c);
-        const who = requireRole(callKey, caller(c));
+        const who = requireRole(callKey, caller(c)) as Caller;
         requireWritable(callKey, config.readOnly);
+        await requireScope(who.scope, { operation: callKey.id }, orchestrationOf);
         const audited = callKey.audit?.({ params: target, query: {}, body: {} });
-        if (who && audited) await parts.audit.asked(who, { action: callKey.id, ...audited });
+        if (audited) await parts.audit.asked(who, { action: callKey.id, ...audited });
+        return who;
       },
     }),
   );
@@ -117,7 +139,7 @@ export function gatewayApp(options: AppOptions): Hono {
       broadcast: options.broadcast,
       histories: parts.histories,
       overview: parts.overview,
-      admit,
+      admit: (c, instanceId) => admit(c, "events", instanceId),
       busConnected: server.busConnected,
     }),
   );
@@ -127,6 +149,15 @@ export function gatewayApp(options: AppOptions): Hono {
   app.get("*", serveDashboard(options.dashboardDir));
   return app;
 }
+
+const nameOfInstance = (client: Client, instanceId: string): Promise<string | undefined> =>
+  client.status(instanceId, { largestBytes: 0 }).then(
+    ({ name }) => name,
+    (error: unknown) => {
+      if (isFault(error) || error instanceof HoldfastError) return undefined;
+      throw error;
+    },
+  );
 
 const noSuchRoute = (method: string, path: string): Problem =>
   new Problem({

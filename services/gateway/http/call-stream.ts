@@ -7,12 +7,14 @@ import { stream } from "hono/streaming";
 import { parseJson } from "../../../shared/bus/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { CallBody, CallPath, keyedHandle } from "../routes/index.ts";
+import { shapeOf } from "../security/index.ts";
 import { busAway, Problem, toProblem } from "./problem.ts";
+import type { Caller } from "./route.ts";
 
 export interface CallStreamSource {
   client: Client;
   /** Throws if the caller may not make the call; records the request in the audit. */
-  admit(c: Context, target: { type: string; key: string; call: string }): Promise<void>;
+  admit(c: Context, target: { type: string; key: string; call: string }): Promise<Pick<Caller, "payloads">>;
   busConnected(): boolean;
 }
 
@@ -29,7 +31,8 @@ export function serveCallStream(source: CallStreamSource): Handler {
         code: "invalid_input",
         message: `body: ${body.error.issues[0]?.message ?? "not what this route takes"}`,
       });
-    await source.admit(c, path.data);
+    const { payloads } = await source.admit(c, path.data);
+    const shown = (value: unknown) => (payloads ? value : shapeOf(value));
     if (!source.busConnected()) throw busAway();
     const gone = new AbortController();
     const { call } = path.data;
@@ -43,8 +46,8 @@ export function serveCallStream(source: CallStreamSource): Handler {
       const say = (event: string, data: unknown) =>
         out.write(`event: ${event}\ndata: ${JSON.stringify(data ?? null)}\n\n`);
       try {
-        for await (const chunk of calling) await say("chunk", chunk);
-        await say("result", { ok: true, output: await calling.result });
+        for await (const chunk of calling) await say("chunk", shown(chunk));
+        await say("result", { ok: true, output: shown(await calling.result) });
       } catch (error) {
         if (!gone.signal.aborted) await say("error", toProblem(error).body());
       } finally {

@@ -10,6 +10,7 @@ import type { Histories } from "../histories.ts";
 import { type Broadcast, type Topic, topics } from "../live/broadcast.ts";
 import type { Overview } from "../live/overview.ts";
 import { Problem } from "./problem.ts";
+import type { Caller } from "./route.ts";
 
 const Query = z.object({
   topics: z
@@ -25,7 +26,7 @@ export interface EventSource {
   broadcast: Broadcast;
   histories: Histories;
   overview(): Promise<Overview>;
-  admit(c: Context): void;
+  admit(c: Context, instanceId: string | undefined): Promise<Pick<Caller, "payloads" | "scope">>;
   busConnected(): boolean;
 }
 
@@ -33,8 +34,7 @@ export interface EventSource {
 const mostListeners = 1_000;
 
 export function serveEvents(source: EventSource): Handler {
-  return (c) => {
-    source.admit(c);
+  return async (c) => {
     const query = Query.safeParse(c.req.query());
     if (!query.success) {
       const message = query.error.issues
@@ -42,13 +42,15 @@ export function serveEvents(source: EventSource): Handler {
         .join("; ");
       throw new Problem({ status: 400, code: "invalid_input", message });
     }
+    const { payloads, scope } = await source.admit(c, query.data.instance);
     if (source.broadcast.size >= mostListeners) {
       throw new Problem({ status: 503, code: "too_many_listeners", message: "Too many pages are open" });
     }
     c.header("content-type", "text/event-stream; charset=utf-8");
     c.header("cache-control", "no-store");
     c.header("x-accel-buffering", "no");
-    const wanted = new Set<Topic>(query.data.topics);
+    // A token for some orchestrations hears of one instance, not of the whole installation.
+    const wanted = new Set<Topic>(scope?.orchestrations ? [] : query.data.topics);
     return stream(c, async (out) => {
       let end: () => void = () => undefined;
       const over = new Promise<void>((resolve) => {
@@ -56,6 +58,7 @@ export function serveEvents(source: EventSource): Handler {
       });
       const seat = source.broadcast.join({
         topics: wanted,
+        payloads,
         write: async (text) => void (await out.write(text)),
         close: end,
       });

@@ -5,11 +5,14 @@ import { getConnInfo } from "@hono/node-server/conninfo";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import {
+  type Access,
+  cookieName,
   hostAllowed,
   type Identity,
+  loginCookie,
   type RateLimit,
   roleAllows,
-  type Tokens,
+  type TrustedProxies,
   writeAllowedFrom,
 } from "../security/index.ts";
 import { Problem, tooMany } from "./problem.ts";
@@ -55,36 +58,57 @@ export const hostGuard =
     await next();
   };
 
-export function addressOf(c: Context): string {
-  return c.env?.incoming ? (getConnInfo(c).remote.address ?? "unknown") : "unknown";
+/** Where a request comes from, behind the proxies that are trusted. */
+export class Origins {
+  readonly #proxies: TrustedProxies;
+  readonly #publicIsHttps: boolean;
+
+  constructor(proxies: TrustedProxies, publicUrl: string | undefined) {
+    this.#proxies = proxies;
+    this.#publicIsHttps = publicUrl?.startsWith("https:") ?? false;
+  }
+
+  addressOf(c: Context): string {
+    return this.#proxies.callerOf(peerOf(c), c.req.header("x-forwarded-for"));
+  }
+
+  /** Whether the browser speaks https, to us or to a proxy before us. */
+  isHttps(c: Context): boolean {
+    return this.#publicIsHttps || this.#proxies.isHttps(peerOf(c), c.req.header("x-forwarded-proto"));
+  }
 }
 
+const peerOf = (c: Context): string =>
+  c.env?.incoming ? (getConnInfo(c).remote.address ?? "unknown") : "unknown";
+
 export const rateGuard =
-  (limit: RateLimit): MiddlewareHandler =>
+  (limit: RateLimit, origins: Origins): MiddlewareHandler =>
   async (c, next) => {
-    const seconds = limit.take(addressOf(c));
+    const seconds = limit.take(origins.addressOf(c));
     if (seconds > 0) throw tooMany(seconds);
     await next();
   };
 
 export interface IdentifyOptions {
-  tokens: Tokens;
-  cookieName: string;
+  access: Access;
+  origins: Origins;
   now: () => number;
   /** Limit of wrong tokens per address. */
   wrongTokens: RateLimit;
 }
 
-/** The caller of a request. Without tokens every client on this machine is admitted. */
+/** The caller of a request. Without tokens and log-in every client on this machine is admitted. */
 export function identify(c: Context, options: IdentifyOptions): Caller | undefined {
-  const from = addressOf(c);
-  if (!options.tokens.required) return { name: "local", role: "admin", from };
+  const { access, origins } = options;
+  const from = origins.addressOf(c);
+  const https = origins.isHttps(c);
+  if (!access.required) return { name: "local", role: "admin", payloads: true, from, https };
   const bearer = /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  const cookie = getCookie(c, options.cookieName);
+  const cookie = getCookie(c, cookieName(loginCookie, https));
   let identity: Identity | undefined;
-  if (bearer !== undefined) identity = options.tokens.identify(bearer);
-  else if (cookie !== undefined) identity = options.tokens.unseal(cookie, options.now());
-  if (identity) return { ...identity, from };
+  if (bearer !== undefined) identity = access.byToken(bearer, options.now());
+  else if (cookie !== undefined) identity = access.byCookie(cookie, options.now());
+  if (identity) return { ...identity, from, https };
   if (bearer !== undefined) {
     const seconds = options.wrongTokens.take(from);
     if (seconds > 0) throw tooMany(seconds);

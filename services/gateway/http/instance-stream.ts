@@ -9,11 +9,14 @@ import { stream } from "hono/streaming";
 import { z } from "zod";
 import { InstanceId } from "../../../schemas/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
+import { shapeOf } from "../security/index.ts";
 import { busAway, Problem } from "./problem.ts";
+import type { Caller } from "./route.ts";
 
 export interface InstanceStreamSource {
   client: Client;
-  admit(c: Context): void;
+  /** Throws if the caller may not follow the instance; records the read in the audit. */
+  admit(c: Context, instanceId: string): Promise<Pick<Caller, "payloads">>;
   busConnected(): boolean;
 }
 
@@ -28,9 +31,9 @@ export function serveInstanceStream(source: InstanceStreamSource): Handler {
   let readers = 0;
   return async (c, next) => {
     if (!(c.req.header("accept") ?? "").includes("text/event-stream")) return next();
-    source.admit(c);
     const id = InstanceId.safeParse(c.req.param("id"));
     const after = Position.safeParse(c.req.header("last-event-id") ?? c.req.query("after") ?? 0);
+    const { payloads } = await source.admit(c, id.data ?? "");
     if (!id.success || !after.success) throw invalid(id.success ? "Last-Event-ID" : "id");
     if (!source.busConnected()) throw busAway();
     if (readers >= mostReaders)
@@ -54,7 +57,9 @@ export function serveInstanceStream(source: InstanceStreamSource): Handler {
           await out.write(`retry: ${retryMs}\n\n`);
           for await (const item of source.client.stream(id.data, options)) {
             if (gone.signal.aborted) return;
-            await out.write(`id: ${item.offset}\nevent: chunk\ndata: ${JSON.stringify(item)}\n\n`);
+            await out.write(
+              `id: ${item.offset}\nevent: chunk\ndata: ${JSON.stringify(payloads ? item : { ...item, chunk: shapeOf(item.chunk) })}\n\n`,
+            );
           }
           if (gone.signal.aborted) return;
           const { status } = await source.client.status(id.data, { largestBytes: 0 });

@@ -3,26 +3,37 @@ import type { Context, Handler } from "hono";
 import type { z } from "zod";
 import { parseJson } from "../../../shared/bus/index.ts";
 import type { Audit, Audited } from "../audit.ts";
-import { addressOf, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
+import { hiderOf } from "../security/index.ts";
+import { requirePayloads, requireScope } from "./admission.ts";
+import { type Origins, requireOwnPage, requireRole, requireWritable } from "./guards.ts";
 import { busAway, Problem } from "./problem.ts";
 import { type Caller, Reply, type RouteSpec } from "./route.ts";
 
 export interface RouteServer {
   caller(c: Context): Caller | undefined;
+  origins: Origins;
+  /** The name of an instance's orchestration; undefined if there is no such instance. */
+  orchestrationOf(instanceId: string): Promise<string | undefined>;
   readOnly: boolean;
   busConnected(): boolean;
   audit: Audit;
 }
 
 export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
+  const hide = hiderOf(spec.answer);
   return async (c) => {
     if (spec.method === "post") requireOwnPage(c);
-    const caller = requireRole(spec, server.caller(c)) ?? nobody(addressOf(c));
+    const caller =
+      requireRole(spec, server.caller(c)) ?? nobody(server.origins.addressOf(c), server.origins.isHttps(c));
     requireWritable(spec, server.readOnly);
     const params = parse(spec.params, c.req.param(), "path");
     const query = parse(spec.query, c.req.query(), "query");
     const body = spec.body ? parse(spec.body, await jsonBody(c), "body") : undefined;
     if (!spec.offline && !server.busConnected()) throw busAway();
+    await requireScope(caller.scope, requestOf(spec, params), server.orchestrationOf);
+    if (spec.valueOnly) requirePayloads(spec, caller);
+    if (spec.reads && caller.payloads)
+      await server.audit.read(caller, { action: spec.id, target: spec.reads({ params, query, body }) });
     const audited = spec.audit && { action: spec.id, ...spec.audit({ params, query, body }) };
     if (audited) await server.audit.asked(caller, audited);
     const answer = await act(spec, server.audit, caller, audited, {
@@ -33,7 +44,10 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
       signal: c.req.raw.signal,
     });
     c.header("cache-control", "no-store");
-    if (!(answer instanceof Reply)) return c.json(answer as object, spec.status ?? 200);
+    if (!(answer instanceof Reply)) {
+      const shown = hide && !caller.payloads ? hide(answer) : answer;
+      return c.json(shown as object, spec.status ?? 200);
+    }
     for (const [name, value] of Object.entries(answer.headers)) c.header(name, value);
     if (answer.body instanceof Uint8Array) return c.body(new Uint8Array(answer.body).buffer);
     return c.json(answer.body as object, spec.status ?? 200);
@@ -41,7 +55,20 @@ export function serveRoute(spec: RouteSpec, server: RouteServer): Handler {
 }
 
 /** The caller of a public route without a token: has the rights that every caller has. */
-const nobody = (from: string): Caller => ({ name: "nobody", role: "viewer", from });
+const nobody = (from: string, https: boolean): Caller => ({
+  ...{ name: "nobody", role: "viewer", payloads: false },
+  ...{ from, https },
+});
+
+/** What a request concerns is in its path. */
+function requestOf({ id, path }: RouteSpec, params: unknown) {
+  const { id: instanceId, name } = params as { id?: string; name?: string };
+  return {
+    operation: id,
+    ...(path.startsWith("/api/instances/:id") && { instanceId }),
+    ...(path.startsWith("/api/orchestrations/:name") && { orchestration: name }),
+  };
+}
 
 async function act(
   spec: RouteSpec,

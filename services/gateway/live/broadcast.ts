@@ -1,17 +1,21 @@
 /**
- * Live updates to many pages for the price of one: each batch becomes text once per topic and is handed to everybody
- * who wants it. A page that cannot keep up misses batches and is told to look again, it never piles them up here.
+ * Sends live updates to many pages. Each batch is serialised once per topic and sent to every page that
+ * follows the topic. A page that cannot keep up misses batches and is told to load again; batches never pile
+ * up here.
  */
 
+import { hiderOf } from "../security/index.ts";
 import type { LiveBatch } from "./live-view.ts";
-import type { InstanceRow } from "./rows.ts";
+import { InstanceRow, SessionRow, WorkerRow } from "./rows.ts";
 
 export const topics = ["instances", "sessions", "workers", "overview"] as const;
 export type Topic = (typeof topics)[number];
 
 export interface Listener {
   topics: ReadonlySet<Topic>;
-  /** Resolves when it may be given more. */
+  /** False: users' values are sent as shapes. */
+  payloads: boolean;
+  /** Resolves when the page can take more. */
   write(text: string): Promise<void>;
   close(): void;
 }
@@ -19,13 +23,13 @@ export interface Listener {
 interface Seat {
   listener: Listener;
   writing: boolean;
-  /** What came while it was being written to; `missed` when that was too much. */
+  /** Batches that arrived during the last write; `missed` if they were too many. */
   waiting: string | "missed";
 }
 
 const mostWaiting = 256 * 1024;
 
-/** More rows in one beat than anybody reads: the latest go out, and the word that there is more. */
+/** At most this many rows per update: only the latest are sent, with a note that there are more. */
 const mostRows = 100;
 
 export class Broadcast {
@@ -69,13 +73,15 @@ export class Broadcast {
   }
 
   send(topic: Topic, data: () => unknown): void {
-    let text: string | undefined;
+    let [open, hidden]: (string | undefined)[] = [];
     for (const seat of this.#seats) {
-      if (seat.listener.topics.has(topic)) this.#give(seat, (text ??= frame(topic, data())));
+      if (!seat.listener.topics.has(topic)) continue;
+      if (seat.listener.payloads) this.#give(seat, (open ??= frame(topic, data())));
+      else this.#give(seat, (hidden ??= frame(topic, withoutValues(topic, data()))));
     }
   }
 
-  /** Keeps proxies from thinking the line is dead, and finds out which lines are. */
+  /** Keeps proxies from closing the connection, and detects closed connections. */
   ping(): void {
     for (const seat of this.#seats) this.#give(seat, ": still here\n\n");
   }
@@ -94,7 +100,7 @@ export class Broadcast {
     seat.writing = true;
     void seat.listener
       .write(text)
-      .catch(() => this.#seats.delete(seat)) // hung up: the listener's own end tidies up
+      .catch(() => this.#seats.delete(seat)) // the page closed the connection; its listener is removed elsewhere
       .finally(() => {
         seat.writing = false;
         const { waiting } = seat;
@@ -104,6 +110,19 @@ export class Broadcast {
         }
       });
   }
+}
+
+const hideRow = {
+  instances: hiderOf(InstanceRow),
+  sessions: hiderOf(SessionRow),
+  workers: hiderOf(WorkerRow),
+  overview: undefined,
+};
+
+function withoutValues(topic: Topic, data: unknown): unknown {
+  const hide = hideRow[topic];
+  if (!hide || typeof data !== "object" || data === null || !("rows" in data)) return data;
+  return { ...data, rows: Array.isArray(data.rows) ? data.rows.map(hide) : [] };
 }
 
 export const frame = (event: string, data: unknown): string =>

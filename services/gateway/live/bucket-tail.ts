@@ -1,7 +1,7 @@
 /**
- * One live view of a bucket for the whole process, however many pages look. Messages of one key that arrive within a
- * beat are one change: only the last is parsed, so that a thousand writes a second cost a thousand map entries, not a
- * thousand parses.
+ * One live view of a bucket for the whole process, however many pages are open. Messages of one key that
+ * arrive within one interval are one change: only the last is parsed, so a thousand writes a second cost a
+ * thousand map entries, not a thousand parses.
  */
 import type { z } from "zod";
 import {
@@ -28,7 +28,7 @@ export class BucketTail {
     this.#bucket = bucket;
   }
 
-  /** Resolves when what is in the bucket now was taken in. */
+  /** Resolves when the present content of the bucket has been read. */
   async start(): Promise<void> {
     const prefix = bucketSubject(this.#bucket, "");
     let caughtUp: () => void = () => undefined;
@@ -48,7 +48,7 @@ export class BucketTail {
     this.#tail = undefined;
   }
 
-  /** What changed since the last time. */
+  /** Returns the changes since the last call. */
   take(): KeyChange[] {
     const changes: KeyChange[] = [];
     for (const [key, message] of this.#pending) {
@@ -66,7 +66,7 @@ function isGone(message: StoredMessage): boolean {
   );
 }
 
-/** The body as the schema has it, or undefined: a read model we do not understand is not shown, never fatal. */
+/** The parsed body; undefined if this version cannot read the entry, which is then not shown. */
 export function parseBody<S extends z.ZodType>(schema: S, body: Uint8Array): z.output<S> | undefined {
   const decoded = decode(schema, body);
   return decoded.kind === "ok" ? decoded.value : undefined;

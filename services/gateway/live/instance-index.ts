@@ -1,4 +1,7 @@
-/** Summaries of instances in memory, latest first, for lists that filter and page. Bounded: the oldest ended go first. */
+/**
+ * Summaries of instances in memory, latest first, for lists with filters and pages. Bounded: the oldest ended
+ * instances are dropped first.
+ */
 import type { InstanceStatus, InstanceSummary } from "../../../schemas/index.ts";
 import { terminalStatuses } from "../../../schemas/index.ts";
 import { type InstanceRow, instanceRow } from "./rows.ts";
@@ -6,6 +9,10 @@ import { type InstanceRow, instanceRow } from "./rows.ts";
 export interface InstanceFilter {
   status?: readonly InstanceStatus[] | undefined;
   name?: string | undefined;
+  /** Only these orchestrations. */
+  names?: readonly string[] | undefined;
+  /** The text is not looked for in the words of errors, which callers without payloads do not see. */
+  withoutErrors?: boolean | undefined;
   prefix?: string | undefined;
   text?: string | undefined;
   session?: string | undefined;
@@ -16,7 +23,7 @@ export interface InstanceFilter {
 
 export interface Page {
   rows: InstanceRow[];
-  /** Hand it back to get the next page; absent on the last. */
+  /** Pass it to get the next page; absent on the last page. */
   cursor: string | undefined;
   matching: number;
 }
@@ -25,7 +32,7 @@ export class InstanceIndex {
   readonly #rows = new Map<string, InstanceRow>();
   readonly #counts = new Map<InstanceStatus, number>();
   readonly #limit: number;
-  /** Oldest first. New instances come at the end; anything else (out of order, moved, left) means sorting it anew. */
+  /** Oldest first. New instances are appended; any other change means sorting again. */
   #places: Position[] = [];
   #inOrder = true;
   #forgotten = 0;
@@ -38,7 +45,7 @@ export class InstanceIndex {
     return this.#rows.size;
   }
 
-  /** How many ended instances were left out to stay within memory. */
+  /** Number of ended instances that were dropped to stay within memory. */
   get forgotten(): number {
     return this.#forgotten;
   }
@@ -66,7 +73,7 @@ export class InstanceIndex {
     return this.#rows.get(instanceId);
   }
 
-  /** The row as it was before, for those who count changes. */
+  /** Returns the previous row. */
   set(summary: InstanceSummary): { before: InstanceRow | undefined; row: InstanceRow } {
     const row = instanceRow(summary);
     const before = this.#rows.get(row.instanceId);
@@ -86,7 +93,7 @@ export class InstanceIndex {
     this.#inOrder = false;
   }
 
-  /** Call between bursts, not per change. */
+  /** Call it between batches, not per change. */
   trim(): void {
     if (this.#rows.size <= this.#limit) return;
     const ended = [...this.#latestFirst()].filter((row) => terminalStatuses.includes(row.status));
@@ -96,7 +103,10 @@ export class InstanceIndex {
     }
   }
 
-  /** `matching` rows of a filter; the cursor names the last row seen, so rows that arrive meanwhile shift nothing. */
+  /**
+   * The rows that match a filter. The cursor names the last row seen, so rows that arrive meanwhile do not
+   * shift pages.
+   */
   page(filter: InstanceFilter, limit: number, cursor?: string): Page {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const rows: InstanceRow[] = [];
@@ -144,6 +154,7 @@ const orderKey = (row: InstanceRow): number => row.startedAt ?? row.updatedAt;
 function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.status && !filter.status.includes(row.status)) return false;
   if (filter.name !== undefined && row.name !== filter.name) return false;
+  if (filter.names && !filter.names.some((name) => name === row.name)) return false;
   if (filter.prefix !== undefined && !row.instanceId.startsWith(filter.prefix)) return false;
   if (filter.session !== undefined && !row.sessions?.some((id) => id === filter.session)) return false;
   if (filter.parent !== undefined && row.parent?.instanceId !== filter.parent) return false;
@@ -151,7 +162,8 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.startedBefore !== undefined && orderKey(row) > filter.startedBefore) return false;
   if (filter.text === undefined) return true;
   const text = filter.text.toLowerCase();
-  return [row.instanceId, row.name, row.error?.code, row.error?.message].some((field) =>
+  const said = filter.withoutErrors ? undefined : row.error?.message;
+  return [row.instanceId, row.name, row.error?.code, said].some((field) =>
     field?.toLowerCase().includes(text),
   );
 }

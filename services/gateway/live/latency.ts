@@ -1,6 +1,6 @@
 /**
- * Latencies of the whole installation, from the pulses services send every few seconds. A pulse is a hint: one that is
- * lost makes the picture a little coarser, nothing else.
+ * Latencies of the whole installation, from the pulses that services send every few seconds. A lost pulse
+ * only makes the figures coarser.
  */
 import { z } from "zod";
 import type { Pulse, PulseTimes } from "../../../schemas/index.ts";
@@ -23,7 +23,7 @@ export interface LatencyView {
 type Kind = keyof LatencyView;
 const windowMs = 60_000;
 
-/** How sessions of a type came to their state since this gateway began. */
+/** How often sessions of a type got their state by init, restore or rebuild since this gateway started. */
 export const Starts = z.strictObject({
   type: z.string(),
   cold: z.int(),

@@ -1,7 +1,9 @@
 /**
- * What the installation looks like now, kept by one tail per bucket. Every beat the changes are folded in and told to
- * whoever listens, as one batch. Nothing here is decided from: it is for people (docs/architecture.md, Read models).
+ * The present state of the installation, from one live view per bucket. At every interval the changes are
+ * applied and sent to all listeners as one batch. It is for people only: the engine decides nothing from it
+ * (docs/architecture.md, Read models).
  */
+
 import {
   InstanceSummary,
   LeaseValue,
@@ -13,9 +15,9 @@ import {
 import type { Bus, StoredMessage } from "../../../shared/bus/index.ts";
 import { headerNames, leaseKeys, type Subjects } from "../../../shared/bus/index.ts";
 import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
+import { Rates } from "../../../shared/wording/index.ts";
 import { BucketTail, type KeyChange, parseBody } from "./bucket-tail.ts";
 import { InstanceIndex } from "./instance-index.ts";
-import { Rates } from "./rates.ts";
 import type { InstanceRow, LeaseView, SessionRow, WorkerRow } from "./rows.ts";
 
 export interface LiveBatch {
@@ -39,11 +41,15 @@ export class LiveView implements Service {
   readonly rates = new Rates();
   readonly #options: LiveViewOptions;
   readonly #beatMs: number;
-  readonly #tails: Record<"instances" | "sessions" | "workers" | "services" | "leases", BucketTail>;
+  readonly #tails: Record<
+    "instances" | "sessions" | "workers" | "services" | "leases" | "engine",
+    BucketTail
+  >;
   readonly #sessions = new Map<string, SessionRecord>();
   readonly #workers = new Map<string, WorkerInfo>();
   readonly #services = new Map<string, ServiceInfo>();
   readonly #leases = new Map<string, LeaseView>();
+  readonly #partitions = new Set<string>();
   readonly #listeners = new Set<(batch: LiveBatch) => void>();
   #timer: Timer | undefined;
   #running = false;
@@ -60,6 +66,7 @@ export class LiveView implements Service {
       workers: tail("workers"),
       services: tail("services"),
       leases: tail("leases"),
+      engine: new BucketTail(options.bus, options.names.engineBucket),
     };
   }
 
@@ -80,7 +87,7 @@ export class LiveView implements Service {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Folds in what arrived. Public so that a read after a write can be sure to see what has arrived. */
+  /** Applies the changes that have arrived. Public, so that a read after a write sees the write. */
   beat(): void {
     this.#timer?.cancel();
     const batch = this.#fold();
@@ -109,16 +116,15 @@ export class LiveView implements Service {
     return [...this.#services.values()];
   }
 
-  /** Partitions somebody holds the lease of. */
+  /** Partitions whose lease is held. */
   partitionsHeld(): number {
-    let held = 0;
-    for (const key of this.#leases.keys()) if (key.startsWith("partition.")) held++;
-    return held;
+    return this.#partitions.size;
   }
 
   #fold(): LiveBatch | undefined {
     const changedSessions = new Set<string>();
     this.#foldLeases(this.#tails.leases.take(), changedSessions);
+    this.#foldPartitions(this.#tails.engine.take());
     const workers = this.#foldWorkers(this.#tails.workers.take(), changedSessions);
     const sessionsGone = this.#foldSessions(this.#tails.sessions.take(), changedSessions);
     this.#foldServices(this.#tails.services.take());
@@ -195,6 +201,14 @@ export class LiveView implements Service {
       else this.#leases.delete(key);
       const session = leaseKeys.parseSession(key);
       if (session) changedSessions.add(session.sessionId);
+    }
+  }
+
+  #foldPartitions(changes: KeyChange[]): void {
+    for (const { key, message } of changes) {
+      if (!key.startsWith("partition.")) continue;
+      if (message && leaseView(message)) this.#partitions.add(key);
+      else this.#partitions.delete(key);
     }
   }
 

@@ -1,4 +1,4 @@
-/** The first page in one value. Pure: views and time in, numbers and sentences out. */
+/** The data of the overview page. Pure. */
 import { z } from "zod";
 import { InstanceStatus } from "../../../schemas/index.ts";
 import { FleetView } from "../../../shared/fleet/index.ts";
@@ -51,12 +51,12 @@ export const Overview = z.strictObject({
   fleet: FleetView,
   services: z.strictObject({ orchestrators: z.int(), watchers: z.int(), gateways: z.int() }),
   streams: z.strictObject({
-    /** Of the whole account where it may be asked for, else of the streams we know by name. */
+    /** Storage of the whole account if the gateway may ask for it, else of the streams of this installation. */
     bytes: z.int(),
     pending: z.int(),
     dead: z.int(),
     ownHistories: z.int(),
-    /** What work waits in; `inHand` was delivered and is not settled. */
+    /** Queues of waiting work; `inHand`: delivered and not yet settled. */
     queues: z.array(z.strictObject({ name: z.string(), waiting: z.int(), inHand: z.int(), bytes: z.int() })),
   }),
   troubles: z.array(Trouble),

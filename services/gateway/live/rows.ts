@@ -1,6 +1,7 @@
-/** What lists and live updates carry: the read models without payloads, joined with leases and workers. */
+/** Rows of lists and live updates: the read models without payloads, joined with leases and workers. */
 import { z } from "zod";
 import { InstanceSummary, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+import { usersText } from "../security/index.ts";
 
 export const InstanceRow = InstanceSummary.pick({
   instanceId: true,
@@ -13,7 +14,9 @@ export const InstanceRow = InstanceSummary.pick({
   updatedAt: true,
   parent: true,
   sessions: true,
-}).extend({ error: z.strictObject({ code: z.string(), message: z.string() }).optional() });
+}).extend({
+  error: z.strictObject({ code: z.string(), message: usersText(z.string()) }).optional(),
+});
 export type InstanceRow = z.infer<typeof InstanceRow>;
 
 const longestMessage = 300;
@@ -26,16 +29,16 @@ export function instanceRow(summary: InstanceSummary): InstanceRow {
 
 export const LeaseView = z.strictObject({
   holder: z.string(),
-  /** When it was granted or last renewed, by the server's clock. */
+  /** When the lease was granted or last renewed, by the server's clock. */
   renewedAt: z.number(),
   ttlMs: z.number(),
 });
 export type LeaseView = z.infer<typeof LeaseView>;
 
 export const SessionRow = SessionRecord.omit({ v: true }).extend({
-  /** Absent while nobody holds it. */
+  /** Absent while no worker holds the session. */
   lease: LeaseView.optional(),
-  /** What its holder says about it. */
+  /** The figures that its holder last reported. */
   work: z
     .strictObject({
       calls: z.int(),

@@ -1,4 +1,4 @@
-/** Sizes and lag of the streams, asked at most once per interval however many pages and scrapers want them. */
+/** Sizes and lag of the streams, read at most once per interval however many pages and scrapers ask. */
 import { z } from "zod";
 import type { Bus, ConsumerInfo, StreamInfo, Subjects } from "../../../shared/bus/index.ts";
 import { type TopologyOptions, topology } from "../../../shared/bus/index.ts";
@@ -16,7 +16,8 @@ export type ConsumerView = z.infer<typeof ConsumerView>;
 
 export const StreamView = z.strictObject({
   name: z.string(),
-  role: z.enum(["queue", "history", "bucket", "output", "dead", "audit"]),
+  /** A queue has readers: what lies in it waits for one of them. The others keep what is looked up. */
+  role: z.enum(["queue", "history", "timers", "aside", "bucket", "blobs", "output", "dead", "audit"]),
   messages: z.int(),
   bytes: z.int(),
   lastSeq: z.int(),
@@ -30,9 +31,9 @@ export const StreamsView = z.strictObject({
   streams: z.array(StreamView),
   /** Streams that hold the history of a single instance. */
   ownHistories: z.int(),
-  /** Streams of the account, ours or not. */
+  /** Number of streams of the account, including those of other applications. */
   total: z.int(),
-  /** Bytes of all of them, where the gateway may ask. */
+  /** Bytes of all streams of the account; absent if the gateway may not ask. */
   stored: z.int().optional(),
 });
 export type StreamsView = z.infer<typeof StreamsView>;
@@ -60,7 +61,7 @@ export class StreamWatch {
     this.#maxAgeMs = options.maxAgeMs ?? 2_000;
   }
 
-  /** The last answer, whatever its age. */
+  /** The last reading, whatever its age. */
   get latest(): StreamsView | undefined {
     return this.#latest?.view;
   }
@@ -92,7 +93,7 @@ export class StreamWatch {
     return view;
   }
 
-  /** The only way to count histories with a stream of their own without asking for each. Not everybody may. */
+  /** Counts the streams of single histories without asking for each of them. Not every user has the permission. */
   async #stored(): Promise<number | undefined> {
     try {
       return (await this.#bus.account()).bytes;
@@ -113,7 +114,10 @@ export class StreamWatch {
     if (name === this.#names.deadStream) return "dead";
     if (name === this.#names.auditStream) return "audit";
     if (name === this.#names.streamsStream) return "output";
+    if (name === this.#names.asideStream) return "aside";
+    if (name === this.#names.timersStream && name !== this.#names.inboxStream) return "timers";
     if (name.startsWith("KV_")) return "bucket";
+    if (name.startsWith("OBJ_")) return "blobs";
     return name.includes("HISTORY_") ? "history" : "queue";
   }
 }

@@ -1,9 +1,9 @@
-/** What is wrong, for the dashboard: the problems everybody is told (shared/problems), with where to look. Pure. */
+/** The problems of the installation (shared/problems) for the dashboard, each with a link. Pure. */
+
 import { z } from "zod";
 import type { InstanceStatus, ServiceInfo, WorkerInfo } from "../../../schemas/index.ts";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 import {
-  count,
   deadLetters,
   heldBackGeneration,
   type InstallationView,
@@ -12,12 +12,12 @@ import {
   missingWatchers,
   type Problem,
   parkedInstances,
-  span,
   strugglingWorkers,
   unheldPartitions,
   unservedActivities,
   unservedSessions,
 } from "../../../shared/problems/index.ts";
+import { count, span } from "../../../shared/wording/index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { StreamsView } from "./stream-watch.ts";
 
@@ -46,7 +46,7 @@ export interface TroubleInput {
   failedPerMinute: number;
 }
 
-/** Errors first. While the bus is away nothing else is known well enough to be said. */
+/** Errors first. While NATS is unreachable nothing else is reported: the data may be old. */
 export function findTroubles(input: TroubleInput): Trouble[] {
   const away = busAway(input);
   if (away.length > 0) return away;
@@ -112,7 +112,7 @@ function busAway({ bus, now }: TroubleInput): Trouble[] {
   ];
 }
 
-/** Without any worker one sentence says it all. */
+/** Without any worker, one problem covers all activities. */
 function tasksNobodyTakes(view: InstallationView): Trouble[] {
   const waiting = view.queues.find(({ name }) => name.endsWith("ACTIVITIES"))?.messages ?? 0;
   if (waiting > 0 && view.workers.length === 0) {
@@ -122,7 +122,7 @@ function tasksNobodyTakes(view: InstallationView): Trouble[] {
         level: "error",
         code: "no_worker",
         message,
-        hint: "Start one: holdfast worker --app <module>",
+        hint: "Start one: `holdfast worker --app <module>`",
         link: "/queues",
       },
     ];

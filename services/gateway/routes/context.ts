@@ -4,10 +4,11 @@ import type { Client } from "../../../shared/sdk/index.ts";
 import type { Audit } from "../audit.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Histories } from "../histories.ts";
+import type { Origins } from "../http/guards.ts";
 import type { LiveView } from "../live/live-view.ts";
 import type { Overview } from "../live/overview.ts";
 import type { StreamWatch } from "../live/stream-watch.ts";
-import type { RateLimit, Tokens } from "../security/index.ts";
+import type { Access, IssuedTokens, RateLimit } from "../security/index.ts";
 
 /** The parts of the gateway that routes use. */
 export interface GatewayParts {
@@ -18,7 +19,9 @@ export interface GatewayParts {
   live: LiveView;
   streams: StreamWatch;
   audit: Audit;
-  tokens: Tokens;
+  access: Access;
+  issuedTokens: IssuedTokens;
+  origins: Origins;
   /** Limit of wrong tokens per address. */
   wrongTokens: RateLimit;
   config: GatewayConfig;

@@ -20,7 +20,7 @@ import {
   SessionState,
   TaskTarget,
 } from "../../../schemas/index.ts";
-import { DeadLetterView, ScheduleView } from "../../../shared/sdk/internal.ts";
+import { ScheduleView } from "../../../shared/sdk/internal.ts";
 import { openApi } from "../http/openapi.ts";
 import { ProblemBody } from "../http/problem.ts";
 import type { RouteSpec } from "../http/route.ts";
@@ -28,6 +28,7 @@ import { Overview } from "../live/overview.ts";
 import { InstanceRow, SessionRow, WorkerRow } from "../live/rows.ts";
 import { StreamsView } from "../live/stream-watch.ts";
 import { Trouble } from "../live/troubles.ts";
+import { ApiToken } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 import { flowRoutes, WaitingKeys } from "./flow.ts";
 import { HistoryPage } from "./history.ts";
@@ -43,24 +44,27 @@ import {
 import { CallResult, KeyClosed, KeyDescription, keyedRoutes } from "./keyed.ts";
 import { messageRoutes, QueryAnswer, UpdateResult } from "./messages.ts";
 import { PoolAccepted, PoolList, PoolRow, poolRoutes } from "./pools.ts";
-import { DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
+import { DeadLetterShown, DeadList, DeadRetried, Done, queueRoutes } from "./queues.ts";
 import { ScheduleAccepted, ScheduleList, scheduleRoutes } from "./schedules.ts";
 import { SessionAccepted, SessionExplained, SessionList, sessionRoutes } from "./sessions.ts";
 import {
   AuditList,
   LoggedIn,
   LoggedOut,
+  LoginWays,
   Orchestrations,
   ServiceList,
   systemRoutes,
   Whoami,
 } from "./system.ts";
+import { TokenIssued, TokenList, TokenRevoked, tokenRoutes } from "./tokens.ts";
 import { WorkerAccepted, WorkerList, workerRoutes } from "./workers.ts";
 
 export type { GatewayParts } from "./context.ts";
 
 export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
   ...systemRoutes(parts),
+  ...tokenRoutes(parts),
   ...instanceRoutes(parts),
   ...messageRoutes(parts),
   ...sessionRoutes(parts),
@@ -75,6 +79,7 @@ export const allRoutes = (parts: GatewayParts): RouteSpec[] => [
 const named: Record<string, z.ZodType> = {
   Accepted,
   ActivityTimeouts,
+  ApiToken,
   Attachment,
   AuditEntry,
   AuditList,
@@ -83,7 +88,7 @@ const named: Record<string, z.ZodType> = {
   CallResult,
   CheckpointRef,
   Commit,
-  DeadLetter: DeadLetterView,
+  DeadLetter: DeadLetterShown,
   DeadList,
   DeadRetried,
   Done,
@@ -98,6 +103,7 @@ const named: Record<string, z.ZodType> = {
   KeyDescription,
   LoggedIn,
   LoggedOut,
+  LoginWays,
   Orchestrations,
   Overview,
   Parent,
@@ -125,6 +131,9 @@ const named: Record<string, z.ZodType> = {
   StreamPage,
   Streams: StreamsView,
   TaskTarget,
+  TokenIssued,
+  TokenList,
+  TokenRevoked,
   Trouble,
   UpdateResult,
   WaitingKeys,
@@ -137,4 +146,3 @@ const named: Record<string, z.ZodType> = {
 export const openApiOf = (routes: readonly RouteSpec[], version: string): Record<string, unknown> =>
   openApi(routes, { version, named, problem: "Problem" });
 export { CallBody, CallPath, keyedHandle } from "./keyed.ts";
-export { cookieName } from "./system.ts";

@@ -9,6 +9,7 @@ import {
   terminalStatuses,
 } from "../../../schemas/index.ts";
 import { parseDuration } from "../../../shared/runtime/index.ts";
+import { requirePayloads } from "../http/admission.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { isCursor } from "../live/instance-index.ts";
 import { InstanceRow } from "../live/rows.ts";
@@ -143,8 +144,9 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       role: "viewer",
       query: ListQuery,
       answer: InstanceList,
-      act({ query: { limit, cursor, ...filter } }) {
-        const page = live.instances.page(filter, limit, cursor);
+      act({ query: { limit, cursor, ...filter }, caller }) {
+        const narrowed = { ...filter, names: caller.scope?.orchestrations, withoutErrors: !caller.payloads };
+        const page = live.instances.page(narrowed, limit, cursor);
         return {
           rows: page.rows,
           matching: page.matching,
@@ -161,6 +163,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       role: "viewer",
       params: ofInstance,
       answer: InstanceView,
+      reads: ({ params }) => params.id,
       act: ({ params }) => client.status(params.id),
     }),
     route({
@@ -178,9 +181,11 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
         download: z.enum(["true", "false"]).optional(),
       }),
       answer: HistoryPage,
-      async act({ params, query }) {
+      reads: ({ params }) => params.id,
+      async act({ params, query, caller }) {
         if (query.download === "true") {
-          return new Reply(await client.historyFile(params.id), {
+          requirePayloads({ id: "getHistory with download" }, caller);
+          return new Reply(await histories.file(params.id), {
             "content-disposition": `attachment; filename="${params.id}.history.json"`,
           });
         }
@@ -197,6 +202,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       params: ofInstance,
       query: z.object({ wait: z.coerce.number().min(0).max(60).default(0) }),
       answer: InstanceResult,
+      reads: ({ params }) => params.id,
       async act({ params, query, signal }) {
         const instance =
           (await client.waitForEnd(params.id, query.wait * 1000, { signal })) ??
@@ -213,6 +219,8 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
       role: "viewer",
       params: z.object({ id: InstanceId, sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
       answer: BlobValue,
+      reads: ({ params }) => params.id,
+      valueOnly: true,
       async act({ params }) {
         return { value: await histories.blob(params.id, params.sha256) };
       },
@@ -231,6 +239,7 @@ export function instanceRoutes({ client, histories, live }: GatewayParts): Route
         limit: whole(1, 5_000, 1_000),
       }),
       answer: StreamPage,
+      reads: ({ params }) => params.id,
       async act({ params, query, signal }) {
         const items: StreamPage["items"] = [];
         for await (const item of client.stream(params.id, { after: query.after, follow: false, signal })) {

@@ -6,6 +6,7 @@ import { parseDuration } from "../../../shared/runtime/index.ts";
 import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
+import { said } from "./sessions.ts";
 
 const tag = "sessions";
 export const CallResult = z.strictObject({ ok: z.literal(true), output: z.unknown() });
@@ -34,7 +35,7 @@ export const CallBody = z.strictObject({
 });
 export type CallBody = z.infer<typeof CallBody>;
 
-/** Whoever uses it refuses what breaks the rule, as `invalid_key`. */
+/** The handler refuses an invalid key as `invalid_key`. */
 const Key = z.string().max(1024).meta({ description: tokenRule });
 const KeyPath = z.object({ type: Name, key: Key });
 export const CallPath = KeyPath.extend({ call: Name });
@@ -58,7 +59,8 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: KeyPath,
       answer: KeyDescription,
-      async act({ params }) {
+      reads: ({ params }) => keyedSessionId(params.type, params.key),
+      async act({ params, caller }) {
         const { record, explanation, live, figures } = await client.sessions.describe(
           keyedSessionId(params.type, params.key),
         );
@@ -66,7 +68,7 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
           ok: true as const,
           sessionId: record.sessionId,
           session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
-          sentences: explanation,
+          sentences: said(explanation, record.error?.message, caller),
         };
       },
     }),

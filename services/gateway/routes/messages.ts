@@ -30,6 +30,7 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
         wait: z.coerce.number().min(0.1).max(60).default(10),
       }),
       answer: QueryAnswer,
+      reads: ({ params }) => params.id,
       async act({ params, query }) {
         const input = query.input === undefined ? undefined : parsed(query.input);
         const timeout = query.wait * 1000;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Name } from "../../../schemas/index.ts";
 import type { PoolOptions } from "../../../shared/definitions/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
+import { usersText } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 import { CallResult } from "./keyed.ts";
 
@@ -20,7 +21,7 @@ export const PoolRow = z.strictObject({
   declared: z.boolean(),
   resized: z.boolean(),
   paused: z.boolean(),
-  error: z.string().optional(),
+  error: usersText(z.string()).optional(),
 });
 export type PoolRow = z.infer<typeof PoolRow>;
 export const PoolList = z.strictObject({ rows: z.array(PoolRow) });

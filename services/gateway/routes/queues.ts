@@ -3,10 +3,17 @@ import { z } from "zod";
 import { DeadLetterView } from "../../../shared/sdk/internal.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import { StreamsView } from "../live/stream-watch.ts";
+import { usersText } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 
+/** Of the original message, everything but its subject may be of a user's making; so may what the reason quotes. */
+export const DeadLetterShown = DeadLetterView.extend({
+  text: usersText(z.string().optional()),
+  headers: usersText(DeadLetterView.shape.headers),
+  reason: z.looseObject({ code: z.string(), message: usersText(z.string()) }),
+});
 export const DeadList = z.strictObject({
-  letters: z.array(DeadLetterView),
+  letters: z.array(DeadLetterShown),
   total: z.int(),
   /** Pass it as `before` to get the next page; absent on the last page. */
   next: z.int().optional(),
@@ -40,6 +47,7 @@ export function queueRoutes({ streams, client }: GatewayParts): RouteSpec[] {
         before: z.coerce.number().int().positive().optional(),
       }),
       answer: DeadList,
+      reads: () => "dead letters",
       act: ({ query }) => client.dead.list(query),
     }),
     route({
@@ -50,7 +58,8 @@ export function queueRoutes({ streams, client }: GatewayParts): RouteSpec[] {
       summary: "One dead letter with its body, if it is text",
       role: "viewer",
       params: ofLetter,
-      answer: DeadLetterView,
+      answer: DeadLetterShown,
+      reads: ({ params }) => String(params.seq),
       act: ({ params }) => client.dead.show(params.seq),
     }),
     route({

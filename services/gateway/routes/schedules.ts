@@ -38,6 +38,7 @@ export function scheduleRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       query: z.object({ all: z.enum(["true", "false"]).default("false") }),
       answer: ScheduleList,
+      reads: () => "schedules",
       act: async ({ query }) => ({ rows: await client.schedules.list({ all: query.all === "true" }) }),
     }),
     route({
@@ -49,6 +50,7 @@ export function scheduleRoutes({ client }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: ofSchedule,
       answer: ScheduleView,
+      reads: ({ params }) => params.id,
       act: ({ params }) => client.schedules.describe(params.id),
     }),
     route({

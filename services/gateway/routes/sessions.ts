@@ -4,12 +4,19 @@ import { keyMetadataKey, Name, SessionId } from "../../../schemas/index.ts";
 import { notFound } from "../http/problem.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { SessionRow } from "../live/rows.ts";
+import { shapeOf } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 
 const tag = "sessions";
 export const SessionList = z.strictObject({ rows: z.array(SessionRow), matching: z.int() });
 export const SessionExplained = z.strictObject({ sessionId: SessionId, sentences: z.array(z.string()) });
 export const SessionAccepted = z.strictObject({ ok: z.literal(true), sessionId: SessionId });
+
+/** Sentences about a session may quote what its code threw. */
+export const said = (sentences: string[], thrown: string | undefined, { payloads }: { payloads: boolean }) =>
+  payloads || !thrown
+    ? sentences
+    : sentences.map((sentence) => sentence.replaceAll(thrown, `(${shapeOf(thrown)})`));
 
 const ofSession = z.object({ id: SessionId });
 
@@ -67,6 +74,7 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: ofSession,
       answer: SessionRow,
+      reads: ({ params }) => params.id,
       act: ({ params }) => known(params.id),
     }),
     route({
@@ -78,9 +86,9 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: ofSession,
       answer: SessionExplained,
-      async act({ params }) {
-        const { explanation } = await client.sessions.describe(params.id);
-        return { sessionId: params.id, sentences: explanation };
+      async act({ params, caller }) {
+        const { explanation, record } = await client.sessions.describe(params.id);
+        return { sessionId: params.id, sentences: said(explanation, record.error?.message, caller) };
       },
     }),
     route({
@@ -92,6 +100,8 @@ export function sessionRoutes({ client, live }: GatewayParts): RouteSpec[] {
       role: "viewer",
       params: z.object({ id: SessionId, name: z.string().max(128) }),
       answer: z.unknown(),
+      reads: ({ params }) => params.id,
+      valueOnly: true,
       async act({ params }) {
         const bytes = await client.sessions.blob(params.id, params.name);
         if (!bytes) throw notFound("blob", params.name);

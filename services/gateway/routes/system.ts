@@ -4,15 +4,17 @@ import { AuditEntry, ServiceInfo } from "../../../schemas/index.ts";
 import { Problem, tooMany } from "../http/problem.ts";
 import { Reply, type RouteSpec, route } from "../http/route.ts";
 import { Overview } from "../live/overview.ts";
-import { roles } from "../security/index.ts";
+import { loginCookie, noUsersValue, roles, setCookie } from "../security/index.ts";
 import type { GatewayParts } from "./context.ts";
 
 const tag = "system";
 export const Whoami = z.strictObject({
   name: z.string(),
   role: z.enum(roles),
+  /** False: users' values are shown as their shapes. */
+  payloads: z.boolean(),
   readOnly: z.boolean(),
-  /** False if the gateway requires no token. */
+  /** False if the gateway requires neither token nor log-in. */
   tokensRequired: z.boolean(),
   version: z.string(),
   /** The prefix of every subject; empty string without one. */
@@ -23,7 +25,7 @@ export const Orchestrations = z.strictObject({
     z.strictObject({
       name: z.string(),
       /** JSON Schema of the input, if the definition has one. */
-      input: z.unknown().optional(),
+      input: noUsersValue(z.unknown()).optional(),
       /** True if a live orchestrator serves it. */
       served: z.boolean(),
     }),
@@ -32,13 +34,11 @@ export const Orchestrations = z.strictObject({
 export const AuditList = z.strictObject({ entries: z.array(AuditEntry) });
 export const LoggedIn = z.strictObject({ ok: z.literal(true), name: z.string(), role: z.enum(roles) });
 export const LoggedOut = z.strictObject({ ok: z.literal(true) });
-export const ServiceList = z.strictObject({ rows: z.array(ServiceInfo) });
-
-export const cookieName = "holdfast";
-const cookieSeconds = 12 * 3600;
+export const LoginWays = z.strictObject({ token: z.boolean(), oidc: z.boolean() });
+export const ServiceList = z.strictObject({ rows: z.array(noUsersValue(ServiceInfo)) });
 
 export function systemRoutes(parts: GatewayParts): RouteSpec[] {
-  const { live, audit, tokens, config, runtime, version } = parts;
+  const { live, audit, access, config, runtime, version } = parts;
   return [
     route({
       id: "login",
@@ -51,19 +51,16 @@ export function systemRoutes(parts: GatewayParts): RouteSpec[] {
       body: z.strictObject({ token: z.string().max(1024) }),
       answer: LoggedIn,
       act({ body, caller }) {
-        const expiresAt = runtime.clock.now() + cookieSeconds * 1000;
-        const identity = tokens.identify(body.token);
-        const sealed = tokens.seal(body.token, expiresAt);
-        if (!identity || !sealed) {
+        const found = access.logIn(body.token, runtime.clock.now());
+        if (!found) {
           const seconds = parts.wrongTokens.take(caller.from);
           if (seconds > 0) throw tooMany(seconds);
           throw new Problem({ status: 401, code: "bad_token", message: "The token is not known" });
         }
+        const { cookie, maxAgeSeconds, identity } = found;
         return new Reply(
-          { ok: true, ...identity },
-          {
-            "set-cookie": `${cookieName}=${sealed}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieSeconds}`,
-          },
+          { ok: true, name: identity.name, role: identity.role },
+          { "set-cookie": setCookie(loginCookie, cookie, { https: caller.https, maxAgeSeconds }) },
         );
       },
     }),
@@ -77,11 +74,19 @@ export function systemRoutes(parts: GatewayParts): RouteSpec[] {
       offline: true,
       body: z.strictObject({}),
       answer: LoggedOut,
-      act: () =>
-        new Reply(
-          { ok: true },
-          { "set-cookie": `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0` },
-        ),
+      act: ({ caller: { https } }) =>
+        new Reply({ ok: true }, { "set-cookie": setCookie(loginCookie, "", { https, maxAgeSeconds: 0 }) }),
+    }),
+    route({
+      id: "loginWays",
+      method: "get",
+      path: "/api/login-ways",
+      tag,
+      summary: "How people log in here: with a token, or with the provider behind GET /api/oidc/login",
+      role: "public",
+      offline: true,
+      answer: LoginWays,
+      act: () => ({ token: config.tokens.length > 0, oidc: access.oidc !== undefined }),
     }),
     route({
       id: "whoami",
@@ -95,8 +100,9 @@ export function systemRoutes(parts: GatewayParts): RouteSpec[] {
       act: ({ caller }) => ({
         name: caller.name,
         role: caller.role,
+        payloads: caller.payloads,
         readOnly: config.readOnly,
-        tokensRequired: tokens.required,
+        tokensRequired: access.required,
         version,
         prefix: parts.names.prefix,
       }),

@@ -1,3 +1,21 @@
+export { Access } from "./access.ts";
+export { cookieName, loginCookie, oidcCookie, setCookie } from "./cookies.ts";
 export { hostAllowed, isLoopback, writeAllowedFrom } from "./hosts.ts";
+export {
+  type Grant,
+  type Identity,
+  type PayloadReaders,
+  parseGrant,
+  payloadReaders,
+  type Role,
+  roleAllows,
+  roles,
+  type TokenScope,
+} from "./identity.ts";
+export { ApiToken, IssuedTokens } from "./issued-tokens.ts";
+export { isSafeIssuer, Oidc, type OidcConfig } from "./oidc.ts";
+export { TrustedProxies } from "./proxies.ts";
 export { RateLimit, type RateLimitOptions } from "./rate-limit.ts";
-export { type Identity, parseTokens, type Role, roleAllows, roles, Tokens } from "./tokens.ts";
+export { hiderOf, noUsersValue, shapeOf, usersText } from "./shapes.ts";
+export { writeTokenFile } from "./token-file.ts";
+export { type ConfiguredToken, parseTokens, Tokens } from "./tokens.ts";

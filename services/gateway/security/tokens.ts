@@ -1,94 +1,127 @@
-/** Bearer tokens and their roles. Compared in constant time; kept only as digests. */
+/**
+ * Bearer tokens: those of the settings, and those that an administrator issued. Compared in constant time; kept only
+ * as digests.
+ */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { Fault } from "../../../shared/errors/index.ts";
+import { type Grant, type Identity, parseGrant, roles } from "./identity.ts";
 
-export const roles = ["viewer", "operator", "admin"] as const;
-export type Role = (typeof roles)[number];
-
-export const roleAllows = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);
-
-export interface Identity {
-  /** For the audit: the token's name, or its role if it has no name. */
+/** A token of the settings. */
+export interface ConfiguredToken extends Omit<Grant, "payloads"> {
   name: string;
-  role: Role;
+  token: string;
+  payloads?: boolean | undefined;
 }
 
-interface Token extends Identity {
+export interface KnownToken extends Identity {
+  /** In cookies; reveals nothing of the token. */
+  id: string;
   digest: Buffer;
+  expiresAt?: number | undefined;
 }
+
+/** The tokens that administrators issued and that are still valid. */
+export type IssuedTokens = () => readonly KnownToken[];
 
 /** 128 bits in base64url. */
 const shortest = 22;
 const tokenText = /^[A-Za-z0-9_~.+/=-]+$/;
-const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
+export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 export class Tokens {
-  readonly #tokens: readonly Token[];
+  readonly #configured: readonly KnownToken[];
+  readonly #issued: IssuedTokens;
 
-  constructor(tokens: readonly (Identity & { token: string })[]) {
-    this.#tokens = tokens.map(({ name, role, token }) => ({ name, role, digest: sha256(token) }));
+  constructor(configured: readonly ConfiguredToken[], issued: IssuedTokens = () => []) {
+    this.#configured = configured.map(({ name, role, token, payloads = false }) => {
+      const digest = digestOf(token);
+      return {
+        name,
+        role,
+        payloads,
+        digest,
+        id: digestOf(`id ${digest.toString("hex")}`)
+          .toString("hex")
+          .slice(0, 12),
+      };
+    });
+    this.#issued = issued;
   }
 
-  /** Without tokens every client that reaches the (loopback) address is admitted. */
-  get required(): boolean {
-    return this.#tokens.length > 0;
+  get configured(): number {
+    return this.#configured.length;
   }
 
-  /** Compares all tokens, so that the time reveals nothing about which one came close. */
-  identify(token: string): Identity | undefined {
-    const digest = sha256(token);
-    let found: Token | undefined;
-    for (const known of this.#tokens) if (timingSafeEqual(known.digest, digest)) found = known;
-    return found && { name: found.name, role: found.role };
+  identify(token: string, now: number): Identity | undefined {
+    const found = this.#find(token, now);
+    return found && identityOf(found);
   }
 
   /**
    * A cookie's value: proves until `expiresAt` that the caller knew the token, without containing it. Invalid
-   * once the token is removed.
+   * once the token is removed, revoked or expired.
    */
-  seal(token: string, expiresAt: number): string | undefined {
-    const identity = this.identify(token);
-    if (!identity) return undefined;
-    const index = this.#tokens.findIndex((known) => timingSafeEqual(known.digest, sha256(token)));
-    const claim = `${index}.${expiresAt}`;
-    return `${claim}.${this.#sign(index, claim)}`;
+  seal(token: string, expiresAt: number, now: number): string | undefined {
+    const found = this.#find(token, now);
+    if (!found) return undefined;
+    const claim = `${found.id}.${expiresAt}`;
+    return `${claim}.${sign(found, claim)}`;
   }
 
   unseal(cookie: string, now: number): Identity | undefined {
-    const match = /^(\d{1,4})\.(\d{1,15})\.([A-Za-z0-9_-]{43})$/.exec(cookie);
+    const match = /^([A-Za-z0-9]{1,32})\.(\d{1,15})\.([A-Za-z0-9_-]{43})$/.exec(cookie);
     if (!match) return undefined;
-    const [, index = "", expiresAt = "", signature = ""] = match;
-    const known = this.#tokens[Number(index)];
+    const [, id = "", expiresAt = "", signature = ""] = match;
+    const known = this.#all(now).find((one) => one.id === id);
     if (!known || Number(expiresAt) <= now) return undefined;
-    const expected = this.#sign(Number(index), `${index}.${expiresAt}`);
-    if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) return undefined;
-    return { name: known.name, role: known.role };
+    const expected = sign(known, `${id}.${expiresAt}`);
+    return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? identityOf(known) : undefined;
   }
 
-  #sign(index: number, claim: string): string {
-    const key = this.#tokens[index]?.digest ?? Buffer.alloc(32);
-    return createHmac("sha256", key).update(`holdfast cookie ${claim}`).digest("base64url");
+  /** Compares all tokens, so that the time reveals nothing about which one came close. */
+  #find(token: string, now: number): KnownToken | undefined {
+    const digest = digestOf(token);
+    let found: KnownToken | undefined;
+    for (const known of this.#all(now)) if (timingSafeEqual(known.digest, digest)) found = known;
+    return found;
+  }
+
+  #all(now: number): KnownToken[] {
+    const issued = this.#issued().filter(({ expiresAt = 0 }) => expiresAt > now);
+    return [...this.#configured, ...issued];
   }
 }
 
+const sign = ({ digest }: KnownToken, claim: string): string =>
+  createHmac("sha256", digest).update(`holdfast cookie ${claim}`).digest("base64url");
+
+const identityOf = ({ name, role, payloads, scope }: KnownToken): Identity => ({
+  name,
+  role,
+  payloads,
+  ...(scope && { scope }),
+});
+
 /** `admin:secret,viewer/alice:secret` as it stands in GATEWAY_TOKENS, or one a line in the file. */
-export function parseTokens(text: string, variable: string): (Identity & { token: string })[] {
+export function parseTokens(text: string, variable: string): ConfiguredToken[] {
   return text
     .split(/[,\n]/)
     .map((part) => part.trim())
     .filter((part) => part !== "" && !part.startsWith("#"))
     .map((part, at) => {
-      const [, role, name, token] = /^([a-z]+)(?:\/([A-Za-z0-9_.@-]{1,64}))?:(.*)$/.exec(part) ?? [];
+      const [, granted = "", name, token] =
+        /^([a-z]+(?:\+[a-z]+)?)(?:\/([A-Za-z0-9_.@-]{1,64}))?:(.*)$/.exec(part) ?? [];
       const complain = (message: string, hint: string) =>
         new Fault("config", {
           code: "invalid_config",
           message: `${variable}: entry ${at + 1} ${message}`,
           hint,
         });
-      if (!isRole(role) || token === undefined) {
+      const grant = parseGrant(granted);
+      if (!grant || token === undefined) {
         throw complain(
           "is not role:token",
-          `Roles are ${roles.join(", ")}; role/name:token gives it a name.`,
+          `Roles are ${roles.join(", ")}; role/name:token gives it a name, role+payloads the right to see values.`,
         );
       }
       if (token.length < shortest || !tokenText.test(token)) {
@@ -97,8 +130,6 @@ export function parseTokens(text: string, variable: string): (Identity & { token
           "Make one with: openssl rand -hex 24",
         );
       }
-      return { role, name: name ?? role, token };
+      return { ...grant, name: name ?? grant.role, token };
     });
 }
-
-const isRole = (value: unknown): value is Role => roles.some((role) => role === value);

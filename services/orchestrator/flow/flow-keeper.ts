@@ -8,18 +8,31 @@ import {
   FlowInput,
   FlowKeyState,
   type FlowRequest,
+  type FlowWord,
   flowOrchestration,
   flowSignal,
   leftOutOrchestration,
+  type WaitingStart,
 } from "../../../schemas/index.ts";
 import { defineOrchestration, type OrchestrationContext } from "../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../shared/errors/index.ts";
 import { requestEnd, spawnFollowed } from "../../../shared/replay/index.ts";
-import { advance, ended, type FlowAction, isIdle, nextInstant, request } from "./flow-rules.ts";
+import { advance, ended, type FlowAction, isIdle, mayWait, nextInstant, request } from "./flow-rules.ts";
+
+/** What a keeper answers about one start. */
+export interface KeptStart {
+  readonly word: FlowWord["word"];
+  /** It counts against the limit of its key until its end. */
+  readonly followed: boolean;
+}
+
+/** Queries of the owner of a keeper. */
+export const keeperQueries = { start: "start", mayWait: "may-wait" } as const;
 
 /** The keeper continues as new after this many messages, to keep its history short. */
 const messagesPerExecution = 300;
 const rememberedRequests = 2000;
+const tellEveryMs = 1_000;
 
 export const flowKeeper = defineOrchestration(flowOrchestration, {
   input: FlowInput,
@@ -34,6 +47,8 @@ export const leftOut = defineOrchestration(leftOutOrchestration, {
   },
 });
 
+type Started = Pick<WaitingStart, "instanceId" | "orchestration" | "input">;
+
 interface Timer {
   readonly at: number;
   fired: Promise<void>;
@@ -43,22 +58,27 @@ class FlowKeeper {
   readonly #ctx: OrchestrationContext;
   readonly #state: FlowInput;
   readonly #known: Set<string>;
+  readonly #leftOut: Map<string, string>;
   /** Instance id of a run → its key. */
   readonly #keyOf = new Map<string, string>();
   /** Key → the next time at which the key has something to do without a message. */
   readonly #instants = new Map<string, number>();
   #timer: Timer | undefined;
-  #said = "";
+  #said = "[]";
+  #saidAt = 0;
 
   constructor(ctx: OrchestrationContext, input: FlowInput) {
     this.#ctx = ctx;
     this.#state = structuredClone(input);
     this.#known = new Set(input.known);
+    this.#leftOut = new Map(Object.entries(input.leftOutAs));
     for (const [key, { running }] of Object.entries(this.#state.keys))
       for (const instanceId of running) this.#keyOf.set(instanceId, key);
   }
 
   async run(): Promise<never> {
+    this.#ctx.onQuery(keeperQueries.start, (instanceId) => this.#startOf(String(instanceId)));
+    this.#ctx.onQuery(keeperQueries.mayWait, (command) => this.#mayWait(FlowCommand.parse(command)));
     this.#advanceAll();
     for (let heard = 0; heard < messagesPerExecution; heard++) {
       this.#tell();
@@ -71,7 +91,27 @@ class FlowKeeper {
       if (command.success) this.#obey(command.data);
       else this.#ctx.log.warn(`what was said is no start: ${command.error.issues[0]?.message}`);
     }
-    return this.#ctx.continueAsNew({ ...this.#state, known: [...this.#known].slice(-rememberedRequests) });
+    const known = [...this.#known].slice(-rememberedRequests);
+    const leftOut = known.flatMap((id) => {
+      const code = this.#leftOut.get(id);
+      return code === undefined ? [] : [[id, code]];
+    });
+    return this.#ctx.continueAsNew({ ...this.#state, known, leftOutAs: Object.fromEntries(leftOut) });
+  }
+
+  #startOf(instanceId: string): KeptStart {
+    const isIt = (start: { instanceId: string }) => start.instanceId === instanceId;
+    const waits = Object.values(this.#state.keys).some(
+      ({ waiting, debounced }) => waiting.some(isIt) || (debounced && isIt(debounced.start)),
+    );
+    const word = waits ? "waiting" : this.#leftOut.has(instanceId) ? "left-out" : "go";
+    return { word, followed: this.#keyOf.has(instanceId) };
+  }
+
+  #mayWait(command: FlowCommand): boolean {
+    const key = command.kind === "start" ? command.flow.key : this.#keyOf.get(command.instanceId);
+    const state = key === undefined ? undefined : this.#state.keys[key];
+    return mayWait(state, command.kind === "start" ? command.flow : undefined);
   }
 
   /**
@@ -102,15 +142,36 @@ class FlowKeeper {
     this.#advance(key ?? "");
   }
 
-  #request({ instanceId, orchestration, input, flow }: FlowRequest): void {
-    if (this.#known.has(instanceId)) return;
+  #request(command: FlowRequest): void {
+    const { instanceId, orchestration, input, flow, seq } = command;
+    if (this.#known.has(instanceId)) return command.again ? this.#sendAgain(command) : undefined;
     this.#known.add(instanceId);
-    const number = ++this.#state.accepted;
+    const accepted = ++this.#state.accepted;
+    const number = seq ?? accepted;
     const { key, priority = 0, fairness = "" } = flow;
     const state = (this.#state.keys[key] ??= FlowKeyState.parse({}));
     const start = { instanceId, orchestration, input, priority, fairness, number };
     this.#carryOut(key, request(state, start, flow, this.#ctx.now()));
     this.#advance(key);
+  }
+
+  /** What was started or left out is started once more: of two starts of one id the instance takes the first. */
+  #sendAgain({ instanceId, orchestration, input }: FlowRequest): void {
+    const { word } = this.#startOf(instanceId);
+    if (word === "waiting") return;
+    const code = this.#leftOut.get(instanceId);
+    if (code !== undefined) return this.#leave(instanceId, code, `${orchestration} was not started`);
+    this.#begin({ instanceId, orchestration, input }, this.#keyOf.has(instanceId));
+  }
+
+  #begin({ instanceId, orchestration, input }: Started, followed: boolean): void {
+    if (followed)
+      spawnFollowed(this.#ctx, { name: orchestration, input, id: instanceId, signal: flowSignal });
+    else this.#ctx.spawn(orchestration, input, { id: instanceId });
+  }
+
+  #leave(instanceId: string, code: string, message: string): void {
+    this.#ctx.spawn(leftOutOrchestration, { code, message }, { id: instanceId });
   }
 
   #advanceAll(): void {
@@ -131,18 +192,17 @@ class FlowKeeper {
     for (const action of actions) {
       switch (action.kind) {
         case "start": {
-          const { instanceId, orchestration, input } = action.start;
+          const { start, followed } = action;
           this.#state.started++;
-          if (action.followed) {
-            this.#keyOf.set(instanceId, key);
-            spawnFollowed(this.#ctx, { name: orchestration, input, id: instanceId, signal: flowSignal });
-          } else this.#ctx.spawn(orchestration, input, { id: instanceId });
+          if (followed) this.#keyOf.set(start.instanceId, key);
+          this.#begin(start, followed);
           break;
         }
         case "leave-out": {
           const { start, code, message } = action;
           this.#state.leftOut++;
-          this.#ctx.spawn(leftOutOrchestration, { code, message }, { id: start.instanceId });
+          this.#leftOut.set(start.instanceId, code);
+          this.#leave(start.instanceId, code, message);
           break;
         }
         case "cancel":
@@ -152,15 +212,20 @@ class FlowKeeper {
     }
   }
 
-  /** Shows people how many starts wait, rounded: an exact number would cost a write for each start. */
+  /**
+   * Shows people how many starts wait, rounded and once a second at most: an exact number would cost a write for each
+   * start.
+   */
   #tell(): void {
     const keys = Object.entries(this.#state.keys).filter(([, { waiting }]) => waiting.length > 0);
     const waiting = keys
       .map(([key, state]) => ({ key, waiting: magnitude(state.waiting.length) }))
       .slice(0, 20);
     const text = JSON.stringify(waiting);
-    if (text === this.#said) return;
+    const now = this.#ctx.now();
+    if (text === this.#said || (waiting.length > 0 && now - this.#saidAt < tellEveryMs)) return;
     this.#said = text;
+    this.#saidAt = now;
     this.#ctx.setStatus({ waiting });
   }
 }

@@ -91,6 +91,8 @@ function debounce(
   now: number,
 ): FlowAction[] {
   const before = state.debounced;
+  if (before && before.start.number > start.number)
+    return [leftOut(start, "debounced", `${before.start.instanceId} came behind it`)];
   const latestAt =
     before?.latestAt ??
     (maxWait === undefined ? Number.MAX_SAFE_INTEGER : now + parseDuration(maxWait, "debounce.maxWait"));
@@ -139,6 +141,17 @@ export function nextInstant(state: FlowKeyState): number | undefined {
   const startable = startableAt(state);
   if (state.waiting.length > 0 && hasRoom(state) && startable !== undefined) times.push(startable);
   return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/**
+ * True if the keeper would only take note: the news can wait for the next that it acts on, and share its commit.
+ * `flow`: of a start that asks; undefined for the end of a run.
+ */
+export function mayWait(state: FlowKeyState | undefined, flow: FlowOptions | undefined): boolean {
+  if (!flow) return !state || state.waiting.length === 0;
+  if (!state || flow.debounce || flow.throttle) return false;
+  const concurrency = concurrencyOf(flow);
+  return concurrency?.onBusy === "queue" && concurrency.limit === state.limit && !hasRoom(state);
 }
 
 /** True if the key has nothing to remember and can be forgotten. */

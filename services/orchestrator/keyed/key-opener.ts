@@ -1,6 +1,6 @@
 /**
- * Says where the session of a key is held, and has it opened where nobody holds it. Reads the register; what it finds
- * there is only where to look: the holder itself says whether it has the session (S2).
+ * Finds the holder of the session of a key, and asks the keeper to open the session if no worker holds it. The
+ * register only says where to look: the holder itself decides whether it holds the session (S2).
  */
 import {
   type HeldRoute,
@@ -21,35 +21,38 @@ import {
   type Subjects,
   type TypedBucket,
 } from "../../../shared/bus/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import { configConflict } from "../../../shared/definitions/index.ts";
 import { fromFailure } from "../../../shared/errors/index.ts";
 import { type Runtime, sleep, token } from "../../../shared/runtime/index.ts";
+import { engineReport } from "../publishing/effect-messages.ts";
 
 export interface KeyOpenerParts {
   readonly bus: Bus;
   readonly names: Subjects;
   readonly runtime: Runtime;
   readonly sessions: TypedBucket<SessionRecord>;
+  readonly capabilities: Capabilities;
 }
 
 /** An opening takes a few milliseconds, or as long as `init`. */
 const firstLookMs = 2;
 const slowestLookMs = 250;
-/** A keeper that has not done what it was asked may have been asked in vain: the session was being closed. */
+/** After this long the keeper is asked again: the first request may have met a session that was being closed. */
 const askAgainMs = 1_000;
 
 export class KeyOpener {
   readonly #parts: KeyOpenerParts;
-  /** Keepers that are started for sure. */
+  /** Keepers known to be started. */
   readonly #keepers = new Set<string>();
-  /** Many who ask at the same time are one. */
+  /** Concurrent requests for one key share one opening. */
   readonly #underWay = new Map<string, Promise<KeyedRoute>>();
 
   constructor(parts: KeyOpenerParts) {
     this.#parts = parts;
   }
 
-  /** `check` runs before anything is opened. */
+  /** `check` runs before a session is opened. */
   async open(
     spec: KeyedSpec,
     { not, waitMs, check }: { not?: number | undefined; waitMs: number; check: () => void },
@@ -83,7 +86,7 @@ export class KeyOpener {
       refuseOtherConfig(spec, record);
       const held = record && routeOf(record, not);
       if (held) return held;
-      // Failed since we asked: that is the answer.
+      // The session failed after it was asked for: that is the answer.
       if (record?.phase === "failed" && before >= 0 && entry && entry.revision > before)
         throw fromFailure(
           record.error ?? { code: "session_init_failed", message: "it failed", retryable: false },
@@ -96,7 +99,7 @@ export class KeyOpener {
     }
   }
 
-  /** False where the keeper is at it. */
+  /** False if the keeper is already opening it. */
   async #ask(spec: KeyedSpec, record: SessionRecord | undefined): Promise<boolean> {
     switch (record?.phase) {
       case undefined:
@@ -107,8 +110,9 @@ export class KeyOpener {
         return true;
       case "parked": {
         const { sessionId, attachment, instanceId } = record;
-        const report = { v: 1, sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
-        const { bus, names } = this.#parts;
+        const { bus, names, capabilities } = this.#parts;
+        const wanted = { sessionId, attachment: Math.max(1, attachment), report: { kind: "wanted" } };
+        const report = engineReport(capabilities, instanceId, wanted);
         await publishOrThrow(bus, {
           subject: names.verb(instanceId, "session"),
           body: encode(report),
@@ -141,7 +145,7 @@ export class KeyOpener {
   }
 }
 
-/** Undefined where nobody is known to hold it, but for the one who will not do. */
+/** Undefined if no holder is known except the one to avoid. */
 function routeOf(record: SessionRecord, not: number | undefined): HeldRoute | undefined {
   const { phase, workerId, epoch, sessionId, metadata, onLost = "fail" } = record;
   if (phase !== "active" || workerId === undefined || epoch === undefined || epoch === not) return undefined;

@@ -1,8 +1,8 @@
 /**
- * `session.<type>.<key>` and `call.<type>.<key>.<call>` by request, for any NATS client and for our own. Orchestrators
- * answer them because they have the application: what is wrong is said before anything is opened.
+ * Answers requests on `session.<type>.<key>` and `call.<type>.<key>.<call>`, from any NATS client and from the
+ * SDK. Orchestrators answer because they have the application: wrong input is refused before a session is opened.
  */
-import { KeyedRequest, type KeyedRoute, type KeyedSpec } from "../../../schemas/index.ts";
+import { KeyedRequest, type KeyedRoute, type KeyedSpec, sessionPhases } from "../../../schemas/index.ts";
 import {
   type CoreMessage,
   decode,
@@ -37,7 +37,7 @@ export interface KeyedEndpointParts extends KeyOpenerParts {
 
 const defaultWaitMs = 30_000;
 const maxWaitMs = 3_600_000;
-/** Of one answer to `open`; whoever wants to wait longer asks again. */
+/** Longest wait for one answer to `open`; a client that wants to wait longer asks again. */
 const openWaitMs = 5_000;
 
 export class KeyedEndpoint implements Service {
@@ -51,7 +51,7 @@ export class KeyedEndpoint implements Service {
     this.#opener = new KeyOpener(parts);
     this.#calls = new KeyedCalls({
       ...parts,
-      // Without the way round over the bus.
+      // Asks in this process, not over the bus.
       askRoute: (target, request, waitMs) =>
         this.#open(target.type, target.key, request, Math.min(openWaitMs, waitMs)),
     });
@@ -103,8 +103,7 @@ export class KeyedEndpoint implements Service {
         return this.#open(type, key, request, Math.min(openWaitMs, waitOf(message, openWaitMs)));
       case "close": {
         const record = await this.#record(type, key);
-        if (record.phase === "closed" || record.phase === "failed" || record.phase === "lost")
-          return { closed: false };
+        if (sessionPhases[record.phase].over) return { closed: false };
         await this.#opener.close(record.sessionId, request.reason);
         return { closed: true };
       }
@@ -133,7 +132,7 @@ export class KeyedEndpoint implements Service {
     const definition = this.#definition(type);
     const spec = this.#spec(definition, key, request);
     checkCall(definition, request);
-    // Without a config nobody can say more than that it is to be the one that is open.
+    // A request without a config accepts the config that the session was opened with.
     const check = () =>
       void validate(definition.config, request.config, "invalid_config", `config of session "${type}"`);
     return this.#opener.open(spec, { not: request.not, waitMs, check });

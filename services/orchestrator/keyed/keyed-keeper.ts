@@ -1,12 +1,15 @@
 /**
- * Keeps the sessions of the keys of one shard: opens each for the first who asks, lends it to every instance that uses
- * it, and closes it when nobody has used it for its time to live. Calls do not pass through here: whoever knows the
- * holder calls it.
+ * Keeps the sessions of the keys of one shard: opens each at the first request, lends it to every instance
+ * that uses it, and closes it when it has not been used for its time to live. Calls do not pass through the
+ * keeper: a caller that knows the holder calls it directly.
  *
- * KEY-1 A key has one session at a time, whoever asks from wherever: its id is made of the key, and one keeper owns it.
- * KEY-2 Only its holder says that a session is idle, by parking it, and takes no call after that: no call is cut off.
- * KEY-4 Who names a config other than the one its key is open with is refused; who names none takes what is there.
- * KEY-3 What is lost for good, failed or closed is forgotten; the next who asks opens the key anew.
+ * KEY-1 A key has one session at a time, wherever requests come from: its id is made of the key, and one
+ *    keeper owns it.
+ * KEY-2 Only the holder decides that a session is idle, by parking it, and takes no call after that: no call
+ *    is cut off.
+ * KEY-3 A session that is lost for good, failed or closed is forgotten; the next request opens the key anew.
+ * KEY-4 A request with another config than the key's session was opened with is refused; a request without a
+ *    config takes the session as it is.
  */
 import {
   type Borrower,
@@ -19,6 +22,7 @@ import {
   keyMetadataKey,
   Name,
   poolSignal,
+  sessionPhases,
 } from "../../../schemas/index.ts";
 import {
   type AnySession,
@@ -37,10 +41,10 @@ import {
   whenOver,
 } from "../../../shared/replay/index.ts";
 
-/** A history of this many messages and events is long enough. */
+/** After this many messages and events the keeper continues as new. */
 const roundsPerExecution = 300;
 const eventsPerExecution = 2_000;
-/** Joins are late by seconds, if at all. */
+/** How many ended uses are remembered: a `join` arrives at most seconds after its `leave`. */
 const leftRemembered = 500;
 
 interface User {
@@ -56,7 +60,7 @@ interface Kept {
 export const keyedKeeper = (app: App) =>
   defineOrchestration(keyedOrchestration, {
     input: KeyedInput,
-    // An instance that was cancelled could never be started again under its id.
+    // The keeper refuses cancellation: a cancelled instance could never be started again under its id.
     run: (ctx, input) => ctx.uncancellable((own) => new KeyedKeeper(own, app, input).run()),
   });
 
@@ -103,7 +107,7 @@ class KeyedKeeper {
     });
   }
 
-  /** Undefined where a session is over. */
+  /** Undefined if the session is over. */
   #next(): Promise<unknown> {
     if (this.#over.length > 0) return Promise.resolve(undefined);
     const changed = new Promise<undefined>((resolve) => {
@@ -160,16 +164,16 @@ class KeyedKeeper {
     this.#wake();
   }
 
-  /** It was over when somebody said so; by now it may have been asked for again. */
+  /** The session was over when this was sent; it may have been opened again since. */
   #look(sessionId: string): void {
     const kept = this.#kept.get(sessionId);
     const phase = phaseOf(this.#ctx, sessionId)?.kind;
     if (!kept) return;
-    if (phase === undefined || phase === "lost" || phase === "failed" || phase === "closed") {
+    if (phase === undefined || sessionPhases[phase].over) {
       this.#kept.delete(sessionId); // KEY-3
       return;
     }
-    // KEY-2: instances that have it wake it with their next call.
+    // KEY-2: instances that use it wake it with their next call.
     if (phase === "parked" && kept.users.size === 0) this.#close(kept);
     else whenOver(this.#ctx, sessionId, () => this.#isOver(sessionId));
   }
@@ -226,7 +230,7 @@ class KeyedKeeper {
     return { poolId: Name.parse(sessionId), number: ++this.#lendings, to, shared: true as const };
   }
 
-  /** Those who ask have it, so a deployment does: until it is here, the keeper waits (T6). */
+  /** The caller knows the type, so a deployment with it exists: until it is here, the keeper waits (T6). */
   #definition(type: string): AnySession {
     const definition = this.#app.sessions.get(type);
     if (definition) return definition;

@@ -238,7 +238,11 @@ export class LaneWork {
   ): Promise<boolean> {
     const subject = this.#planned.get(tasks[0]?.id ?? 0);
     if (subject === undefined || !this.isHeld) return false;
-    const answer = await offer(subject);
+    const { lane, instanceId } = this.#init;
+    const offered = await offer(subject);
+    // A worker that cannot show what it was given did not do it; another may be at it.
+    const isDone = typeof offered !== "string" && offered.kind === "done";
+    const answer = isDone && !lane.believes(instanceId, offered.report) ? "unsure" : offered;
     const taken = typeof answer === "string" ? undefined : answer;
     for (const { id, attempt, sentEpoch: epoch } of tasks) {
       this.#planned.delete(id);

@@ -22,12 +22,18 @@ import {
   LaneReturn,
 } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
+import { type Capabilities, type Doubt, doubtReport } from "../../../shared/capabilities/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 import type { Mail } from "../mail.ts";
 import { closedMs, Offers, type OffersOptions } from "./offers.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
+
+export interface LaneOptions extends OffersOptions {
+  /** What workers must show with what they say (C1). */
+  capabilities: Capabilities;
+}
 
 /** Receives lane results for an instance of this orchestrator. */
 export interface LanePartition {
@@ -55,7 +61,7 @@ const answers = {
 };
 
 export class Lane implements Service {
-  readonly #options: OffersOptions;
+  readonly #options: LaneOptions;
   readonly #find: (instanceId: string) => LanePartition | undefined;
   readonly offers: Offers;
   readonly #works = new Set<OutTasks>();
@@ -67,7 +73,7 @@ export class Lane implements Service {
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
-  constructor(options: OffersOptions, find: (instanceId: string) => LanePartition | undefined) {
+  constructor(options: LaneOptions, find: (instanceId: string) => LanePartition | undefined) {
     this.#options = options;
     this.#find = find;
     this.offers = new Offers(options);
@@ -106,9 +112,8 @@ export class Lane implements Service {
       const reply = await bus.request(names.laneOfSeekers, encode(question), { timeoutMs: seekMs });
       if (reply.kind !== "reply") return undefined;
       const holdings = decode(LaneHoldings, reply.body);
-      return holdings.kind === "ok" && holdings.value.missing.length === 0
-        ? holdings.value.workerId
-        : undefined;
+      if (holdings.kind === "invalid" || this.#missing([task], holdings.value).length > 0) return undefined;
+      return holdings.value.workerId;
     } catch (error) {
       this.#complain("seeking a task", error);
       return undefined;
@@ -149,12 +154,18 @@ export class Lane implements Service {
     }
     if (address.verb === "returned") {
       const returned = decode(LaneReturn, body);
-      if (returned.kind === "ok") partition.recall(returned.value);
+      if (returned.kind === "invalid") return;
+      const { instanceId } = address;
+      const { capability } = returned.value;
+      const doubt = this.#options.capabilities.doubtTask({ ...returned.value, instanceId }, capability);
+      if (doubt) this.#refused("return", doubt, instanceId);
+      else partition.recall(returned.value);
       return;
     }
     const report = decode(ActivityReport, body);
     // The worker then sends the report to the inbox, where it goes to the dead letters with the reason.
-    if (report.kind === "invalid") return reply?.(answers.elsewhere);
+    if (report.kind === "invalid" || !this.believes(address.instanceId, report.value))
+      return reply?.(answers.elsewhere);
     partition.put({
       message: { kind: "activity", report: report.value },
       delivery: undefined,
@@ -204,12 +215,35 @@ export class Lane implements Service {
       const holdings = decode(LaneHoldings, reply.body);
       if (holdings.kind === "invalid") return;
       recallAll(
-        holdings.value.missing.flatMap((place) => tasks[place] ?? []),
+        this.#missing(question.tasks, holdings.value).flatMap((place) => tasks[place] ?? []),
         "missing",
       );
     } catch (error) {
       this.#complain(`asking ${workerId}`, error);
     }
+  }
+
+  /** False if the report is not of the worker that was given the task; the refusal is counted (C1). */
+  believes(instanceId: string, report: ActivityReport): boolean {
+    const doubt = doubtReport(this.#options.capabilities, instanceId, report);
+    if (doubt) this.#refused("activity", doubt, instanceId);
+    return doubt === undefined;
+  }
+
+  /** What the worker does not have, or cannot show that it was given. */
+  #missing(tasks: LaneQuestion["tasks"], { missing, capabilities = [] }: LaneHoldings): number[] {
+    const said = new Set(missing);
+    let shown = 0;
+    return tasks.flatMap((task, place) => {
+      if (said.has(place)) return [place];
+      const doubt = this.#options.capabilities.doubtTask(task, capabilities[shown++] || undefined, "held");
+      if (doubt) this.#refused("holding", doubt, task.instanceId);
+      return doubt ? [place] : [];
+    });
+  }
+
+  #refused(what: string, why: Doubt, instanceId: string): void {
+    this.#options.runtime.announce({ kind: "capability.refused", what, why, instanceId });
   }
 
   #complain(where: string, error: unknown): void {

@@ -2,8 +2,10 @@
 import { needsNewerVersion } from "../../../schemas/index.ts";
 import { buryDelivery, type Delivery } from "../../../shared/bus/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
+import type { Holding } from "../flow/held-starts.ts";
 import type { LanePartition } from "../lane/lane.ts";
 import { LiveInstance, type LiveInstanceOptions } from "../live-instance.ts";
+import type { Mail } from "../mail.ts";
 import { type Opened, parseInbox } from "../parse-inbox.ts";
 import type { Question } from "../queries/queries.ts";
 
@@ -49,6 +51,8 @@ export class PartitionInstances {
   readonly #cache: InstanceCache;
   readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
+  /** Starts under limits that wait for their keeper's word. */
+  readonly #holding: Holding;
   readonly #closed = new AbortController();
   /** Inbox sequences of messages that only a newer process can read. */
   readonly #forNewer = new Set<number>();
@@ -70,6 +74,11 @@ export class PartitionInstances {
       onIdle: (idle) => this.#onIdle(idle),
       onMail: (busy) => this.#cache.wake(busy),
     };
+    this.#holding = {
+      put: (instanceId, mail) => this.put(instanceId, mail),
+      signal: this.#closed.signal,
+      seats: this.#options.laneSeats,
+    };
   }
 
   get size(): number {
@@ -78,13 +87,20 @@ export class PartitionInstances {
 
   receive(delivery: Delivery): void {
     if (this.#closed.signal.aborted) return;
-    const opened = parseInbox(this.#deps.names, delivery);
+    const opened = parseInbox(this.#deps.names, delivery, this.#deps.capabilities);
     if (opened.kind === "message") {
-      this.#instance(opened.instanceId).put({ message: opened.message, delivery });
+      const { instanceId, message } = opened;
+      const isHeld = this.#instances.get(instanceId)?.holds(delivery.seq);
+      if (message.kind === "start" && message.flow && !isHeld)
+        return this.#deps.heldStarts.hold({ instanceId, start: message, delivery, holding: this.#holding });
+      this.#instance(instanceId).put({ message, delivery });
+      if (message.kind === "start") this.#deps.heldStarts.release(instanceId);
       return;
     }
     if (opened.kind === "held") return this.#hold(delivery, opened);
-    const { instanceId: id, code, message } = opened;
+    const { instanceId: id, code, message, doubt } = opened;
+    const what = this.#deps.names.parseInbox(delivery.subject)?.verb.kind ?? "unknown";
+    if (doubt) this.#deps.runtime.announce({ kind: "capability.refused", what, why: doubt, instanceId: id });
     const burial = buryDelivery(this.#deps, delivery, { what: "inbox", id, code, message }).finally(() =>
       this.#burials.delete(burial),
     );
@@ -117,6 +133,10 @@ export class PartitionInstances {
     if (!this.#closed.signal.aborted) this.#instance(instanceId).ask(question);
   }
 
+  put(instanceId: string, mail: Mail): void {
+    if (!this.#closed.signal.aborted) this.#instance(instanceId).put(mail);
+  }
+
   /**
    * For reports by the lane: only an instance in memory takes them; any other instance gets them by the
    * inbox.
@@ -145,6 +165,7 @@ export class PartitionInstances {
   /** No turn begins after this call; resolves when the running turns are done. */
   async close(): Promise<void> {
     this.#closed.abort();
+    this.#deps.heldStarts.drop(this.#holding);
     await Promise.all([
       ...[...this.#instances.values()].map((instance) => instance.settle()),
       ...this.#burials,

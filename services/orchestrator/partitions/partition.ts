@@ -8,6 +8,7 @@ import type { Lease, Leases } from "../../../shared/leases/index.ts";
 import { once, sleep } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LanePartition } from "../lane/lane.ts";
+import type { Mail } from "../mail.ts";
 import type { Question } from "../queries/queries.ts";
 import { type InstanceCache, PartitionInstances } from "./partition-instances.ts";
 
@@ -73,6 +74,11 @@ export class Partition {
 
   ask(instanceId: string, question: Question): void {
     this.#desk.ask(instanceId, question);
+  }
+
+  /** For messages that come straight from other orchestrators; the instance need not be in memory. */
+  put(instanceId: string, mail: Mail): void {
+    this.#desk.put(instanceId, mail);
   }
 
   /** Resolves when the first messages may arrive. */

@@ -11,6 +11,7 @@ import {
   type SessionReport,
   type SessionState,
 } from "../../../schemas/index.ts";
+import type { Capabilities } from "../../../shared/capabilities/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 
@@ -19,20 +20,28 @@ export const callMessage = (
   task: OpenTask,
   { sessionId, call }: Extract<OpenTask["target"], { kind: "session" }>,
   { epoch }: Attachment,
+  capabilities: Capabilities,
 ): SessionCall => ({
   v: 1,
   kind: "call",
   epoch,
   call,
-  task: taskMessage(state, task),
+  task: taskMessage(state, task, capabilities, epoch),
   lending: lendingOf(state.sessions.get(sessionId)),
 });
 
 const lendingOf = (session: SessionState | undefined): number | undefined =>
   session?.lending?.shared ? undefined : session?.lending?.number;
 
-export const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): ActivityTask => {
+export const taskMessage = (
+  state: Readonly<InstanceState>,
+  task: OpenTask,
+  capabilities: Capabilities,
+  epoch?: number,
+): ActivityTask => {
   const timeouts = timeoutsOfAttempt(task);
+  const { instanceId, execution } = state;
+  const address = { instanceId, execution, of: task.id, attempt: task.attempt, epoch };
   return {
     v: 1,
     instanceId: state.instanceId as ActivityTask["instanceId"],
@@ -45,6 +54,9 @@ export const taskMessage = (state: Readonly<InstanceState>, task: OpenTask): Act
     timeouts,
     reportStart: timeouts.scheduleToStartMs !== undefined || timeouts.startToCloseMs !== undefined,
     traceparent: state.traceparent,
+    capability: capabilities.ofTask(address),
+    // The first attempt from a queue makes it from its capability: the usual task stays small.
+    detailsKey: task.attempt > 1 || epoch !== undefined ? capabilities.ofDetails(address) : undefined,
   };
 };
 
@@ -59,9 +71,11 @@ function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): Activi
 export function claimMessage(
   state: Readonly<InstanceState>,
   effect: Extract<Effect, { kind: "claim" }>,
-  generation: Pick<Generation, "allows">,
+  { generation, capabilities }: { generation: Pick<Generation, "allows">; capabilities: Capabilities },
 ): SessionClaim {
   const { session, attachment, deadlineAt, restore } = effect;
+  const { instanceId } = state;
+  const { sessionId } = session;
   const { options } = session;
   return {
     v: 1,
@@ -90,8 +104,20 @@ export function claimMessage(
     openedAt: session.openedAt,
     deadlineAt,
     traceparent: state.traceparent,
+    capability: capabilities.ofSession({ instanceId, sessionId, attachment }),
   };
 }
+
+/** A report of the engine itself about a session, for the instance `to`. */
+export const engineReport = (
+  capabilities: Capabilities,
+  to: string,
+  report: { sessionId: string; attachment: number; owner?: string; report: object },
+): object => {
+  const { sessionId, attachment } = report;
+  const capability = capabilities.ofSession({ instanceId: to, sessionId, attachment });
+  return { v: 1, ...report, capability };
+};
 
 /** What a child with a grant on the session must know of its present phase. */
 export function granteeReport({

@@ -7,6 +7,8 @@ import {
   type Borrower,
   ChildReport,
   EventId,
+  flowOrchestration,
+  flowSignal,
   InstanceId,
   type KeyedSignal,
   type KeyedSpec,
@@ -15,6 +17,7 @@ import {
   keyedSpecOf,
   type LaneCalls,
   laneBeforeHeader,
+  leftOutOrchestration,
   lenderOrchestration,
   type PoolSignal,
   poolOrchestration,
@@ -38,7 +41,7 @@ import type { LaneWork } from "../lane/lane-work.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
 import { updateAnswer } from "../updates/update-answer.ts";
 import { askAtOnce } from "./ask-at-once.ts";
-import { callMessage, claimMessage, granteeReport, taskMessage } from "./effect-messages.ts";
+import { callMessage, claimMessage, engineReport, granteeReport, taskMessage } from "./effect-messages.ts";
 import { type Outbox, publishEffect } from "./publish.ts";
 import type { SessionRegister } from "./session-register.ts";
 import type { Summaries } from "./summaries.ts";
@@ -82,7 +85,7 @@ export async function publishEffects(
       sessions.set(effect.sessionId, effect.held ?? sessions.get(effect.sessionId));
   const refused = sessions.size > 0 ? await target.register.write(state, sessions) : sessions;
   deps.faultPoints.reach("effects.half_published");
-  const publish = publisher(deps, state, target, lane, sendCalls(state, effects, lane));
+  const publish = publisher(deps, state, target, lane, sendCalls(deps, state, effects, lane));
   // The last summary is enough: several at once would only compete for the same key.
   const summary = effects.findLast((effect) => effect.kind === "summary");
   const wanted = effects.filter(
@@ -165,7 +168,7 @@ function publisher(
         const { sessionId } = task.target;
         await callsSent.get(sessionId);
         if (lane.isOut(state, task)) return;
-        const work = callMessage(state, task, task.target, on);
+        const work = callMessage(state, task, task.target, on, deps.capabilities);
         const msgId = `call-${about}-${task.id}-${task.attempt}-${on.epoch}`;
         if (task.readyAt <= runtime.clock.now()) return toHolder(on, sessionId, work, msgId);
         const waiting = names.sessionRetry(instanceId, execution, task.id, task.attempt);
@@ -228,7 +231,7 @@ function publisher(
         const { session, attachment } = effect;
         const phase = state.sessions.get(session.sessionId)?.phase;
         if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
-        const claim = claimMessage(state, effect, deps.generation);
+        const claim = claimMessage(state, effect, deps);
         await publishEffect(outbox, names.claim(session.type, session.sessionId), claim, {
           msgId: `claim-${instanceId}-${session.sessionId}-${attachment}`,
         });
@@ -254,7 +257,9 @@ function publisher(
             publishEffect(
               outbox,
               names.verb(user, "session"),
-              { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+              engineReport(deps.capabilities, user, {
+                ...{ sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+              }),
               { msgId: `grant-${sessionId}-${attachments}-${report.kind}-${user}` },
             ),
           ),
@@ -265,10 +270,13 @@ function publisher(
         const { sessionId, attachments, lending } = session;
         const lent = deps.generation.allows(2) ? session : stateOfFirstGeneration(session);
         const report = { kind: "lent", session: lent };
+        const { instanceId: to } = lending.to;
         return publishEffect(
           outbox,
-          names.verb(lending.to.instanceId, "session"),
-          { v: 1, sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+          names.verb(to, "session"),
+          engineReport(deps.capabilities, to, {
+            ...{ sessionId, attachment: Math.max(1, attachments), owner: instanceId, report },
+          }),
           { msgId: `lent-${sessionId}-${lending.number}` },
         );
       }
@@ -278,13 +286,19 @@ function publisher(
         return;
       case "want-session": {
         const { sessionId, attachments, owner } = effect.session;
-        const report = { v: 1, sessionId, attachment: Math.max(1, attachments), report: { kind: "wanted" } };
-        return publishEffect(outbox, names.verb(owner, "session"), report, {
+        const attachment = Math.max(1, attachments);
+        const report = { sessionId, attachment, report: { kind: "wanted" } };
+        const body = engineReport(deps.capabilities, owner, report);
+        return publishEffect(outbox, names.verb(owner, "session"), body, {
           msgId: `want-${about}-${state.lastEventId}`,
         });
       }
       case "start-child": {
         const { childId, name, id } = effect;
+        const ofKeeper = state.name === flowOrchestration;
+        if (ofKeeper && name !== leftOutOrchestration) {
+          if (await deps.keepers.handOver(instanceId, childId, effect.follow !== undefined)) return;
+        }
         const input = await deps.payloads.adopt(effect.input, childId);
         const headers: Record<string, string> = {};
         if (effect.attached) headers[inboxHeaders.parent] = JSON.stringify({ instanceId, execution, of: id });
@@ -294,13 +308,21 @@ function publisher(
           headers[inboxHeaders.grants] = JSON.stringify(
             deps.generation.allows(2) ? effect.grants : effect.grants.map(stateOfFirstGeneration),
           );
+        const capability = deps.capabilities.ofStart(childId, {
+          parent: effect.attached ? { instanceId, execution, of: id } : undefined,
+          follower: effect.follow === undefined ? undefined : { instanceId, signal: effect.follow },
+          granted: effect.grants,
+        });
+        if (capability !== undefined) headers[inboxHeaders.capability] = capability;
         if ("blob" in input) headers[inboxHeaders.blob] = JSON.stringify(input.blob);
         if (state.traceparent) headers[inboxHeaders.traceparent] = state.traceparent;
         const body = "json" in input ? input.json : undefined;
-        return publishEffect(outbox, names.start(childId, name), body, {
+        await publishEffect(outbox, names.start(childId, name), body, {
           msgId: `child-${about}-${id}`,
           headers,
         });
+        if (ofKeeper && name === leftOutOrchestration) deps.keepers.leftOut(instanceId, childId);
+        return;
       }
       case "request-end": {
         const { id, verb, reason } = effect;
@@ -308,8 +330,15 @@ function publisher(
           msgId: `end-${about}-${id}`,
         });
       }
-      case "tell-follower":
-        return tellFollower(names, outbox, { instanceId, ...effect }, `ended-${about}`);
+      case "tell-follower": {
+        const { follower, status } = effect;
+        const messageId = `ended-${about}`;
+        if (follower.signal === flowSignal) {
+          const end = { instanceId, status, messageId };
+          if (await deps.keepers.ended(follower.instanceId, end, outbox.signal)) return;
+        }
+        return tellFollower(names, outbox, { instanceId, ...effect }, messageId);
+      }
       case "cancel-child":
         return publishEffect(
           outbox,
@@ -376,7 +405,7 @@ async function joinKey(
 }
 
 async function publishTask(
-  { names, runtime, workSent }: EngineDeps,
+  { names, runtime, workSent, capabilities }: EngineDeps,
   state: Readonly<InstanceState>,
   task: OpenTask,
   outbox: Outbox,
@@ -384,7 +413,7 @@ async function publishTask(
 ): Promise<void> {
   const { id, attempt, readyAt, target } = task;
   if (state.tasks.get(id) !== task || target.kind !== "queue" || lane.isOut(state, task)) return;
-  const message = encode(taskMessage(state, task));
+  const message = encode(taskMessage(state, task, capabilities));
   if (await lane.send(state, task, message)) return;
   const { instanceId, execution } = state;
   const subject = names.activity(target.queue, task.name);
@@ -461,6 +490,7 @@ async function removeStored(
  * queue, in the same order.
  */
 function sendCalls(
+  deps: EngineDeps,
   state: Readonly<InstanceState>,
   effects: readonly Effect[],
   lane: LaneWork,
@@ -475,7 +505,7 @@ function sendCalls(
     const group = planned.get(sessionId) ?? { tasks: [], calls: [] };
     planned.set(sessionId, group);
     group.tasks.push(task);
-    group.calls.push(callMessage(state, task, task.target, on));
+    group.calls.push(callMessage(state, task, task.target, on, deps.capabilities));
   }
   for (const [sessionId, { tasks, calls }] of planned) {
     const message: LaneCalls = { v: 1, calls };

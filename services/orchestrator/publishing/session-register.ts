@@ -4,10 +4,12 @@
  */
 import type { Attachment, Failure, SessionRecord, SessionState } from "../../../schemas/index.ts";
 import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import { ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { engineReport } from "./effect-messages.ts";
 import { type Outbox, publishEffect } from "./publish.ts";
 
 interface Known {
@@ -86,7 +88,7 @@ export class SessionRegister {
       const now = clock.now();
       const previous = theirs === undefined ? known?.record : undefined;
       const before = held && recordOf({ ...session, phase: claimedBy(held, now) }, previous, now);
-      const record = recordOf(session, before ?? previous, now);
+      const record = { ...recordOf(session, before ?? previous, now), ...this.#forItsLoss(session) };
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
         : await this.#deps.registers.sessions.create(sessionId, record);
@@ -100,6 +102,13 @@ export class SessionRegister {
       this.#known.delete(sessionId);
     }
     throw new Error(`session ${sessionId} could not be registered`);
+  }
+
+  /** Lets the watcher report the loss of this attachment (C1). */
+  #forItsLoss({ sessionId, attachments, owner }: SessionState): Pick<SessionRecord, "lossCapability"> {
+    const address = { instanceId: owner, sessionId, attachment: Math.max(1, attachments) };
+    const capability = this.#deps.capabilities.ofSession(address);
+    return capability === undefined ? {} : { lossCapability: derivedCapability(capability, "lost") };
   }
 
   /**
@@ -147,7 +156,9 @@ export class SessionRegister {
     await publishEffect(
       this.#outbox,
       this.#deps.names.verb(owner, "session"),
-      { v: 1, sessionId, attachment: attachments, report: { kind: "spent", upTo } },
+      engineReport(this.#deps.capabilities, owner, {
+        ...{ sessionId, attachment: attachments, report: { kind: "spent", upTo } },
+      }),
       { msgId: `spent-${owner}-${sessionId}-${attachments}-${upTo}` },
     );
     return "refused";
@@ -185,7 +196,11 @@ export class SessionRegister {
     await publishEffect(
       this.#outbox,
       names.verb(owner, "session"),
-      { v: 1, sessionId, attachment, report: { kind: "refused", error } },
+      engineReport(this.#deps.capabilities, owner, {
+        sessionId,
+        attachment,
+        report: { kind: "refused", error },
+      }),
       { msgId: `refused-${owner}-${sessionId}-${attachment}` },
     );
     return "refused";

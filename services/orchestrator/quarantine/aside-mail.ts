@@ -18,7 +18,9 @@ import {
   type StoredMessage,
 } from "../../../shared/bus/index.ts";
 import { Fault, isFault } from "../../../shared/errors/index.ts";
+import type { InboxMessage } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
+import { followerOf } from "../flow/held-starts.ts";
 import type { Mail } from "../mail.ts";
 import { parseInbox } from "../parse-inbox.ts";
 import { publishEffect } from "../publishing/publish.ts";
@@ -101,7 +103,7 @@ export class AsideMail {
       });
     const opened = parseInbox(this.#deps.names, { ...was.value, body: stored.body });
     const delivery = this.#delivery(was.value, stored);
-    if (opened.kind === "message") return [{ message: opened.message, delivery, aside: true }];
+    if (opened.kind === "message") return [{ message: admitted(opened.message), delivery, aside: true }];
     delivery.ack(); // it parsed before it was moved: a message that no longer parses is dropped
     return [];
   }
@@ -126,3 +128,9 @@ export class AsideMail {
     };
   }
 }
+
+/** A start under limits was handed over by its keeper before it was moved aside. */
+const admitted = (message: InboxMessage): InboxMessage =>
+  message.kind === "start" && message.flow
+    ? { ...message, flow: undefined, follower: followerOf(message) }
+    : message;

@@ -243,7 +243,7 @@ class ScheduleKeeper {
       this.#error = error instanceof Error ? error.message : String(error);
       return "same";
     }
-    // What came due before the change, while nobody was there, goes by the schedule as it was.
+    // Times that came due before the change, while no orchestrator ran, follow the schedule as it was.
     if (!this.#now.paused && !this.#now.deleted) this.#seeToDue();
     if (timing(spec) !== timing(this.#now.spec))
       this.#now.cursor = Math.max(this.#now.cursor ?? 0, this.#ctx.now());

@@ -29,13 +29,14 @@ const backoff = { initialMs: 100, maxMs: 5_000, factor: 2 };
 
 export async function publishReport(
   deps: TaskDeps,
-  task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt">,
+  task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt" | "capability">,
   result: Report,
   { epoch, lane, signal }: ReportOptions = {},
 ): Promise<Reported> {
   const { bus, names, runtime, identity } = deps;
-  const { instanceId, execution, of, attempt } = task;
+  const { instanceId, execution, of, attempt, capability } = task;
   const report: ActivityReport = { v: 1, execution, of, attempt, workerId: identity.workerId, result };
+  if (capability !== undefined) report.capability = capability; // C1
   if (epoch !== undefined) report.epoch = epoch;
   const msgId = activityReportId(task, result.kind, epoch);
   const what = epoch === undefined ? "activity" : "call";

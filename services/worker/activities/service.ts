@@ -70,6 +70,8 @@ export class ActivityService implements Service {
    * again.
    */
   readonly #stored = new RecentTimes(rememberedTasks, storedMs);
+  /** Of the tasks in `#stored`; bounded as that is. */
+  readonly #storedCapabilities = new Map<string, string>();
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -111,7 +113,12 @@ export class ActivityService implements Service {
       deps,
       feeds: this.#feeds,
       onTask: (task, delivery, feed) => this.#takeNow(task, delivery, feed),
-      has: (key) => this.#held.has(key) || this.#stored.at(key, deps.runtime.clock.now()) !== undefined,
+      shown: (key) => {
+        const held = this.#held.get(key);
+        if (held) return held.task.capability ?? "";
+        const stored = this.#stored.at(key, deps.runtime.clock.now()) !== undefined;
+        return stored ? (this.#storedCapabilities.get(key) ?? "") : undefined;
+      },
     });
   }
 
@@ -333,8 +340,17 @@ export class ActivityService implements Service {
     // This clock may be some milliseconds behind the one that dated the task.
     const at = Math.max(this.#deps.runtime.clock.now(), held.task.scheduledAt);
     this.#told.add(held.key, at);
-    if (held.lane && how === "stored") this.#stored.add(held.key, at);
+    if (held.lane && how === "stored") this.#rememberStored(held, at);
     held.delivery.ack(); // ACTIVITY-2
+  }
+
+  #rememberStored({ key, task }: Held, at: number): void {
+    this.#stored.add(key, at);
+    if (task.capability === undefined) return;
+    const [oldest] = this.#storedCapabilities.keys();
+    if (oldest !== undefined && this.#storedCapabilities.size >= rememberedTasks)
+      this.#storedCapabilities.delete(oldest);
+    this.#storedCapabilities.set(key, task.capability);
   }
 
   /** True if the task was reported or cancelled. */

@@ -8,8 +8,10 @@ import {
   LaneQuestion,
   LaneTasks,
   laneTasksHeader,
+  WorkerId,
 } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import { once, type Service } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { JointAnswer, LaneDelivery, LanePath, soonMs } from "../lane/index.ts";
@@ -22,8 +24,11 @@ export interface TaskLaneInit {
   feeds: readonly Feed[];
   /** Returns false if the task cannot start at once. */
   onTask(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean;
-  /** True if this worker holds the attempt, or has reported it through the inbox. */
-  has(key: string): boolean;
+  /**
+   * The task's capability if this worker holds the attempt, or has reported it through the inbox; "" if the task
+   * had none.
+   */
+  shown(key: string): string | undefined;
 }
 
 const queueGroup = "workers";
@@ -105,20 +110,25 @@ export class TaskLane implements Service {
 
   #tell({ body, reply }: CoreMessage): void {
     const question = decode(LaneQuestion, body);
-    if (question.kind === "ok") reply?.(this.#holdings(this.#missing(question.value)));
+    if (question.kind === "ok") reply?.(encode(this.#holdings(question.value)));
   }
 
   #found({ body, reply }: CoreMessage): void {
     const question = decode(LaneQuestion, body);
-    if (question.kind === "ok" && this.#missing(question.value).length === 0) reply?.(this.#holdings([]));
+    if (question.kind === "invalid") return;
+    const holdings = this.#holdings(question.value);
+    if (holdings.missing.length === 0) reply?.(encode(holdings));
   }
 
-  #missing({ tasks }: LaneQuestion): number[] {
-    return tasks.flatMap((task, place) => (this.#init.has(attemptKey(task)) ? [] : [place]));
-  }
-
-  #holdings(missing: number[]): Uint8Array {
-    const { workerId } = this.#init.deps.identity;
-    return encode({ v: 1, workerId: workerId as LaneHoldings["workerId"], missing } satisfies LaneHoldings);
+  #holdings({ tasks }: LaneQuestion): LaneHoldings {
+    const missing: number[] = [];
+    const capabilities: string[] = [];
+    for (const [place, task] of tasks.entries()) {
+      const shown = this.#init.shown(attemptKey(task));
+      if (shown === undefined) missing.push(place);
+      else capabilities.push(shown === "" ? "" : derivedCapability(shown, "held"));
+    }
+    const workerId = WorkerId.parse(this.#init.deps.identity.workerId);
+    return { v: 1, workerId, missing, ...(capabilities.some((one) => one !== "") && { capabilities }) };
   }
 }

@@ -12,7 +12,8 @@ const most = 10_000;
 
 export class EventQueue {
   readonly #waiting: SessionEvent[] = [];
-  readonly #wake = new Set<() => void>();
+  /** Absent while no code listens. */
+  #wake: Set<() => void> | undefined;
   #closed = false;
 
   push(event: SessionEvent): void {
@@ -46,10 +47,11 @@ export class EventQueue {
       if (this.#closed || signal.aborted) return { done: true, value: undefined };
       await new Promise<void>((resolve) => {
         const wake = () => {
-          this.#wake.delete(wake);
+          this.#wake?.delete(wake);
           signal.removeEventListener("abort", wake);
           resolve();
         };
+        this.#wake ??= new Set();
         this.#wake.add(wake);
         signal.addEventListener("abort", wake, { once: true });
       });
@@ -57,6 +59,6 @@ export class EventQueue {
   }
 
   #wakeAll(): void {
-    for (const wake of [...this.#wake]) wake();
+    for (const wake of [...(this.#wake ?? [])]) wake();
   }
 }

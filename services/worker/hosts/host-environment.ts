@@ -1,9 +1,32 @@
-/** The environment of a host: the worker's own, its share of the cores, its own GPUs. */
+/**
+ * The environment of a host: the worker's own without its secrets, its share of the cores, its own GPUs. Users' code
+ * in a host has no connection to NATS and gets no key for one; a type that needs one names it in its own `env`.
+ */
 import { availableParallelism } from "node:os";
 import { gpuAssignment, threadLimits } from "../../../shared/inference/index.ts";
+import { withoutLogin } from "../../../shared/runtime/index.ts";
 
 /** With more hosts than this, not all of them compute at the same time. */
 const mostBusy = 8;
+
+/** How the worker logs in, and what else only services need. */
+const secrets = [
+  "NATS_USER",
+  "NATS_PASSWORD",
+  "NATS_PASSWORD_FILE",
+  "NATS_TOKEN",
+  "NATS_CREDS",
+  "NATS_NKEY",
+  "NATS_TLS_KEY",
+  "GATEWAY_TOKENS",
+  "GATEWAY_TOKENS_FILE",
+];
+
+function withoutSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const rest = Object.entries(env).filter(([name]) => !secrets.includes(name));
+  const { NATS_URL } = env;
+  return { ...Object.fromEntries(rest), ...(NATS_URL && { NATS_URL: withoutLogin(NATS_URL) }) };
+}
 
 export function hostEnvironment(
   hostIndex: number,
@@ -14,7 +37,7 @@ export function hostEnvironment(
     env?: Readonly<Record<string, string>> | undefined;
   },
 ): NodeJS.ProcessEnv {
-  const inherited = process.env;
+  const inherited = withoutSecrets(process.env);
   const hosts = Math.min(options.maxSessions, mostBusy, availableParallelism());
   const limits = threadLimits({ cores: availableParallelism(), hosts });
   const { gpu } = options.resources;

@@ -77,10 +77,10 @@ export class LanePath implements WayBack {
   /**
    * This worker cannot finish the work. If the message gets lost, the owner learns of it by asking (LANE-4).
    */
-  giveBack(instanceId: string, { execution, of, attempt }: Omit<LaneReturn, "v">): void {
+  giveBack(instanceId: string, { execution, of, attempt, capability }: Omit<LaneReturn, "v">): void {
     if (this.#reply) return this.refuse();
     const { bus, names } = this.#deps;
-    const returned: LaneReturn = { v: 1, execution, of, attempt };
+    const returned: LaneReturn = { v: 1, execution, of, attempt, capability };
     bus.send(names.laneOfOwner(this.#owner, instanceId, "returned"), encode(returned));
   }
 

@@ -23,7 +23,7 @@ export async function superviseWorker(entry: string, args: readonly string[]): P
   let will: Will | undefined;
   child.on("message", (message) => {
     if (isWill(message)) will = message.will;
-    else process.send?.(message); // the worker is ready: for whoever started the supervisor
+    else process.send?.(message); // pass on that the worker is ready to the parent process of the supervisor
   });
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   const passEnd = () => pass("SIGTERM");

@@ -41,6 +41,8 @@ export const headerNames = {
   follower: "Holdfast-Follower",
   /** On a start: the parent's sessions that the new instance may use. */
   grants: "Holdfast-Grants",
+  /** On a start with the three headers above: shows that an orchestrator set them (C1). */
+  capability: "Holdfast-Capability",
   /** On a request to start: the id for the new instance. */
   instanceId: "Holdfast-Id",
   /** On a request to start: the delay before the start. */

@@ -163,6 +163,12 @@ export const asking: CodeGroup = {
       remedy:
         "`holdfast dead show <n>` says for whom. It was not applied. See docs/security.md for who can do this.",
     },
+    not_capable: {
+      cause:
+        "A report shows no capability, or not the one an orchestrator made for it; it lies among the dead letters.",
+      remedy:
+        "`holdfast dead show <n>` says for whom. Forged: find the worker. After an upgrade or a change of keys: see docs/security.md, then `holdfast dead retry <n>`.",
+    },
     outcome_unknown: {
       cause: "NATS did not confirm the message: it may or may not be stored.",
       remedy: "Send it again with the same id: the same message is applied once.",

@@ -4,7 +4,10 @@ export const http: CodeGroup = {
   title: "HTTP",
   about: "codes that only the gateway answers with",
   codes: {
-    bad_token: { cause: "The token at the log-in page is not known.", remedy: "Use one of GATEWAY_TOKENS." },
+    bad_token: {
+      cause: "The token at the log-in page is not known.",
+      remedy: "Use one of GATEWAY_TOKENS, or one that an administrator issued and that is not over.",
+    },
     unauthorized: {
       cause: "The gateway has tokens, and the request had none that it knows.",
       remedy: "Send `Authorization: Bearer <token>`, or log in.",
@@ -12,6 +15,46 @@ export const http: CodeGroup = {
     forbidden: {
       cause: "The role of this token may not do this.",
       remedy: "Use a token of the role that the message names.",
+    },
+    out_of_scope: {
+      cause: "The API token was issued for other operations or other orchestrations.",
+      remedy: "Use another token, or have one issued with this in its scope.",
+    },
+    payloads_hidden: {
+      cause: "The answer is a user's value, and this caller may see only shapes.",
+      remedy:
+        "GATEWAY_PAYLOADS sets from which role on values are shown; `+payloads` behind a role grants it.",
+    },
+    history_too_large: {
+      cause: "The history is larger than one request may read.",
+      remedy:
+        "`holdfast history <id> --export` reads it from NATS; GATEWAY_MAX_HISTORY_BYTES sets the limit.",
+    },
+    too_many_tokens: { cause: "A thousand API tokens are issued.", remedy: "Revoke some." },
+    tokens_not_asked_for: {
+      cause: "An API token was asked for at a gateway that asks nobody who they are.",
+      remedy: "Set GATEWAY_TOKENS or GATEWAY_OIDC_ISSUER first.",
+    },
+    token_file_unwritable: {
+      cause: "The file with the link of the generated token cannot be written.",
+      remedy: "Name another with GATEWAY_TOKEN_FILE, or set tokens of your own.",
+    },
+    oidc_unreachable: {
+      cause: "The log-in provider did not answer the gateway.",
+      remedy: "Check GATEWAY_OIDC_ISSUER, and that the gateway can reach it.",
+    },
+    oidc_refused: {
+      cause:
+        "The log-in provider's answer was not accepted: wrong signature, issuer, audience, nonce or code.",
+      remedy: "Log in again; compare the provider's client with GATEWAY_OIDC_….",
+    },
+    oidc_login_unknown: {
+      cause: "The log-in was not begun in this browser, or more than ten minutes ago.",
+      remedy: "Log in again.",
+    },
+    oidc_no_role: {
+      cause: "The person is known to the provider, but none of the person's groups has a role here.",
+      remedy: "Add a group to GATEWAY_OIDC_ROLES.",
     },
     foreign_origin: {
       cause: "A page of another origin tried to change something.",

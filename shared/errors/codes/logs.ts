@@ -82,6 +82,11 @@ export const logs: CodeGroup = {
       cause: "The end of a stalled lease could not be reported.",
       remedy: "The lease runs out by itself.",
     },
+    start_not_asked: {
+      cause:
+        "A start under limits could not be brought to the keeper of its key; it stays in the inbox and is tried again.",
+      remedy: "See why NATS or its object store does not answer.",
+    },
     stream_count: {
       cause: "The number of streams could not be asked for.",
       remedy: "See why NATS does not answer.",

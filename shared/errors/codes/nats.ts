@@ -42,6 +42,10 @@ export const nats: CodeGroup = {
       cause: "The credentials file cannot be read.",
       remedy: "Check NATS_CREDS, NATS_NKEY, NATS_PASSWORD_FILE and NATS_TLS_…: each is the path of a file.",
     },
+    capability_keys_unreadable: {
+      cause: "The file that HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS names cannot be read, or holds no keys.",
+      remedy: "Give it one key a line, or let `holdfast security init` write it.",
+    },
     permission_denied: {
       cause: "This NATS user may not do that.",
       remedy: "This NATS user may not do that; use another one, or widen its permissions.",

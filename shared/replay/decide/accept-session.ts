@@ -14,6 +14,7 @@ import {
   type RunningCall,
   type SessionReport,
   type SessionState,
+  sessionPhases,
 } from "../../../schemas/index.ts";
 import { rebuildsOn } from "../fold/apply-session.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
@@ -95,7 +96,7 @@ export function acceptSession(
   }
 }
 
-const isHeld = ({ kind }: SessionState["phase"]): boolean => kind === "active" || kind === "rebuilding";
+const isHeld = ({ kind }: SessionState["phase"]): boolean => sessionPhases[kind].serves;
 
 function activated(
   session: SessionState,

@@ -2,7 +2,9 @@
  * Which deadlines are due, and when the next one will be. Timers, task timeouts and session deadlines share
  * one mechanism.
  */
+
 import type { NewEvent, SessionState } from "../../../schemas/index.ts";
+import { sessionPhases } from "../../../schemas/index.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
@@ -111,7 +113,7 @@ function lifeDeadline(
   state: Readonly<InstanceState>,
   { owner, phase, options, openedAt }: SessionState,
 ): number {
-  const over = phase.kind === "closed" || phase.kind === "lost" || phase.kind === "failed";
+  const { over } = sessionPhases[phase.kind];
   if (owner !== state.instanceId || over) return Infinity;
   return options.executionTimeoutMs === undefined ? Infinity : openedAt + options.executionTimeoutMs;
 }

@@ -2,6 +2,7 @@
 import type {
   ActivityReport,
   ChildReport,
+  FlowOptions,
   Follower,
   NewEvent,
   Parent,
@@ -18,6 +19,8 @@ export type InboxMessage =
       input: Payload;
       parent?: Parent | undefined;
       follower?: Follower | undefined;
+      /** Limits under which it begins: its keeper decides when, before an instance sees the start. */
+      flow?: FlowOptions | undefined;
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
     }

@@ -2,7 +2,13 @@
  * The effects of a change of a session on its holder, its waiting tasks, its register entry and the children
  * that may use it.
  */
-import { type Attachment, callsAtOnce, type SessionState } from "../../../schemas/index.ts";
+import {
+  type Attachment,
+  callsAtOnce,
+  holderIn,
+  type SessionState,
+  sessionPhases,
+} from "../../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "./state.ts";
 
@@ -38,7 +44,7 @@ export function sendWaiting(state: InstanceState, session: SessionState, on: Att
 export function holderOf(state: InstanceState, task: OpenTask): Attachment | undefined {
   if (task.target.kind !== "session") return undefined;
   const phase = state.sessions.get(task.target.sessionId)?.phase;
-  return phase?.kind === "active" || phase?.kind === "rebuilding" ? phase.on : undefined;
+  return phase && sessionPhases[phase.kind].serves ? holderIn(phase) : undefined;
 }
 
 /** `epoch`: the attachment that this report is about. */

@@ -1,25 +1,17 @@
 /** The context of orchestration code: every method is a durable operation, or deterministic, or both. */
-import {
-  EventId,
-  InstanceId,
-  Name,
-  type NewEvent,
-  SessionId,
-  type TaskTarget,
-} from "../../../schemas/index.ts";
+
+import { Name, SessionId, type TaskTarget } from "../../../schemas/index.ts";
 import {
   type ActivityOptions,
   type AnyActivity,
   type AnyOrchestration,
   type AnySession,
   type AnySignal,
-  activityOptionNames,
   type BareSessionHandle,
   type CancellableScope,
   type ChildOptions,
   type ConfigOf,
   type ConfiguredArguments,
-  childOptionNames,
   type InputArguments,
   type InputOf,
   type KeyOptions,
@@ -31,8 +23,6 @@ import {
   type PoolOptions,
   type QueryDefinition,
   type RunOptions,
-  refuseUnknownOptions,
-  retryOptionNames,
   type Saga,
   type Schema,
   type SessionHandle,
@@ -43,26 +33,29 @@ import {
   validate,
   type WorkLog,
 } from "../../definitions/index.ts";
-import { CancelledError, HoldfastError } from "../../errors/index.ts";
+import { HoldfastError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
 import { softLimitEvents } from "../history-limits.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
-import { byEngine, keep } from "../run/promise-graph.ts";
+import { keep } from "../run/promise-graph.ts";
 import type { Operation, Runner } from "../run/runner.ts";
-import { plainValue, toPayload } from "../run/to-payload.ts";
+import { plainValue } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
+import { runChild, spawnChild } from "./child.ts";
 import { Condition } from "./conditions.ts";
-import { deriveId } from "./derive-id.ts";
 import { runLocal } from "./local-activity.ts";
 import { SignalWait } from "./messages/signal-wait.ts";
+import { durableOperation } from "./operation.ts";
 import { cancellable, shielded, staked } from "./promise-combinators.ts";
-import { defaultQueue, retryPolicy, timeouts } from "./recorded-options.ts";
+import { defaultQueue } from "./recorded-options.ts";
 import { requireId } from "./require.ts";
 import { runSaga } from "./saga.ts";
-import { Scope, type ScopeMember } from "./scope.ts";
+import { Scope } from "./scope.ts";
 import { keyedSession } from "./sessions/keyed-session.ts";
 import { usePool } from "./sessions/pool-handle.ts";
 import { grantedSession, openSession, recreateSession } from "./sessions/session-handle.ts";
+import { handled, snapshot, synchronous } from "./snapshot.ts";
+import { scheduleTask } from "./task.ts";
 import { timeoutScope } from "./timeout-scope.ts";
 
 export class Context implements OrchestrationContext {
@@ -142,39 +135,7 @@ export class Context implements OrchestrationContext {
     target: TaskTarget,
     maxAttempts: number,
   ): Promise<unknown> {
-    const name = typeof activity === "string" ? activity : activity.name;
-    const definition = typeof activity === "string" ? undefined : activity;
-    return this.operation((operation) => {
-      this.#refuseUnknown(`options of "${name}"`, options, activityOptionNames);
-      this.#refuseUnknown(`retry of "${name}"`, options.retry, retryOptionNames);
-      validate(definition?.input, input, "invalid_input", `input of "${name}"`);
-      const { payload, bytes } = snapshot(input, `input of "${name}"`);
-      const event: NewEvent = {
-        kind: "activity.scheduled",
-        name: requireId(Name, "activity name", name),
-        input: payload,
-        target,
-        retry: retryPolicy(options.retry, maxAttempts),
-        timeouts: timeouts(options),
-      };
-      const id = this.runner.issue(event, bytes);
-      return {
-        id,
-        operation: {
-          scope: operation.scope,
-          resolve: (value) => {
-            try {
-              operation.resolve(validate(definition?.output, value, "invalid_output", `output of "${name}"`));
-            } catch (error) {
-              operation.reject(error);
-            }
-          },
-          reject: operation.reject,
-          cancelCommand: () => ({ kind: "activity.cancelled", of: EventId.parse(id) }),
-          sessionId: target.kind === "session" ? target.sessionId : undefined,
-        },
-      };
-    });
+    return scheduleTask(this, activity, input, options, target, maxAttempts);
   }
 
   sleep(duration: Duration): Promise<void> {
@@ -292,26 +253,7 @@ export class Context implements OrchestrationContext {
     input?: unknown,
     options: ChildOptions = {},
   ): Promise<unknown> {
-    const definition = typeof orchestration === "string" ? undefined : orchestration;
-    return this.operation((operation) => {
-      const id = this.#scheduleChild(orchestration, input, "attached", options);
-      return {
-        id,
-        operation: {
-          ...operation,
-          resolve: (value) => {
-            try {
-              operation.resolve(
-                validate(definition?.output, value, "invalid_output", `output of "${definition?.name}"`),
-              );
-            } catch (error) {
-              operation.reject(error);
-            }
-          },
-          cancelCommand: () => ({ kind: "child.cancelled", of: id }),
-        },
-      };
-    });
+    return runChild(this, orchestration, input, options);
   }
 
   spawn<C extends AnyOrchestration | string>(
@@ -319,49 +261,7 @@ export class Context implements OrchestrationContext {
     ...rest: InputArguments<InputOf<C>, { id?: string }>
   ): string;
   spawn(orchestration: AnyOrchestration | string, input?: unknown, options: { id?: string } = {}): string {
-    const scope = this.scopeOf;
-    if (scope.cancelled) throw new CancelledError(scope.reason);
-    const childId = options.id ?? this.#childId();
-    this.#scheduleChild(orchestration, input, "detached", { id: childId });
-    return childId;
-  }
-
-  #childId(): string {
-    // Counted on the root context: derived contexts share the instance's numbering.
-    this.runner.childCount++;
-    const { instanceId, execution } = this.runner.state;
-    return deriveId(instanceId, execution, `c${this.runner.childCount}`);
-  }
-
-  #scheduleChild(
-    orchestration: AnyOrchestration | string,
-    input: unknown,
-    mode: "attached" | "detached",
-    options: ChildOptions,
-  ): number {
-    const name = typeof orchestration === "string" ? orchestration : orchestration.name;
-    this.#refuseUnknown(`options of child "${name}"`, options, childOptionNames);
-    if (typeof orchestration !== "string")
-      validate(orchestration.input, input, "invalid_input", `input of "${name}"`);
-    const { payload, bytes } = snapshot(input, `input of "${name}"`);
-    const childId = requireId(InstanceId, "instance id", options.id ?? this.#childId());
-    const grants = (options.grant ?? []).map((session) => session.id as never);
-    return this.runner.issue(
-      {
-        kind: "child.scheduled",
-        name: requireId(Name, "orchestration name", name),
-        childId,
-        input: payload,
-        mode,
-        grants,
-      },
-      bytes,
-    );
-  }
-
-  /** Histories from before rule 1 may come from code whose options were never checked. */
-  #refuseUnknown(...args: Parameters<typeof refuseUnknownOptions>): void {
-    if (this.runner.followsPromises) refuseUnknownOptions(...args);
+    return spawnChild(this, orchestration, input, options);
   }
 
   openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
@@ -443,47 +343,27 @@ export class Context implements OrchestrationContext {
 
   scope<T>(fn: (ctx: OrchestrationContext) => Promise<T>): CancellableScope<T> {
     const scope = new Scope(this.scopeOf, false);
-    const result = fn(new Context(this.runner, scope));
+    const result = fn(this.within(scope));
     result.catch(handled);
     return { result: cancellable(result, () => scope.cancel()), cancel: (reason) => scope.cancel(reason) };
   }
 
   uncancellable<T>(fn: (ctx: OrchestrationContext) => Promise<T>): Promise<T> {
-    return keep(fn(new Context(this.runner, new Scope(this.scopeOf, true))));
+    return keep(fn(this.within(new Scope(this.scopeOf, true))));
   }
 
   shield<T>(promise: Promise<T>): Promise<T> {
     return shielded(promise);
   }
 
-  /**
-   * Makes a durable operation from the command that `begin` issues. Nothing begins in a cancelled scope.
-   * Leaving the scope, losing a race and cancellation all end the operation the same way.
-   */
+  /** A durable operation in the scope of this context. */
   operation(begin: (operation: Operation) => { id: number; operation: Operation }): Promise<unknown> {
-    const scope = this.scopeOf;
-    const member: ScopeMember = { cancel: handled };
-    const start = (resolve: (value: unknown) => void, reject: (error: unknown) => void): void => {
-      if (scope.cancelled) return reject(new CancelledError(scope.reason));
-      const { id, operation } = begin({
-        scope,
-        resolve: (value) => {
-          scope.leave(member);
-          resolve(value);
-        },
-        reject: (error) => {
-          scope.leave(member);
-          reject(error);
-        },
-        cancelCommand: undefined,
-      });
-      this.runner.operations.set(id, operation);
-      member.cancel = () => this.runner.cancel(id, operation, scope.reason);
-      scope.join(member);
-    };
-    const promise = byEngine(() => new Promise<unknown>(start));
-    promise.catch(handled);
-    return cancellable(promise, () => member.cancel());
+    return durableOperation(this, begin);
+  }
+
+  /** The context of the same code in another scope. */
+  within(scope: Scope): Context {
+    return new Context(this.runner, scope);
   }
 }
 
@@ -491,25 +371,3 @@ const signalOf = (signal: AnySignal | string): { name: string; schema: Schema | 
   name: requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name),
   schema: typeof signal === "string" ? undefined : signal.payload,
 });
-
-/** The rejection of a durable promise that no code awaits must not end the process. */
-export const handled = () => undefined;
-
-function synchronous<T>(value: T): T {
-  if (!(value instanceof Promise)) return value;
-  value.catch(handled);
-  throw new HoldfastError({
-    code: "not_serialisable",
-    message: "a side effect must not await: put what takes time into an activity",
-  });
-}
-
-export function snapshot(value: unknown, what: string): ReturnType<typeof toPayload> {
-  try {
-    return toPayload(value);
-  } catch (error) {
-    const { code, message } =
-      error instanceof HoldfastError ? error : { code: "not_serialisable", message: String(error) };
-    throw new HoldfastError({ code, message: `${what}: ${message}`, cause: error });
-  }
-}

@@ -1,8 +1,10 @@
 /** Operations on instances that are not children, for the engine's own keepers only. */
+
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import type { OrchestrationContext } from "../../definitions/index.ts";
-import { Context, snapshot } from "./context.ts";
+import { Context } from "./context.ts";
 import { requireId } from "./require.ts";
+import { snapshot } from "./snapshot.ts";
 
 export interface Followed {
   readonly name: string;

@@ -2,9 +2,12 @@
  * Checks the arguments of code before they are recorded: an event that does not parse would make its history
  * unreadable.
  */
+
 import type { z } from "zod";
 import { tokenPattern, tokenRule } from "../../../schemas/index.ts";
+import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
+import type { Runner } from "../run/runner.ts";
 
 const longestShown = 140;
 
@@ -28,4 +31,12 @@ export function requireOptions<S extends z.ZodType>(schema: S, what: string, val
     code: "invalid_option",
     message: `${what}: ${issue?.path.join(".") || "(value)"}: ${issue?.message}`,
   });
+}
+
+/** Histories from before rule 1 may come from code whose options were never checked. */
+export function refuseUnknown(
+  runner: Pick<Runner, "followsPromises">,
+  ...args: Parameters<typeof refuseUnknownOptions>
+): void {
+  if (runner.followsPromises) refuseUnknownOptions(...args);
 }

@@ -1,10 +1,12 @@
 /** Work with a time limit: a timer and a scope; the first to end ends the other. */
+
 import type { OrchestrationContext } from "../../definitions/index.ts";
 import { TimeoutError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
-import { Context, handled } from "./context.ts";
+import type { Context } from "./context.ts";
 import { cancellable } from "./promise-combinators.ts";
 import { Scope } from "./scope.ts";
+import { handled } from "./snapshot.ts";
 
 export function timeoutScope<T>(
   context: Context,
@@ -13,12 +15,12 @@ export function timeoutScope<T>(
   work: (inner: OrchestrationContext) => Promise<T>,
 ): Promise<T> {
   const ms = parseDuration(duration, "timeout");
-  const { runner, scopeOf } = context;
+  const { scopeOf } = context;
   const scope = new Scope(scopeOf, false);
   const timing = new Scope(scopeOf, false);
-  const timer = new Context(runner, timing).sleep(ms);
+  const timer = context.within(timing).sleep(ms);
   const result = new Promise<T>((resolve, reject) => {
-    const begin = async () => work(new Context(runner, scope));
+    const begin = async () => work(context.within(scope));
     begin().then(
       (value) => {
         timing.cancel();

@@ -8,6 +8,7 @@
  * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not
  *    (`non_durable_await`).
  */
+
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
 import { commandsDiffer, describeCommand } from "../../../schemas/index.ts";
 import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
@@ -25,7 +26,7 @@ import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from
 import { sessionLostFailure } from "../decide/failures.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { Conditions } from "../handles/conditions.ts";
-import { Context, snapshot } from "../handles/context.ts";
+import { Context } from "../handles/context.ts";
 import { EntityState } from "../handles/entity-state.ts";
 import { Queries } from "../handles/messages/queries.ts";
 import { Signals } from "../handles/messages/signals.ts";
@@ -33,6 +34,7 @@ import { Updates } from "../handles/messages/updates.ts";
 import { Scope } from "../handles/scope.ts";
 import type { KeyUse } from "../handles/sessions/keyed-session.ts";
 import { OpenSessions } from "../handles/sessions/open-sessions.ts";
+import { snapshot } from "../handles/snapshot.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import type { toPayload } from "./to-payload.ts";

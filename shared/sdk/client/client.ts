@@ -2,16 +2,10 @@
  * The client: starts orchestrations, sends them messages and reads their state, over subjects that any NATS
  * client may use.
  */
-import {
-  type BlobRef,
-  type Commit,
-  type FlowOptions,
-  messageIdHeader,
-  type Payload,
-} from "../../../schemas/index.ts";
+
+import { type Commit, messageIdHeader, type Payload } from "../../../schemas/index.ts";
 import {
   type Bus,
-  type BusOptions,
   connectBus,
   encode,
   type Headers,
@@ -42,19 +36,11 @@ import {
   type UpdateDefinition,
   validate,
 } from "../../definitions/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
 import { HistoryStore } from "../../history/index.ts";
-import {
-  type Duration,
-  parseDuration,
-  type Runtime,
-  silent,
-  systemRuntime,
-  token,
-} from "../../runtime/index.ts";
+import { parseDuration, type Runtime, silent, systemRuntime, token } from "../../runtime/index.ts";
 import { activeTraceparent } from "../../runtime/trace.ts";
 import { askQuery } from "../instance/ask-query.ts";
-import { type FlowTarget, flowTarget, parseDelay } from "../instance/flow-start.ts";
+import { flowHeaders, parseDelay, parseFlow } from "../instance/flow-start.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
@@ -72,6 +58,18 @@ import {
 } from "../replaying/history-file.ts";
 import { ended, notBegun, notFound, sameId, userFacing } from "../user-facing.ts";
 import { whereToConnect } from "../where/index.ts";
+import type {
+  ClientConnectOptions,
+  ClientOptions,
+  QueryArguments,
+  QueryOptions,
+  ResultOptions,
+  StartOptions,
+  UpdateArguments,
+  UpdateHandle,
+  UpdateOptions,
+  WaitForEndOptions,
+} from "./client-options.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import {
   Instances,
@@ -85,77 +83,6 @@ import { PoolClient, type PoolHandle, type PoolOf } from "./pool-client.ts";
 import { ScheduleClient } from "./schedule-client.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { WorkerClient } from "./worker-client.ts";
-
-/** @internal What the services build a client from. */
-export interface ClientOptions {
-  bus: Bus;
-  names?: Subjects;
-  runtime?: Runtime;
-}
-
-/** How `connect` reaches NATS: address, credentials, TLS and prefix. */
-export type ClientConnectOptions = Omit<BusOptions, "announce" | "blobBucket" | "url"> & {
-  /** Address of a NATS server, or of several servers of one cluster. Found by `connect` if left out. */
-  url?: BusOptions["url"];
-  /** `HOLDFAST_PREFIX` of the installation. */
-  prefix?: string;
-};
-
-/** The id of an instance, its delay, its limits, or an input that is in the object store already. */
-export interface StartOptions {
-  /** Your own id: starting the same id again changes nothing. Generated if left out. */
-  id?: string | undefined;
-  /** The instance starts after this delay. */
-  delay?: Duration | undefined;
-  /** Limits by key: how many instances run at a time, how often they start, which of several runs. */
-  flow?: FlowOptions | undefined;
-  /** Reference to an input that is in the object store already; instead of an input. */
-  inputBlob?: BlobRef | undefined;
-}
-
-/** How long a query waits for its answer. */
-export interface QueryOptions {
-  /** Rejects with `query_timeout` after this long. Default 10 s. */
-  timeout?: Duration | undefined;
-}
-
-export type QueryArguments<I> = InputArguments<I, QueryOptions>;
-
-/** The id of an update and what its caller waits for. */
-export interface UpdateOptions {
-  /**
-   * Your own id: sending the same id again changes nothing and returns the same answer. Generated if left
-   * out.
-   */
-  id?: string | undefined;
-  /** Rejects with `update_timeout` after this long; the update may still be applied. Default 30 s. */
-  timeout?: Duration | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export type UpdateArguments<I> = InputArguments<I, UpdateOptions>;
-
-/** An update that was accepted. */
-export interface UpdateHandle<O = unknown> {
-  readonly updateId: string;
-  /** Returns the handler's answer; throws the handler's error if it failed. */
-  result(options?: Omit<UpdateOptions, "id">): Promise<O>;
-}
-
-/** How long to wait for a result. */
-export interface ResultOptions {
-  /** Rejects with `result_timeout` after this long; the instance continues. */
-  timeout?: Duration | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface WaitForEndOptions extends ViewOptions {
-  signal?: AbortSignal | undefined;
-  /** The instance is known to exist, even if it has no summary yet. */
-  known?: boolean | undefined;
-  /** Also return when the instance is parked and stays parked for a moment. */
-  untilParked?: boolean | undefined;
-}
 
 /** Options for a handle, which knows that its instance exists. */
 type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
@@ -192,8 +119,6 @@ export class Client {
   readonly pools: PoolClient;
   readonly dead: DeadLetters;
   #history: Promise<HistoryStore> | undefined;
-  /** Flow-control keepers that this client knows to be started. */
-  readonly #keepers = new Set<string>();
   #keyedCalls: KeyedCalls | undefined;
 
   /** @internal Use {@link connect}. */
@@ -257,20 +182,17 @@ export class Client {
       if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
       const { delay } = options;
       const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
-      if (stored && options.flow)
-        throw new HoldfastError({
-          code: "invalid_option",
-          message: "a start has both inputBlob and flow: with limits give the input itself",
-        });
-      const flow = options.flow && flowTarget(id, name, input, options.flow);
-      const sent = flow
-        ? await this.#requestStart(id, flow, at)
-        : await this.#send(
-            this.#names.start(id, name),
-            `start-${id}`,
-            stored ? { blob: stored } : await this.#wrap(input, id),
-            { headers: traceHeaders(), delayed: at === undefined ? undefined : { at, id }, guessableFor: id },
-          );
+      const flow = options.flow && parseFlow(options.flow);
+      const sent = await this.#send(
+        this.#names.start(id, name),
+        `start-${id}`,
+        stored ? { blob: stored } : await this.#wrap(input, id),
+        {
+          headers: flow ? { ...traceHeaders(), ...flowHeaders(flow) } : traceHeaders(),
+          delayed: at === undefined ? undefined : { at, id },
+          guessableFor: id,
+        },
+      );
       const { clock } = this.#runtime;
       return handleOf(this, id, {
         clock,
@@ -605,31 +527,6 @@ export class Client {
     const names = await installedNames(this.#bus, this.#names).catch(() => this.#names);
     const schedule = { at, target: names.fired(subject), keptMs: names.firedKeptMs };
     return { subject: names.delayedStart(id), schedule };
-  }
-
-  /** Sends the start to the keeper of the flow-control key. The first request starts the keeper. */
-  async #requestStart(
-    id: string,
-    { keeper, orchestration, signal, request }: FlowTarget,
-    at: number | undefined,
-  ): Promise<{ duplicate: boolean }> {
-    if (!this.#keepers.has(keeper)) {
-      await this.#send(
-        this.#names.start(keeper, orchestration),
-        `start-${keeper}`,
-        { json: {} },
-        { guessableFor: keeper },
-      );
-      this.#keepers.add(keeper);
-    }
-    const payload = await this.#wrap(request, id);
-    const delayed = at === undefined ? undefined : { at, id };
-    return this.#send(this.#names.signal(keeper, signal), `start-${id}`, payload, {
-      // The keeper recognises the start by this header, whatever message id it arrives under.
-      headers: { [messageIdHeader]: `start-${id}` },
-      delayed,
-      guessableFor: keeper,
-    });
   }
 
   #waitDeps() {

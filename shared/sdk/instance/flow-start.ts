@@ -1,42 +1,17 @@
-/** Starts that may have to wait: checks their flow options and finds the keeper responsible for them. */
-import {
-  FlowOptions,
-  type FlowRequest,
-  flowInstance,
-  flowOrchestration,
-  flowShards,
-  flowSignal,
-  InstanceId,
-  Name,
-} from "../../../schemas/index.ts";
+/** Starts that may have to wait: checks their flow options and writes them on the start message. */
+import { FlowOptions, needsHeader } from "../../../schemas/index.ts";
+import { headerNames } from "../../bus/index.ts";
 import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
-import { type Duration, hash32, parseDuration } from "../../runtime/index.ts";
+import { type Duration, parseDuration } from "../../runtime/index.ts";
 
-export interface FlowTarget {
-  readonly keeper: string;
-  readonly orchestration: string;
-  readonly signal: string;
-  readonly request: FlowRequest;
-}
+/** On the start message: its limits, which only orchestrators that know them may act on. */
+export const flowHeaders = (flow: FlowOptions): Record<string, string> => ({
+  [headerNames.flow]: JSON.stringify(flow),
+  [needsHeader]: "2",
+});
 
 /** Throws `invalid_option` with the option's name. */
-export function flowTarget(instanceId: string, name: string, input: unknown, flow: unknown): FlowTarget {
-  const options = parseFlow(flow);
-  return {
-    keeper: flowInstance(hash32(options.key) % flowShards),
-    orchestration: flowOrchestration,
-    signal: flowSignal,
-    request: {
-      kind: "start",
-      instanceId: InstanceId.parse(instanceId),
-      orchestration: Name.parse(name),
-      ...(input === undefined ? {} : { input }),
-      flow: options,
-    },
-  };
-}
-
 export function parseFlow(flow: unknown): FlowOptions {
   const parsed = FlowOptions.safeParse(flow);
   if (!parsed.success) {

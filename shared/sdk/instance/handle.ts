@@ -7,14 +7,14 @@ import type {
   UpdateDefinition,
 } from "../../definitions/index.ts";
 import type { Clock } from "../../runtime/index.ts";
+import type { Client } from "../client/client.ts";
 import type {
-  Client,
   QueryArguments,
   QueryOptions,
   ResultOptions,
   UpdateArguments,
   UpdateOptions,
-} from "../client/client.ts";
+} from "../client/client-options.ts";
 import type { InstanceView } from "../client/instances.ts";
 import type { HistoryEntry } from "../replaying/history-file.ts";
 import type { SignalOptions } from "./message-id.ts";

@@ -2,8 +2,15 @@
  * Reads the chunks that an instance's activities and calls write with `ctx.stream.write`: from the beginning
  * or from an offset, then live.
  */
-import { StreamChunk } from "../../../schemas/index.ts";
-import { type Bus, decode, type Payloads, type StoredMessage, type Subjects } from "../../bus/index.ts";
+import { EventId, InstanceId, type StreamCheck, StreamChecked, StreamChunk } from "../../../schemas/index.ts";
+import {
+  type Bus,
+  decode,
+  encode,
+  type Payloads,
+  type StoredMessage,
+  type Subjects,
+} from "../../bus/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
 import { type Instances, isTerminal } from "../client/instances.ts";
 
@@ -40,6 +47,7 @@ export interface InstanceStreamDeps {
 }
 
 const lookEveryMs = 1_500;
+const checkMs = 2_000;
 
 export async function* readStream(
   deps: InstanceStreamDeps,
@@ -49,6 +57,7 @@ export async function* readStream(
   const { bus, names, runtime, instances } = deps;
   const read = (fromSeq: number) => bus.read(names.streamsStream, names.streamsOf(instanceId), fromSeq);
   let offset = after;
+  const believes = streamChecker(deps, instanceId);
   let changed = new AbortController();
   const wake = () => changed.abort();
   // Notices only wake the reader; the chunks are read from the stream, so none is missed or repeated.
@@ -66,7 +75,7 @@ export async function* readStream(
       const summary = follow ? await instances.summary(instanceId) : undefined;
       for (const message of (await read(offset + 1)) ?? []) {
         offset = message.seq;
-        const item = await itemOf(deps, message);
+        const item = await itemOf(deps, message, believes);
         if (item) yield item;
       }
       if (!follow || signal?.aborted || (summary && isTerminal(summary.status))) return;
@@ -89,10 +98,37 @@ export async function* readStream(
 async function itemOf(
   { payloads }: InstanceStreamDeps,
   message: StoredMessage,
+  believes: ReturnType<typeof streamChecker>,
 ): Promise<StreamItem | undefined> {
   const [execution, of] = message.subject.split(".").slice(-2).map(Number);
   const decoded = decode(StreamChunk, message.body);
   if (decoded.kind === "invalid" || execution === undefined || of === undefined) return undefined;
-  const { attempt, run, index, at, chunk } = decoded.value;
+  const { attempt, run, index, at, chunk, capability } = decoded.value;
+  if (!(await believes({ execution, of: EventId.parse(of), attempt, run, capability }))) return undefined;
   return { offset: message.seq, execution, of, attempt, run, index, at, chunk: await payloads.unwrap(chunk) };
+}
+
+/**
+ * Asks an orchestrator, once for each run, whether the chunks that show this capability were written by a worker that
+ * was given the task (C1). If none answers, the installation has no keys, or no orchestrator is alive: then chunks are
+ * shown as they are stored.
+ */
+function streamChecker({ bus, names }: InstanceStreamDeps, instanceId: string) {
+  const known = new Map<string, Promise<boolean>>();
+  let nobody = false;
+  const ask = async (about: Omit<StreamCheck, "v" | "instanceId">): Promise<boolean> => {
+    const question: StreamCheck = { v: 1, instanceId: InstanceId.parse(instanceId), ...about };
+    const reply = await bus.request(names.streamCheck, encode(question), { timeoutMs: checkMs });
+    nobody = reply.kind === "nobody";
+    const answer = reply.kind === "reply" ? decode(StreamChecked, reply.body) : undefined;
+    return answer?.kind !== "ok" || answer.value.believed;
+  };
+  return (about: Omit<StreamCheck, "v" | "instanceId">): Promise<boolean> | true => {
+    if (nobody) return true;
+    const { execution, of, attempt, run, capability } = about;
+    const key = `${execution}.${of}.${attempt}.${run}.${capability}`;
+    const asked = known.get(key) ?? ask(about);
+    known.set(key, asked);
+    return asked;
+  };
 }

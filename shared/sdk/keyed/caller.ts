@@ -49,6 +49,8 @@ export interface CallRequest {
 
 interface Waiting {
   readonly attempt: number;
+  /** What the answer must show: only the worker that was asked knows it (C1). */
+  readonly capability: string;
   end(how: CallEnd): void;
 }
 
@@ -90,11 +92,13 @@ export class Caller {
     const ended = new Promise<CallEnd>((resolve) => {
       end = resolve;
     });
-    this.#waiting.set(of, { attempt, end });
+    const capability = token(this.#runtime.random, 22);
+    this.#waiting.set(of, { attempt, capability, end });
     const abort = () => end({ kind: "aborted" });
     signal?.addEventListener("abort", abort, { once: true });
     try {
-      void this.#ask(route, request, mayBeGone, () => this.#waiting.has(of)).then(end);
+      const body = this.#message(route, request, capability);
+      void this.#ask(route, body, mayBeGone, () => this.#waiting.has(of)).then(end);
       const how = await ended;
       if (how.kind === "aborted") await this.#cancel(route, of);
       return how;
@@ -112,13 +116,12 @@ export class Caller {
 
   async #ask(
     route: HeldRoute,
-    request: CallRequest,
+    body: Uint8Array,
     mayBeGone: () => Promise<boolean>,
     stillWaits: () => boolean,
   ): Promise<CallEnd> {
     const { clock } = this.#runtime;
     const subject = this.#names.sessionCalls(route.workerId, route.sessionId);
-    const body = this.#message(route, request);
     let taken = false;
     let silentSince: number | undefined;
     for (;;) {
@@ -169,7 +172,7 @@ export class Caller {
     }
   }
 
-  #message({ epoch }: HeldRoute, { of, attempt, name, input }: CallRequest): Uint8Array {
+  #message({ epoch }: HeldRoute, { of, attempt, name, input }: CallRequest, capability: string): Uint8Array {
     const message: LaneCalls = {
       v: 1,
       calls: [
@@ -190,6 +193,7 @@ export class Caller {
             timeouts: {},
             reportStart: false,
             traceparent: activeTraceparent(),
+            capability,
           },
         },
       ],
@@ -230,19 +234,18 @@ export class Caller {
     if (verb === "returned") {
       const returned = decode(LaneReturn, body);
       if (returned.kind === "invalid") return;
-      const { of, attempt, untouched } = returned.value;
-      this.#end(of, attempt, untouched ? { kind: "untouched", why: "refused" } : { kind: "gone" });
+      const { of, untouched } = returned.value;
+      this.#end(of, returned.value, untouched ? { kind: "untouched", why: "refused" } : { kind: "gone" });
       return;
     }
     const report = decode(ActivityReport, body);
     if (report.kind === "invalid") return;
-    const { of, attempt } = report.value;
-    this.#end(of, attempt, { kind: "told", report: report.value });
+    this.#end(report.value.of, report.value, { kind: "told", report: report.value });
   }
 
-  /** Answers to an earlier attempt are ignored. */
-  #end(of: number, attempt: number, how: CallEnd): void {
+  /** Answers to an earlier attempt are ignored, and those of workers that were not asked. */
+  #end(of: number, shown: { attempt: number; capability?: string | undefined }, how: CallEnd): void {
     const waiting = this.#waiting.get(of);
-    if (waiting?.attempt === attempt) waiting.end(how);
+    if (waiting?.attempt === shown.attempt && waiting.capability === shown.capability) waiting.end(how);
   }
 }

@@ -14,6 +14,7 @@ import {
   KeyedRoute,
   type Payload,
   SessionRecord,
+  sessionPhases,
 } from "../../../schemas/index.ts";
 import {
   Bucket,
@@ -323,7 +324,7 @@ export class KeyedCalls {
 }
 
 const isHeldUnder = ({ phase, epoch }: SessionRecord, wanted: number): boolean =>
-  epoch === wanted && (phase === "active" || phase === "claimed" || phase === "rebuilding");
+  epoch === wanted && sessionPhases[phase].held;
 
 function refuseOtherConfig({ type, key, configDigest }: KeyedTarget, route: HeldRoute): void {
   if (configDigest !== "" && configDigest !== route.configDigest) throw configConflict(type, key);

@@ -10,7 +10,7 @@ export interface TestEnvironmentOptions {
   seed?: number;
   /**
    * Undefined: no server, everything in memory. Otherwise the same test runs on a real NATS server:
-   * `embedded` starts one, `container` starts one with testcontainers, and any other text is the address of a
+   * `embedded` starts one, `container` (or `container:<image>`) starts one with testcontainers, and any other text is the address of a
    * running one. Nothing is left on it.
    */
   nats?: "embedded" | "container" | (string & {}) | undefined;

@@ -19,12 +19,15 @@ interface Running {
   stop(): Promise<void>;
 }
 
-const image = "nats:2.14";
+/** With a shell: the bare image starts its server under another path. */
+const defaultImage = "nats:2.15-alpine";
+const inContainer = /^container(?::(?<image>.+))?$/;
 const running = new Map<string, { users: number; server: Promise<Running> }>();
 
 export async function useServer(nats: string): Promise<UsedServer> {
   if (nats === "embedded") return shared("embedded", embedded);
-  if (nats === "container") return shared("container", container);
+  const asked = inContainer.exec(nats);
+  if (asked) return shared(nats, () => container(asked.groups?.image ?? defaultImage));
   return { url: nats, own: false, release: async () => undefined };
 }
 
@@ -70,7 +73,7 @@ async function embedded(): Promise<Running> {
   }
 }
 
-async function container(): Promise<Running> {
+async function container(image: string): Promise<Running> {
   const { GenericContainer, Wait } = await import("testcontainers").catch((cause: unknown) => {
     throw new HoldfastError({
       code: "testcontainers_missing",
@@ -79,9 +82,9 @@ async function container(): Promise<Running> {
     });
   });
   const started = await new GenericContainer(image)
-    .withCommand(["-js"])
+    .withCommand(["nats-server", "-js"])
     .withExposedPorts(4222)
-    .withWaitStrategy(Wait.forListeningPorts())
+    .withWaitStrategy(Wait.forLogMessage(/Server is ready/))
     .start()
     .catch((cause: unknown) => {
       throw new HoldfastError({

@@ -1,4 +1,6 @@
 /** The services of an installation for tests: small, quick to notice a death, on any bus. */
+
+import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { Orchestrator, type OrchestratorOptions } from "../../../services/orchestrator/orchestrator.ts";
 import { defaultWatcherConfig, type WatcherConfig } from "../../../services/watcher/config.ts";
@@ -10,11 +12,15 @@ import { SessionService } from "../../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../../services/worker/settings.ts";
 import { Worker } from "../../../services/worker/worker.ts";
 import { type Bus, Payloads, type Subjects } from "../../bus/index.ts";
+import { capabilityKey, KeyedCapabilities } from "../../capabilities/index.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Generation } from "../../fleet/index.ts";
 import { HistoryStore } from "../../history/index.ts";
 import { LeaseKeeper } from "../../leases/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
+
+/** Made for each process: orchestrators of one world share it. */
+const keys = [capabilityKey(randomBytes(32).toString("base64url"))];
 
 export const historyShards = 2;
 export const sessionTtlMs = 3000;
@@ -40,7 +46,14 @@ export function orchestratorAt(
   },
 ): Orchestrator {
   const bucket = place.names.engineBucket;
+  const { generation } = options;
   return new Orchestrator({
+    // In a mixed fleet some tasks are sent, and some reports made, by processes that know of none.
+    capabilities: new KeyedCapabilities({
+      keys: () => keys,
+      mayWrite: () => generation?.allows(2) ?? true,
+      acceptMissing: generation !== undefined,
+    }),
     ...options,
     ...place,
     history: { layout, maxOwnStreams: 1000, shards: historyShards },

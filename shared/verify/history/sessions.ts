@@ -2,13 +2,12 @@
  * I4, I6, I7, I13, LENDER-1: which worker held a session when, whose results count, and how often a session
  * ends.
  */
-import type { Attachment, EventOf, HistoryEvent, SessionPhase } from "../../../schemas/index.ts";
+
+import type { Attachment, EventOf, HistoryEvent } from "../../../schemas/index.ts";
+import { holderIn } from "../../../schemas/index.ts";
 import type { HistoryLaw } from "./law.ts";
 
 type Holder = Pick<Attachment, "epoch" | "workerId">;
-
-const holderIn = (phase: SessionPhase): Attachment | undefined =>
-  phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding" ? phase.on : undefined;
 
 /** Sessions that an execution begins with: those carried over, and those granted by its parent. */
 const broughtAlong = ({ carried, granted }: EventOf<"instance.started">) => [

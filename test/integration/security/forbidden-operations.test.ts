@@ -23,6 +23,7 @@ import {
   type RoleName,
   roleNames,
   roleTables,
+  type Scope,
 } from "../../../shared/security/index.ts";
 import { type SecuredNats, startSecuredNats } from "../../support/secured-nats.ts";
 
@@ -64,6 +65,7 @@ const plain = [
   ...[
     "sessions.w1.s1.calls",
     "streams.i1.1.2",
+    "check.stream",
     "dead.inbox.i1",
     "aside.i1",
     "audit.start",
@@ -78,6 +80,8 @@ const plain = [
     "lanes.recordings.w1",
     "lanes.holdings.w1",
     "lanes.seekers",
+    "lanes.keepers.flow-1",
+    "lanes.holders.o1",
   ],
   ...["start.demo", "status.i1", "result.i1", "schedule.s1", "query.i1.q", "update.i1.u", "answers.i1.u1"],
   ...["call.t.k.n", "session.t.k", "$SRV.PING", "$SRV.INFO.holdfast", "somebodys.subject"],
@@ -143,8 +147,11 @@ beforeAll(async () => {
 afterAll(() => secured?.nats.stop());
 
 /** Connected as the role, and what the server refused it so far. */
-async function rawClient(role: RoleName): Promise<{ nc: NatsConnection; refused: Set<string> }> {
-  const { url, nkeySeed = "", inboxPrefix } = secured.connection(role);
+async function rawClient(
+  role: RoleName,
+  on: SecuredNats = secured,
+): Promise<{ nc: NatsConnection; refused: Set<string> }> {
+  const { url, nkeySeed = "", inboxPrefix } = on.connection(role);
   const authenticator = nkeyAuthenticator(new TextEncoder().encode(nkeySeed));
   const nc = await connect({ servers: url, authenticator, ...(inboxPrefix ? { inboxPrefix } : {}) });
   const refused = new Set<string>();
@@ -194,6 +201,58 @@ describe.each(roleNames)("%s", (role) => {
     const { publish, subscribe } = permissionsOf(role, names);
     for (const wide of [">", "$JS.>", "$JS.API.>", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>", "$KV.>"])
       expect([...publish.allow, ...subscribe.allow]).not.toContain(wide);
+  });
+});
+
+/** Users for a part of the work: a group of workers, a client of one orchestration. */
+const narrowed: Partial<Record<RoleName, Scope>> = {
+  worker: { group: "gpu", activities: [{ queue: "q", name: "n" }], pools: ["1"], sessionTypes: [] },
+  client: { orchestrations: ["demo"] },
+};
+const others = {
+  worker: [
+    "$JS.API.CONSUMER.MSG.NEXT.ACTIVITIES.a_q=other",
+    "$JS.API.CONSUMER.CREATE.ACTIVITIES.a_q=other.activities.q.other",
+    "$JS.API.CONSUMER.CREATE.ACTIVITIES.a_q=n.activities.>",
+    "$JS.ACK.ACTIVITIES.a_q=other.1.2.3.4.5",
+    "$JS.API.CONSUMER.MSG.NEXT.CLAIMS.c_t",
+    "$JS.API.CONSUMER.MSG.NEXT.SESSIONS.w_1",
+    "cancels",
+    "lanes.recordings.w1",
+    "lanes.activities.q.n",
+  ],
+  client: ["start.other", "orchestrations.i1.start.other"],
+};
+
+describe.each(["worker", "client"] as const)("a %s for a part of the work", (role) => {
+  let part: SecuredNats;
+  beforeAll(async () => {
+    part = await startSecuredNats({ scopes: narrowed });
+  });
+  afterAll(() => part?.nats.stop());
+
+  it("may do what its part needs, and nothing of the others'", async () => {
+    const table = permissionsOf(role, names, narrowed[role]);
+    for (const subject of others[role]) expect(allows(table, subject), subject).toBe(false);
+    const { nc, refused } = await rawClient(role, part);
+    const all = [...everything, ...others[role]];
+    for (const subject of all) nc.publish(subject, "");
+    await nc.flush();
+    await expect.poll(() => all.filter((one) => refused.has(one) === allows(table, one))).toEqual([]);
+    const heard = [
+      ...plain,
+      "lanes.activities.q.other",
+      "_INBOX_worker.>",
+      "_INBOX_worker_gpu.x",
+      "_INBOX_client.x",
+    ];
+    refused.clear();
+    for (const subject of heard) nc.subscribe(subject, { callback: () => undefined });
+    await nc.flush();
+    await expect.poll(() => heard.filter((one) => refused.has(one) === hears(table, one))).toEqual([]);
+    expect(hears(table, "_INBOX_worker.>"), "what workers of other groups are told").toBe(false);
+    expect(hears(table, "lanes.activities.q.other")).toBe(false);
+    await nc.close();
   });
 });
 

@@ -1,5 +1,4 @@
 /** What `holdfast security init` writes, on a real server: users of each role, keys changed without downtime, TLS. */
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -16,6 +15,7 @@ import {
   subjects,
 } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
+import { makeCertificates } from "../../support/certificates.ts";
 import { startNats, type TestNats } from "../../support/nats-server.ts";
 
 const names = subjects();
@@ -104,73 +104,46 @@ it.each(["nkey", "jwt"])(
   },
 );
 
-/** The server takes a moment to reload. */
+/** The server takes a moment to reload, and answers nobody meanwhile. */
 async function connected(connect: () => Promise<Bus>): Promise<Bus> {
   for (;;) {
     try {
       return await connect();
     } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "nats_unauthorized")) throw error;
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (code !== "nats_unauthorized" && code !== "nats_unreachable") throw error;
     }
   }
 }
 
+it.each(["nkey", "jwt"])("gives a group of workers a user of its own, mode %s", async (mode) => {
+  const out = folder();
+  await holdfast("security", "init", "--out", out, "--mode", mode);
+  await holdfast("security", "add-workers", "gpu", "--out", out, "--session-types", "model");
+  await expect(holdfast("security", "add-workers", "gpu", "--out", out)).rejects.toMatchObject({
+    code: "security_exists",
+  });
+  await using nats = await serve(out);
+  const provisioner = await connectAs("provisioner", out, nats.url);
+  await ensureTopology(provisioner, names, options);
+  const [gpu, cpu] = [await connectAs("worker-gpu", out, nats.url), await connectAs("worker", out, nats.url)];
+  const consumer = {
+    stream: names.activitiesStream,
+    name: names.activityConsumer("q", "n"),
+    ackWaitMs: 1000,
+  };
+  const filter = names.activity("q", "n");
+  await expect(gpu.ensureConsumer({ ...consumer, filter })).rejects.toMatchObject({
+    code: "permission_denied",
+  });
+  await cpu.ensureConsumer({ ...consumer, filter });
+  const claims = { stream: names.claimsStream, name: names.claimConsumer("model"), ackWaitMs: 1000 };
+  await gpu.ensureConsumer({ ...claims, filter: names.claimsOf("model") });
+  for (const bus of [provisioner, gpu, cpu]) await bus.close();
+});
+
 it("talks TLS, and shows a certificate where the server asks for one", async () => {
-  const place = mkdtempSync(join(tmpdir(), "holdfast-tls-"));
-  const file = (name: string) => join(place, name);
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: place, stdio: "ignore" });
-  openssl(
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:prime256v1",
-    "-nodes",
-    "-days",
-    "2",
-    "-subj",
-    "/CN=authority",
-    "-keyout",
-    "ca.key",
-    "-out",
-    "ca.pem",
-  );
-  for (const who of ["server", "client"]) {
-    openssl(
-      "req",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-subj",
-      `/CN=${who}`,
-      "-addext",
-      "subjectAltName=IP:127.0.0.1,DNS:localhost",
-      "-keyout",
-      `${who}.key`,
-      "-out",
-      `${who}.csr`,
-    );
-    openssl(
-      "x509",
-      "-req",
-      "-in",
-      `${who}.csr`,
-      "-CA",
-      "ca.pem",
-      "-CAkey",
-      "ca.key",
-      "-CAcreateserial",
-      "-days",
-      "2",
-      "-copy_extensions",
-      "copy",
-      "-out",
-      `${who}.pem`,
-    );
-  }
+  const file = makeCertificates("server", "client");
   const out = folder();
   await holdfast(
     "security",

@@ -143,12 +143,15 @@ describe("a session held by a worker", () => {
     await rig.worker({ counter }, { env });
     const id = fresh();
     const on = await rig.open("counter", id, { config: { from: 0 } });
-    for (let n = 0; n < 3; n++) await rig.result(await rig.call(on, id, { name: "add", input: 1 }));
-    await rig.poll("three calls in the register", async () => {
+    const counted = async () => {
       const entry = await rig.bus.last("KV_workers", `$KV.workers.${on.workerId}`);
       const info = entry && WorkerInfo.parse(JSON.parse(new TextDecoder().decode(entry.body)));
-      return info?.sessions.find(({ sessionId }) => sessionId === id)?.calls === 3;
-    });
+      return info?.sessions.find(({ sessionId }) => sessionId === id)?.calls;
+    };
+    // What the opening has to tell is told: the calls alone lead to the next entry.
+    await rig.poll("the session in the register", async () => (await counted()) === 0);
+    for (let n = 0; n < 3; n++) await rig.result(await rig.call(on, id, { name: "add", input: 1 }));
+    await rig.poll("three calls in the register", async () => (await counted()) === 3);
   });
 
   it("drops work of another epoch and of sessions it does not hold, and counts it", async () => {

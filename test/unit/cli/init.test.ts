@@ -29,10 +29,11 @@ it("writes an application with a session and a test, and says what to do next", 
     "app.ts",
     "package.json",
     "test.ts",
+    "tsconfig.json",
   ]);
   const { name, scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   expect(name).toBe("my-app");
-  expect(Object.keys(scripts).sort()).toEqual(["dev", "test"]);
+  expect(Object.keys(scripts).sort()).toEqual(["check", "dev", "test"]);
 });
 
 it("never writes over what is there", async () => {

@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import { SessionRecord, type WorkerInfo } from "../../../schemas/index.ts";
 import { TopSample } from "../../../services/cli/reference/shapes.ts";
 import { colours, visibleLength } from "../../../services/cli/terminal/paint.ts";
-import { Recent } from "../../../services/cli/top/recent.ts";
 import { type Sample, topSessions, topWorker } from "../../../services/cli/top/sample.ts";
 import { topScreen } from "../../../services/cli/top/screen.ts";
+import { Rates } from "../../../shared/wording/index.ts";
 
 const now = 1_800_000_000_000;
 const worker = (n: number, more: Partial<WorkerInfo> = {}): WorkerInfo =>
@@ -95,12 +95,13 @@ it("says so where nobody is there", () => {
 });
 
 it("counts what happened lately", () => {
-  const recent = new Recent(10_000);
-  for (let at = 0; at < 20_000; at += 100) recent.add(at);
-  expect(recent.count(20_000)).toBe(99);
-  expect(recent.perSecond(20_000, 0)).toBe(9.9);
-  expect(recent.count(60_000)).toBe(0);
-  const young = new Recent(10_000);
-  for (let i = 0; i < 6; i++) young.add(1_000);
-  expect(young.perSecond(2_000, 0)).toBe(3);
+  const rates = new Rates();
+  for (let at = 0; at < 20_000; at += 100) rates.add("completed", at, at);
+  expect(rates.count("completed", 20_000, 10_000)).toBe(99);
+  expect(rates.perSecond("completed", 20_000, 0)).toBe(9.9);
+  expect(rates.perSecond("completed", 60_000, 0)).toBe(0);
+  expect(rates.perSecond("started", 20_000, 0)).toBe(0);
+  const young = new Rates();
+  for (let i = 0; i < 6; i++) young.add("started", 1_000, 1_000);
+  expect(young.perSecond("started", 2_000, 0)).toBe(3);
 });

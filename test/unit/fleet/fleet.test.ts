@@ -28,12 +28,13 @@ const says = (
   ttlMs = 15_000,
 ) => clock.run(bucket(name).put(key, body, { headers, ttlMs }));
 
-async function fleet(atMost?: number): Promise<Fleet> {
+async function fleet(atMost?: number, atLeast?: number): Promise<Fleet> {
   const made = new Fleet({
     bus,
     names,
     runtime: { clock, announce: (happening) => void happenings.push(happening) },
     ...(atMost === undefined ? {} : { atMost }),
+    ...(atLeast === undefined ? {} : { atLeast }),
   });
   await clock.run(made.start());
   return made;
@@ -47,6 +48,11 @@ test("a new installation writes the newest at once", async () => {
   expect(alone.heldBackBy()).toEqual([]);
   await says("services", "orchestrator.a", fleetHeaders("9.0.0"));
   expect(alone.allows(newestGeneration)).toBe(true);
+});
+
+test("with a floor, an entry that anybody may have written takes nothing back", async () => {
+  await says("workers", "mallory");
+  expect((await fleet(undefined, newestGeneration)).written).toBe(newestGeneration);
 });
 
 test("one old worker holds everybody back until it says that it goes", async () => {

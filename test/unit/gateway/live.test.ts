@@ -4,9 +4,9 @@ import type { InstanceSummary } from "../../../schemas/index.ts";
 import { withoutIds } from "../../../services/gateway/gauges.ts";
 import { InstanceIndex } from "../../../services/gateway/live/instance-index.ts";
 import { parseTtl } from "../../../services/gateway/live/live-view.ts";
-import { Rates } from "../../../services/gateway/live/rates.ts";
 import { findTroubles, type TroubleInput } from "../../../services/gateway/live/troubles.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";
+import { Rates } from "../../../shared/wording/rates.ts";
 
 const summary = (instanceId: string, startedAt: number, more: object = {}): InstanceSummary =>
   ({

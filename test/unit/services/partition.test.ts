@@ -45,7 +45,8 @@ function partition(feeds: Feeds, isHeld = () => true): Partition {
   };
   const runtime = { clock: systemClock, random: systemRandom, announce: () => undefined };
   // The rest is for turns, and none is taken here.
-  const deps = { id: "o", bus, names: subjects(), runtime } as unknown as OrchestratorDeps;
+  const heldStarts = { drop: () => undefined };
+  const deps = { id: "o", bus, names: subjects(), runtime, heldStarts } as unknown as OrchestratorDeps;
   const leases = { isHeld } as Partial<Leases> as Leases;
   return new Partition(deps, {
     ...{ partition: 1, lease: { key: "partition.1", epoch: 1, ttlMs: 5000 }, leases },

@@ -63,7 +63,7 @@ describe("why a session waits", () => {
       undefined,
       now,
     );
-    expect(sentences[0]).toBe("waits for a worker since 2.0 s (attachment 1), gives up in 26.9 s");
+    expect(sentences[0]).toBe("has waited for a worker for 2.0 s (attachment 1), gives up in 26.9 s");
     expect(sentences[1]).toContain("no worker with tag gpu");
   });
 
@@ -132,8 +132,8 @@ describe("how a held session is", () => {
 
   test("renewed, with its owner's load", () => {
     expect(explain(record(holder), [worker("w3")], held, now)).toEqual([
-      "held by w3 (epoch 9) since 1 min 30 s",
-      "lease renewed 1.2 s ago, owner w3 at 4 of 4",
+      "held by w3 (epoch 9) for 1 min 30 s",
+      "lease renewed 1.2 s ago, its worker holds 4 of at most 4 sessions",
     ]);
   });
 
@@ -160,7 +160,7 @@ describe("how a held session is", () => {
   });
 
   test("expired, its worker gone", () => {
-    expect(explain(record(holder), [], expired, now)[1]).toBe("lease expired 3.1 s ago, worker gone");
+    expect(explain(record(holder), [], expired, now)[1]).toBe("lease expired 3.1 s ago, its worker is gone");
   });
 
   test.each(["claimed", "rebuilding"])("%s says what is going on", (phase) => {

@@ -10,6 +10,8 @@ import {
   type InitContext,
 } from "../../../../shared/sdk/index.ts";
 
+export * from "./busy-app.ts";
+
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 interface Labeller {

@@ -1,55 +1,58 @@
 /**
- * Takes a picture of every page, light and dark, in desktop and phone size, over the demo data of the tests.
+ * Takes a picture of every page, light and dark, in desktop and phone size, of a running installation.
  * `npm run screenshots -- --every <folder>`.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchBrowser } from "../../../../test/support/browser.ts";
-import { demoWorld } from "../../../../test/support/demo-world.ts";
-import { startGateway } from "../../../../test/support/gateway.ts";
-import { startNats } from "../../../../test/support/nats-server.ts";
+import { busyWorld } from "./busy-world.ts";
 
 const screens = {
   desk: { width: 1280, height: 800 },
   phone: { width: 390, height: 800 },
 } as const;
 
-/** Every path of app.tsx; a path with an id shows an object of the demo data. */
-export const pages: readonly (readonly [name: string, path: string])[] = [
+/** Every path of app.tsx, and every state in which a page says something else. */
+const pages = (keyedSession: string): readonly (readonly [name: string, path: string])[] => [
   ["overview", "/"],
   ["orchestrations", "/orchestrations"],
-  ["orchestration", "/orchestrations/docs-live"],
-  ["orchestration-failed", "/orchestrations?status=failed"],
+  ["orchestrations-failed", "/orchestrations?status=failed"],
+  ["orchestration", "/orchestrations/docs-2026-11"],
+  ["orchestration-failed", "/orchestrations/checkout-77"],
+  ["orchestration-parked", "/orchestrations/shipment-31"],
+  ["orchestration-unserved", "/orchestrations/transcribe-8"],
+  ["orchestration-streaming", "/orchestrations/essay-1"],
+  ["orchestration-completed", "/orchestrations/docs-1000"],
+  ["orchestration-signal", "/orchestrations/docs-approval"],
+  ["orchestration-cart", "/orchestrations/cart-5"],
   ["sessions", "/sessions"],
-  ["session", "/sessions/docs-live-s1"],
+  ["session", "/sessions/docs-2026-11-s1"],
+  ["session-of-key", `/sessions/${keyedSession}`],
   ["workers", "/workers"],
   ["schedules", "/schedules"],
+  ["schedule", "/schedules/nightly"],
   ["limits", "/limits"],
   ["queues", "/queues"],
-  ["start", "/start"],
+  ["start", "/start?name=classify-docs"],
   ["import", "/import"],
   ["nothing-here", "/nothing-here"],
 ];
 
 export async function shootEveryPage(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const nats = await startNats();
-  const gateway = await startGateway(nats.url);
+  await using world = await busyWorld();
   const browser = await launchBrowser();
   try {
-    await demoWorld(gateway);
-    for (const [name, path] of pages)
+    for (const [name, path] of pages(world.keyedSession))
       for (const [screen, viewport] of Object.entries(screens))
         for (const colorScheme of ["light", "dark"] as const)
-          await shoot(browser, gateway.url + path, join(folder, `${name}-${screen}-${colorScheme}.png`), {
+          await shoot(browser, world.url + path, join(folder, `${name}-${screen}-${colorScheme}.png`), {
             viewport,
             colorScheme,
           });
   } finally {
     await browser.close();
-    await gateway.stop();
-    await nats.stop();
   }
 }
 

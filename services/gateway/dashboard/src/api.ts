@@ -25,6 +25,7 @@ export type {
 export interface Whoami {
   name: string;
   role: "viewer" | "operator" | "admin";
+  payloads: boolean;
   readOnly: boolean;
   tokensRequired: boolean;
   version: string;

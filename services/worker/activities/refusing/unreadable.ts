@@ -28,9 +28,10 @@ const Address = wireObject({
   execution: z.int().positive(),
   of: EventId,
   attempt: z.int().positive(),
+  capability: z.string().optional(),
 });
 
-type Addressed = Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt">;
+type Addressed = Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt" | "capability">;
 type Deps = TaskDeps & Pick<WorkerDeps, "generation">;
 
 const Call = wireObject({ task: Address, epoch: z.int().positive() });

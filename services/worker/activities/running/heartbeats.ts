@@ -12,6 +12,7 @@ import {
   headerNames,
   type Subjects,
 } from "../../../../shared/bus/index.ts";
+import { detailsKey, detailsProof } from "../../../../shared/capabilities/index.ts";
 import type { Runtime } from "../../../../shared/runtime/index.ts";
 import { Paced } from "../pulling/paced.ts";
 
@@ -21,7 +22,13 @@ export interface HeartbeatDeps {
   runtime: Runtime;
 }
 
-const Heartbeat = z.object({ attempt: z.int(), at: z.number(), details: z.unknown() });
+const Heartbeat = z.object({
+  attempt: z.int(),
+  at: z.number(),
+  details: z.unknown(),
+  /** Shows that a worker that was given this task wrote the details (C1). */
+  proof: z.string().optional(),
+});
 
 /** Outlives the delay before any sensible next attempt; a completed task's key is removed at once. */
 const keptMs = 86_400_000;
@@ -44,7 +51,13 @@ export async function readHeartbeat(deps: HeartbeatDeps, task: ActivityTask): Pr
     const last = await bus.last(stream, subjectOf(names, task), { leader: true });
     if (!last || last.body.length === 0) return undefined;
     const heartbeat = decode(Heartbeat, last.body);
-    return heartbeat.kind === "ok" ? heartbeat.value.details : undefined;
+    if (heartbeat.kind === "invalid") return undefined;
+    const { attempt, details, proof } = heartbeat.value;
+    const key = detailsKey(task);
+    if (key === undefined || proof === detailsProof(key, attempt, JSON.stringify(details))) return details;
+    const why = proof === undefined ? "missing" : "wrong";
+    runtime.announce({ kind: "capability.refused", what: "heartbeat", why, instanceId: task.instanceId });
+    return undefined;
   } catch (error) {
     announceLost(runtime, error);
     return undefined;
@@ -105,7 +118,10 @@ export class Pulse {
 
   async #store(details: unknown): Promise<void> {
     const { bus, names, runtime } = this.#deps;
-    const heartbeat = { attempt: this.#task.attempt, at: runtime.clock.now(), details };
+    const { attempt } = this.#task;
+    const key = detailsKey(this.#task);
+    const proof = key === undefined ? undefined : detailsProof(key, attempt, JSON.stringify(details));
+    const heartbeat = { attempt, at: runtime.clock.now(), details, proof };
     const body = Buffer.from(JSON.stringify(heartbeat));
     if (body.length > largestBytes) {
       throw new Error(`details of ${body.length} bytes are over the limit of ${largestBytes}`);

@@ -1,6 +1,7 @@
 /** Stream output of running work: numbered chunks on `streams.<instanceId>.<execution>.<of>`. */
 import type { ActivityTask, StreamChunk } from "../../../../schemas/index.ts";
 import type { Bus, Subjects } from "../../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 import type { StreamWriter } from "../../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 import { type Runtime, writeJson } from "../../../../shared/runtime/index.ts";
@@ -27,6 +28,7 @@ export class TaskStream implements StreamSink {
   readonly #task: ActivityTask;
   readonly #run: number;
   readonly #subject: string;
+  readonly #capability: string | undefined;
   readonly #pending = new Set<Promise<void>>();
   #index = 0;
   #closed = false;
@@ -36,6 +38,8 @@ export class TaskStream implements StreamSink {
     this.#task = task;
     this.#run = run;
     this.#subject = deps.names.stream(task.instanceId, task.execution, task.of);
+    this.#capability =
+      task.capability === undefined ? undefined : derivedCapability(task.capability, "stream");
   }
 
   /** Resolves when the chunk is stored. */
@@ -80,6 +84,7 @@ export class TaskStream implements StreamSink {
       index,
       at: this.#deps.runtime.clock.now(),
       chunk: { json: value === undefined ? null : value },
+      capability: this.#capability,
     };
     const body = Buffer.from(writeJson(chunk));
     if (body.length <= largestChunkBytes) return body;

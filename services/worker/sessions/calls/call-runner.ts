@@ -45,22 +45,23 @@ interface Running {
 
 export class CallRunner {
   readonly #init: CallRunnerInit;
-  readonly #running = new Set<Running>();
+  /** Absent while empty, like the list of reports in progress: thousands of sessions may be waiting for a call. */
+  #running: Set<Running> | undefined;
   #done = 0;
   #errors = 0;
   #untold = 0;
-  readonly #telling = new Set<Promise<void>>();
+  #telling: Set<Promise<void>> | undefined;
 
   constructor(init: CallRunnerInit) {
     this.#init = init;
   }
 
   get running(): number {
-    return this.#running.size;
+    return this.#running?.size ?? 0;
   }
 
   runningCalls(): RunningCall[] {
-    return [...this.#running].map(({ queued: { task } }) => ({
+    return [...(this.#running ?? [])].map(({ queued: { task } }) => ({
       instanceId: task.instanceId,
       execution: task.execution,
       of: task.of,
@@ -84,15 +85,15 @@ export class CallRunner {
 
   /** Resolves when every pending report is stored or given up. */
   async told(): Promise<void> {
-    await Promise.all(this.#telling);
+    await Promise.all(this.#telling ?? []);
   }
 
   abort(reason: Error, which: (queued: QueuedCall) => boolean = () => true): void {
-    for (const { queued, abort } of this.#running) if (which(queued)) abort.abort(reason);
+    for (const { queued, abort } of this.#running ?? []) if (which(queued)) abort.abort(reason);
   }
 
   cancel(which: (queued: QueuedCall) => boolean): void {
-    for (const running of this.#running) if (which(running.queued)) running.cancelled = true;
+    for (const running of this.#running ?? []) if (which(running.queued)) running.cancelled = true;
     this.abort(new CancelledError(), which);
   }
 
@@ -169,6 +170,7 @@ export class CallRunner {
     const { loan } = queued;
     const abort = new LazyAbort();
     const running: Running = { queued, abort, cancelled: false };
+    this.#running ??= new Set();
     this.#running.add(running);
     together.push(running);
     const startedAt = clock.monotonic();
@@ -218,6 +220,7 @@ export class CallRunner {
     if (over && running.cancelled) await this.#stopped(task, together, over);
     else await over;
     this.#running.delete(running);
+    if (this.#running.size === 0) this.#running = undefined;
   }
 
   /**
@@ -260,11 +263,13 @@ export class CallRunner {
     }
     const options = { epoch: session.epoch, lane, signal: fenced };
     const telling = publishReport(deps, task, result, options).then((outcome) => {
-      this.#telling.delete(telling);
+      this.#telling?.delete(telling);
+      if (this.#telling?.size === 0) this.#telling = undefined;
       if (outcome === "given_up") this.#fence(task);
       else this.#untold--;
       loan?.settle(outcome === "given_up" ? "back" : "done");
     });
+    this.#telling ??= new Set();
     this.#telling.add(telling);
   }
 

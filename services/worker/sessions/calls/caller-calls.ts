@@ -171,8 +171,8 @@ class WayToCaller implements WayBack {
     this.#options.ended(undefined);
     if (this.#reply && untouched) return this.refuse();
     const { bus, names } = this.#deps;
-    const { instanceId, execution, of, attempt } = this.#call.task;
-    const returned: LaneReturn = { v: 1, execution, of, attempt, untouched };
+    const { instanceId, execution, of, attempt, capability } = this.#call.task;
+    const returned: LaneReturn = { v: 1, execution, of, attempt, untouched, capability };
     bus.send(names.laneOfOwner(this.#caller, instanceId, "returned"), encode(returned));
   }
 

@@ -63,8 +63,9 @@ export class Calls {
   readonly #runner: CallRunner;
   readonly #concurrency: number;
   readonly #seen = new RecentKeys(remembered);
-  readonly #changes = new Set<() => void>();
-  readonly #slots = new Set<Slot>();
+  /** Absent while empty: most sessions wait for their next call most of the time, and there may be thousands. */
+  #changes: Set<() => void> | undefined;
+  #slots: Set<Slot> | undefined;
   #state: HostSession;
   /** Runs of user code under way; a batch counts as one. */
   #runs = 0;
@@ -192,7 +193,7 @@ export class Calls {
 
   /** Code that still runs cannot be stopped and may never end: its slots become free for other calls. */
   abandon(): void {
-    for (const slot of this.#slots) slot.release();
+    for (const slot of this.#slots ?? []) slot.release();
   }
 
   /** Resolves when no user code runs (CALL-2). */
@@ -270,10 +271,12 @@ export class Calls {
       return;
     }
     this.#runs++;
+    this.#slots ??= new Set();
     this.#slots.add(slot);
     void this.#runner.run(this.#state, turn.calls).finally(() => {
       this.#runs--;
-      this.#slots.delete(slot);
+      this.#slots?.delete(slot);
+      if (this.#runs === 0) this.#slots = undefined;
       slot.release();
       this.#init.onRan();
       this.#pump();
@@ -283,12 +286,14 @@ export class Calls {
   }
 
   #change(): Promise<void> {
-    return new Promise((resolve) => this.#changes.add(resolve));
+    this.#changes ??= new Set();
+    const changes = this.#changes;
+    return new Promise((resolve) => changes.add(resolve));
   }
 
   #changed(): void {
-    for (const resolve of this.#changes) resolve();
-    this.#changes.clear();
+    for (const resolve of this.#changes ?? []) resolve();
+    this.#changes = undefined;
     if (this.#runs === 0 && this.#queue.size === 0 && !this.#ended) this.#init.onQuiet();
   }
 

@@ -4,6 +4,7 @@ import { bucketStream, bucketSubject, leaseKeys } from "../../../../shared/bus/i
 import { type Fault, isFault } from "../../../../shared/errors/index.ts";
 import { type Lease, requireTtl } from "../../../../shared/leases/index.ts";
 import { Attachment, type AttachmentInit } from "../holding/attachment.ts";
+import { leasedSession } from "../holding/leased-session.ts";
 import { poolOf } from "../pools/pool-of.ts";
 import type { Quotas, Seats } from "../quotas/quotas.ts";
 import { leaseTtlOf } from "../session-options.ts";
@@ -91,8 +92,7 @@ export class ClaimTaker {
    */
   async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
     const { leases, identity, faultPoints } = this.#around.deps;
-    const { instanceId, sessionId, attachment } = claim;
-    const session = { instanceId, sessionId, attachment };
+    const session = leasedSession(claim);
     faultPoints?.reach("claim.before_lease");
     const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
     if (outcome.kind === "taken") {

@@ -17,7 +17,7 @@ import type { AnySession, SessionView } from "../../../../shared/definitions/ind
 import { SessionLostError, TimeoutError, toFailure } from "../../../../shared/errors/index.ts";
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
 import type { Timer } from "../../../../shared/runtime/index.ts";
-import { askForBlobs, type Host, type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
+import { type Host, type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 import { Calls } from "../calls/calls.ts";
 import type { Place } from "../claiming/capacity.ts";
@@ -29,6 +29,7 @@ import type { Ending } from "./attachment-ending.ts";
 import { CheckpointSaver } from "./checkpoint-saver.ts";
 import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
+import { HeldSessionView } from "./held-session-view.ts";
 import type { Housed } from "./housed.ts";
 import { makeState, type StateRequest } from "./make-state.ts";
 import { MetadataTeller } from "./metadata-teller.ts";
@@ -88,7 +89,7 @@ export class Attachment {
     const { claim, lease, definition } = init;
     const { identity, runtime, config } = around.deps;
     const { workerId, nodeId, host, resourceId } = identity;
-    const { attachment, sessionId: id, type } = claim;
+    const { attachment, sessionId } = claim;
     const { epoch } = lease;
     this.claim = claim;
     this.lease = lease;
@@ -98,22 +99,12 @@ export class Attachment {
     this.#around = around;
     this.#init = init;
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
-    const abort = (reason: string) => void this.end({ kind: "given_up", reason: "aborted", detail: reason });
-    const noted = new MetadataTeller(around, claim, epoch, this.#mayTell, init.noted);
-    this.noted = noted;
+    this.noted = new MetadataTeller(around, claim, epoch, this.#mayTell, init.noted);
     this.blobs = new SessionBlobs(around, claim, epoch, this.#mayTell, init.blobs);
-    this.#view = {
-      ...{ id, type, epoch, attachment, workerId, host, resourceId },
-      ...{ abort, events: noEvents },
-      get metadata() {
-        return noted.metadata;
-      },
-      setMetadata: (change) => noted.change(change),
-      blobs: askForBlobs((request) => this.blobs.answer(request)),
-    };
+    this.#view = new HeldSessionView(claim, this.#on, this);
     this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
     this.#care = new StateCare(around, this.#cared(), this.#saver);
-    this.#events = new EventDelivery(around, id);
+    this.#events = new EventDelivery(around, sessionId);
     this.#idleRule = idleRuleOf(claim, definition, config);
     this.#phase = this.#begin();
   }
@@ -416,7 +407,3 @@ export class Attachment {
 }
 
 const nothingYet = { calls: undefined, housed: undefined };
-
-const noEvents: SessionView["events"] = {
-  [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
-};

@@ -19,6 +19,7 @@ import type { SessionServices } from "../session-services.ts";
 import { Attachment, type AttachmentInit } from "./attachment.ts";
 import type { Ending } from "./attachment-ending.ts";
 import type { Housed } from "./housed.ts";
+import { leasedSession } from "./leased-session.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 const retryMs = 200;
@@ -84,7 +85,7 @@ export class Reattach {
 
   async #try(before: Attachment, claim: SessionClaim, kept: Housed): Promise<"attached" | "over" | "again"> {
     const { deps } = this.#around;
-    const { instanceId, sessionId, attachment } = claim;
+    const { sessionId, attachment } = claim;
     if (!deps.bus.connected()) return "again";
     try {
       const record = await this.#record(sessionId);
@@ -93,7 +94,7 @@ export class Reattach {
       const seated = await this.#quotas.take(claim, before.lease.ttlMs);
       if (seated.kind === "reached") return "over";
       const { seats } = seated;
-      const session = { instanceId, sessionId, attachment };
+      const session = leasedSession(claim);
       const value = { v: 1 as const, holder: deps.identity.workerId, session };
       const outcome = await deps.leases.claim(
         leaseKeys.session(sessionId, attachment),

@@ -27,8 +27,8 @@ export class SessionReporter {
 
   /** Resolves to true once the report is stored. `nth` numbers reports of one kind under one attachment. */
   async session(claim: SessionClaim, report: Told, mayTell: MayTell, nth = 0): Promise<boolean> {
-    const { sessionId, attachment } = claim;
-    const body: SessionReport = { v: 1, sessionId, attachment, report };
+    const { sessionId, attachment, capability } = claim;
+    const body: SessionReport = { v: 1, sessionId, attachment, report, capability };
     const subject = this.#names.verb(claim.instanceId, "session");
     // Workers may not read the inbox.
     const id = {

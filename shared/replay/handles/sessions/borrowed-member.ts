@@ -3,12 +3,14 @@
  * of closed. The lender owns it; the borrower knows it by the lender's reports, like a session granted to a
  * child.
  */
+
 import { EventId, type NewEvent } from "../../../../schemas/index.ts";
 import type { AnySession, BareSessionHandle } from "../../../definitions/index.ts";
 import { SessionUnusable } from "../../../errors/index.ts";
-import { Context, handled } from "../context.ts";
+import type { Context } from "../context.ts";
 import { cancellable } from "../promise-combinators.ts";
 import { Scope } from "../scope.ts";
+import { handled } from "../snapshot.ts";
 import type { WantedPool } from "./pool-handle.ts";
 import { makeHandle } from "./session-handle.ts";
 
@@ -25,7 +27,7 @@ export function borrowMember(
   const waiting = new Scope(ctx.scopeOf, false);
   let left: NewEvent<"pool.left"> | undefined;
   let handle: BareSessionHandle | undefined;
-  const lent = new Context(runner, waiting).operation((operation) => {
+  const lent = ctx.within(waiting).operation((operation) => {
     const id = runner.issue({ kind: "pool.joined", poolId, pool }, bytes);
     const leave: NewEvent<"pool.left"> = { kind: "pool.left", poolId, of: EventId.parse(id) };
     left = leave;

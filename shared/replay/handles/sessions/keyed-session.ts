@@ -3,6 +3,7 @@
  * keeper owns it; calls go straight to the holder. An instance joins a key once, however many handles its
  * code has.
  */
+
 import { EventId, type NewEvent, type PoolSpec, type SessionState } from "../../../../schemas/index.ts";
 import {
   type AnySession,
@@ -13,9 +14,10 @@ import {
   refuseUnknownOptions,
 } from "../../../definitions/index.ts";
 import { CancelledError, SessionUnusable } from "../../../errors/index.ts";
-import { Context, handled } from "../context.ts";
+import type { Context } from "../context.ts";
 import { cancellable } from "../promise-combinators.ts";
 import { Scope } from "../scope.ts";
+import { handled } from "../snapshot.ts";
 import { makeHandle } from "./session-handle.ts";
 
 /** One use of a key by an instance. */
@@ -32,7 +34,7 @@ export class KeyUse {
     const { runner } = ctx;
     this.#runner = runner;
     this.#waiting = new Scope(ctx.scopeOf, false);
-    const lent = new Context(runner, this.#waiting).operation((operation) => {
+    const lent = ctx.within(this.#waiting).operation((operation) => {
       const id = runner.issue({ kind: "pool.joined", poolId, pool }, bytes);
       const leave: NewEvent<"pool.left"> = { kind: "pool.left", poolId, of: EventId.parse(id) };
       this.#left = leave;

@@ -3,6 +3,7 @@
  * calls wait in a queue of their own, from which the members on workers take. So no call waits behind a busy
  * member while another is idle, and the other members take the calls of a lost one.
  */
+
 import { createHash } from "node:crypto";
 import { Name, type PoolSpec, poolQueue } from "../../../../schemas/index.ts";
 import type {
@@ -15,9 +16,10 @@ import type {
 import { poolOptionNames, refuseUnknownOptions, validate } from "../../../definitions/index.ts";
 import { CancelledError, HoldfastError, SessionUnusable } from "../../../errors/index.ts";
 import { parseDuration } from "../../../runtime/index.ts";
-import { Context, handled, snapshot } from "../context.ts";
+import type { Context } from "../context.ts";
 import { requireId } from "../require.ts";
 import { Scope } from "../scope.ts";
+import { handled, snapshot } from "../snapshot.ts";
 import { borrowMember } from "./borrowed-member.ts";
 
 const defaultMin = 1;
@@ -103,7 +105,7 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
   const target = { kind: "queue", queue: Name.parse(poolQueue(poolId)) } as const;
   // Open calls of this handle end with it: the members that would serve them may go.
   const scope = new Scope(ctx.scopeOf, false);
-  const inside = new Context(runner, scope);
+  const inside = ctx.within(scope);
   let closed = false;
   const unusable = (message: string) => {
     const rejected = Promise.reject(new SessionUnusable({ code: "session_unusable", message }));

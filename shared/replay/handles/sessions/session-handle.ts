@@ -1,4 +1,5 @@
 /** Opens sessions, and makes the handles by which code uses them. */
+
 import { bareSessionType, Name, SessionId, type SessionState } from "../../../../schemas/index.ts";
 import {
   type ActivityOptions,
@@ -12,11 +13,12 @@ import {
   validate,
 } from "../../../definitions/index.ts";
 import { CancelledError, HoldfastError, SessionUnusable } from "../../../errors/index.ts";
-import { type Context, handled, snapshot } from "../context.ts";
+import type { Context } from "../context.ts";
 import { deriveId, isDerivedId } from "../derive-id.ts";
 import { cancellable } from "../promise-combinators.ts";
 import { refuseUnusedRebuild, sessionOptions } from "../recorded-options.ts";
 import { requireId } from "../require.ts";
+import { handled, snapshot } from "../snapshot.ts";
 import { infoOf, setMetadata, whyUnusable } from "./session-info.ts";
 
 const isOpen = (session: SessionState): boolean =>

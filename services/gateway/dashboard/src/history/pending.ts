@@ -88,7 +88,7 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
       troubled: true,
       link: "/workers",
       remedy:
-        "Start a worker whose application has this activity on this queue: holdfast worker --app <module>",
+        "Start a worker whose application has this activity on this queue: `holdfast worker --app <module>`",
     };
   }
   if (work.startedAt !== undefined) return { why: `runs on ${work.workerId}`, troubled: false };
@@ -156,7 +156,7 @@ function waitingSession(life: SessionLife, input: PendingInput): Pending[] {
       what: `session ${life.sessionId}`,
       why:
         last.phase === "waiting"
-          ? `has waited ${duration(waited)} for a worker that serves ${life.type}${unclaimed ? `: ${unclaimed.why}` : ""}`
+          ? `waits for a worker that serves ${life.type}${unclaimed ? `: ${unclaimed.why}` : ""}`
           : `init runs on ${last.workerId} for ${duration(waited)}`,
       since: last.from,
       link: `/sessions/${life.sessionId}`,

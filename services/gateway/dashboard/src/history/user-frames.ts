@@ -1,8 +1,10 @@
 /** The user's own frames of a stack, without those of the engine and of Node. Pure. */
-const engine =
-  /node:internal|\bnode:|\/node_modules\/holdfast\/|\/(?:services\/(?:orchestrator|worker|watcher|gateway|cli)|shared\/(?:replay|errors|runtime|definitions|bus|sdk|sessions|app-loading))\/[\w/.-]+\.[jt]s/;
+const engine = /\(?node:|\/node_modules\/|\/dist\/(?:services|shared|schemas)\/[\w/.-]+\.js/;
 
+/** Where nothing of the user's is left, the stack as it is: it says more than no frames at all. */
 export function userFrames(stack: string): string {
-  const lines = stack.split("\n").filter((line) => !(/^\s+at /.test(line) && engine.test(line)));
-  return lines.join("\n");
+  const lines = stack.split("\n");
+  const isFrame = (line: string) => /^\s+at /.test(line);
+  const own = lines.filter((line) => !(isFrame(line) && engine.test(line)));
+  return own.some(isFrame) ? own.join("\n") : stack;
 }

@@ -1,7 +1,7 @@
-/** What limits work on purpose: keys of flow control, seats for sessions, and the pools that share them. */
+/** What limits work on purpose: keys of flow control, and seats for sessions. Pools are with the sessions. */
 import { get, type SessionRow, type WorkerRow } from "../api.ts";
 import { count } from "../format.ts";
-import { Card, Command, Empty, Id, Meter, Problem } from "../parts/basics.tsx";
+import { Card, Command, Meter, Problem } from "../parts/basics.tsx";
 import { useLoad } from "../parts/use-load.ts";
 
 interface WaitingKey {
@@ -15,18 +15,16 @@ export function LimitsPage() {
   const sessions = useLoad((signal) => get<{ rows: SessionRow[] }>("/api/sessions?limit=2000", signal), []);
   return (
     <>
-      <h1>Limits and pools</h1>
+      <h1>Limits</h1>
       {[flow.error, workers.error, sessions.error].map(
         (error, index) => error !== undefined && <Problem key={index} error={error} />,
       )}
       <Card title="Starts that wait for their key">
         {(flow.data?.rows.length ?? 0) === 0 ? (
-          <Empty title="No start waits">
-            <p class="muted">
-              A start with <code>flow</code> waits here while its key has as many running, or has begun as
-              many in a period, as its rule allows.
-            </p>
-          </Empty>
+          <p class="muted">
+            None. A start with <code>flow</code> waits here while its key has as many running, or has begun as
+            many in a period, as its rule allows.
+          </p>
         ) : (
           <table class="cards dense">
             <thead>
@@ -55,12 +53,9 @@ export function LimitsPage() {
       <Card title="Seats for sessions, by type">
         <Seats workers={workers.data?.rows ?? []} sessions={sessions.data?.rows ?? []} />
       </Card>
-      <Card title="Pools">
-        <Pools sessions={sessions.data?.rows ?? []} />
-      </Card>
       <Card title="The same from a terminal">
-        <Command label="Quotas and queues" text="holdfast doctor" />
-        <Command label="Workers and their seats" text="holdfast workers list" />
+        <Command label="All findings" text="holdfast doctor" />
+        <Command label="Workers, seats" text="holdfast workers list" />
       </Card>
     </>
   );
@@ -79,8 +74,8 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
           <th scope="col" class="right">
             Workers
           </th>
-          <th scope="col">Seats used, where the type has its own</th>
-          <th scope="col">Quota of the whole installation</th>
+          <th scope="col">Seats used</th>
+          <th scope="col">Quota over all workers</th>
           <th scope="col" class="right">
             Sessions that wait
           </th>
@@ -104,7 +99,7 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
               </td>
               <td data-label="Seats used">
                 {own.length === 0 ? (
-                  <span class="muted">those of the workers</span>
+                  <span class="muted">no limit of its own</span>
                 ) : (
                   <Meter used={used} max={max} label={type} />
                 )}
@@ -118,62 +113,6 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
               </td>
               <td class="right number" data-label="Waiting">
                 {waiting.length}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
-}
-
-function Pools({ sessions }: { sessions: SessionRow[] }) {
-  const members = new Map<string, SessionRow[]>();
-  for (const row of sessions) {
-    const pool = row.metadata["holdfast-pool"];
-    if (pool !== undefined && row.phase !== "closed")
-      members.set(String(pool), [...(members.get(String(pool)) ?? []), row]);
-  }
-  if (members.size === 0) {
-    return (
-      <p class="muted">
-        No pool is open. A pool shares a number of sessions among many orchestrations (
-        <code>ctx.usePool</code>).
-      </p>
-    );
-  }
-  return (
-    <table class="cards dense">
-      <thead>
-        <tr>
-          <th scope="col">Pool</th>
-          <th scope="col">Type</th>
-          <th scope="col" class="right">
-            Members
-          </th>
-          <th scope="col" class="right">
-            Calls running, queued
-          </th>
-          <th scope="col">Kept by</th>
-        </tr>
-      </thead>
-      <tbody>
-        {[...members].map(([pool, rows]) => {
-          const sum = (of: "running" | "queued") =>
-            rows.reduce((all, { work }) => all + (work?.[of] ?? 0), 0);
-          const keeper = rows[0]?.instanceId ?? "";
-          return (
-            <tr key={pool}>
-              <td class="title">{pool}</td>
-              <td data-label="Type">{rows[0]?.type}</td>
-              <td class="right number" data-label="Members">
-                {rows.length}
-              </td>
-              <td class="right number" data-label="Running, queued">
-                {sum("running")}, {sum("queued")}
-              </td>
-              <td data-label="Kept by">
-                <Id href={`/orchestrations/${keeper}`}>{keeper}</Id>
               </td>
             </tr>
           );

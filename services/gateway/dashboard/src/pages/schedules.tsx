@@ -1,8 +1,8 @@
 /** Schedules: what they start, when next, and how the runs went. */
 import { useEffect } from "preact/hooks";
 import { get, mayAct, post, type ScheduleView } from "../api.ts";
-import { count } from "../format.ts";
-import { Card, Empty, Problem, When } from "../parts/basics.tsx";
+import { absolute, count } from "../format.ts";
+import { Card, Command, Empty, Facts, Id, Problem, When } from "../parts/basics.tsx";
 import { ask } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
 import { useLoad } from "../parts/use-load.ts";
@@ -23,7 +23,12 @@ export function SchedulesPage({ only }: { only?: string }) {
   }, [reload]);
   return (
     <>
-      <h1>{only === undefined ? "Schedules" : `Schedule ${only}`}</h1>
+      {only !== undefined && (
+        <p class="crumb">
+          <a href="/schedules">Schedules</a>
+        </p>
+      )}
+      <h1>{only ?? "Schedules"}</h1>
       {error !== undefined && <Problem error={error} />}
       {data?.length === 0 && (
         <Empty title="No schedules">
@@ -32,56 +37,108 @@ export function SchedulesPage({ only }: { only?: string }) {
           </p>
         </Empty>
       )}
-      {data?.map((schedule) => (
-        <Schedule
-          key={schedule.scheduleId}
-          schedule={schedule}
-          whole={only !== undefined}
-          onChange={reload}
-        />
-      ))}
+      {data !== undefined && data.length > 0 && only === undefined && (
+        <ScheduleTable rows={data} onChange={reload} />
+      )}
+      {only !== undefined && data?.[0] && <Schedule schedule={data[0]} onChange={reload} />}
     </>
   );
 }
 
 interface Shown {
   schedule: ScheduleView;
-  whole: boolean;
   onChange: () => void;
 }
 
-function Schedule({ schedule, whole, onChange }: Shown) {
-  const { scheduleId, status, spec, note, error, next, runs, skipped, missed, waiting } = schedule;
+function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onChange: () => void }) {
   return (
-    <Card title={scheduleId}>
-      <p>
-        <span class={`badge badge-${badges[status]}`}>{status}</span> starts{" "}
-        <code>{spec?.orchestration ?? "?"}</code> {whenOf(schedule)}
-        {note !== undefined && <span class="muted"> · {note}</span>}
-      </p>
-      {error !== undefined && <p class="bad">{error}</p>}
-      <p class="muted">
-        {count(runs)} runs, {count(skipped)} skipped, {count(missed)} missed, {count(waiting)} waiting
-        {next[0] !== undefined && (
-          <>
-            {" "}
-            · next <When at={next[0]} />
-          </>
-        )}
-        {!whole && (
-          <>
-            {" "}
-            · <a href={`/schedules/${scheduleId}`}>details</a>
-          </>
-        )}
-      </p>
-      {whole && <Details schedule={schedule} />}
-      {mayAct() && (status === "active" || status === "paused") && (
-        <Actions schedule={schedule} whole={whole} onChange={onChange} />
-      )}
-    </Card>
+    <section class="table-wrap" aria-label="Schedules">
+      <table class="cards">
+        <thead>
+          <tr>
+            <th scope="col">Schedule</th>
+            <th scope="col">State</th>
+            <th scope="col">Starts</th>
+            <th scope="col">When</th>
+            <th scope="col">Next</th>
+            <th scope="col">Latest run</th>
+            <th scope="col" class="right">
+              Runs
+            </th>
+            {mayAct() && (
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((schedule) => (
+            <tr key={schedule.scheduleId}>
+              <td class="title">
+                <Id href={`/schedules/${schedule.scheduleId}`}>{schedule.scheduleId}</Id>
+              </td>
+              <td data-label="State">
+                <span title={schedule.note}>
+                  <State status={schedule.status} />
+                </span>
+              </td>
+              <td data-label="Starts">{schedule.spec?.orchestration ?? "–"}</td>
+              <td data-label="When">{whenOf(schedule)}</td>
+              <td data-label="Next">
+                <When at={schedule.next[0]} />
+              </td>
+              <td data-label="Latest run">
+                <When at={schedule.recent[0]?.at} />
+              </td>
+              <td class="right number" data-label="Runs">
+                {count(schedule.runs)}
+              </td>
+              {mayAct() && (
+                <td class="right">
+                  <Actions schedule={schedule} onChange={onChange} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
+
+const State = ({ status }: { status: ScheduleView["status"] }) => (
+  <span class={`badge badge-${badges[status]}`}>{status}</span>
+);
+
+function Schedule({ schedule, onChange }: Shown) {
+  const { status, spec, note, error, runs, skipped, missed, waiting } = schedule;
+  return (
+    <>
+      <Card>
+        <Facts
+          flow
+          facts={[
+            ["State", <State status={status} />],
+            ["Starts", spec?.orchestration ?? "–"],
+            ["When", whenOf(schedule)],
+            ["Runs by its times", count(runs)],
+            ["Skipped", count(skipped)],
+            ["Missed", count(missed)],
+            ["Waiting", count(waiting)],
+            ["Kept by", <Id href={`/orchestrations/${keeper(schedule)}`}>{keeper(schedule)}</Id>],
+          ]}
+        />
+        {note !== undefined && <p class="muted">{note}</p>}
+        {error !== undefined && <p class="bad">{error}</p>}
+        {mayAct() && <Actions schedule={schedule} onChange={onChange} />}
+      </Card>
+      <Details schedule={schedule} />
+    </>
+  );
+}
+
+const keeper = ({ scheduleId }: ScheduleView): string => `schedule-${scheduleId}`;
 
 const badges = {
   pending: "pending",
@@ -98,37 +155,51 @@ function whenOf({ spec }: ScheduleView): string {
   return `at ${[spec.at ?? []].flat().map(String).join(", ")}`;
 }
 
-function Details({ schedule: { spec, next, running, recent } }: { schedule: ScheduleView }) {
+function Details({ schedule: { scheduleId, spec, next, running, recent } }: { schedule: ScheduleView }) {
   return (
     <>
-      <h3>Next times</h3>
-      {next.length === 0 && <p class="muted">None is to come.</p>}
-      <ul>
-        {next.map((at) => (
-          <li key={at}>
-            <When at={at} />
-          </li>
-        ))}
-      </ul>
-      <h3>Latest runs</h3>
-      {recent.length === 0 && <p class="muted">None yet.</p>}
-      <ul>
-        {recent.map(({ instanceId, at }) => (
-          <li key={instanceId}>
-            <a href={`/orchestrations/${instanceId}`}>{instanceId}</a> <When at={at} />
-            {running.some((run) => run.instanceId === instanceId) && <span class="muted"> runs</span>}
-          </li>
-        ))}
-      </ul>
-      <details>
-        <summary>The schedule</summary>
+      <div class="grid two">
+        <Card title="Next times">
+          {next.length === 0 && <p class="muted">None is to come.</p>}
+          <ul class="times">
+            {next.map((at) => (
+              <li key={at}>
+                {absolute(at)}{" "}
+                <span class="muted">
+                  <When at={at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Card>
+        <Card title="Latest runs">
+          {recent.length === 0 && <p class="muted">None yet.</p>}
+          <ul class="times">
+            {recent.map(({ instanceId, at }) => (
+              <li key={instanceId}>
+                <Id href={`/orchestrations/${instanceId}`}>{instanceId}</Id>{" "}
+                <span class="muted">
+                  <When at={at} />
+                  {running.some((run) => run.instanceId === instanceId) && ", running"}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </Card>
+      </div>
+      <Card title="As it was defined">
         <Json value={spec} label="The schedule" />
-      </details>
+      </Card>
+      <Card title="The same from a terminal">
+        <Command label="See it" text={`holdfast schedule show ${scheduleId}`} />
+        <Command label="Run it now" text={`holdfast schedule trigger ${scheduleId}`} />
+      </Card>
     </>
   );
 }
 
 function Actions({ schedule: { scheduleId, status }, onChange }: Shown) {
+  if (status !== "active" && status !== "paused") return null;
   const to = (verb: string, body: unknown = {}) =>
     post(`/api/schedules/${scheduleId}/${verb}`, body).then(onChange);
   const button = (name: string, act: () => void, danger = false) => (
@@ -137,7 +208,7 @@ function Actions({ schedule: { scheduleId, status }, onChange }: Shown) {
     </button>
   );
   return (
-    <div class="letter-actions">
+    <div class="row-actions">
       {button("Run now…", () =>
         ask({
           title: `Run ${scheduleId} now?`,
@@ -152,7 +223,7 @@ function Actions({ schedule: { scheduleId, status }, onChange }: Shown) {
         ? button("Pause…", () =>
             ask({
               title: `Pause ${scheduleId}?`,
-              text: "It starts nothing until it is resumed. What comes meanwhile is left out.",
+              text: "It starts nothing until it is resumed. Times that pass meanwhile are left out.",
               button: "Pause it",
               fields: [{ name: "note", label: "Note (optional)" }],
               commands: () => [{ label: "CLI", text: `holdfast schedule pause ${scheduleId}` }],

@@ -10,12 +10,31 @@ type Consumer = Stream["consumers"][number];
 
 /** The purpose of each stream. */
 const purposes: Readonly<Record<string, string>> = {
-  INBOX: "What instances have yet to hear: starts, signals, results. Each partition has one reader.",
-  ACTIVITIES: "Tasks for any worker that has the activity. Each activity has one reader.",
-  CLAIMS: "Sessions that look for a worker. Each type of session has one reader.",
-  ASIDE: "Messages of instances that were set aside; they come back in order when a turn succeeds.",
-  SESSIONS: "Calls for the worker that holds the session. Each worker has one reader.",
+  INBOX:
+    "Messages that instances have not taken in yet: starts, signals, results. One reader for each partition.",
+  ACTIVITIES: "Tasks for any worker that has the activity. One reader for each activity.",
+  CLAIMS: "Sessions that wait for a worker. One reader for each session type.",
+  SESSIONS: "Calls for the worker that holds the session. One reader for each worker.",
 };
+
+/** What the other streams keep; a bucket is named by its last part. */
+const contents: readonly (readonly [ending: string, keeps: string])[] = [
+  ["TIMERS", "timers and schedules that are not due yet"],
+  ["ASIDE", "messages of parked instances, until they go on"],
+  ["STREAMS", "what activities and calls write while they run"],
+  ["DEAD", "dead letters"],
+  ["AUDIT", "who did what over HTTP"],
+  ["OBJ_blobs", "big payloads, checkpoints and bytes of sessions"],
+  ["leases", "leases of sessions"],
+  ["engine", "leases of partitions and services"],
+  ["workers", "the live workers"],
+  ["services", "the live orchestrators, watchers and gateways"],
+  ["heartbeats", "details of running activities' heartbeats"],
+  ["sessions", "what is known of each session"],
+  ["limits", "rates of activities"],
+  ["instances", "what is known of each instance"],
+  ["settings", "settings of the whole installation"],
+];
 
 export function Streams() {
   const { data, error, reload } = useLoad((signal) => get<StreamsView>("/api/queues", signal), []);
@@ -56,7 +75,9 @@ function Queue({ stream }: { stream: Stream }) {
       {purpose && <p class="muted">{purpose}</p>}
       {stream.consumers.length === 0 && (
         <p class="muted">
-          {stream.messages > 0 ? "Nobody reads it: what is in it waits." : "Nobody reads it yet."}
+          {stream.messages > 0
+            ? "No service reads it: the messages in it wait."
+            : "No service has read it yet."}
         </p>
       )}
       {busy.length > 0 && <Consumers of={stream.name} list={busy} />}
@@ -132,6 +153,7 @@ function Storage({ view }: { view: StreamsView }) {
           <thead>
             <tr>
               <th scope="col">Stream</th>
+              <th scope="col">Keeps</th>
               <th scope="col" class="right">
                 Messages
               </th>
@@ -146,6 +168,9 @@ function Storage({ view }: { view: StreamsView }) {
           <tbody>
             <tr>
               <td class="title">{histories.length} shared history streams</td>
+              <td class="muted" data-label="Keeps">
+                histories of instances
+              </td>
               <td class="right number" data-label="Messages">
                 {count(sum((stream) => stream.messages))}
               </td>
@@ -160,6 +185,9 @@ function Storage({ view }: { view: StreamsView }) {
               <tr key={stream.name}>
                 <td class="title">
                   <code>{stream.name}</code>
+                </td>
+                <td class="muted" data-label="Keeps">
+                  {contents.find(([ending]) => stream.name.endsWith(ending))?.[1]}
                 </td>
                 <td class="right number" data-label="Messages">
                   {count(stream.messages)}

@@ -58,7 +58,7 @@ function Builds({ rows }: { rows: readonly WorkerRow[] }) {
   const builds = new Map<string, WorkerRow[]>();
   for (const row of rows) builds.set(row.buildId, [...(builds.get(row.buildId) ?? []), row]);
   return (
-    <p class="builds">
+    <p class="serves builds">
       <span class="muted">{builds.size === 1 ? "Build" : "Builds"}</span>{" "}
       {[...builds].map(([build, workers]) => (
         <span key={build} class="tag">
@@ -67,8 +67,8 @@ function Builds({ rows }: { rows: readonly WorkerRow[] }) {
       ))}
       {builds.size > 1 && (
         <span class="muted">
-          sessions and pinned instances stay with the build that can read them; drain the old workers to
-          finish
+          A deployment is under way. Sessions and pinned instances stay with a build that has their code;
+          drain the workers of the old build to finish.
         </span>
       )}
     </p>

@@ -19,6 +19,13 @@ export function Took({ from, to }: { from: number | undefined; to: number | unde
   return <span class="number">{duration(Math.max(0, (to ?? now.value) - from))}</span>;
 }
 
+/** A sentence in which `what stands between backticks` is code. */
+export function Prose({ text }: { text: string }) {
+  return (
+    <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
+  );
+}
+
 export function Badge({ status }: { status: string }) {
   return <span class={`badge badge-${status.replaceAll(" ", "-")}`}>{status}</span>;
 }

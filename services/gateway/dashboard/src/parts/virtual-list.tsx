@@ -40,6 +40,8 @@ export function VirtualList({ count, rowHeight, label, show, children, ...rest }
     <section
       ref={box}
       class={`virtual ${rest.class ?? ""}`}
+      // A short list is as high as its rows; the class bounds a long one.
+      style={{ height: `${count * rowHeight + 2}px` }}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       aria-label={label}

@@ -1,17 +1,11 @@
 /** The panel above a failed orchestration: the failed step, its input, the error of each attempt. */
-import { useMemo } from "preact/hooks";
-import type { Failure } from "../../../../../../schemas/index.ts";
-import type { HistoryPage } from "../../api.ts";
 import { plural } from "../../format.ts";
-import { failedStep } from "../../history/failed-step.ts";
-import { foldHistory } from "../../history/model.ts";
+import type { Work } from "../../history/model.ts";
 import { userFrames } from "../../history/user-frames.ts";
 import { Card, Id, Scrolled, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 
-export function FailedStep({ page, error }: { page: HistoryPage; error: Failure | undefined }) {
-  const step = useMemo(() => failedStep(foldHistory(page.events), error), [page, error]);
-  if (!step) return null;
+export function FailedStep({ step }: { step: Work }) {
   const { input, failure } = step;
   const tries = step.attempts.length + 1;
   return (

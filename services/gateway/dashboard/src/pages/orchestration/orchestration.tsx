@@ -3,9 +3,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { unparking } from "../../../../../../shared/errors/unparking.ts";
 import { get, type HistoryPage, type InstanceView, me } from "../../api.ts";
+import { failedStep } from "../../history/failed-step.ts";
 import { foldHistory } from "../../history/model.ts";
 import { useLive } from "../../live.ts";
-import { Badge, Card, Command, Copy, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
+import { Badge, Card, Command, Copy, Facts, Id, Problem, Prose, Took, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 import { query, setQuery } from "../../router.ts";
@@ -41,6 +42,13 @@ export function OrchestrationPage({ id }: { id: string }) {
   );
   const summary = instance.data;
   const open = summary !== undefined && !terminal.includes(summary.status);
+  const failed = useMemo(
+    () =>
+      summary?.status === "failed" && history.page
+        ? failedStep(foldHistory(history.page.events), summary.error)
+        : undefined,
+    [summary?.status, summary?.error, history.page],
+  );
   // A notice may be lost, so a running instance is also read from time to time.
   useEffect(() => {
     if (!open) return;
@@ -70,11 +78,15 @@ export function OrchestrationPage({ id }: { id: string }) {
         {summary && <InstanceActions instance={summary} />}
       </div>
       {instance.error !== undefined && <Problem error={instance.error} />}
-      {summary && <Header summary={summary} events={pinned ? undefined : history.page?.total} />}
-      {summary?.status === "parked" && <Parked summary={summary} />}
-      {summary?.status === "failed" && history.page && (
-        <FailedStep page={history.page} error={summary.error} />
+      {summary && (
+        <Header
+          summary={summary}
+          events={pinned ? undefined : history.page?.total}
+          stepShown={failed?.failure?.stack !== undefined}
+        />
       )}
+      {summary?.status === "parked" && <Parked summary={summary} />}
+      {failed && <FailedStep step={failed} />}
       {history.page && (
         <>
           <Executions page={history.page} pinned={pinned} />
@@ -126,7 +138,9 @@ function Parked({ summary }: { summary: InstanceView }) {
       <p>
         {message} <code>{code}</code>
       </p>
-      <p class="remedy">What helps: {unparking(summary.instanceId, code)}.</p>
+      <p class="remedy">
+        What helps: <Prose text={`${unparking(summary.instanceId, code)}.`} />
+      </p>
     </Card>
   );
 }
@@ -134,7 +148,8 @@ function Parked({ summary }: { summary: InstanceView }) {
 /**
  * `events`: the number of events in the list below, once loaded. The summary may be a turn behind or ahead.
  */
-function Header({ summary, events }: { summary: InstanceView; events: number | undefined }) {
+function Header(props: { summary: InstanceView; events: number | undefined; stepShown: boolean }) {
+  const { summary, events, stepShown } = props;
   return (
     <Card>
       <Facts
@@ -173,7 +188,7 @@ function Header({ summary, events }: { summary: InstanceView; events: number | u
           <strong>
             {summary.error.code}: {summary.error.message}
           </strong>
-          {summary.error.stack && <Stack text={summary.error.stack} />}
+          {summary.error.stack && !stepShown && <Stack text={summary.error.stack} />}
         </div>
       )}
     </Card>
@@ -222,8 +237,8 @@ function Values({ summary }: { summary: InstanceView }) {
         )}
         {summary.status === "completed" ? (
           <Json value={summary.output ?? null} label="Result" />
-        ) : summary.error ? (
-          <Json value={summary.error} label="Error" />
+        ) : summary.error && terminal.includes(summary.status) ? (
+          <Json value={withoutStack(summary.error)} label="Error" />
         ) : (
           <p class="muted">
             {terminal.includes(summary.status) ? `It was ${summary.status}.` : "Not there yet."}
@@ -233,6 +248,9 @@ function Values({ summary }: { summary: InstanceView }) {
     </div>
   );
 }
+
+/** The stack is shown above, in lines. */
+const withoutStack = ({ stack: _, ...error }: NonNullable<InstanceView["error"]>) => error;
 
 function Commands({ id, open }: { id: string; open: boolean }) {
   const prefix = me.value?.prefix ? `${me.value.prefix}.` : "";

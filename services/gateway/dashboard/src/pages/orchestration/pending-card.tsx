@@ -5,7 +5,7 @@ import { plural } from "../../format.ts";
 import { foldHistory } from "../../history/model.ts";
 import { pendingWork } from "../../history/pending.ts";
 import { now, overview, useLive } from "../../live.ts";
-import { Card, When } from "../../parts/basics.tsx";
+import { Card, Prose, When } from "../../parts/basics.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 
 export function PendingWork(props: {
@@ -32,7 +32,8 @@ export function PendingWork(props: {
     <Card title={`Pending (${pending.length})`}>
       {pending.length === 0 ? (
         <p class="muted">
-          Nothing is on its way: the orchestration waits for a signal, or its next turn is about to run.
+          No step is open: the orchestration waits for a signal or an update, or its next turn is about to
+          run. <em>Signal…</em> and <em>Update…</em> above send one.
         </p>
       ) : (
         <ul class="pending">
@@ -49,7 +50,11 @@ export function PendingWork(props: {
               </span>
               <span>{item.why}</span>
               {item.link && <a href={item.link}>Show</a>}
-              {item.remedy && <span class="remedy">{item.remedy}</span>}
+              {item.remedy && (
+                <span class="remedy">
+                  <Prose text={item.remedy} />
+                </span>
+              )}
               <span class="muted">
                 since <When at={item.since} />
               </span>

@@ -12,20 +12,34 @@ export function LatestFailures({ failed }: { failed: number }) {
   if (!data) return null;
   return (
     <Card title="Latest failures" aside={<a href="/orchestrations?status=failed">All failed</a>}>
-      <ul class="failures">
-        {data.rows.map((row) => (
-          <li key={row.instanceId} class="failure">
-            <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>
-            <span class="failure-name">{row.name}</span>
-            <span class="bad failure-why" title={row.error?.message}>
-              {row.error?.message}
-            </span>
-            <span class="muted">
-              <When at={row.endedAt ?? row.updatedAt} />
-            </span>
-          </li>
-        ))}
-      </ul>
+      <div class="table-wrap">
+        <table class="cards dense">
+          <thead>
+            <tr>
+              <th scope="col">Id</th>
+              <th scope="col">Name</th>
+              <th scope="col">Failed</th>
+              <th scope="col">Error</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.rows.map((row) => (
+              <tr key={row.instanceId}>
+                <td class="title">
+                  <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>
+                </td>
+                <td data-label="Name">{row.name}</td>
+                <td data-label="Failed">
+                  <When at={row.endedAt ?? row.updatedAt} />
+                </td>
+                <td class="note bad" data-label="Error" title={row.error?.message}>
+                  {row.error?.message}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </Card>
   );
 }

@@ -2,7 +2,7 @@
 import type { Overview } from "../../api.ts";
 import { bytes, count, latency, plural, timeOfDay } from "../../format.ts";
 import { overview } from "../../live.ts";
-import { Badge, Card, Meter } from "../../parts/basics.tsx";
+import { Badge, Card, Meter, Prose } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Columns } from "../../parts/sparkline.tsx";
 import { FirstSteps } from "./first-steps.tsx";
@@ -58,7 +58,11 @@ function Troubles({ view }: { view: Overview }) {
       {view.troubles.map((trouble) => (
         <li key={trouble.message} class={`notice ${trouble.level}`}>
           <strong>{trouble.message}</strong>
-          {trouble.hint && <span>{trouble.hint}</span>}
+          {trouble.hint && (
+            <span>
+              <Prose text={trouble.hint} />
+            </span>
+          )}
           {trouble.link && <a href={trouble.link}>Show</a>}
         </li>
       ))}
@@ -192,16 +196,17 @@ function Capacity({ view }: { view: Overview }) {
           </tr>
           <tr>
             <th scope="row">Versions</th>
-            <td class="right">{versions.join(", ")}</td>
+            <td class="right">{versions.join(", ") || "–"}</td>
           </tr>
-          <tr>
-            <th scope="row">Generation written</th>
-            <td class="right">
-              {fleet.heldBackBy.length === 0
-                ? fleet.written
-                : `${fleet.written} of ${fleet.newest}, held back by ${fleet.heldBackBy.map(({ kind, id }) => `${kind} ${id}`).join(", ")}`}
-            </td>
-          </tr>
+          {fleet.heldBackBy.length > 0 && (
+            <tr>
+              <th scope="row">Generation of events</th>
+              <td class="right">
+                {fleet.written} instead of {fleet.newest}, held back by{" "}
+                {fleet.heldBackBy.map(({ kind, id }) => `${kind} ${id}`).join(", ")}
+              </td>
+            </tr>
+          )}
         </tbody>
       </table>
     </Card>

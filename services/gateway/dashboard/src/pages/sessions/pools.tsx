@@ -35,7 +35,9 @@ export function Pools() {
             <th scope="col" class="right">
               Users
             </th>
-            <th scope="col">Orders</th>
+            <th scope="col">
+              <span class="hidden">Actions</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -45,7 +47,7 @@ export function Pools() {
                 <a href={`/orchestrations/${pool.instanceId}`}>{pool.poolId}</a>
               </th>
               <td data-label="State">
-                {pool.paused ? "paused" : pool.declared ? "declared" : "in use"}
+                {pool.paused ? "paused" : pool.declared ? "kept warm" : "open while in use"}
                 {pool.error !== undefined && <span class="muted"> {pool.error}</span>}
               </td>
               <td class="right number" data-label="Members">
@@ -57,28 +59,28 @@ export function Pools() {
               <td class="right number" data-label="Users">
                 {pool.users}
               </td>
-              <td data-label="Orders">
+              <td class="right">
                 {mayAct() && (
-                  <>
-                    <button type="button" class="small" onClick={() => void resize(pool, 1)}>
+                  <span class="row-actions">
+                    <button type="button" class="button small" onClick={() => void resize(pool, 1)}>
                       One more
-                    </button>{" "}
+                    </button>
                     <button
                       type="button"
-                      class="small"
+                      class="button small"
                       disabled={pool.min === 0}
                       onClick={() => void resize(pool, -1)}
                     >
                       One less
-                    </button>{" "}
+                    </button>
                     <button
                       type="button"
-                      class="small"
+                      class="button small"
                       onClick={() => void act(pool, pool.paused ? "resume" : "pause")}
                     >
                       {pool.paused ? "Resume" : "Pause"}
                     </button>
-                  </>
+                  </span>
                 )}
               </td>
             </tr>

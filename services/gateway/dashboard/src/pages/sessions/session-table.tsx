@@ -9,7 +9,7 @@ import { LeaseBar } from "../../parts/lease-bar.tsx";
 export function SessionTable({ rows }: { rows: SessionRow[] }) {
   return (
     <section class="table-wrap" aria-label="Sessions">
-      <table class="cards">
+      <table class="cards sessions-table">
         <thead>
           <tr>
             <th scope="col">Session</th>

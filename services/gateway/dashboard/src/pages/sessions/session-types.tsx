@@ -27,7 +27,7 @@ export function SessionTypes({ rows }: { rows: readonly SessionRow[] }) {
             <th scope="col" class="right">
               Init (mean)
             </th>
-            <th scope="col">Started, since this gateway did</th>
+            <th scope="col">Starts since this gateway began</th>
           </tr>
         </thead>
         <tbody>
@@ -49,7 +49,7 @@ export function SessionTypes({ rows }: { rows: readonly SessionRow[] }) {
                 <td class="right number" data-label="Init (mean)">
                   {inits.length === 0 ? "–" : duration(inits.reduce((sum, ms) => sum + ms, 0) / inits.length)}
                 </td>
-                <td data-label="Started">
+                <td data-label="Starts">
                   <Temperature starts={starts.find((one) => one.type === type)} />
                 </td>
               </tr>

@@ -1,7 +1,7 @@
 /** One session: its record, its holder and its life. */
 import { phaseWord, shortEpoch } from "../../../../../../shared/wording/index.ts";
 import { ApiError, get, type InstanceRow, mayAct, type SessionRow, type WorkerRow } from "../../api.ts";
-import { bytes, count, duration } from "../../format.ts";
+import { bytes, count, duration, plural } from "../../format.ts";
 import { useLive } from "../../live.ts";
 import { Badge, Card, Command, Empty, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
@@ -72,7 +72,7 @@ export function SessionPage({ id }: { id: string }) {
               <p class="muted">…</p>
             )}
             <button type="button" class="button small" onClick={explained.reload}>
-              Look again
+              Refresh
             </button>
           </Card>
           <Card>
@@ -85,16 +85,20 @@ export function SessionPage({ id }: { id: string }) {
               <Json value={row.work.snapshot} label="Snapshot" />
             </Card>
           )}
-          {Object.keys(row.metadata).length > 0 && (
+          {Object.keys(noted(row)).length > 0 && (
             <Card title="Metadata">
-              <Json value={row.metadata} label="Metadata" />
+              <Json value={noted(row)} label="Metadata" />
             </Card>
           )}
           <Blobs row={row} />
           <Card title="The same from a terminal">
             <Command label="Explain" text={`holdfast sessions explain ${id}`} />
-            <Command label="Drain" text={`holdfast sessions drain ${id}`} />
-            <Command label="Evict" text={`holdfast sessions evict ${id}`} />
+            {isHeld(row) && (
+              <>
+                <Command label="Drain" text={`holdfast sessions drain ${id}`} />
+                <Command label="Evict" text={`holdfast sessions evict ${id}`} />
+              </>
+            )}
           </Card>
         </>
       )}
@@ -129,7 +133,16 @@ function Gone({ id }: { id: string }) {
   );
 }
 
-function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
+/** What users noted down; the engine's own notes have their places above. */
+const noted = ({ metadata }: SessionRow): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => !name.startsWith("holdfast-")));
+
+/** A fact that is not known, or does not exist for this session, is left out. */
+const factsOf = (row: SessionRow): Fact[] => everyFact(row).filter(([, value]) => value !== undefined);
+
+type Fact = [string, preact.ComponentChildren];
+
+function everyFact(row: SessionRow): Fact[] {
   const requirements = [
     ...row.requires.tags,
     ...Object.entries(row.requires.resources).map(([name, need]) => `${need} ${name}`),
@@ -137,37 +150,38 @@ function factsOf(row: SessionRow): [string, preact.ComponentChildren][] {
   return [
     ["State", <Badge status={phaseWord(row.phase)} />],
     ["Type", row.type],
+    ["Key", row.metadata["holdfast-key"] as string | undefined],
+    ["Pool", row.metadata["holdfast-pool"] as string | undefined],
     ["Orchestration", <Id href={`/orchestrations/${row.instanceId}`}>{row.instanceId}</Id>],
     ["Holder", row.workerId ? <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id> : "nobody"],
-    ["Host", row.host ?? "–"],
-    ["Epoch", row.epoch === undefined ? "–" : <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>],
+    ["Host", row.host],
+    ["Epoch", row.epoch && <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>],
     ["Attachment", String(row.attachment)],
     ["Lease", <LeaseBar lease={row.lease} />],
-    ["Calls", row.work ? count(row.work.calls) : "–"],
-    ["Running, queued", row.work ? `${row.work.running}, ${row.work.queued}` : "–"],
-    ["Errors", row.work?.errors === undefined ? "–" : count(row.work.errors)],
-    ["Last used", row.work?.usedAt === undefined ? "–" : <When at={row.work.usedAt} />],
-    ["Models loaded", row.work?.modelLoads === undefined ? "–" : count(row.work.modelLoads)],
-    ["Inits, rebuilds", `${row.inits ?? 0}, ${row.rebuilds ?? 0}`],
-    ...(row.work?.hostBytes === undefined
-      ? []
-      : ([["Memory of its host", bytes(row.work.hostBytes)]] as [string, preact.ComponentChildren][])),
-    ["Memory of its worker", <HolderMemory workerId={row.workerId} />],
-    ["Init took", row.initMs === undefined ? "–" : duration(row.initMs)],
+    ["Calls of this holder", row.work && count(row.work.calls)],
+    ["Running, queued", row.work && `${row.work.running}, ${row.work.queued}`],
+    ["Errors", row.work?.errors === undefined ? undefined : count(row.work.errors)],
+    ["Last used", row.work?.usedAt && <When at={row.work.usedAt} />],
+    ["Models loaded", row.work?.modelLoads === undefined ? undefined : count(row.work.modelLoads)],
+    ["State built", builtWords(row)],
+    ["Memory of its host", row.work?.hostBytes === undefined ? undefined : bytes(row.work.hostBytes)],
+    ["Memory of its worker", row.workerId && <HolderMemory workerId={row.workerId} />],
+    ["Init took", row.initMs === undefined ? undefined : duration(row.initMs)],
     ["Needs", requirements.length === 0 ? "nothing special" : requirements.join(", ")],
     ["Opened", <When at={row.openedAt} />],
-    ...(row.lost
-      ? ([
-          [
-            "Last lost",
-            <>
-              <When at={row.lost.at} /> <span class="muted">({row.lost.reason})</span>
-            </>,
-          ],
-        ] as [string, preact.ComponentChildren][])
-      : []),
+    [
+      "Last lost",
+      row.lost && (
+        <>
+          <When at={row.lost.at} /> <span class="muted">({row.lost.reason})</span>
+        </>
+      ),
+    ],
   ];
 }
+
+const builtWords = ({ inits = 0, rebuilds = 0 }: SessionRow): string =>
+  `${plural(inits, "time")} by init${rebuilds > 0 ? `, ${rebuilds} by rebuild` : ""}`;
 
 /**
  * Memory of the whole worker process: only a session's own snapshot can say how much of it the session uses.
@@ -223,7 +237,7 @@ function Owners({ row }: { row: SessionRow }) {
   return (
     <Card title="Who held it">
       <div class="table-wrap">
-        <table class="cards">
+        <table class="cards owners">
           <thead>
             <tr>
               <th scope="col">Worker</th>

@@ -1,0 +1,215 @@
+/**
+ * C1: whoever reports shows a capability that only an orchestrator could have made.
+ *
+ * A capability is a keyed hash (HMAC-SHA-256, 128 bits of it) over what its owner may report. The keys are known to
+ * orchestrators alone. It travels with the task or the claim to the worker, which sends it back with everything it
+ * says about that task or session. Workers derive weaker capabilities from it, each for one purpose, for places that
+ * others can read.
+ *
+ * The first letter says what the hash is over:
+ *   q  a task from a queue: instance, execution, task, attempt
+ *   s  a call of a session: instance, execution, task, attempt, epoch
+ *   c  a claim of a session: instance, session, attachment; the attachment follows the letter
+ *   h  what only the engine may say in the headers of a start: instance, parent, follower, grants
+ */
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+
+/** What a derived capability is good for. Its holder can do nothing else with it. */
+export type Purpose = "beat" | "details" | "held" | "lost" | "stream";
+
+/** Why a report is not believed. */
+export type Doubt = "missing" | "wrong";
+
+/** Names one attempt of a task. `epoch` for calls of a session, which are sent under it. */
+export interface TaskAddress {
+  readonly instanceId: string;
+  readonly execution: number;
+  readonly of: number;
+  readonly attempt: number;
+  readonly epoch?: number | undefined;
+}
+
+/** Names one attachment of a session, and the instance that owns the session. */
+export interface SessionAddress {
+  readonly instanceId: string;
+  readonly sessionId: string;
+  readonly attachment: number;
+}
+
+/**
+ * What only the engine may say in the headers of a start: whose child it is, whom to tell of its end and which sessions
+ * it may use. A client that could say it could answer for another's child and call another's session.
+ */
+export interface StartBonds {
+  readonly parent?: { instanceId: string; execution: number; of: number } | undefined;
+  readonly follower?: { instanceId: string; signal: string } | undefined;
+  readonly granted?: readonly { sessionId: string; owner: string }[] | undefined;
+}
+
+/** What the orchestrator's parts ask of its keys. */
+export interface Capabilities {
+  /** Undefined if this installation writes none. */
+  ofTask(task: TaskAddress): string | undefined;
+  /** The key of the heartbeat details of a task, the same for all its attempts. */
+  ofDetails(task: Omit<TaskAddress, "attempt" | "epoch">): string | undefined;
+  ofSession(session: SessionAddress): string | undefined;
+  ofStart(instanceId: string, bonds: StartBonds): string | undefined;
+  /** Undefined if the report is to be believed. */
+  doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
+  doubtSession(session: SessionAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
+  doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined;
+}
+
+/** For installations without keys: every client that can write to the server is believed. */
+export const noCapabilities: Capabilities = {
+  ofTask: () => undefined,
+  ofDetails: () => undefined,
+  ofSession: () => undefined,
+  ofStart: () => undefined,
+  doubtTask: () => undefined,
+  doubtSession: () => undefined,
+  doubtStart: () => undefined,
+};
+
+export interface KeyedCapabilitiesOptions {
+  /** The first key makes new capabilities; those of all keys are believed. Read again for each use. */
+  keys(): readonly KeyObject[];
+  /** Called when a capability fits no key, perhaps because there is a newer one. True: look again. */
+  refresh?(): boolean;
+  /** False while processes are alive that cannot read capabilities (E1): then none are written. */
+  mayWrite(): boolean;
+  /** True: a report without a capability is believed and counted. For the time of an upgrade. */
+  acceptMissing: boolean;
+  /** Called for a report without a capability that is believed. */
+  onMissing?(): void;
+}
+
+const bytes = 16;
+const length = Math.ceil((bytes * 4) / 3);
+
+const macOf = (key: KeyObject | string, text: string): string =>
+  createHmac("sha256", key).update(text).digest("base64url").slice(0, length);
+
+export const capabilityKey = (text: string): KeyObject => createSecretKey(Buffer.from(text, "base64url"));
+
+/** One-way: a process that sees the derived capability cannot compute the original. */
+export const derivedCapability = (capability: string, purpose: Purpose): string => {
+  const end = capability.length - length;
+  return `${capability.slice(0, end)}${macOf(capability, purpose)}`;
+};
+
+/** Undefined if the task came without a capability: then heartbeat details are written and read unchecked. */
+export function detailsKey(task: {
+  attempt: number;
+  capability?: string | undefined;
+  detailsKey?: string | undefined;
+}): string | undefined {
+  if (task.detailsKey !== undefined) return task.detailsKey;
+  return task.attempt === 1 && task.capability?.startsWith("q")
+    ? derivedCapability(task.capability, "details")
+    : undefined;
+}
+
+export const detailsProof = (key: string, attempt: number, details: string): string =>
+  macOf(key, `${attempt}.${details}`);
+
+export class KeyedCapabilities implements Capabilities {
+  readonly #options: KeyedCapabilitiesOptions;
+
+  constructor(options: KeyedCapabilitiesOptions) {
+    this.#options = options;
+  }
+
+  ofTask(task: TaskAddress): string | undefined {
+    const key = this.#signing();
+    return key && taskCapability(key, task);
+  }
+
+  ofDetails({ instanceId, execution, of }: Omit<TaskAddress, "attempt" | "epoch">): string | undefined {
+    const key = this.#signing();
+    return (
+      key && derivedCapability(taskCapability(key, { instanceId, execution, of, attempt: 1 }), "details")
+    );
+  }
+
+  ofSession(session: SessionAddress): string | undefined {
+    const key = this.#signing();
+    return key && sessionCapability(key, session);
+  }
+
+  ofStart(instanceId: string, bonds: StartBonds): string | undefined {
+    const key = isFree(bonds) ? undefined : this.#signing();
+    return key && startCapability(key, instanceId, bonds);
+  }
+
+  doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {
+    if (shown === undefined) return this.#missing();
+    // A task of a queue has no epoch, even if the member of a pool that ran it reports its own.
+    const address = shown.startsWith("q") ? { ...task, epoch: undefined } : task;
+    return this.#doubt(shown, (key) => taskCapability(key, address), purpose);
+  }
+
+  doubtSession(session: SessionAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {
+    if (shown === undefined) return this.#missing();
+    const attachment = Number(/^c(\d+)\./.exec(shown)?.[1]);
+    // A holder may attach again by itself, under the next attachment (S14).
+    if (!(attachment <= session.attachment)) return "wrong";
+    return this.#doubt(shown, (key) => sessionCapability(key, { ...session, attachment }), purpose);
+  }
+
+  doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined {
+    if (isFree(bonds)) return undefined;
+    if (shown === undefined) return this.#missing();
+    return this.#doubt(shown, (key) => startCapability(key, instanceId, bonds), undefined);
+  }
+
+  #signing(): KeyObject | undefined {
+    return this.#options.mayWrite() ? this.#options.keys()[0] : undefined;
+  }
+
+  #missing(): Doubt | undefined {
+    if (!this.#options.acceptMissing) return "missing";
+    this.#options.onMissing?.();
+    return undefined;
+  }
+
+  #doubt(shown: string, make: (key: KeyObject) => string, purpose: Purpose | undefined): Doubt | undefined {
+    const fits = () =>
+      this.#options.keys().some((key) => {
+        const whole = make(key);
+        return isSame(purpose === undefined ? whole : derivedCapability(whole, purpose), shown);
+      });
+    if (fits() || (this.#options.refresh?.() && fits())) return undefined;
+    return "wrong";
+  }
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a, "latin1"), Buffer.from(b, "latin1"));
+}
+
+function taskCapability(key: KeyObject, { instanceId, execution, of, attempt, epoch }: TaskAddress): string {
+  const kind = epoch === undefined ? "q" : "s";
+  return kind + macOf(key, `${kind}.${instanceId}.${execution}.${of}.${attempt}.${epoch ?? 0}`);
+}
+
+const sessionCapability = (key: KeyObject, { instanceId, sessionId, attachment }: SessionAddress): string =>
+  `c${attachment}.${macOf(key, `c.${instanceId}.${sessionId}.${attachment}`)}`;
+
+const isFree = ({ parent, follower, granted = [] }: StartBonds): boolean =>
+  parent === undefined && follower === undefined && granted.length === 0;
+
+/** Over the meaning of the headers, not their text: a later version may say more in them. */
+function startCapability(
+  key: KeyObject,
+  instanceId: string,
+  { parent, follower, granted }: StartBonds,
+): string {
+  const said = [
+    ["h", instanceId],
+    parent ? [parent.instanceId, parent.execution, parent.of] : [],
+    follower ? [follower.instanceId, follower.signal] : [],
+    (granted ?? []).map(({ sessionId, owner }) => [sessionId, owner]),
+  ];
+  return `h${macOf(key, JSON.stringify(said))}`;
+}

@@ -1,0 +1,37 @@
+/** Whether a message shows the capability that it needs (C1). */
+import type { ActivityReport, SessionReport } from "../../schemas/index.ts";
+import type { Capabilities, Doubt } from "./capabilities.ts";
+
+/** The report that a run sent no heartbeat, which the watcher sends with what it finds in the key of that run. */
+export function isSilence({ result }: ActivityReport): boolean {
+  if (result.kind !== "failed" || result.error.code !== "timeout") return false;
+  const { details } = result.error;
+  return (
+    typeof details === "object" && details !== null && "timeout" in details && details.timeout === "heartbeat"
+  );
+}
+
+/** Undefined if the report is to be believed. */
+export function doubtReport(
+  capabilities: Capabilities,
+  instanceId: string,
+  report: ActivityReport,
+): Doubt | undefined {
+  const task = { ...report, instanceId };
+  const doubt = capabilities.doubtTask(task, report.capability);
+  if (doubt !== "wrong" || !isSilence(report)) return doubt;
+  return capabilities.doubtTask(task, report.capability, "beat");
+}
+
+/** Undefined if the report is to be believed. */
+export function doubtSessionReport(
+  capabilities: Capabilities,
+  instanceId: string,
+  report: SessionReport,
+): Doubt | undefined {
+  const { sessionId, attachment } = report;
+  const session = { instanceId, sessionId, attachment };
+  const doubt = capabilities.doubtSession(session, report.capability);
+  if (doubt !== "wrong" || report.report.kind !== "lost") return doubt;
+  return capabilities.doubtSession(session, report.capability, "lost");
+}
