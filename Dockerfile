@@ -4,7 +4,7 @@
 #          inference   and transformers.js with onnxruntime on the CPU
 #          gpu         the same on CUDA 12 and cuDNN 9, with onnxruntime's CUDA provider (linux/amd64)
 ARG VARIANT=holdfast
-# Arguments, so that a mirror or a stand-in can take their place.
+# Arguments, so that a mirror or a stand-in can take their place. `npm run images` writes the digest beside each tag.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 ARG BASE_IMAGE=debian:bookworm-slim
 ARG CUDA_IMAGE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04
@@ -26,14 +26,15 @@ RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --omit=dev \
   && find node_modules -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
   && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.test.*' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} +
 
-# The optional peer becomes a dependency; the lockfile still says which version. Of its native code stays what this
+# The optional peer becomes a dependency; the lockfile says which version, and what nothing needs then goes. Of its native code stays what this
 # platform runs: onnxruntime brings five platforms, and its browser half is compiled into transformers.js already.
 FROM lockfile AS inference-dependencies
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
 RUN node -e 'const fs = require("fs"), p = JSON.parse(fs.readFileSync("package.json")); \
     p.dependencies["@huggingface/transformers"] = p.devDependencies["@huggingface/transformers"]; \
     p.devDependencies = {}; delete p.peerDependencies; delete p.peerDependenciesMeta; \
     fs.writeFileSync("package.json", JSON.stringify(p));'
-RUN --mount=type=cache,target=/root/.npm npm install --no-save --ignore-scripts --omit=dev \
+RUN npm prune --ignore-scripts --omit=dev --offline \
   && cd node_modules \
   && rm -rf onnxruntime-web/dist \
   && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -exec rm -f {} + \

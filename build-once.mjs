@@ -1,4 +1,4 @@
-/** Builds, unless nothing has changed since the last build (`npm ci` builds too). */
+/** Builds, unless nothing has changed since the last build. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 

@@ -23,7 +23,13 @@ test("I6: fifty workers race for five hundred sessions, some of them die: one ow
   await using leases = await LeaseLog.start(stack);
   const streams = new Streams(stack);
   const only = { WORKER_ACTIVITY_SLOTS: "0", WORKER_SESSION_TYPES: "counter" };
-  await using crew = new Crews({ ...env, ...only, NATS_URL: stack.nats.url, HOLDFAST_APP: app });
+  await using crew = new Crews({
+    ...stack.login("worker"),
+    ...env,
+    ...only,
+    NATS_URL: stack.nats.url,
+    HOLDFAST_APP: app,
+  });
   const doomed = await crew.start(workersEach);
   for (let i = 1; i < crews; i++) await crew.start(workersEach);
   // All of them wait when the sessions come, and all at once.

@@ -45,7 +45,11 @@ async function cli(...args: string[]) {
     stdout: { write: (text: string) => (said.out += text) },
     stderr: { write: (text: string) => (said.err += text) },
   };
-  const code = await main(["schedule", ...args, "--nats-url", stack.nats.url], {}, streams);
+  const code = await main(
+    ["schedule", ...args, "--nats-url", stack.nats.url],
+    stack.login("gateway"),
+    streams,
+  );
   return { code, ...said };
 }
 /** Of a run that may not be started yet. */

@@ -9,6 +9,9 @@ import { fileURLToPath } from "node:url";
 interface Locked {
   version?: string;
   dev?: boolean;
+  devOptional?: boolean;
+  peer?: boolean;
+  hasInstallScript?: boolean;
   license?: string;
   optional?: boolean;
   engines?: { node?: string };

@@ -75,8 +75,10 @@ export async function startSecuredNats(
       const log = readFileSync(join(nats.dataDir, "nats-server.log"), "utf8");
       const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
       const lines = [...log.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g)];
+      // The right to answer is gone with the server that passed the question on.
+      const asked = lines.filter(([, , , subject = ""]) => !subject.startsWith("_INBOX_"));
       return [
-        ...new Set(lines.map(([, key = "", what, subject]) => `${roleOf.get(key)}: ${what} ${subject}`)),
+        ...new Set(asked.map(([, key = "", what, subject]) => `${roleOf.get(key)}: ${what} ${subject}`)),
       ];
     },
   };

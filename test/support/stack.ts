@@ -128,6 +128,11 @@ export class Stack implements AsyncDisposable {
     return this.processes.filter((process) => process.service === service);
   }
 
+  /** What a process of this role needs to log in; nothing where roles are off. The command line is a gateway. */
+  login(role: ServiceName): Record<string, string> {
+    return this.#secured?.env(role) ?? {};
+  }
+
   /** Starts one more and waits until it is ready. */
   async run(
     service: ServiceName,

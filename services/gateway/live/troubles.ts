@@ -133,5 +133,6 @@ function tasksNobodyTakes(view: InstallationView): Trouble[] {
 function sessionsLost({ lostPerMinute }: TroubleInput): Trouble[] {
   if (lostPerMinute === 0) return [];
   const message = `${count(lostPerMinute, "session")} lost in the last minute`;
-  return [{ level: "warning", code: "sessions_lost", message, link: "/sessions" }];
+  const hint = "Their workers ended or could not renew the lease; each session's page says which, and why.";
+  return [{ level: "warning", code: "sessions_lost", message, hint, link: "/sessions" }];
 }

@@ -67,7 +67,7 @@ const base = (work: Work, what: string): Pick<Pending, "id" | "what" | "since"> 
 });
 
 type Reason = Pick<Pending, "why" | "troubled" | "link" | "remedy">;
-const looking: Reason = { why: "looking…", troubled: false };
+const looking: Reason = { why: "…", troubled: false };
 
 function activityReason(work: Work, { workers, now }: PendingInput): Reason {
   const last = work.attempts.at(-1);
