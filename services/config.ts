@@ -84,10 +84,15 @@ export const commonSettings = {
     .describe("Your application: a module, or a folder with `app.ts` in it."),
   HISTORY_LAYOUT: oneOf("per-instance", "shared")
     .default("per-instance")
-    .describe("Whether a new instance gets a stream of its own for its history."),
+    .describe("Whether an instance gets a stream of its own for its history."),
   HISTORY_MAX_STREAMS: wholeNumber(0, 100_000)
     .default(2000)
     .describe("Own streams at a time; beyond it new instances share."),
+  HISTORY_OWN_AFTER_MS: wholeNumber(0, 86_400_000)
+    .default(1000)
+    .describe(
+      "An instance that has run for so long gets its own stream; until then it is in a shared one. 0: with its first commit, which makes short instances several times slower.",
+    ),
   HISTORY_SHARDS: wholeNumber(1, 256)
     .default(16)
     .describe("Shared history streams. The same everywhere, for ever."),
@@ -143,6 +148,7 @@ export interface EngineConfig {
   readonly history: {
     readonly layout: "per-instance" | "shared";
     readonly maxOwnStreams: number;
+    readonly ownAfterMs: number;
     readonly shards: number;
   };
   readonly metrics: { readonly host: string; readonly port: number | undefined };
@@ -218,6 +224,7 @@ function engineConfig(values: z.infer<z.ZodObject<typeof commonSettings>>): Engi
     history: Object.freeze({
       layout: values.HISTORY_LAYOUT,
       maxOwnStreams: values.HISTORY_MAX_STREAMS,
+      ownAfterMs: values.HISTORY_OWN_AFTER_MS,
       shards: values.HISTORY_SHARDS,
     }),
     tracesEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,

@@ -2,6 +2,7 @@ import type { EngineDeps } from "./engine-deps.ts";
 import type { HeldStarts } from "./flow/held-starts.ts";
 import type { Lane } from "./lane/lane.ts";
 import type { LateSummaries } from "./publishing/late-summaries.ts";
+import type { LongLived } from "./publishing/long-lived.ts";
 import type { ParkedList } from "./quarantine/parked-list.ts";
 import type { Runaways } from "./quarantine/runaways.ts";
 import type { TurnSlots } from "./turn-slots.ts";
@@ -13,5 +14,6 @@ export interface OrchestratorDeps extends EngineDeps {
   readonly lane: Lane;
   readonly heldStarts: HeldStarts;
   readonly lateSummaries: LateSummaries;
+  readonly longLived: LongLived;
   readonly turns: TurnSlots;
 }

@@ -181,6 +181,11 @@ export class LiveInstance {
     this.put({ message: wakeUp, delivery: undefined });
   }
 
+  /** Gives the instance a stream of its own for its history, with a turn that may do nothing else. */
+  moveNow(): void {
+    if (this.#loaded) this.put({ message: wakeUp, delivery: undefined });
+  }
+
   /** Waits for the running turn. No new turn begins once the signal is aborted. */
   async settle(): Promise<void> {
     await this.#running;
@@ -394,6 +399,8 @@ export class LiveInstance {
     const { inheritedAnchor } = this.#loaded;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
     else this.#deps.lateSummaries.withdraw(this);
+    if (this.#loaded.isYoung) this.#deps.longLived.add(this);
+    else this.#deps.longLived.withdraw(this);
     this.#rest(this.#loaded);
     // This process is stopping and the effects may be unpublished. The messages are not acknowledged: the
     // next owner gets them and publishes the effects.

@@ -35,6 +35,7 @@ import { poolCall } from "./pools/pool-call.ts";
 import { poolKeeper } from "./pools/pool-keeper.ts";
 import { poolLender } from "./pools/pool-lender.ts";
 import { LateSummaries } from "./publishing/late-summaries.ts";
+import { LongLived } from "./publishing/long-lived.ts";
 import { claimFacts } from "./publishing/session-register.ts";
 import { ParkedList } from "./quarantine/parked-list.ts";
 import { Runaways, type RunawaysOptions } from "./quarantine/runaways.ts";
@@ -49,7 +50,13 @@ export interface OrchestratorOptions {
   runtime: Runtime;
   app: App;
   partitions: number;
-  history: { layout: "per-instance" | "shared"; maxOwnStreams: number; shards: number };
+  history: {
+    layout: "per-instance" | "shared";
+    maxOwnStreams: number;
+    /** How long an instance runs before it gets a stream of its own; 0: from its first commit. */
+    ownAfterMs: number;
+    shards: number;
+  };
   replicas: number;
   /** The orchestrator starts and stops the lease keeper. */
   leases: Leases & Service;
@@ -151,6 +158,7 @@ export class Orchestrator implements Service {
       keepers: this.#keepers,
       heldStarts: this.#heldStarts,
       lateSummaries: new LateSummaries(runtime.clock),
+      longLived: new LongLived(runtime.clock, options.history.ownAfterMs),
       turns: new TurnSlots(runtime.clock),
       faultPoints: options.faultPoints ?? noFaults,
     };

@@ -11,6 +11,7 @@ import {
   scheduleOrchestration,
 } from "../../schemas/index.ts";
 import { type Delivery, encode } from "../../shared/bus/index.ts";
+import { isFault } from "../../shared/errors/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -90,6 +91,8 @@ export class LoadedInstance {
   readonly #earlier: EarlierIds;
   /** True if the instance's summary must be published at the end of the turn. */
   #toShow = false;
+  /** True if the history could not be moved: this copy does not try again. */
+  #stays = false;
 
   private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
     const last = commits.at(-1);
@@ -218,9 +221,43 @@ export class LoadedInstance {
     if (turn.owed) await this.#publishAgain(lane);
     // 4. Run the code, 5. commit (T1), 6. publish (T2); again for each execution that continues as new.
     if ((await this.#commitTurn(turn)) === "fenced") return "fenced";
-    // 7. Settle: send recalled tasks by the queue, and publish the summary.
+    // 7. Settle: send recalled tasks by the queue, publish the summary, and move what has run for long.
     await this.#settle(turn);
+    if (this.isYoung && now - (this.instance.state.startedAt ?? now) >= this.#deps.longLived.afterMs)
+      await this.#moveToOwnStream();
     return "done";
+  }
+
+  /** Schedules are many and have short histories: none needs a stream of its own. */
+  get #mayHaveStream(): boolean {
+    const { status, name } = this.instance.state;
+    return status !== "absent" && status !== "pending" && name !== scheduleOrchestration;
+  }
+
+  /** Versions before 0.2 do not know a history that moves. */
+  get #beginsShared(): boolean {
+    return this.#deps.longLived.afterMs > 0 && this.#deps.generation.allows(2);
+  }
+
+  /** True if the instance gets a stream of its own when it has run for a while. */
+  get isYoung(): boolean {
+    if (!this.#position || this.#stays || !this.#beginsShared) return false;
+    const { state, parked } = this.instance;
+    return this.#mayHaveStream && !isEnded(state) && !parked && this.#deps.history.mayMove(this.#position);
+  }
+
+  async #moveToOwnStream(): Promise<void> {
+    if (!this.#position) return;
+    this.#stays = true;
+    try {
+      this.#position =
+        (await this.#deps.history.moveToOwn(this.instanceId, this.#position)) ?? this.#position;
+    } catch (error) {
+      // The history is where it was, or the next append is fenced and the next copy finds it.
+      const code = isFault(error) ? error.code : "move_failed";
+      const message = `${this.instanceId} stays in a shared stream: ${String(error)}`;
+      this.#deps.runtime.announce({ kind: "fault", where: "history", code, message, error });
+    }
   }
 
   async #beginNextExecution(turn: OpenTurn): Promise<"done" | "fenced"> {
@@ -435,9 +472,9 @@ export class LoadedInstance {
       return "done";
     }
     const commit = this.#commitOf(turn, lane.plan(state, turn.effects, now), now, lane.standsFor?.seq);
-    // Schedules are many and have short histories: none needs a stream of its own.
-    const started = state.status !== "pending" && state.name !== scheduleOrchestration;
-    this.#position ??= await history.place(this.instanceId, { started });
+    this.#position ??= await history.place(this.instanceId, {
+      started: this.#mayHaveStream && !this.#beginsShared,
+    });
     faultPoints.reach("turn.before_append");
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });

@@ -11,7 +11,7 @@ import { Fault } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced } from "./append-fenced.ts";
 import { decodeCommit } from "./codec.ts";
-import { commitsOnly, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
+import { commitsOnly, executionStartOf, isCopy, lastCommitSeqOf, sealOf } from "./headers.ts";
 import { deleteOwn, type Place, seal } from "./locate.ts";
 
 export interface ArchiveJob {
@@ -32,6 +32,8 @@ const terminal: ReadonlySet<EventKind> = new Set([
 /** Returns false if there was nothing to move. */
 export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
   const { bus, own } = job;
+  const leftOver = await unfinishedMove(job);
+  if (leftOver) return deleteOwn(bus, own, leftOver.lastSeq);
   const last = await sealed(job);
   if (last === undefined) return false;
   if (sealOf(last) === "archive") {
@@ -39,6 +41,20 @@ export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
     await copy(job, commits);
   }
   return deleteOwn(bus, own, last.seq);
+}
+
+/**
+ * Returns how an own stream ends that a mover left behind before it counted, if its instance has ended since,
+ * in the shared stream (HISTORY-5). Undefined if there is no such stream.
+ */
+async function unfinishedMove(job: ArchiveJob): Promise<{ lastSeq: number | undefined } | undefined> {
+  const { bus, own, shared } = job;
+  const copy = await bus.last(own.stream, own.subject, { leader: true });
+  if (copy ? !isCopy(copy) : !(await bus.streamInfo(own.stream))) return undefined;
+  const last = await bus.last(shared.stream, shared.subject, { leader: true });
+  if (!last || sealOf(last) !== undefined) return undefined;
+  await requireEnded(job, last);
+  return { lastSeq: copy?.seq };
 }
 
 /** Returns the seal at the end of the own stream; sets it if it is missing. */
@@ -90,7 +106,10 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
       const outcome = await appendFenced(bus, runtime, instanceId, {
         ...shared,
         expectLastSeq: lastSeq,
-        headers: copyHeaders(commit, index === 0, starts === commit.seq ? undefined : sequences.get(starts)),
+        headers: {
+          ...copyHeaders(commit, starts === commit.seq ? undefined : sequences.get(starts)),
+          ...(index === 0 && { [headerNames.archived]: "true" }),
+        },
         body: commit.body,
       });
       // Another archiver is copying too, or a replica showed too little: look again.
@@ -122,9 +141,9 @@ function copiesOf(there: StoredMessage[], commits: StoredMessage[]): StoredMessa
   return same ? copies : [];
 }
 
-function copyHeaders(
+/** The headers of a commit's copy, without those that said where the commit was. */
+export function copyHeaders(
   commit: StoredMessage,
-  first: boolean,
   executionStart: number | undefined,
 ): Record<string, string> {
   const copied: Record<string, string> = {
@@ -133,6 +152,5 @@ function copyHeaders(
   const blob = commit.headers[headerNames.blob];
   if (blob !== undefined) copied[headerNames.blob] = blob;
   if (executionStart !== undefined) copied[headerNames.executionStart] = String(executionStart);
-  if (first) copied[headerNames.archived] = "true";
   return copied;
 }

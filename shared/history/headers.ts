@@ -5,13 +5,17 @@ import { headerNames, type StoredMessage } from "../bus/index.ts";
  * `archive`: the history is complete and is being copied to the shared stream; this stream is the truth until
  * it is deleted.
  * `moved`: the history is in the shared stream; a second owner made this stream too late.
+ * `own`: in the shared stream: the history goes on in the instance's own stream.
  */
-export type Seal = "archive" | "moved";
+export type Seal = "archive" | "moved" | "own";
 
 export function sealOf(message: StoredMessage): Seal | undefined {
   const seal = message.headers[headerNames.sealed];
-  return seal === "archive" || seal === "moved" ? seal : undefined;
+  return seal === "archive" || seal === "moved" || seal === "own" ? seal : undefined;
 }
+
+/** True for a commit that was copied into an own stream: it counts once the shared stream is sealed (HISTORY-5). */
+export const isCopy = (message: StoredMessage): boolean => message.headers[headerNames.copied] !== undefined;
 
 const number = (message: StoredMessage, name: string): number | undefined => {
   const value = message.headers[name];

@@ -6,7 +6,7 @@ import type { Commit } from "../../schemas/index.ts";
 import type { Bus, StoredMessage, Subjects } from "../bus/index.ts";
 import { headerNames } from "../bus/index.ts";
 import { decodeCommit, overflowRef } from "./codec.ts";
-import { lastCommitSeqOf, sealOf } from "./headers.ts";
+import { isCopy, lastCommitSeqOf, sealOf } from "./headers.ts";
 import { ownPlace, type Place, sharedPlace } from "./locate.ts";
 
 export interface FoundHistory extends Place {
@@ -47,7 +47,11 @@ export class HistoryReader {
       this.#bus.last(own.stream, own.subject, { leader }),
       this.#bus.last(shared.stream, shared.subject, { leader }),
     ]);
-    if (ownLast && sealOf(ownLast) !== "moved") {
+    if (sharedLast && sealOf(sharedLast) === "own") {
+      // HISTORY-5. Read again: what was read before may be from before the move.
+      const last = await this.#bus.last(own.stream, own.subject, { leader });
+      if (last) return { ...own, lastSeq: lastCommitSeqOf(last), at: last.at, alsoShared: false };
+    } else if (ownLast && sealOf(ownLast) !== "moved" && !isCopy(ownLast)) {
       // While the history is archived, its copy grows in the shared stream.
       const alsoShared = sharedLast !== undefined && sealOf(ownLast) !== "archive";
       return { ...own, lastSeq: lastCommitSeqOf(ownLast), at: ownLast.at, alsoShared };

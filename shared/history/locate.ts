@@ -8,6 +8,8 @@
  *    the other and yields.
  * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so
  *    that an owner that was paused between making the stream and appending to it wakes up fenced (T4).
+ * HISTORY-5 An own stream that ends with a copy from the shared stream is the truth only if the shared stream
+ *    is sealed as `own`; until then the shared stream is (move-to-own.ts).
  * HISTORY-4 A process that decides by what it reads asks the leader. A replica that lags makes new messages
  *    look old, and a message found to be old is acknowledged without an append that would be fenced.
  */
@@ -15,7 +17,7 @@ import type { Bus, StoredMessage, Subjects } from "../bus/index.ts";
 import { headerNames } from "../bus/index.ts";
 import { hash32, type Runtime, token } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
-import { type Seal, sealOf } from "./headers.ts";
+import { isCopy, type Seal, sealOf } from "./headers.ts";
 
 export interface Place {
   readonly stream: string;
@@ -47,7 +49,12 @@ export async function locate(
     bus.last(own.stream, own.subject, { leader }),
     bus.last(shared.stream, shared.subject, { leader }),
   ]);
-  if (ownLast && sealOf(ownLast) !== "moved") return { ...own, last: ownLast };
+  if (sharedLast && sealOf(sharedLast) === "own") {
+    // Read again: what was read before may be from before the move. A stream that is gone was archived.
+    const last = await bus.last(own.stream, own.subject, { leader });
+    return last ? { ...own, last } : { ...shared, last: sharedLast };
+  }
+  if (ownLast && sealOf(ownLast) !== "moved" && !isCopy(ownLast)) return { ...own, last: ownLast };
   if (!sharedLast) return undefined;
   if (!ownLast && isFirstCommit(sharedLast)) {
     const overtaken = await sealIfEmpty(bus, runtime, instanceId, own);
@@ -71,7 +78,7 @@ async function sealIfEmpty(
   if (!(await bus.streamInfo(own.stream))) return undefined;
   await retire(bus, runtime, instanceId, own);
   const last = await bus.last(own.stream, own.subject, { leader: true });
-  return last && sealOf(last) !== "moved" ? last : undefined;
+  return last && sealOf(last) !== "moved" && !isCopy(last) ? last : undefined;
 }
 
 /** Removes an empty own stream. It is sealed first, so that a stream that got a commit meanwhile stays. */

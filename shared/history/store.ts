@@ -13,7 +13,7 @@ import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
 import { archiveHistory } from "./archive.ts";
 import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
-import { beginsHistory, commitsOnly, executionStartOf, lastCommitSeqOf } from "./headers.ts";
+import { beginsHistory, commitsOnly, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
 import {
   deleteOwn,
   forgotten,
@@ -24,6 +24,7 @@ import {
   retire,
   sharedPlace,
 } from "./locate.ts";
+import { moveToOwn } from "./move-to-own.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 import { OwnStreams } from "./own-streams.ts";
 
@@ -129,15 +130,7 @@ export class HistoryStore {
     const shared = this.#shared(instanceId);
     if (layout === "shared" || !started || !(await this.#limit.take())) return start(shared);
     const own = this.#own(instanceId);
-    try {
-      this.#ownReplicas ??= this.#replicasOfOwn();
-      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, await this.#ownReplicas));
-    } catch (error) {
-      this.#ownReplicas = undefined;
-      if (!isFault(error, "transient") || error.code !== "too_many_streams") throw error;
-      this.#limit.refused();
-      return start(shared);
-    }
+    if (!(await this.#makeOwn(instanceId))) return start(shared);
     // HISTORY-2: look only now, and not at a replica that may lag.
     if (await this.#bus.last(shared.stream, shared.subject, { leader: this.#leader })) {
       await retire(this.#bus, this.#options.runtime, instanceId, own);
@@ -147,6 +140,41 @@ export class HistoryStore {
       });
     }
     return start(own);
+  }
+
+  /** True if an instance there may get a stream of its own later (`moveToOwn`). */
+  mayMove({ stream }: Position): boolean {
+    return this.#options.layout === "per-instance" && this.#names.parseOwnHistoryStream(stream) === undefined;
+  }
+
+  /**
+   * Gives an instance that is in the shared stream a stream of its own. Returns undefined if it stays where
+   * it is: there are too many streams, or the position is not that of the last commit (the next append is
+   * fenced then).
+   */
+  async moveToOwn(instanceId: string, position: Position): Promise<Position | undefined> {
+    const { runtime } = this.#options;
+    if (!this.mayMove(position) || !(await this.#limit.take())) return undefined;
+    if (!(await this.#makeOwn(instanceId))) return undefined;
+    const own = this.#own(instanceId);
+    const job = { bus: this.#bus, runtime, instanceId, own, shared: this.#shared(instanceId) };
+    const moved = await moveToOwn(job, position.lastSeq);
+    if (!moved) await retire(this.#bus, runtime, instanceId, own); // nobody needs the stream if it is empty
+    return moved && { ...own, ...moved };
+  }
+
+  /** Returns false if the server allows no more streams. */
+  async #makeOwn(instanceId: string): Promise<boolean> {
+    try {
+      this.#ownReplicas ??= this.#replicasOfOwn();
+      await this.#bus.ensureStream(ownHistory(this.#names, instanceId, await this.#ownReplicas));
+      return true;
+    } catch (error) {
+      this.#ownReplicas = undefined;
+      if (!isFault(error, "transient") || error.code !== "too_many_streams") throw error;
+      this.#limit.refused();
+      return false;
+    }
   }
 
   /** The hot path: one round trip. */
@@ -216,7 +244,25 @@ export class HistoryStore {
   /** Calls back for every commit from now on. Returns undefined if there is no history yet. */
   async follow(instanceId: string, onCommit: () => void): Promise<Stoppable | undefined> {
     const found = await this.#locate(instanceId);
-    return found && this.#bus.tail(found.stream, found.subject, { existing: false, onMessage: onCommit });
+    if (!found) return undefined;
+    let next: Promise<Stoppable | undefined> | undefined;
+    const tail = await this.#bus.tail(found.stream, found.subject, {
+      existing: false,
+      onMessage: (message) => {
+        // The history goes on in the instance's own stream (HISTORY-5).
+        if (sealOf(message) === "own")
+          next ??= this.follow(instanceId, onCommit)
+            .catch(() => undefined) // the reader asks again by itself
+            .finally(onCommit);
+        onCommit();
+      },
+    });
+    return {
+      stop: async () => {
+        await tail.stop();
+        await (await next)?.stop();
+      },
+    };
   }
 
   async exists(instanceId: string): Promise<boolean> {
@@ -283,8 +329,9 @@ export class HistoryStore {
     const shared = this.#shared(instanceId);
     // Blobs first: after a crash their keys could not be found without the messages.
     for (const key of blobs) await this.#bus.blobs.delete(key);
-    await deleteOwn(this.#bus, this.#own(instanceId), ownLastSeq);
+    // The own stream last: while it is there, it is the whole history.
     if (sharedLastSeq !== undefined) await this.#bus.purge(shared.stream, shared.subject, sharedLastSeq);
+    await deleteOwn(this.#bus, this.#own(instanceId), ownLastSeq);
   }
 
   /**

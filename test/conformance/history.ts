@@ -363,6 +363,93 @@ export function historySuite(
     if (layout === "per-instance") ownStreamCases();
 
     function ownStreamCases(): void {
+      describe("that gets a stream of its own later (HISTORY-5)", () => {
+        const young = async (store: HistoryStore, id: string): Promise<Position> => {
+          const place = await store.place(id, { started: false });
+          const first = await go(store, place, commitOf(id, 1, started()), true);
+          return go(store, first, commitOf(id, 1, signal(2)));
+        };
+
+        it("has the same commits there, goes on there, and is archived from there", async () => {
+          const store = storeOn(bus);
+          const id = newId();
+          let position = await young(store, id);
+          const before = await store.readAll(id);
+          position = (await store.moveToOwn(id, position)) ?? position;
+          expect(position.stream).toBe(names.ownHistoryStream(id));
+          expect(await store.readAll(id)).toEqual(before);
+          expect((await store.load(id))?.position).toEqual(position);
+          await go(store, position, commitOf(id, 1, completed(3)));
+          const whole = await store.readAll(id);
+          expect(kinds(whole)).toEqual(["instance.started", "signal.received", "instance.completed"]);
+          await store.archive(id);
+          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+          expect(await store.readAll(id)).toEqual(whole);
+          await store.remove(await store.look(id));
+          expect(await store.exists(id)).toBe(false);
+        });
+
+        it("fences an owner that does not know of the move", async () => {
+          const store = storeOn(bus);
+          const id = newId();
+          const position = await young(store, id);
+          await store.moveToOwn(id, position);
+          const late = await storeOn(bus).append(position, commitOf(id, 1, signal(3)), {
+            startsExecution: false,
+          });
+          expect(late.kind).toBe("fenced");
+        });
+
+        it("is not moved by an owner that does not know the last commit, and by the next one whole", async () => {
+          const store = storeOn(bus);
+          const id = newId();
+          const old = await young(store, id);
+          const position = await go(store, old, commitOf(id, 1, signal(3)));
+          expect(await storeOn(bus).moveToOwn(id, old)).toBeUndefined();
+          expect((await store.load(id))?.position).toEqual(position);
+          const moved = await store.moveToOwn(id, position);
+          expect(moved?.stream).toBe(names.ownHistoryStream(id));
+          expect(kinds(await store.readAll(id))).toHaveLength(3);
+        });
+
+        it("is one history after a death at any write of the move, moved again or ended without", async () => {
+          for (let nth = 1; nth <= 4; nth++) {
+            const store = storeOn(bus);
+            const id = newId();
+            const position = await young(store, id);
+            await expect(storeOn(dyingAt(bus, nth)).moveToOwn(id, position)).rejects.toThrow("died");
+            const loaded = await store.load(id);
+            expect(kinds(loaded?.commits), `death at write ${nth}`).toHaveLength(2);
+            const found = loaded?.position ?? position;
+            const there = nth % 2 === 0 ? found : ((await store.moveToOwn(id, found)) ?? found);
+            await go(store, there, commitOf(id, 1, completed(3)));
+            await store.archive(id);
+            expect(kinds(await store.readAll(id)), `death at write ${nth}`).toHaveLength(3);
+            expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+          }
+        });
+
+        it("is followed into its own stream", async () => {
+          const store = storeOn(bus);
+          const id = newId();
+          const position = await young(store, id);
+          let seen: () => void = () => undefined;
+          const following = await store.follow(id, () => seen());
+          const moved = (await store.moveToOwn(id, position)) ?? position;
+          let mark = (await store.readOn(id))?.mark;
+          await go(store, moved, commitOf(id, 1, signal(3)));
+          await new Promise<void>((resolve) => {
+            seen = async () => {
+              const next = await store.readOn(id, mark);
+              mark = next?.mark ?? mark;
+              if (mark?.lastSeq !== moved.lastSeq) resolve();
+            };
+            seen();
+          });
+          await following?.stop();
+        });
+      });
+
       it("archives after a death at any write", async () => {
         for (let nth = 1; nth <= 8; nth++) {
           const id = newId();

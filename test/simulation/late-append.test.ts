@@ -26,7 +26,11 @@ async function open(cacheSize: number) {
   });
   const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("go") });
   const app = collectApp({ step, steps, waits });
-  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, partitions: 1, cacheSize });
+  world = new World({
+    ...{ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, partitions: 1, cacheSize },
+    // A successor that moves the history fences the late append.
+    ownAfterMs: 0,
+  });
   await world.prepare();
   return world;
 }

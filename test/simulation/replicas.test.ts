@@ -45,7 +45,7 @@ test.each(cases)(
 );
 
 test("defect 12: the history of a new instance has as many copies as the shared ones", async () => {
-  world = new World({ seed: 1, app, faults: lagging, replicas: 3, configuredReplicas: 1 });
+  world = new World({ seed: 1, app, faults: lagging, replicas: 3, configuredReplicas: 1, ownAfterMs: 0 });
   await world.prepare();
   await world.orchestrator();
   await world.start("steps", null, "a");

@@ -90,7 +90,7 @@ test("what waits for it in hundreds takes no room from the others of its partiti
 test.each(["before its turn", "during its turn"])(
   "one stream for which nobody answers, silent %s, holds up nobody, and goes on when it answers",
   async (when) => {
-    const world = new World({ seed: 8, app, faults: { ...noFaults, latencyMs: [1, 1] } });
+    const world = new World({ seed: 8, app, faults: { ...noFaults, latencyMs: [1, 1] }, ownAfterMs: 0 });
     await world.prepare();
     const first = await world.orchestrator();
     const sick = await world.start("waits", undefined, "sick");
@@ -125,7 +125,7 @@ test.each(["before its turn", "during its turn"])(
 );
 
 test("shown as parked by an owner that died, it is shown as it is when another's turn succeeds", async () => {
-  const world = new World({ seed: 8, app, faults: noFaults });
+  const world = new World({ seed: 8, app, faults: noFaults, ownAfterMs: 0 });
   await world.prepare();
   const first = await world.orchestrator();
   await world.orchestrator();

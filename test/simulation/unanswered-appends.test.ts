@@ -38,7 +38,7 @@ const app = collectApp({ brief, steps, long, waits });
 const cases = [1, 2, 3, 4, 5].flatMap((nth) => [[nth, true] as const, [nth, false] as const]);
 
 test.each(cases)("the append number %i, stored %s", async (nth, stored) => {
-  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] } });
+  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, ownAfterMs: 0 });
   await world.prepare();
   await world.worker();
   const { bus } = await world.orchestrator();
@@ -62,7 +62,7 @@ test.each(cases)("the append number %i, stored %s", async (nth, stored) => {
 
 test("an append that was not stored does not send again what the commit before it asked for, long ago", async () => {
   begun = 0;
-  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] } });
+  world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, ownAfterMs: 0 });
   await world.prepare();
   await world.worker();
   await world.worker();

@@ -39,7 +39,7 @@ const app = collectApp({
 const open = async (options: { alwaysReplay?: boolean } = {}) => {
   undone = [];
   const faults = { ...noFaults, latencyMs: [1, 1] } as const;
-  const world = new World({ seed: 1, app, faults, layout: "per-instance", ...options });
+  const world = new World({ seed: 1, app, faults, layout: "per-instance", ownAfterMs: 0, ...options });
   await world.prepare();
   return world;
 };

@@ -73,4 +73,6 @@ export const headerNames = {
   sealedLast: "Holdfast-Sealed-Last",
   /** On the first message of an archived history. Earlier messages of the subject are not part of it. */
   archived: "Holdfast-Archived",
+  /** On a commit copied from the shared stream, while its instance gets a stream of its own. */
+  copied: "Holdfast-Copied",
 } as const;

@@ -38,10 +38,12 @@ export function orchestratorAt(
   place: Place,
   {
     layout,
+    ownAfterMs = 1000,
     cacheSize = 1000,
     ...options
   }: Omit<OrchestratorOptions, Own | "cacheSize"> & {
     layout: "per-instance" | "shared";
+    ownAfterMs?: number | undefined;
     cacheSize?: number | undefined;
   },
 ): Orchestrator {
@@ -56,7 +58,7 @@ export function orchestratorAt(
     }),
     ...options,
     ...place,
-    history: { layout, maxOwnStreams: 1000, shards: historyShards },
+    history: { layout, maxOwnStreams: 1000, ownAfterMs, shards: historyShards },
     leases: new LeaseKeeper({ bus: place.bus, bucket, runtime: place.runtime, ttlMs: 3000 }),
     cacheSize,
   });

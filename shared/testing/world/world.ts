@@ -41,6 +41,8 @@ export interface WorldOptions {
   app: App;
   faults: BusFaults;
   layout?: "per-instance" | "shared";
+  /** How long an instance runs before it gets a stream of its own; default 1 s. */
+  ownAfterMs?: number | undefined;
   alwaysReplay?: boolean;
   /** The generation every member writes (E1). Default: the newest. */
   generation?: Generation;
@@ -167,6 +169,7 @@ export class World {
         app,
         partitions: this.#partitions,
         layout: this.#options.layout ?? "per-instance",
+        ownAfterMs: this.#options.ownAfterMs,
         replicas: this.#options.configuredReplicas ?? this.#replicas,
         maxUnacknowledged: this.#options.maxUnacknowledged,
         cacheSize: this.#options.cacheSize,

@@ -69,7 +69,7 @@ class Day implements Crew {
 
   constructor(plan: Plan) {
     this.#plan = plan;
-    const { seed, layout, alwaysReplay, cacheSize, replicas, partitions, deathProbeMs } = plan;
+    const { seed, layout, ownAfterMs, alwaysReplay, cacheSize, replicas, partitions, deathProbeMs } = plan;
     const steps = plan.programs.map((program) => (program.kind === "any" ? program.steps : []));
     const app = collectApp(
       dayApp(
@@ -80,7 +80,7 @@ class Day implements Crew {
       ),
     );
     this.world = new World({
-      ...{ seed, app, layout, alwaysReplay, cacheSize, replicas, partitions, deathProbeMs },
+      ...{ seed, app, layout, ownAfterMs, alwaysReplay, cacheSize, replicas, partitions, deathProbeMs },
       faults: {
         ...noFaults,
         // Half of all ways take no time.

@@ -23,6 +23,8 @@ export type PlannedProgram =
 export interface Plan {
   seed: number;
   layout: "per-instance" | "shared";
+  /** When an instance gets a stream of its own: with its first commit, soon, or as in production. */
+  ownAfterMs: number;
   alwaysReplay: boolean;
   cacheSize: number;
   replicas: 1 | 3;
@@ -66,6 +68,7 @@ export function planOf(seed: number): Plan {
   return {
     seed,
     layout: pick(["per-instance", "shared"] as const),
+    ownAfterMs: [0, 20, 1000][seed % 3] ?? 0,
     alwaysReplay: chance(0.25),
     cacheSize: pick([1, 1000] as const),
     replicas: chance(0.3) ? 3 : 1,
