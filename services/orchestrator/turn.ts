@@ -128,7 +128,11 @@ export class LoadedInstance {
     const target: EffectTarget = {
       outbox,
       register: new SessionRegister(deps, outbox),
-      summaries: new Summaries(deps, !last ? "none" : last.anchor === undefined ? "some" : "anchored"),
+      summaries: new Summaries(
+        deps,
+        signal,
+        !last ? "none" : last.anchor === undefined ? "some" : "anchored",
+      ),
       schedules: new SparseMap(),
     };
     if (history) {
@@ -476,6 +480,9 @@ export class LoadedInstance {
       started: this.#mayHaveStream && !this.#beginsShared,
     });
     faultPoints.reach("turn.before_append");
+    // T3: this owner gave the partition up and may have left the last commit's effects unpublished. A commit
+    // on top of that one would hide this from the next owner.
+    if (this.#target.outbox.signal.aborted) return "fenced";
     const appendAt = runtime.clock.monotonic();
     const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
     if (outcome.kind === "fenced") {

@@ -98,6 +98,8 @@ export class MarkerFeed implements Service {
       if (this.#consumption && (await this.#consumption.ended) === "stopped") return;
       try {
         if (!signal.aborted) await this.#consume();
+        // Opened while `stop` waited: nobody else ends it.
+        if (signal.aborted) await this.#consumption?.stop();
       } catch (error) {
         this.#consumption = undefined;
         this.#fault(error);

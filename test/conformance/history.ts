@@ -546,6 +546,17 @@ export function historySuite(
           expect((await storeOn(bus).load(id))?.commits).toEqual(before);
         });
 
+        it("removes an own stream whose making arrived after the history was archived", async () => {
+          const id = newId();
+          const store = storeOn(bus);
+          await go(store, await store.place(id), commitOf(id, 1, started(), completed(2)), true);
+          await store.archive(id);
+          await bus.ensureStream(ownHistory(names, id, 1));
+          await store.archive(id);
+          expect(await bus.streamInfo(names.ownHistoryStream(id))).toBeUndefined();
+          expect(kinds(await store.readAll(id))).toEqual(["instance.started", "instance.completed"]);
+        });
+
         it("leaves an own stream alone that is empty because its maker has not appended yet", async () => {
           const id = newId();
           await bus.ensureStream(ownHistory(names, id, 1));

@@ -1,6 +1,6 @@
 /** Streams that an operator deletes and a service creates anew: no sequence of the old one means anything in the new one. */
 import { expect, test } from "vitest";
-import { Bucket } from "../../shared/bus/index.ts";
+import { Bucket, leaseKeys } from "../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
@@ -46,4 +46,24 @@ test("defect 3: a re-created lease bucket never gives an old epoch again", async
   await world.run(world.outside.deleteStream(bucket.stream));
   await world.prepare();
   expect(await claim()).toBeGreaterThan(before);
+});
+
+test("partitions of an orchestrator that died while its bucket was created anew are taken over", async () => {
+  const world = await open();
+  await world.orchestrator();
+  const dies = await world.orchestrator();
+  const bucket = new Bucket(world.outside, world.names.engineBucket);
+  const { broker } = world;
+  const spec = broker.streams.get(bucket.stream)?.spec;
+  if (!spec) throw new Error("there is no bucket of the engine's leases");
+  dies.kill();
+  broker.delete(bucket.stream);
+  broker.ensure(spec);
+  await world.clock.advance(15_000);
+  const holds = async () => {
+    const keys: string[] = [];
+    for await (const { key } of bucket.entries(leaseKeys.allPartitions)) keys.push(key);
+    return keys.sort();
+  };
+  expect(await world.run(holds())).toEqual([0, 1, 2, 3].map((partition) => leaseKeys.partition(partition)));
 });

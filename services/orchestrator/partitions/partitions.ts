@@ -86,7 +86,7 @@ export class Partitions implements Service {
       if (!present) this.#balance();
     });
     await this.#watchBucket(leases, leaseKeys.member("*"), (key, present) => {
-      const id = key.slice(leaseKeys.member("").length);
+      const id = memberOf(key);
       if (id === this.#deps.id) return;
       if (present ? this.#others.has(id) : !this.#others.has(id)) return;
       if (present) this.#others.add(id);
@@ -125,7 +125,7 @@ export class Partitions implements Service {
     });
   }
 
-  /** Looks regularly, in case a change of the lease bucket was missed. */
+  /** Looks regularly, in case a change of the lease bucket was missed, or the bucket was created anew. */
   #tick(): void {
     this.#timer = this.#deps.runtime.clock.after(lookEveryMs, async () => {
       if (this.#ended.signal.aborted) return;
@@ -142,12 +142,18 @@ export class Partitions implements Service {
 
   async #look(): Promise<void> {
     const { bus, names } = this.#deps;
-    const there = new Set<number>();
-    for await (const { key } of new Bucket(bus, names.engineBucket).entries(leaseKeys.allPartitions)) {
-      there.add(leaseKeys.parsePartition(key));
-    }
-    this.#taken.clear();
-    for (const partition of there) this.#taken.add(partition);
+    const leases = new Bucket(bus, names.engineBucket);
+    const taken: number[] = [];
+    for await (const { key } of leases.entries(leaseKeys.allPartitions))
+      taken.push(leaseKeys.parsePartition(key));
+    replaceAll(this.#taken, taken);
+    const members: string[] = [];
+    for await (const { key } of leases.entries(leaseKeys.member("*"))) members.push(memberOf(key));
+    replaceAll(
+      this.#others,
+      members.filter((id) => id !== this.#deps.id),
+    );
+    this.#deaths.follow();
   }
 
   #balance(): Promise<void> {
@@ -280,4 +286,11 @@ export class Partitions implements Service {
     await Promise.all(this.held.map((partition) => this.#release(partition)));
     if (this.#membership) await this.#options.leases.release(this.#membership);
   });
+}
+
+const memberOf = (key: string): string => key.slice(leaseKeys.member("").length);
+
+function replaceAll<T>(set: Set<T>, by: Iterable<T>): void {
+  set.clear();
+  for (const one of by) set.add(one);
 }

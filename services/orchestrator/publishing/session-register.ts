@@ -69,10 +69,13 @@ export class SessionRegister {
       : { ...newest, inits: undefined, rebuilds: undefined, blobs: undefined };
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
+    let wasThere = this.#known.has(sessionId);
     for (let attempt = 0; attempt < 5; attempt++) {
       const known =
         this.#known.get(sessionId) ??
         (attempt === 0 && isNew(session) ? undefined : await this.#look(sessionId));
+      // Only entries of sessions that are over are removed: another owner has closed this one meanwhile.
+      if (!known && wasThere) return "registered";
       const theirs = known?.owner === session.owner ? undefined : known?.owner;
       if (known && theirs !== undefined) {
         const verdict = known.record
@@ -95,6 +98,7 @@ export class SessionRegister {
         if (spent > 0) return this.#goBeyond(session, spent);
         return this.#refuseGoneResource(session);
       }
+      wasThere ||= outcome.kind === "conflict";
       this.#known.delete(sessionId);
     }
     throw new Error(`session ${sessionId} could not be registered`);

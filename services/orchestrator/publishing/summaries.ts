@@ -25,6 +25,8 @@ const keptBytes = 1024;
 
 export class Summaries {
   readonly #deps: EngineDeps;
+  /** Aborted when the partition is lost. */
+  readonly #signal: AbortSignal;
   /** Revision of this owner's last write; undefined before the first. */
   #revision: number | undefined;
   #parked: Fault | undefined;
@@ -37,8 +39,9 @@ export class Summaries {
    * `before`: what is known of the instance. `none`: it has no summary yet, and the first write needs no
    * look. `anchored`: its owner may have died before it published the first summary (late-summaries.ts).
    */
-  constructor(deps: EngineDeps, before: "none" | "some" | "anchored") {
+  constructor(deps: EngineDeps, signal: AbortSignal, before: "none" | "some" | "anchored") {
     this.#deps = deps;
+    this.#signal = signal;
     this.#revision = before === "none" ? 0 : undefined;
     this.#owed = before === "anchored" ? "overdue" : undefined;
   }
@@ -102,6 +105,8 @@ export class Summaries {
   async #store(summary: InstanceSummary, body: Uint8Array): Promise<void> {
     const key = summary.instanceId;
     for (let attempt = 0; attempt < 5; attempt++) {
+      // The partition has another owner: that one writes the summary, or the instance was removed.
+      if (attempt > 0 && this.#signal.aborted) return;
       const revision = this.#revision ?? (await this.#look(summary));
       if (revision === "newer") return;
       const whole = Object.keys(this.#kept).length === 0 ? body : this.#withKept(body);

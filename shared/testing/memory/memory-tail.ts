@@ -21,8 +21,11 @@ export class MemoryTail implements Stoppable {
   readonly #onNew = () => this.#pump();
   readonly #unlisten: () => void;
   #stream: MemoryStream | undefined;
-  #seen: number;
-  #caughtUp: boolean;
+  /** Highest sequence sent to the client, and highest that has arrived there. */
+  #sent: number;
+  #arrived: number;
+  #sentExisting = false;
+  #caughtUp = false;
   #pumping = false;
   #stopped = false;
 
@@ -39,17 +42,24 @@ export class MemoryTail implements Stoppable {
     this.#fate = fate;
     this.#filter = filter;
     this.#options = options;
-    this.#seen = options.existing ? 0 : stream.lastSeq;
-    this.#caughtUp = false;
+    this.#sent = options.existing ? 0 : stream.lastSeq;
+    this.#arrived = this.#sent;
     this.#unlisten = client.onState((state) => {
-      if (state.kind === "reconnected") this.#pump();
+      if (state.kind !== "reconnected") return;
+      // Messages that were lost on the way are sent again.
+      this.#sent = this.#arrived;
+      this.#sentExisting = this.#caughtUp;
+      this.#pump();
     });
     this.follow(stream);
   }
 
   /** Also called when a stream of that name was created again: all its messages are new. */
   follow(stream: MemoryStream): void {
-    if (this.#stream && this.#stream !== stream) this.#seen = 0;
+    if (this.#stream && this.#stream !== stream) {
+      this.#sent = 0;
+      this.#arrived = 0;
+    }
     this.#stream = stream;
     stream.listeners.add(this.#onNew);
     this.#pump();
@@ -79,16 +89,26 @@ export class MemoryTail implements Stoppable {
     const stream = this.#stream;
     if (!stream || this.#stopped || !this.#client.up) return;
     const found =
-      this.#options.existing && !this.#caughtUp
+      this.#options.existing && !this.#sentExisting
         ? stream.lastPerSubject(this.#filter)
-        : stream.read(this.#filter, this.#seen + 1);
+        : stream.read(this.#filter, this.#sent + 1);
     const upTo = stream.lastSeq;
-    for (const message of found) {
-      if (this.#stopped) return;
-      if (message.seq <= this.#seen || !matches(this.#filter, message.subject)) continue;
-      this.#client.guarded(`view of ${this.#filter}`, () => this.#options.onMessage(message));
-    }
-    this.#seen = upTo;
+    for (const message of found)
+      if (message.seq > this.#sent && matches(this.#filter, message.subject)) this.#send(stream, message);
+    this.#sent = upTo;
+    this.#sentExisting = true;
+    if (!this.#caughtUp) this.#client.guarded(`view of ${this.#filter}`, () => this.#tellCaughtUp());
+  }
+
+  #send(stream: MemoryStream, message: StoredMessage): void {
+    this.#client.guarded(`view of ${this.#filter}`, () => {
+      if (this.#stopped || stream !== this.#stream || message.seq <= this.#arrived) return;
+      this.#arrived = message.seq;
+      this.#options.onMessage(message);
+    });
+  }
+
+  #tellCaughtUp(): void {
     if (this.#caughtUp || this.#stopped) return;
     this.#caughtUp = true;
     this.#options.onCaughtUp?.();

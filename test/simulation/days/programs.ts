@@ -116,5 +116,5 @@ export const isSchedule = (name: string): boolean => name === "scheduled";
 
 export const known = Object.keys(expected);
 export const size = 3;
-/** What only the second generation can record. */
-export const ofSecondGeneration = new Set(["locals", "updated", "any", "scheduled"]);
+/** What only the second generation can record; of signals their message ids, by which a repeated one is known. */
+export const ofSecondGeneration = new Set(["locals", "updated", "any", "scheduled", "signals"]);

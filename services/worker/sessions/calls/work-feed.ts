@@ -86,6 +86,8 @@ export class WorkFeed implements Service {
       const again = await this.#consumeAgain();
       if (!again) return;
       this.#consumption = consumption = again;
+      // Opened while `stop` waited: nobody else ends it.
+      if (this.#stopping.signal.aborted) await again.stop();
     }
   }
 
