@@ -55,7 +55,7 @@ export const commonSettings = {
     .durationOrForever(0, 24 * 3_600_000)
     .default(30_000)
     .describe(
-      "How long a service that starts waits for a NATS server that is not there. `forever`: until it is.",
+      "How long a service that starts waits for a NATS server that is not there, or for a cluster that has no leader. `forever`: until it is there.",
     ),
   NATS_REPLICAS: wholeNumber(1, 5)
     .default(1)

@@ -144,6 +144,8 @@ export type Reply =
 
 export interface StreamInfo {
   name: string;
+  /** The subjects it stores. */
+  subjects: readonly string[];
   messages: number;
   bytes: number;
   firstSeq: number;

@@ -20,14 +20,14 @@ import type {
   StreamSpec,
 } from "./bus.ts";
 import { Api } from "./nats/api.ts";
-import { type ConnectOptions, jetStreamDisabled, openConnection, shown } from "./nats/connect.ts";
+import { type ConnectOptions, jetStreamDisabled, openConnection, shown, untilThere } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
 import { FirstSequence } from "./nats/first-sequence.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
 import { type Meaning, Mux } from "./nats/mux.ts";
-import { busClosed, refusedByClient } from "./nats/nats-errors.ts";
+import { busClosed, faultFrom, refusedByClient, unavailable } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
@@ -50,7 +50,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const { nc, info } = await openConnection(options);
   const bus = new NatsBus(new Link(nc, info, options.announce), options);
   try {
-    await bus.checkJetStream(options);
+    await untilThere(options, () => bus.checkJetStream(options));
   } catch (error) {
     await bus.close();
     throw error;
@@ -88,13 +88,18 @@ class NatsBus implements Bus {
 
   /**
    * The account may lack JetStream although the server has it. If the user may not ask, the check is skipped.
+   * A cluster without a leader, and a server that is just starting or ending, have JetStream all the same:
+   * those faults are transient.
    */
   async checkJetStream(options: BusOptions): Promise<void> {
     const answer = await this.#api.ask("INFO").catch((error: unknown) => {
       if (isDenied(error)) return undefined;
       throw error;
     });
-    if (answer !== undefined && answer.kind !== "ok") throw jetStreamDisabled(options);
+    if (answer === undefined || answer.kind === "ok") return;
+    const doing = "ask for JetStream";
+    const fault = answer.kind === "nobody" ? unavailable(doing) : faultFrom(answer.error, doing);
+    throw fault.code === "jetstream_disabled" ? jetStreamDisabled(options) : fault;
   }
 
   ensureStream(spec: StreamSpec): Promise<{ created: boolean }> {

@@ -181,22 +181,15 @@ function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): Stre
   };
 }
 
-/** The names this installation uses: one made before 0.2 keeps its layout. */
-export async function installedNames(bus: Pick<Bus, "streamInfo">, names: Subjects): Promise<Subjects> {
-  const apart = await bus.streamInfo(bucketStream(names.bucket("engine")));
-  return apart ? names : subjects(names.prefix, { former: true });
-}
-
 /**
- * True if the installation was made before the engine had a lease bucket. To move the leases, stop everything
- * first: see docs/security.md.
+ * The names this installation uses: one made before 0.2 keeps its layout. Its inbox says so by what it stores:
+ * a bucket that is missing says nothing, for it may have been deleted since.
  */
-async function isFormer(bus: Bus, names: Subjects): Promise<boolean> {
-  const [inbox, apart] = [
-    await bus.streamInfo(names.inboxStream),
-    await bus.streamInfo(bucketStream(names.bucket("engine"))),
-  ];
-  return inbox !== undefined && apart === undefined;
+export async function installedNames(bus: Pick<Bus, "streamInfo">, names: Subjects): Promise<Subjects> {
+  const former = subjects(names.prefix, { former: true });
+  const inbox = await bus.streamInfo(names.inboxStream);
+  const isFormer = inbox !== undefined && former.inboxSubjects.every((one) => inbox.subjects.includes(one));
+  return isFormer ? former : names;
 }
 
 /**
@@ -229,16 +222,14 @@ export async function checkTopology(bus: Bus, names: Subjects, options: Topology
 }
 
 export async function ensureTopology(bus: Bus, names: Subjects, options: TopologyOptions): Promise<void> {
-  const engine = bucketStream(names.bucket("engine"));
-  const actual = (await isFormer(bus, names)) ? await installedNames(bus, names) : names;
+  const actual = await installedNames(bus, names);
   const specs = topology(actual, options);
   // These streams record the settings of the installation: a process with other settings is refused before it
   // creates anything.
   const first = new Set([names.inboxStream, names.sharedHistoryStream(0)]);
   const rest = new Set(specs.map(({ name }) => name).filter((name) => !first.has(name)));
-  // The inbox has the timers as a source; the server retries a missing source only after a while. And a
-  // process that finds an inbox without an engine bucket takes the installation for one made before 0.2.
-  const earliest = new Set([actual.timersStream, engine].filter((name) => !first.has(name)));
+  // The inbox has the timers as a source; the server retries a missing source only after a while.
+  const earliest = new Set([actual.timersStream].filter((name) => !first.has(name)));
   for (const name of earliest) rest.delete(name);
   for (const group of [earliest, first, rest])
     await Promise.all(specs.filter(({ name }) => group.has(name)).map((spec) => bus.ensureStream(spec)));

@@ -25,6 +25,40 @@ describe("connecting", () => {
     await bare.stop();
   });
 
+  // What real servers answered: three of which two were killed, and an account without JetStream.
+  const leaderless = { code: 503, err_code: 10008, description: "JetStream system temporarily unavailable" };
+  const disabled = { code: 503, err_code: 10039, description: "JetStream not enabled for account" };
+
+  it.each([{ error: leaderless }, "nobody" as const])(
+    "a cluster without a leader, or a server that is just ending, is no wrong setting: %j",
+    async (said) => {
+      let answer: object | "nobody" = said;
+      const server = await startGreeting({ version: "2.15.1", jetstream: true }, () => answer);
+      await expect(connectBus({ url: server.url, announce: silent })).rejects.toMatchObject({
+        kind: "transient",
+        code: "nats_unavailable",
+      });
+      const heard: Happening[] = [];
+      const waiting = connectBus({
+        url: server.url,
+        waitForServer: true,
+        announce: (happening) => heard.push(happening),
+      });
+      await expect.poll(() => heard).toMatchObject([{ kind: "fault", code: "nats_unavailable" }]);
+      answer = {};
+      const bus = await waiting;
+      await bus.close();
+      await server.stop();
+    },
+  );
+
+  it("does not wait for an account without JetStream", async () => {
+    const server = await startGreeting({ version: "2.15.1", jetstream: true }, () => ({ error: disabled }));
+    const failing = connectBus({ url: server.url, waitForServer: true, announce: silent });
+    await expect(failing).rejects.toEqual(config("jetstream_disabled"));
+    await server.stop();
+  });
+
   it("says when nobody is there, and never shows a password", async () => {
     const gone = await startGreeting({ version: "2.15.1" });
     await gone.stop();

@@ -1,8 +1,10 @@
-/** A NATS server that only greets, with whatever it is told to say about itself. */
+/** A NATS server that greets, with whatever it is told to say about itself, and answers each request alike. */
 import { createServer } from "node:net";
 
 export async function startGreeting(
   info: Record<string, unknown>,
+  /** The answer to a request; `nobody` is what a server says that has no subscriber for it. Without: none. */
+  answer: () => object | "nobody" | undefined = () => undefined,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());
@@ -17,8 +19,19 @@ export async function startGreeting(
       ...info,
     };
     socket.write(`INFO ${JSON.stringify(said)}\r\n`);
+    let sid = "";
     socket.on("data", (data) => {
-      if (data.includes("PING")) socket.write("PONG\r\n");
+      for (const line of data.toString().split("\r\n")) {
+        const [verb, , third, fourth] = line.split(" ");
+        if (verb === "PING") socket.write("PONG\r\n");
+        if (verb === "SUB") sid = fourth ?? third ?? "";
+        const said = verb === "PUB" ? answer() : undefined;
+        if (said === "nobody") socket.write(`HMSG ${third} ${sid} 16 16\r\nNATS/1.0 503\r\n\r\n\r\n`);
+        else if (said) {
+          const body = JSON.stringify(said);
+          socket.write(`MSG ${third} ${sid} ${body.length}\r\n${body}\r\n`);
+        }
+      }
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -14,7 +14,7 @@ import {
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
-import { Fault } from "../../errors/index.ts";
+import { Fault, isFault } from "../../errors/index.ts";
 import {
   type Announce,
   addressRule,
@@ -143,19 +143,32 @@ async function checkReadable(path: string): Promise<void> {
   }
 }
 
-async function dial(settings: ConnectionOptions, options: ConnectOptions): Promise<NatsConnection> {
-  let told = false;
-  for (;;) {
+const dial = (settings: ConnectionOptions, options: ConnectOptions): Promise<NatsConnection> =>
+  untilThere(options, async () => {
     try {
       return await connect(settings);
     } catch (cause) {
       if (isAuthError(cause)) throw refused(options, cause);
-      const fault = unreachable(options, cause instanceof Error ? cause.message : String(cause), cause);
-      if (!options.waitForServer || options.signal?.aborted) throw fault;
+      throw unreachable(options, cause instanceof Error ? cause.message : String(cause), cause);
+    }
+  });
+
+/**
+ * With `waitForServer`, tries again while no server is there, or its cluster has no leader. The first failure
+ * is announced.
+ */
+export async function untilThere<T>(options: ConnectOptions, act: () => Promise<T>): Promise<T> {
+  let told = false;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      const mayPass = isFault(error) && (error.kind === "transient" || error.code === "nats_unreachable");
+      if (!mayPass || !options.waitForServer || options.signal?.aborted) throw error;
       if (!told)
-        options.announce({ kind: "fault", where: "connect", code: fault.code, message: fault.message });
+        options.announce({ kind: "fault", where: "connect", code: error.code, message: error.message });
       told = true;
-      if ((await keepingAlive(sleep(systemClock, retryMs, options.signal))) === "aborted") throw fault;
+      if ((await keepingAlive(sleep(systemClock, retryMs, options.signal))) === "aborted") throw error;
     }
   }
 }

@@ -34,7 +34,15 @@ const notEnabled: Entry = [
   "Enable JetStream for the server and the account.",
 ];
 
+/** What every server of a cluster answers while they have no leader, because too many of them are away. */
+const noLeader: Entry = [
+  "transient",
+  "nats_unavailable",
+  "The NATS servers have no leader: when most of them are there again it goes on by itself.",
+];
+
 const table: Readonly<Record<number, Entry>> = {
+  10008: noLeader,
   10014: ["transient", "consumer_gone"],
   // The account's limit, not the server's.
   10002: storageFull,

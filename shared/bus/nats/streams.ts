@@ -176,6 +176,7 @@ export class Streams {
     const { state, config, ts, cluster } = found;
     return {
       name,
+      subjects: config.subjects ?? [],
       messages: state.messages,
       bytes: state.bytes,
       firstSeq: state.first_seq,

@@ -13,7 +13,7 @@ export const nats: CodeGroup = {
       remedy: "Check user and password, token or credentials file.",
     },
     nats_unavailable: {
-      cause: "The server did not answer in time.",
+      cause: "The server did not answer in time, or the servers of the cluster have no leader.",
       remedy:
         "It is tried again by itself; see why NATS does not answer for its streams (`nats stream report`).",
     },

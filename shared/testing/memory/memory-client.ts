@@ -129,6 +129,7 @@ export class MemoryBus implements Bus {
       return (
         stream && {
           name,
+          subjects: stream.spec.subjects,
           messages: stream.size,
           bytes: stream.bytes,
           firstSeq: stream.firstSeq,

@@ -9,6 +9,7 @@ import { Finding as FindingShape } from "../../../services/cli/reference/shapes.
 const now = 1_800_000_000_000;
 const info = (name: string, more = {}) => ({
   name,
+  subjects: [],
   messages: 0,
   bytes: 1_048_576,
   firstSeq: 0,

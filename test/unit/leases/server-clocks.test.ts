@@ -17,7 +17,16 @@ function clusterOf(
     const ahead = aheads[nth] ?? 0;
     if (ahead === "away") return new Promise(() => undefined);
     return {
-      ...{ name: stream, messages: 0, bytes: 0, firstSeq: 1, lastSeq: 0, consumers: 0, replicas: 3 },
+      ...{
+        name: stream,
+        subjects: [],
+        messages: 0,
+        bytes: 0,
+        firstSeq: 1,
+        lastSeq: 0,
+        consumers: 0,
+        replicas: 3,
+      },
       ...{ metadata: {}, leader: `n${nth}`, seenAt: Date.now() + ahead },
     };
   };
