@@ -482,9 +482,11 @@ export class LoadedInstance {
     faultPoints.reach("turn.before_append");
     // T3: this owner gave the partition up and may have left the last commit's effects unpublished. A commit
     // on top of that one would hide this from the next owner.
-    if (this.#target.outbox.signal.aborted) return "fenced";
+    const { signal } = this.#target.outbox;
+    if (signal.aborted) return "fenced";
     const appendAt = runtime.clock.monotonic();
-    const outcome = await history.append(this.#position, commit, { startsExecution: turn.startsExecution });
+    const { startsExecution } = turn;
+    const outcome = await history.append(this.#position, commit, { startsExecution, signal });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
       return "fenced";

@@ -24,14 +24,16 @@ const backoff: Backoff = { initialMs: 50, maxMs: 2_000, factor: 2 };
 const longestMs = 10_000;
 
 /**
- * Throws a transient fault if it is unknown whether the message is stored; the history or the fence resolves
- * it later.
+ * Once the signal is aborted the message is not sent again: the writer's successor may have read the history
+ * by then, and would not look at it again. Throws a transient fault if it is unknown whether the message is
+ * stored; the history or the fence resolves it later.
  */
 export async function appendFenced(
   bus: Bus,
   runtime: Runtime,
   instanceId: string,
   message: FencedMessage,
+  signal?: AbortSignal,
 ): Promise<FencedOutcome> {
   const { headers: carried, expectLastSeq } = message;
   const options = { headers: carried, expectLastSeq };
@@ -48,7 +50,8 @@ export async function appendFenced(
       return landed && last ? { kind: "stored", seq: last.seq } : { kind: "conflict" };
     }
     if (runtime.clock.monotonic() >= deadline) throw unanswered(message);
-    await sleep(runtime.clock, backoffMs(backoff, attempt));
+    await sleep(runtime.clock, backoffMs(backoff, attempt), signal);
+    if (signal?.aborted) return { kind: "conflict" };
     const again = await bus.publish(message.subject, message.body, options);
     if (again.kind === "stored") {
       runtime.announce({ kind: "append.ambiguous", instanceId, landed: false });

@@ -177,11 +177,11 @@ export class HistoryStore {
     }
   }
 
-  /** The hot path: one round trip. */
+  /** The hot path: one round trip. Once the signal is aborted an unanswered append is not sent again. */
   async append(
     position: Position,
     commit: Commit,
-    { startsExecution }: { startsExecution: boolean },
+    { startsExecution, signal }: { startsExecution: boolean; signal?: AbortSignal },
   ): Promise<AppendOutcome> {
     const { stream, subject, lastSeq } = position;
     const encoded = encodeCommit(commit, this.#bus.maxPayloadBytes);
@@ -195,13 +195,8 @@ export class HistoryStore {
     }
     let outcome: FencedOutcome;
     try {
-      outcome = await appendFenced(this.#bus, this.#options.runtime, commit.instanceId, {
-        stream,
-        subject,
-        expectLastSeq: lastSeq,
-        headers: extra,
-        body: encoded.body,
-      });
+      const message = { stream, subject, expectLastSeq: lastSeq, headers: extra, body: encoded.body };
+      outcome = await appendFenced(this.#bus, this.#options.runtime, commit.instanceId, message, signal);
     } catch (error) {
       // The stream was archived and deleted since, or the server is shutting down: the owner must load again.
       if (isFault(error, "transient") && error.code === "no_stream") return fenced;

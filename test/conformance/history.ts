@@ -276,6 +276,17 @@ export function historySuite(
       expect(outcome).toEqual({ kind: "fenced" });
     });
 
+    it("sends no append again whose writer gave up meanwhile", async () => {
+      const id = newId();
+      const position = await begin(storeOn(bus), id);
+      const outcome = await storeOn(losing(bus, ["unsent"])).append(position, commitOf(id, 1, signal(2)), {
+        startsExecution: false,
+        signal: AbortSignal.abort(),
+      });
+      expect(outcome).toEqual({ kind: "fenced" });
+      expect(kinds(await storeOn(bus).readAll(id))).toEqual(["instance.started"]);
+    });
+
     it("keeps a commit that is too big for a message", async () => {
       const store = storeOn(bus);
       const id = newId();

@@ -34,7 +34,8 @@ const dataDir = (name: string) => join(dir, name);
 
 it("is what the scripts run", async () => {
   const { scripts } = JSON.parse(await readFile(join(repository, "package.json"), "utf8"));
-  const command = "exec node bin/holdfast.js dev --app examples/app.ts --demo examples/classify/demo.ts";
+  const command =
+    "node build-once.mjs && exec node bin/holdfast.js dev --app examples/app.ts --demo examples/classify/demo.ts";
   expect(scripts).toMatchObject({ start: command, demo: `${command} --once` });
 });
 

@@ -114,7 +114,12 @@ function activated(
   };
   // S14: a holder that kept its state attached again by itself, before the instance asked another worker.
   const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isHeld(phase);
-  const reattached = report.warm && attachment === session.attachments + 1 && alive;
+  // Also if what it had reported of the attachment before was lost on the way. A state that the instance would
+  // have had rebuilt then is not what was kept.
+  const asked = { ...report.on, attachment: session.attachments };
+  const unheard =
+    (phase.kind === "opening" || phase.kind === "claimed") && !rebuildsOn(session, asked, false);
+  const reattached = report.warm && attachment === session.attachments + 1 && (alive || unheard);
   if (reattached) return facts(event);
   if (attachment !== session.attachments) return ignored("fenced");
   if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");

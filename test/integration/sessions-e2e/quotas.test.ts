@@ -46,7 +46,7 @@ test("who waits is told why, goes on when another ends, and there are never more
     const { explanation } = await stack.client.sessions.describe(session.sessionId);
     return explanation.includes(reached) ? explanation : undefined;
   });
-  expect(sentences[0]).toContain("waits for a worker");
+  expect(sentences[0]).toContain("has waited for a worker");
 
   // One goes as it should, the other's worker is killed: either way its seat is free for those who wait.
   await stack.client.signal("keeps-1", "end");

@@ -361,6 +361,24 @@ scenario("an owner that kept its state attaches again under a new epoch (S14)", 
 });
 
 scenario(
+  "also when the instance had not heard of the attachment before: the session is open",
+  uses({}),
+  async (bench) => {
+    await bench.turn(start("uses"));
+    const again = held(2, 25, "w1");
+    const { verdicts } = await bench.turn(activated("s", again, { warm: true }));
+    expect(verdicts).toEqual(["facts"]);
+    expect(bench.phase("s")).toBe("active");
+    const late = await bench.turn(lost("s", held(1)), activated("s", held(1)));
+    expect(late.verdicts).toEqual(["fenced", "fenced"]);
+    for (const call of bench.open("say")) await bench.turn(completed(call, 1, { epoch: 25 }));
+    await bench.turn(signal("more"));
+    await bench.turn(completed(bench.task("say"), 9, { epoch: 25 }));
+    expect(bench.output).toEqual({ first: [1, 1], more: 9, state: "active" });
+  },
+);
+
+scenario(
   "also when the loss was told first, before anybody else was found",
   uses({ onLost: "reclaim" }),
   async (bench) => {

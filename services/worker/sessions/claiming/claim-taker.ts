@@ -70,6 +70,8 @@ export class ClaimTaker {
     try {
       const definition = deps.app.sessions.get(type);
       const ttlMs = requireTtl(leaseTtlOf(claim, definition, deps.config));
+      // Delivered again: the seat may be that of a session held here, which is not to be taken a second time.
+      if (this.#quotas.isSeatedHere(claim) && (await this.isSpent(claim))) return notTaken("raced");
       const seated = await this.#quotas.take(claim, ttlMs);
       if (seated.kind === "reached") return notTaken("quota");
       const { seats } = seated;
@@ -96,7 +98,7 @@ export class ClaimTaker {
     faultPoints?.reach("claim.before_lease");
     const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
     if (outcome.kind === "taken") {
-      await seats.giveBack();
+      if (outcome.holder !== identity.workerId) await seats.giveBack(); // the seat stays with the lease
       return undefined;
     }
     if (await seats.stillOurs()) return outcome.lease;

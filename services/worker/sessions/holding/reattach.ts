@@ -102,7 +102,7 @@ export class Reattach {
         before.lease.ttlMs,
       );
       if (outcome.kind === "taken") {
-        await seats.giveBack();
+        if (outcome.holder !== value.holder) await seats.giveBack(); // the seat stays with the lease
         return "over"; // REATTACH-1
       }
       if (!(await seats.stillOurs())) {

@@ -3,7 +3,7 @@
  *
  * QUOTA-1 A quota of n has n numbered seats in the lease bucket. A seat is taken by CAS before the lease it
  *    names is claimed, and given back after the lease was: a worker that has a lease has a seat, so there are
- *    never more than n.
+ *    never more than n. A claim that comes again leaves the seat of the lease it was taken with alone.
  * QUOTA-2 A seat is not renewed. It counts as long as its holder has the lease it names; a worker that needs
  *    a seat and finds the lease over clears the seat, by CAS. A dead holder's seat is free when its lease has
  *    expired, and not before.
@@ -123,6 +123,12 @@ export class Quotas implements Service {
   /** True if any worker has a seat for this session. */
   isSeated({ type, sessionId }: QuotaClaim): boolean {
     return this.#boardsOf(type).some((board) => board.hasOneFor(sessionId));
+  }
+
+  /** True if this worker has a seat for this session: of a lease it holds, or from a write without an answer. */
+  isSeatedHere({ type, sessionId }: QuotaClaim): boolean {
+    const { workerId } = this.#deps.identity;
+    return this.#boardsOf(type).some((board) => board.seatOf({ sessionId }, workerId) !== undefined);
   }
 
   /**
