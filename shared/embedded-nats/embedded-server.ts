@@ -20,6 +20,8 @@ import { type ServerExit, ServerProcess } from "./server-process.ts";
 import type { FoundServer } from "./ways.ts";
 
 export interface EmbeddedNatsOptions extends FindServerOptions {
+  /** For a server of a cluster, which counts one that comes back under another name as one more. */
+  serverName?: string;
   /** Created if missing. Holds the store, the configuration, the log and the lock. */
   dataDir: string;
   /** A free port is chosen if left out. */
@@ -110,7 +112,7 @@ async function launchServer(
 ): Promise<Launch> {
   const { dataDir, port } = options;
   // A new name at every start: the name in the answer proves which process answers (SERVER-1).
-  const serverName = `holdfast-${randomUUID()}`;
+  const serverName = options.serverName ?? `holdfast-${randomUUID()}`;
   const logFile = join(dataDir, "nats-server.log");
   const configFile = join(dataDir, "nats-server.conf");
   const syncAlways = options.syncAlways ?? false;

@@ -15,6 +15,7 @@ export async function startCluster(extraConfig = ""): Promise<NatsCluster> {
   const servers = await Promise.all(
     ports.map((port) =>
       startNats({
+        serverName: `holdfast-${port}`,
         extraConfig: `cluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}], no_advertise: true }${extraConfig}`,
       }),
     ),

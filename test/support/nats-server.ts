@@ -10,7 +10,7 @@ import {
 
 export type NatsOptions = Pick<
   EmbeddedNatsOptions,
-  "port" | "syncAlways" | "extraConfig" | "cacheDir" | "path"
+  "port" | "serverName" | "syncAlways" | "extraConfig" | "cacheDir" | "path"
 > & {
   /** Used and kept instead of a temporary folder. */
   dataDir?: string;
