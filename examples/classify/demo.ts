@@ -91,7 +91,9 @@ async function killHolder(stage: DemoStage, instanceId: string, done: number): P
   const again = await untilHistory(client, instanceId, (history) =>
     eventsOf(history, "session.activated").find(({ on }) => on.epoch > holder.epoch),
   );
-  say(`  reclaimed by ${again.on.workerId} with a higher epoch, model loaded again in ${seconds(again.initMs)}`);
+  say(
+    `  reclaimed by ${again.on.workerId} with a higher epoch, model loaded again in ${seconds(again.initMs)}`,
+  );
   say("  it goes on: open calls are repeated, nothing that was answered is asked again");
   return { outageMs: again.at - killedAt };
 }
