@@ -13,5 +13,5 @@ export {
 } from "./placement.ts";
 export { placeWithinQuotas, type QuotaUse, quotaSentence } from "./quota.ts";
 export { judge, mayBeHeld, type Suspect, type Verdict } from "./reconcile.ts";
-export { ownerIn, recordOf } from "./records.ts";
+export { isMarkedOver, overMark, ownerIn, recordOf } from "./records.ts";
 export { resourceOfHost } from "./resource.ts";

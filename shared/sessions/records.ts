@@ -13,7 +13,7 @@ import {
   unknownFields,
   wireObject,
 } from "../../schemas/index.ts";
-import { decode } from "../bus/index.ts";
+import { decode, type Headers, headerNames } from "../bus/index.ts";
 
 type Owner = SessionRecord["owners"][number];
 
@@ -59,6 +59,22 @@ export function recordOf(
     ...(options.metadata[keyMetadataKey] !== undefined && { onLost: options.onLost }),
     owners: ownersAfter(previous?.owners ?? [], state, now),
   };
+}
+
+type WhichSession = Pick<SessionRecord, "instanceId" | "openedAt">;
+
+/** Headers for the marker in place of an entry that was removed because its session is over. */
+export const overMark = ({ instanceId, openedAt }: WhichSession): Headers => ({
+  [headerNames.over]: `${openedAt} ${instanceId}`,
+});
+
+/**
+ * True if the marker stands for this session or a later one of its instance: an owner that was asleep must not
+ * write the entry anew.
+ */
+export function isMarkedOver(marker: Headers, { instanceId, openedAt }: WhichSession): boolean {
+  const [over, owner] = marker[headerNames.over]?.split(" ") ?? [];
+  return owner === instanceId && Number(over) >= openedAt;
 }
 
 const Owned = wireObject({ instanceId: InstanceId });

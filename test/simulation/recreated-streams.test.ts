@@ -1,7 +1,8 @@
 /** Streams that an operator deletes and a service creates anew: no sequence of the old one means anything in the new one. */
 import { expect, test } from "vitest";
 import { Bucket, leaseKeys } from "../../shared/bus/index.ts";
-import { collectApp, defineOrchestration } from "../../shared/definitions/index.ts";
+import { call, collectApp, defineOrchestration, defineSession } from "../../shared/definitions/index.ts";
+import { sleep } from "../../shared/runtime/index.ts";
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
 
@@ -66,4 +67,38 @@ test("partitions of an orchestrator that died while its bucket was created anew 
     return keys.sort();
   };
   expect(await world.run(holds())).toEqual([0, 1, 2, 3].map((partition) => leaseKeys.partition(partition)));
+});
+
+test("a session whose lease is gone without a trace during its init is opened by the next worker", async () => {
+  let world: World;
+  const slow = defineSession("slow", {
+    init: async () => void (await sleep(world.clock, 2_000)),
+    calls: { ping: call({ run: () => "pong" }) },
+  });
+  const uses = defineOrchestration("uses", {
+    async run(ctx) {
+      await using session = await ctx.openSession(slow);
+      return await session.ping(undefined);
+    },
+  });
+  world = new World({ seed: 1, app: collectApp({ slow, uses }), faults: { ...noFaults, latencyMs: [1, 1] } });
+  await world.prepare();
+  await world.orchestrator();
+  await world.watcher();
+  const { bus } = await world.worker();
+  const publish = bus.publish.bind(bus);
+  // The instance does not hear that the session was claimed.
+  bus.publish = async (subject, body, options) =>
+    subject === world.names.verb("a", "session") && world.count("lease.lost") === 0
+      ? { kind: "unknown" }
+      : publish(subject, body, options);
+  const handle = await world.start("uses", null, "a");
+  for (let i = 0; i < 100 && world.count("claim.seen") === 0; i++) await world.clock.advance(10);
+  expect(world.count("claim.seen")).toBe(1);
+  const { stream } = new Bucket(world.outside, world.names.bucket("leases"));
+  const spec = world.broker.streams.get(stream)?.spec;
+  if (!spec) throw new Error("there is no bucket of leases");
+  world.broker.delete(stream);
+  world.broker.ensure(spec);
+  expect(await world.run(handle.result(), 60_000)).toBe("pong");
 });

@@ -7,7 +7,7 @@ import { bucketStream, bucketSubject, leaseKeys } from "../../../shared/bus/inde
 import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import type { InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
-import { ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
+import { isMarkedOver, ownerIn, place, recordOf } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { engineReport } from "./effect-messages.ts";
 import { type Outbox, publishEffect } from "./publish.ts";
@@ -69,7 +69,7 @@ export class SessionRegister {
       : { ...newest, inits: undefined, rebuilds: undefined, blobs: undefined };
     const { clock } = this.#deps.runtime;
     const { sessionId } = session;
-    let wasThere = this.#known.has(sessionId);
+    let wasThere = isOf(this.#known.get(sessionId), session);
     for (let attempt = 0; attempt < 5; attempt++) {
       const known =
         this.#known.get(sessionId) ??
@@ -91,14 +91,19 @@ export class SessionRegister {
       const record = { ...recordOf(session, before ?? previous, now), ...this.#forItsLoss(session) };
       const outcome = known
         ? await this.#deps.registers.sessions.update(sessionId, record, known.revision)
-        : await this.#deps.registers.sessions.create(sessionId, record);
+        : await this.#deps.registers.sessions.create(sessionId, record, {
+            staysDeleted: (marker) => {
+              wasThere = isMarkedOver(marker, record);
+              return wasThere;
+            },
+          });
       if (outcome.kind === "written") {
         this.#known.set(sessionId, { record, owner: record.instanceId, revision: outcome.revision });
         const spent = known ? spentBy(previous, session) : await this.#spentBefore(session);
         if (spent > 0) return this.#goBeyond(session, spent);
         return this.#refuseGoneResource(session);
       }
-      wasThere ||= outcome.kind === "conflict";
+      wasThere ||= isOf(known, session);
       this.#known.delete(sessionId);
     }
     throw new Error(`session ${sessionId} could not be registered`);
@@ -217,6 +222,10 @@ const ranks: Record<SessionRecord["phase"], number> = {
   failed: 5,
   closed: 5,
 };
+
+/** True if the entry is this session's, not that of an earlier one of its id. */
+const isOf = (known: Known | undefined, { owner, openedAt }: SessionState): boolean =>
+  known?.record !== undefined && known.owner === owner && known.record.openedAt >= openedAt;
 
 /** True if the register's entry is further along in the same session than this state is. */
 function isFurther(known: SessionRecord, { attachments, openedAt, phase }: SessionState): boolean {

@@ -1,6 +1,7 @@
 /** Removes ended sessions from the register, together with their checkpoints and named blobs. */
 import type { SessionRecord } from "../../../schemas/index.ts";
 import { leaseKeys, type TypedEntry } from "../../../shared/bus/index.ts";
+import { overMark } from "../../../shared/sessions/index.ts";
 import type { WatcherDeps } from "../deps.ts";
 import { eachAtOnce } from "../each-at-once.ts";
 import { BlobFolders, foldersOf } from "./blob-folders.ts";
@@ -33,7 +34,8 @@ export class ForgetSessions implements RetentionStep {
       // The id was opened anew meanwhile: its blobs do not belong to the ended session.
       if ((await registers.sessions.get(key, { leader: true }))?.revision !== revision) return;
       for (const folder of foldersOf(key)) await blobs.delete(folder);
-      const outcome = await registers.sessions.delete(key, { revision, ttlMs: tombstoneMs });
+      const headers = overMark(value);
+      const outcome = await registers.sessions.delete(key, { revision, ttlMs: tombstoneMs, headers });
       if (outcome.kind === "written") done++;
     });
     counters.removedSessions += done;

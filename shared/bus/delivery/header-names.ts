@@ -63,6 +63,8 @@ export const headerNames = {
   claim: "Holdfast-Claim",
   /** On a bucket entry: the id of the write, for the same purpose. */
   write: "Holdfast-Write",
+  /** On the marker of a session's removed entry: the session that was over, so that nobody brings it back. */
+  over: "Holdfast-Over",
   /** Id of the commit: tells our own ambiguous append from another owner's. */
   commit: "Holdfast-Commit",
   /** Sequence at which the commit's execution began. Without this header: with this message. */

@@ -38,6 +38,10 @@ export interface WriteOptions {
   timeoutMs?: number;
 }
 
+export interface CreateOptions extends WriteOptions {
+  staysDeleted?: (marker: StoredMessage["headers"]) => boolean;
+}
+
 const operation = headerNames.kvOperation;
 const writeId = headerNames.write;
 const empty = new Uint8Array(0);
@@ -65,12 +69,19 @@ export class Bucket {
     return this.#write(key, value, options);
   }
 
-  /** Writes only if the key is absent: never written, deleted or expired. */
-  async create(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<WriteOutcome> {
+  /**
+   * Writes only if the key is absent: never written, deleted or expired. `staysDeleted` is asked about the
+   * headers of a delete marker: if it is true, the outcome is a conflict.
+   */
+  async create(
+    key: string,
+    value: Uint8Array,
+    { staysDeleted, ...options }: CreateOptions = {},
+  ): Promise<WriteOutcome> {
     const first = await this.#write(key, value, { ...options, expectLastSeq: 0 });
     if (first.kind !== "conflict") return first;
     const there = await this.#bus.last(this.stream, this.#subject(key), { leader: true });
-    if (there && absence(there) === undefined) return first;
+    if (there && (absence(there) === undefined || staysDeleted?.(there.headers))) return first;
     return this.#write(key, value, { ...options, expectLastSeq: there?.seq ?? 0 });
   }
 

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import type { Announce } from "../../runtime/index.ts";
 import type { Stoppable } from "../bus.ts";
 import { decode, encode } from "../codec.ts";
-import type { Bucket, BucketEvent, Entry, WriteOptions, WriteOutcome } from "./bucket.ts";
+import type { Bucket, BucketEvent, CreateOptions, Entry, WriteOptions, WriteOutcome } from "./bucket.ts";
 
 export type TypedEntry<T> = Omit<Entry, "value"> & { value: T };
 export type TypedEvent<T> = ({ kind: "put" } & TypedEntry<T>) | Exclude<BucketEvent, { kind: "put" }>;
@@ -54,7 +54,7 @@ export class TypedBucket<T> {
     return this.bucket.put(key, encode(value), options);
   }
 
-  create(key: string, value: T, options?: WriteOptions): Promise<WriteOutcome> {
+  create(key: string, value: T, options?: CreateOptions): Promise<WriteOutcome> {
     return this.bucket.create(key, encode(value), options);
   }
 

@@ -4,6 +4,7 @@
  * not reported here.
  */
 import type { SessionClaim } from "../../../../schemas/index.ts";
+import { bucketStream, bucketSubject } from "../../../../shared/bus/index.ts";
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import type { Lease } from "../../../../shared/leases/index.ts";
@@ -51,6 +52,8 @@ export async function detach(one: Detaching, live: Live, ending: Ending): Promis
   // Seats follow the lease, never the other way (QUOTA-1). If the lease is left to expire, so are they
   // (QUOTA-2).
   if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
+  else if (live.kind === "initialising" && ending.kind === "fenced" && ending.why === "expired")
+    void tellVanished(one);
   const why = describeEnding(ending);
   around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
   return kept;
@@ -103,6 +106,24 @@ async function release({ around, lease }: Detaching, ending: Ending): Promise<bo
     const { code, message } = toFailure(error);
     runtime.announce({ kind: "fault", where: `release of ${lease.key}`, code, message, error });
     return false;
+  }
+}
+
+/**
+ * The bucket of leases was made anew while `init` ran: no expiry informs the watcher, and the instance may not
+ * have heard of this holder, so that it would wait for it until the session's creation timeout.
+ */
+async function tellVanished(one: Detaching): Promise<void> {
+  const { bus, names, runtime } = one.around.deps;
+  const { key } = one.lease;
+  const bucket = names.bucket("leases");
+  try {
+    if (await bus.last(bucketStream(bucket), bucketSubject(bucket, key), { leader: true })) return;
+    await tell(one, { kind: "given_up", reason: "expired", detail: "its lease is gone without a trace" });
+  } catch (error) {
+    // The session's creation timeout ends the wait of its instance.
+    const { code, message } = toFailure(error);
+    runtime.announce({ kind: "fault", where: `loss of ${key}`, code, message, error });
   }
 }
 
