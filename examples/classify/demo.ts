@@ -87,12 +87,13 @@ async function killHolder(stage: DemoStage, instanceId: string, done: number): P
   say(`  SIGKILL to ${holder.workerId} at ${done} mails: the model and all it knew are gone`);
   const lost = await untilHistory(client, instanceId, (history) => eventsOf(history, "session.lost").at(-1));
   const noticedMs = lost.at - killedAt;
-  say(`  session_lost (${lost.reason}): epoch ${holder.epoch} is over, noticed after ${seconds(noticedMs)}`);
+  say(`  session_lost (${lost.reason}): noticed after ${seconds(noticedMs)}`);
   const again = await untilHistory(client, instanceId, (history) =>
     eventsOf(history, "session.activated").find(({ on }) => on.epoch > holder.epoch),
   );
-  const { workerId, epoch } = again.on;
-  say(`  reclaimed by ${workerId}: epoch ${epoch}, model loaded again in ${seconds(again.initMs)}`);
+  say(
+    `  reclaimed by ${again.on.workerId} with a higher epoch, model loaded again in ${seconds(again.initMs)}`,
+  );
   say("  it goes on: open calls are repeated, nothing that was answered is asked again");
   return { outageMs: again.at - killedAt };
 }
