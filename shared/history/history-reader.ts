@@ -7,14 +7,17 @@ import type { Bus, StoredMessage, Subjects } from "../bus/index.ts";
 import { headerNames } from "../bus/index.ts";
 import { decodeCommit, overflowRef } from "./codec.ts";
 import { isCopy, lastCommitSeqOf, sealOf } from "./headers.ts";
-import { ownPlace, type Place, sharedPlace } from "./locate.ts";
+import { isFirstCommit, ownPlace, type Place, sharedPlace } from "./locate.ts";
 
 export interface FoundHistory extends Place {
   /** Sequence of the history's last commit. */
   readonly lastSeq: number;
   /** Server time of the last message. */
   readonly at: number;
-  /** True if the shared stream also has commits of the instance that are not a copy of this history. */
+  /**
+   * True if the shared stream also has commits of the instance that are not a copy of this history. One first
+   * commit is none: an owner that began the instance there saw the own stream afterwards and yielded (HISTORY-2).
+   */
   readonly alsoShared: boolean;
 }
 
@@ -53,7 +56,8 @@ export class HistoryReader {
       if (last) return { ...own, lastSeq: lastCommitSeqOf(last), at: last.at, alsoShared: false };
     } else if (ownLast && sealOf(ownLast) !== "moved" && !isCopy(ownLast)) {
       // While the history is archived, its copy grows in the shared stream.
-      const alsoShared = sharedLast !== undefined && sealOf(ownLast) !== "archive";
+      const stray = sharedLast === undefined || isFirstCommit(sharedLast);
+      const alsoShared = !stray && sealOf(ownLast) !== "archive";
       return { ...own, lastSeq: lastCommitSeqOf(ownLast), at: ownLast.at, alsoShared };
     }
     if (!sharedLast) return undefined;

@@ -64,7 +64,7 @@ export async function locate(
 }
 
 /** True for a very first commit. Only its writer may not have looked for the own stream yet (HISTORY-2). */
-const isFirstCommit = (message: StoredMessage): boolean =>
+export const isFirstCommit = (message: StoredMessage): boolean =>
   message.headers[headerNames.executionStart] === undefined &&
   message.headers[headerNames.archived] === undefined;
 
