@@ -135,10 +135,9 @@ class Day implements Crew {
     const { world } = this;
     const { programs, faults: planned, seed } = this.#plan;
     await world.prepare();
-    this.orchestrators.push(await world.orchestrator(), await world.orchestrator());
-    this.workers.push(await this.#worker(), await this.#worker());
-    this.watchers.push(await world.watcher());
-    if (seed % 3 === 0) this.watchers.push(await world.watcher());
+    for (const room of ["orchestrators", "orchestrators", "workers", "workers", "watchers"] as const)
+      await this.#begin(room);
+    if (seed % 3 === 0) await this.#begin("watchers");
     const log = await LeaseLog.start({ bus: world.outside, names: world.names });
     const ends = planned.map((fault) => this.#strike(fault));
     const runs = programs.map((program, index) => this.#users.use(program, index));
@@ -185,13 +184,18 @@ class Day implements Crew {
   replace(room: Room, gone: Member): void {
     const index = this[room].indexOf(gone);
     if (index >= 0) this[room].splice(index, 1);
+    this.beside(this.#begin(room));
+  }
+
+  /** Begins a member, and again where it could not begin, as whoever runs a service does. */
+  #begin(room: Room): Promise<void> {
     const make = () =>
       room === "workers"
         ? this.#worker()
         : room === "watchers"
           ? this.world.watcher()
           : this.world.orchestrator();
-    this.beside(this.#users.surely(async () => void this[room].push(await make())));
+    return this.#users.surely(async () => void this[room].push(await make()));
   }
 
   #worker(): Promise<Member> {
