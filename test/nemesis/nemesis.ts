@@ -56,6 +56,7 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisResult
   const journal = join(folder, "journal.jsonl");
   writeFileSync(journal, "");
   const random = seededRandom(seed);
+  let keep = false;
   try {
     await using fleet = await Fleet.start(servers, random, journal);
     await using leases = await LeaseLog.start(fleet.stack);
@@ -75,9 +76,11 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisResult
     leases.check({
       say: (law, instanceId, evidence) => void wrong.push(`${law} ${instanceId}: ${evidence}`),
     });
+    keep = wrong.length > 0;
+    if (keep) say(`journal, logs and histories: ${await keepEvidence(fleet, folder)}`);
     return { blows: struck, instances: load.started, branches: branchesOf(fleet), report, wrong };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (!keep) rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -138,6 +141,16 @@ async function verified({ servers }: Fleet, journal: string): Promise<Report> {
     },
   );
   return JSON.parse(stdout);
+}
+
+/** What a violation is looked into with: what every process said, and the histories as they are now. */
+async function keepEvidence({ stack }: Fleet, folder: string): Promise<string> {
+  for (const process of stack.processes) writeFileSync(join(folder, `${process.id}.log`), process.log());
+  for (const { instanceId: id } of await stack.client.list({ limit: 1000 }).catch(() => [])) {
+    const events = await stack.client.history(id).catch(String);
+    writeFileSync(join(folder, `history-${id}.json`), JSON.stringify(events, undefined, 1));
+  }
+  return folder;
 }
 
 async function deadLetters({ stack }: Fleet): Promise<string[]> {
