@@ -150,7 +150,7 @@ export class LiveInstance {
     if (seq !== undefined) {
       if (this.#setAside) mail.delivery?.putAside();
       if (this.#held.has(seq)) {
-        if (mail.delivery) this.#lane?.redelivered(mail.delivery);
+        if (mail.delivery && this.#lane?.redelivered(mail.delivery)) this.#lookAgain();
         return;
       }
       this.#held.add(seq);
@@ -159,6 +159,16 @@ export class LiveInstance {
     this.#mailbox.push(mail);
     this.#options.onMail(this);
     this.#running ??= this.#work();
+  }
+
+  /**
+   * An earlier owner's append may have been stored after this owner loaded the history: a turn on a new copy
+   * finds it, and what it asked for (T3).
+   */
+  #lookAgain(): void {
+    if (this.#running) return; // the message comes again
+    this.drop();
+    this.put({ message: wakeUp, delivery: undefined });
   }
 
   /** Answers at once if the instance is in memory and no turn runs; otherwise after the running turn (Q1). */

@@ -9,6 +9,8 @@ import { checkHistory } from "../../shared/testing/history/history-laws.ts";
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
 
+const later = defineActivity("later", { run: async (_ctx, n: number) => n + 1 });
+
 async function open(cacheSize: number) {
   let world: World;
   const step = defineActivity("step", {
@@ -20,12 +22,12 @@ async function open(cacheSize: number) {
   const steps = defineOrchestration("steps", {
     run: async (ctx, n: number) => {
       let at = 0;
-      while (at < n) at = await ctx.run(step, at);
+      while (at < n) at = await ctx.run(at === 0 ? step : later, at);
       return at;
     },
   });
   const waits = defineOrchestration("waits", { run: (ctx) => ctx.waitForSignal("go") });
-  const app = collectApp({ step, steps, waits });
+  const app = collectApp({ step, later, steps, waits });
   world = new World({
     ...{ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] }, partitions: 1, cacheSize },
     // A successor that moves the history fences the late append.
@@ -36,10 +38,10 @@ async function open(cacheSize: number) {
 }
 
 /** The first owner's append of the first result is held up; its worker is dead, and the step waits in the queue. */
-async function cutOff(world: World) {
+async function cutOff(world: World, n = 3) {
   const owner = await world.orchestrator();
   const worker = await world.worker();
-  const handle = await world.start("steps", 3, "late");
+  const handle = await world.start("steps", n, "late");
   await world.clock.advance(600);
   owner.bus.hold("outgoing");
   // The result reaches its owner, who cannot say so; the worker dies before it puts it into the inbox itself.
@@ -75,3 +77,19 @@ test.each(["evicted", "handed over", "both"] as const)(
     checkHistory((await world.history("late")) ?? []);
   },
 );
+
+test.each([
+  ["the end of the instance", 1],
+  ["the next step", 2],
+] as const)("defect 1: an append that no message leads to is followed up: %s", async (_what, n) => {
+  const world = await open(1000);
+  const { owner, handle, before, commits } = await cutOff(world, n);
+  owner.bus.letThrough("outgoing");
+  owner.kill();
+  await world.clock.advance(100);
+  expect(await commits(), "the late append lands").toBe((before ?? 0) + 1);
+  // Nobody can run the first step again, which the successor takes for open: no report leads it to the history.
+  await world.worker(undefined, { app: collectApp({ later }) });
+  expect(await world.run(handle.result(), 120_000)).toBe(n);
+  checkHistory((await world.history("late")) ?? []);
+});

@@ -67,6 +67,8 @@ export class LaneWork {
   /** True while a seat is taken: there is an anchor, or may be one after this turn. */
   #seated = false;
   #anchor: Delivery | undefined;
+  /** True if another owner made the commit that the anchor stands for. */
+  #inherits = false;
   /** The message that could become the anchor: applied in this turn, not acknowledged yet. */
   #candidate: Delivery | undefined;
 
@@ -92,9 +94,14 @@ export class LaneWork {
     return this.#anchor ?? (this.#planned.size > 0 || this.#localPlanned ? this.#candidate : undefined);
   }
 
-  /** The same message was delivered again: the newest delivery is the one to settle. */
-  redelivered(delivery: Delivery): void {
-    if (this.#anchor?.seq === delivery.seq) this.#anchor = delivery;
+  /**
+   * The same message was delivered again: the newest delivery is the one to settle. Returns true if it is kept
+   * for another owner's commit, which that owner may have followed by one that no message leads to (T3).
+   */
+  redelivered(delivery: Delivery): boolean {
+    if (this.#anchor?.seq !== delivery.seq) return false;
+    this.#anchor = delivery;
+    return this.#inherits;
   }
 
   /** Called at the start of each try of a turn: the plan of an earlier, fenced try is void. */
@@ -326,6 +333,7 @@ export class LaneWork {
     const { lane } = this.#init;
     const before = this.#anchor;
     this.#anchor = this.keeps(state, inherited);
+    this.#inherits = this.#anchor !== undefined && this.#anchor.seq === inherited;
     this.#candidate = undefined;
     this.#planned.clear();
     this.#localPlanned = false;
