@@ -1,5 +1,5 @@
 /** A member of a pool takes calls from the pool's queue, and every one of them is settled. */
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { ActivityTask } from "../../../schemas/index.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
@@ -11,7 +11,7 @@ import { defaultTiming, type SessionDeps } from "../../../services/worker/sessio
 import { workerSettings } from "../../../services/worker/settings.ts";
 import { defaultTopology, encode, ensureTopology, Payloads, subjects } from "../../../shared/bus/index.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
-import { type Happening, seededRandom } from "../../../shared/runtime/index.ts";
+import { type Happening, seededRandom, sleep } from "../../../shared/runtime/index.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 import { MemoryBroker, noFaults } from "../../../shared/testing/memory/index.ts";
 
@@ -202,6 +202,24 @@ describe("what cannot be finished here", () => {
     await rig.clock.advance(50);
     expect(other.calls.lent.get(1)?.deliveries).toBe(2);
   });
+});
+
+it("defect 10: is no nearer to poison after a member that stopped while it opened its queue (seed 901401)", async () => {
+  rig.broker.fate.faults = { ...noFaults, latencyMs: [1, 1] };
+  const consume = rig.bus.consume.bind(rig.bus);
+  vi.spyOn(rig.bus, "consume").mockImplementationOnce(async (...all) => {
+    const consumption = await consume(...all);
+    await sleep(rig.clock, 100);
+    return consumption;
+  });
+  const { feed, calls } = await rig.member();
+  feed.stop();
+  await rig.ask([1]);
+  await rig.clock.advance(200);
+  expect(lent(calls)).toEqual([]);
+  const other = await rig.member();
+  await rig.clock.advance(200);
+  expect(lent(other.calls)).toEqual([1]);
 });
 
 describe("what comes twice", () => {

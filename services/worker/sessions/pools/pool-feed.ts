@@ -65,6 +65,8 @@ export class PoolFeed {
   readonly #stopping = new AbortController();
   /** By attempt. */
   readonly #held = new Map<string, Held>();
+  /** Resolves when the feed is stopped and the server hands this member nothing more. */
+  readonly #flowing: Promise<void>;
   #consumption: Consumption | undefined;
   #looking: Timer | undefined;
   #backlogSince: number | undefined;
@@ -73,7 +75,7 @@ export class PoolFeed {
     this.#init = init;
     this.#capacity = capacityOf(init.definition);
     this.#growth = new PoolGrowth(init.deps.runtime.clock, (waitedMs) => void this.#askForMore(waitedMs));
-    void this.#flow();
+    this.#flowing = this.#flow();
   }
 
   /** Takes no more calls. The calls it holds are settled as they end. */
@@ -130,7 +132,6 @@ export class PoolFeed {
 
   #receive(delivery: Delivery): void {
     const { deps, poolId } = this.#init;
-    if (this.#stopping.signal.aborted) return delivery.nak();
     const name = delivery.subject.split(".").at(-1) ?? "";
     const decoded = decodeTask(delivery, { name });
     if (decoded.kind === "invalid") {
@@ -140,6 +141,7 @@ export class PoolFeed {
       }
       return;
     }
+    if (this.#stopping.signal.aborted) return this.#turnAway(decoded.task, delivery);
     // An inactive consumer is removed, and with it the count of deliveries that shows whether a call was
     // begun.
     const arrival = { task: decoded.task, delivery, mayHaveBegun: true };
@@ -154,8 +156,13 @@ export class PoolFeed {
     const expiry = known ? undefined : await expiryOf(deps, arrival);
     const { signal } = this.#stopping;
     if (expiry) await refuseExpired(deps, arrival, expiry, signal);
-    else if (signal.aborted) delivery.nak();
+    else if (signal.aborted) this.#turnAway(task, delivery);
     else this.#sort(task, delivery);
+  }
+
+  /** For calls that arrive while the feed is being stopped. Sooner, the call would come here again (MEMBER-4). */
+  #turnAway(task: ActivityTask, delivery: Delivery): void {
+    void this.#flowing.then(() => giveBack(this.#init.deps, task, delivery));
   }
 
   #sort(task: ActivityTask, delivery: Delivery): void {
@@ -175,7 +182,8 @@ export class PoolFeed {
     const { signal } = this.#stopping;
     const poisoned = await isPoisoned(deps, task, delivery).catch(() => undefined);
     if (poisoned) await refusePoisoned(deps, task, delivery, signal);
-    else if (poisoned === undefined || signal.aborted) delivery.nak();
+    else if (signal.aborted) this.#turnAway(task, delivery);
+    else if (poisoned === undefined) delivery.nak(backoff.initialMs);
     else this.#take(task, delivery);
   }
 
