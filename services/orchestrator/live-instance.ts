@@ -150,7 +150,8 @@ export class LiveInstance {
     if (seq !== undefined) {
       if (this.#setAside) mail.delivery?.putAside();
       if (this.#held.has(seq)) {
-        if (mail.delivery && this.#lane?.redelivered(mail.delivery)) this.#lookAgain();
+        if (mail.delivery && this.#lane?.redelivered(mail.delivery))
+          void this.#lookAgain().catch(() => undefined); // the message comes again
         return;
       }
       this.#held.add(seq);
@@ -165,8 +166,9 @@ export class LiveInstance {
    * An earlier owner's append may have been stored after this owner loaded the history: a turn on a new copy
    * finds it, and what it asked for (T3).
    */
-  #lookAgain(): void {
-    if (this.#running) return; // the message comes again
+  async #lookAgain(): Promise<void> {
+    const last = (await this.#deps.history.load(this.instanceId))?.commits.at(-1);
+    if (this.#running || this.#options.signal.aborted || last?.commitId === this.#settled) return;
     this.drop();
     this.put({ message: wakeUp, delivery: undefined });
   }
