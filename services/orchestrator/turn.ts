@@ -41,7 +41,8 @@ import {
   stillStands,
   tellsOfDeath,
 } from "./predecessor-commit.ts";
-import { type EffectTarget, publishEffects } from "./publishing/effects.ts";
+import type { EffectTarget } from "./publishing/effect-target.ts";
+import { publishEffects } from "./publishing/effects.ts";
 import { SessionRegister } from "./publishing/session-register.ts";
 import { Summaries } from "./publishing/summaries.ts";
 import { showAgain, tellParked } from "./quarantine/tell-parked.ts";

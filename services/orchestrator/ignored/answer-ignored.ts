@@ -10,7 +10,7 @@ import {
 } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishEffect } from "../publishing/publish.ts";
-import { tellFollower } from "../publishing/tell-follower.ts";
+import { tellEnded } from "../publishing/tell-ended.ts";
 
 export async function answerIgnored(
   { bus, names, runtime }: EngineDeps,
@@ -96,7 +96,7 @@ async function answerFollower(
   const own = state.follower?.instanceId === follower.instanceId;
   if (own && !isEnded(state)) return; // the follower is told when the instance ends
   const told = { follower, instanceId, status: own ? status : "taken" };
-  await tellFollower(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
+  await tellEnded(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Shows people and later deployments whether an instance is parked, and why (T6, T9). */
 import type { Instance } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
-import type { EffectTarget } from "../publishing/effects.ts";
+import type { EffectTarget } from "../publishing/effect-target.ts";
 
 /**
  * Called after the commit (T2): otherwise a client that waits for the end could see an end that was never

@@ -1,0 +1,48 @@
+/** Durable schedules that wake an instance: timers, deadlines, and what stands for a running local activity. */
+import type { Wake } from "../../../schemas/index.ts";
+import type { OpenTask } from "../../../shared/replay/index.ts";
+import { executionOf, type Publishing, removeStored } from "./effect-target.ts";
+import { publishEffect } from "./publish.ts";
+
+/** Most local activities are over before this time, and the schedule that stands for one is then removed. */
+const localStandInMs = 1000;
+
+export async function scheduleWake(by: Publishing, of: number, at: number): Promise<void> {
+  const { deps, state, target } = by;
+  const { names } = deps;
+  const { instanceId, execution } = state;
+  const wake: Wake = { v: 1, execution, of };
+  const seq = await publishEffect(target.outbox, names.timer(instanceId, execution, of), wake, {
+    // A task's next deadline replaces the one before, and may be equal to an earlier one.
+    msgId: `timer-${executionOf(by)}-${of}-${at}-${state.lastEventId}`,
+    schedule: { at, target: names.fired(names.verb(instanceId, "wake")), keptMs: names.firedKeptMs },
+  });
+  if (seq !== undefined) target.schedules.set(of, seq);
+}
+
+export async function removeSchedule(by: Publishing, of: number): Promise<unknown> {
+  const { bus, names } = by.deps;
+  const { instanceId, execution } = by.state;
+  const seq = takeSeq(by, of);
+  return seq === undefined
+    ? removeStored(by, names.timersStream, names.timer(instanceId, execution, of))
+    : bus.deleteMessage(names.timersStream, seq);
+}
+
+/** The anchor stands for a local activity; without an anchor, a schedule does (local-work.ts). */
+export async function standForLocal(by: Publishing, task: OpenTask): Promise<void> {
+  if (by.state.tasks.get(task.id) !== task || by.lane.standsFor !== undefined) return;
+  await scheduleWake(by, task.id, by.deps.runtime.clock.now() + localStandInMs);
+}
+
+/** A schedule that another owner left fires without effect: to look for it would cost a round trip each time. */
+export async function removeLocalSchedule(by: Publishing, of: number): Promise<unknown> {
+  const seq = takeSeq(by, of);
+  return seq === undefined ? undefined : by.deps.bus.deleteMessage(by.deps.names.timersStream, seq);
+}
+
+function takeSeq({ target }: Publishing, of: number): number | undefined {
+  const seq = target.schedules.get(of);
+  target.schedules.delete(of);
+  return seq;
+}
