@@ -4,14 +4,8 @@
  * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
  *    `take` resolves when both are done.
  */
-import {
-  type Commit,
-  flowOrchestration,
-  type InstanceId,
-  scheduleOrchestration,
-} from "../../schemas/index.ts";
-import { type Delivery, encode } from "../../shared/bus/index.ts";
-import { isFault } from "../../shared/errors/index.ts";
+import { type Commit, flowOrchestration } from "../../schemas/index.ts";
+import type { Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
@@ -20,14 +14,14 @@ import {
   Instance,
   type InstanceState,
   isEnded,
-  isOfSecondGeneration,
   type Turn,
 } from "../../shared/replay/index.ts";
-import { SparseMap, token } from "../../shared/runtime/index.ts";
 import { adoptAll } from "./adopt-payloads.ts";
 import { announceClosed, announceCommitted } from "./announce-turn.ts";
+import { commitOf } from "./commit-of-turn.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { EarlierIds } from "./earlier-ids.ts";
+import { HistoryPlace } from "./history-place.ts";
 import { answerIgnored } from "./ignored/answer-ignored.ts";
 import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
@@ -41,17 +35,14 @@ import {
   stillStands,
   tellsOfDeath,
 } from "./predecessor-commit.ts";
-import type { EffectTarget } from "./publishing/effect-target.ts";
-import { publishEffects } from "./publishing/effects.ts";
-import { SessionRegister } from "./publishing/session-register.ts";
-import { Summaries } from "./publishing/summaries.ts";
+import { InstancePublisher } from "./publishing/instance-publisher.ts";
 import { showAgain, tellParked } from "./quarantine/tell-parked.ts";
-import { knownAnswer, refusedAnswer } from "./updates/update-answer.ts";
+import { answerUpdate, considerUpdate, type Update } from "./updates/consider-update.ts";
 
 interface Loaded {
   instance: Instance;
   position: Position | undefined;
-  target: EffectTarget;
+  publisher: InstancePublisher;
   /** Commits of the present execution. */
   commits: readonly Commit[];
 }
@@ -74,8 +65,8 @@ export class LoadedInstance {
   /** Replaced by a fresh copy when a query or an update spoils it. */
   instance: Instance;
   readonly #deps: OrchestratorDeps;
-  #target: EffectTarget;
-  #position: Position | undefined;
+  readonly #publisher: InstancePublisher;
+  readonly #place: HistoryPlace;
   #lastAt: number;
   /** Tasks that an earlier owner sent, or meant to send, by the lane. */
   #laned: readonly number[];
@@ -92,17 +83,15 @@ export class LoadedInstance {
   readonly #earlier: EarlierIds;
   /** True if the instance's summary must be published at the end of the turn. */
   #toShow = false;
-  /** True if the history could not be moved: this copy does not try again. */
-  #stays = false;
 
-  private constructor(deps: OrchestratorDeps, { instance, position, target, commits }: Loaded) {
+  private constructor(deps: OrchestratorDeps, { instance, position, publisher, commits }: Loaded) {
     const last = commits.at(-1);
     this.instance = instance;
     this.#over = isEnded(instance.state) ? commits : undefined;
     this.#deps = deps;
     this.#earlier = new EarlierIds(deps.history);
-    this.#target = target;
-    this.#position = position;
+    this.#publisher = publisher;
+    this.#place = new HistoryPlace(deps, position);
     this.#lastAt = last?.at ?? 0;
     this.#laned = last?.lane ?? [];
     this.#lastCommitId = last?.commitId ?? "";
@@ -124,26 +113,17 @@ export class LoadedInstance {
     const startedAt = clock.monotonic();
     const history = assumeNew ? undefined : await deps.history.load(instanceId);
     const last = history?.commits.at(-1);
-    const instance = new Instance(instanceId, deps.host, deps.runaways.whyNot(instanceId));
-    const outbox = { bus: deps.bus, runtime: deps.runtime, signal };
-    const target: EffectTarget = {
-      outbox,
-      register: new SessionRegister(deps, outbox),
-      summaries: new Summaries(
-        deps,
-        signal,
-        !last ? "none" : last.anchor === undefined ? "some" : "anchored",
-      ),
-      schedules: new SparseMap(),
-    };
+    const instance = emptyInstance(deps, instanceId);
+    const shown = !last ? "none" : last.anchor === undefined ? "some" : "anchored";
+    const publisher = new InstancePublisher(deps, signal, shown);
     if (history) {
       await instance.load(history.commits, { check: toAnswer });
-      target.summaries.parked = instance.parked;
+      publisher.summaries.parked = instance.parked;
       const events = history.commits.reduce((sum, commit) => sum + commit.events.length, 0);
       announce({ kind: "instance.loaded", instanceId, events, ms: clock.monotonic() - startedAt });
     }
     const { position, commits = [] } = history ?? {};
-    return new LoadedInstance(deps, { instance, position, target, commits });
+    return new LoadedInstance(deps, { instance, position, publisher, commits });
   }
 
   /** Undefined until this copy has published a commit's effects. */
@@ -167,9 +147,9 @@ export class LoadedInstance {
   async withCode(): Promise<Instance> {
     const { instance } = this;
     if (!isEnded(instance.state)) return instance;
-    const { history, host, runaways } = this.#deps;
+    const { history } = this.#deps;
     const commits = this.#over ?? (await history.load(this.instanceId))?.commits;
-    const copy = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
+    const copy = emptyInstance(this.#deps, this.instanceId);
     await copy.load(commits ?? [], { check: true });
     return copy;
   }
@@ -184,14 +164,19 @@ export class LoadedInstance {
     return this.#lastCommitId;
   }
 
+  /** True if the instance gets a stream of its own when it has run for a while. */
+  get isYoung(): boolean {
+    return this.#place.isYoung(this.instance);
+  }
+
   /** True if the summary of the last turns is not published yet (late-summaries.ts). */
   get owesSummary(): boolean {
-    return this.#target.summaries.owed;
+    return this.#publisher.summaries.owed;
   }
 
   /** Makes the next turn publish the summary instead of postponing it again. */
   hurrySummary(): void {
-    this.#target.summaries.hurry();
+    this.#publisher.summaries.hurry();
   }
 
   get instanceId(): string {
@@ -228,46 +213,13 @@ export class LoadedInstance {
     if ((await this.#commitTurn(turn)) === "fenced") return "fenced";
     // 7. Settle: send recalled tasks by the queue, publish the summary, and move what has run for long.
     await this.#settle(turn);
-    if (this.isYoung && now - (this.instance.state.startedAt ?? now) >= this.#deps.longLived.afterMs)
-      await this.#moveToOwnStream();
+    await this.#place.moveIfLongLived(this.instance, now);
     return "done";
-  }
-
-  /** Schedules are many and have short histories: none needs a stream of its own. */
-  get #mayHaveStream(): boolean {
-    const { status, name } = this.instance.state;
-    return status !== "absent" && status !== "pending" && name !== scheduleOrchestration;
-  }
-
-  /** Versions before 0.2 do not know a history that moves. */
-  get #beginsShared(): boolean {
-    return this.#deps.longLived.afterMs > 0 && this.#deps.generation.allows(2);
-  }
-
-  /** True if the instance gets a stream of its own when it has run for a while. */
-  get isYoung(): boolean {
-    if (!this.#position || this.#stays || !this.#beginsShared) return false;
-    const { state, parked } = this.instance;
-    return this.#mayHaveStream && !isEnded(state) && !parked && this.#deps.history.mayMove(this.#position);
-  }
-
-  async #moveToOwnStream(): Promise<void> {
-    if (!this.#position) return;
-    this.#stays = true;
-    try {
-      this.#position =
-        (await this.#deps.history.moveToOwn(this.instanceId, this.#position)) ?? this.#position;
-    } catch (error) {
-      // The history is where it was, or the next append is fenced and the next copy finds it.
-      const code = isFault(error) ? error.code : "move_failed";
-      const message = `${this.instanceId} stays in a shared stream: ${String(error)}`;
-      this.#deps.runtime.announce({ kind: "fault", where: "history", code, message, error });
-    }
   }
 
   async #beginNextExecution(turn: OpenTurn): Promise<"done" | "fenced"> {
     if (!this.instance.state.next) return "done";
-    await this.#publish(this.instance.lastEffects, turn.lane);
+    await this.#publisher.publish(this.instance.state, this.instance.lastEffects, turn.lane);
     return this.#commitTurn(turn);
   }
 
@@ -326,11 +278,11 @@ export class LoadedInstance {
 
   async #settle({ recalled, lane }: OpenTurn): Promise<void> {
     if (recalled.length > 0) {
-      await this.#sendTasks(recalled, lane);
+      await this.#publisher.sendTasks(this.instance.state, recalled, lane);
       lane.resent(recalled);
     }
     // An earlier owner may have recorded that the code resumes and died before it announced that.
-    if (this.instance.takeResumed()) await tellParked(this.#deps, this.#target, this.instance);
+    if (this.instance.takeResumed()) await tellParked(this.#deps, this.#publisher.target, this.instance);
     if (this.#toShow) {
       this.#toShow = false;
       await this.show();
@@ -338,7 +290,7 @@ export class LoadedInstance {
     if (!this.owesSummary) return;
     const { state } = this.instance;
     const vouched = lane.keeps(state, this.#inheritedAnchor) !== undefined;
-    await this.#target.summaries.settle(state, vouched);
+    await this.#publisher.summaries.settle(state, vouched);
   }
 
   /**
@@ -347,95 +299,39 @@ export class LoadedInstance {
    */
   async #publishAgain(lane: LaneWork): Promise<void> {
     this.#deps.runtime.announce({ kind: "commit.owed", instanceId: this.instanceId });
-    await this.#lookAfterLane(lane);
-    const before = this.instance.lastEffects;
-    await this.#publish(
+    const { state, lastEffects: before } = this.instance;
+    // Without an anchor no owner would look after these tasks; their own anchor is still to be redelivered.
+    if (lane.hasAnchor) {
+      const laned = this.#laned;
+      this.#laned = [];
+      await this.#publisher.sendLost(state, laned, lane);
+    }
+    await this.#publisher.publish(
+      state,
       before.filter(({ kind }) => kind !== "summary"),
       lane,
     );
-    if (before.some(({ kind }) => kind === "summary")) this.#target.summaries.owe();
+    if (before.some(({ kind }) => kind === "summary")) this.#publisher.summaries.owe();
     else this.#sentCommitId = this.#lastCommitId;
     this.#inherited = nothing;
   }
 
-  /** True if the update may be accepted; if not, the client gets the reason, and nothing is recorded (Q2). */
-  async #consider(
-    update: Extract<InboxMessage, { kind: "update" }>,
-    facts: Turn["events"],
-    delivery: Delivery | undefined,
-  ): Promise<boolean> {
-    const considered = (await this.#earlier.has(update, this.instance.state))
-      ? { kind: "known" as const, record: { kind: "earlier" as const, of: 0 } }
-      : await this.instance.consider(update);
+  /** True if the update may be accepted; if not, the client has its answer, and nothing is recorded (Q2). */
+  async #consider(update: Update, facts: Turn["events"], delivery: Delivery | undefined): Promise<boolean> {
+    const considered = await considerUpdate(this.instance, this.#earlier, update);
     if (considered.kind === "acceptable") return true;
-    // The update was sent twice and is not recorded yet: it is answered after the commit (T2).
-    if (considered.kind === "known" && facts.some(({ id }) => id === considered.record.of)) return false;
-    const answer =
-      considered.kind === "known"
-        ? await knownAnswer(this.#deps, this.instanceId, update.updateId, considered.record)
-        : refusedAnswer(update.updateId, considered);
-    const { bus, names } = this.#deps;
-    // Send the refusal only when the message cannot be redelivered: a later owner might accept it.
-    const isSettled = considered.kind === "known" || !delivery || (await delivery.ackSync());
-    if (isSettled) bus.send(names.answer(this.instanceId, update.updateId), encode(answer));
+    await answerUpdate(this.#deps, this.instanceId, update, considered, facts, delivery);
     if (considered.kind === "refused" && considered.spoiled) this.instance = await this.#fresh();
     return false;
   }
 
   /** A copy as of the history: nothing of this turn is recorded yet. */
   async #fresh(): Promise<Instance> {
-    const { history, host, runaways } = this.#deps;
-    const instance = new Instance(this.instanceId, host, runaways.whyNot(this.instanceId));
+    const { history } = this.#deps;
+    const instance = emptyInstance(this.#deps, this.instanceId);
     await instance.load((await history.load(this.instanceId))?.commits ?? []);
     if (this.instance.isAhead) instance.takeResumed(); // already announced
     return instance;
-  }
-
-  #publish(effects: readonly Effect[], lane: LaneWork): Promise<void> {
-    const { state } = this.instance;
-    const due = state.next ? effects.filter(({ kind }) => kind !== "unschedule") : effects;
-    return publishEffects(this.#deps, state, due, this.#target, lane);
-  }
-
-  /**
-   * An execution that has ended keeps its schedules until the effects of the next execution's first commit
-   * are published: if a local timer caused the end, nothing else would wake the owner that has to repair it
-   * (T3). Returns a function that removes the schedules, or undefined if there are none.
-   */
-  #keepSchedules(lane: LaneWork): (() => Promise<void>) | undefined {
-    const { state, lastEffects } = this.instance;
-    const target = this.#target;
-    const unschedules = lastEffects.filter(({ kind }) => kind === "unschedule");
-    this.#target = { ...target, schedules: new SparseMap() };
-    if (unschedules.length === 0) return undefined;
-    return () => publishEffects(this.#deps, state, unschedules, target, lane);
-  }
-
-  /** Sends those of the tasks that are still open by the queue. */
-  #sendTasks(ids: readonly number[], lane: LaneWork): Promise<void> {
-    const { tasks } = this.instance.state;
-    const open = ids.flatMap((id) => tasks.get(id) ?? []);
-    return this.#publish(
-      open.map((task) => ({ kind: "task", task })),
-      lane,
-    );
-  }
-
-  /** Sends by the queue those lane tasks of an earlier owner that no live worker holds (LANE-1). */
-  async #lookAfterLane(lane: LaneWork): Promise<void> {
-    // Without an anchor no owner would look after these tasks; their own anchor is still to be redelivered.
-    if (!lane.hasAnchor) return;
-    const { state } = this.instance;
-    const laned = this.#laned;
-    this.#laned = [];
-    const lost = await Promise.all(
-      laned.map(async (id) => {
-        const task = state.tasks.get(id);
-        if (!task || task.attempt > 1 || lane.isOut(state, task)) return [];
-        return (await lane.adopt(state, task)) ? [] : [id];
-      }),
-    );
-    await this.#sendTasks(lost.flat(), lane);
   }
 
   async #commitTurn(turn: OpenTurn): Promise<"done" | "fenced"> {
@@ -450,7 +346,7 @@ export class LoadedInstance {
     const leftovers: (() => Promise<void>)[] = [];
     while (instance.state.next) {
       this.#deps.faultPoints.reach("continue.between_executions");
-      const takeAway = this.#keepSchedules(lane);
+      const takeAway = this.#publisher.keepSchedules(instance, lane);
       if (takeAway) leftovers.push(takeAway);
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
@@ -471,62 +367,43 @@ export class LoadedInstance {
     const { instance } = this;
     const { state } = instance;
     const changed = instance.parked !== undefined || instance.takeResumed();
-    this.#target.summaries.parked = instance.parked;
+    this.#publisher.summaries.parked = instance.parked;
     if (turn.events.length === 0) {
-      if (changed) await tellParked(this.#deps, this.#target, this.instance);
+      if (changed) await tellParked(this.#deps, this.#publisher.target, this.instance);
       return "done";
     }
-    const commit = this.#commitOf(turn, lane.plan(state, turn.effects, now), now, lane.standsFor?.seq);
-    this.#position ??= await history.place(this.instanceId, {
-      started: this.#mayHaveStream && !this.#beginsShared,
-    });
+    const laned = lane.plan(state, turn.effects, now);
+    const commit = commitOf(runtime.random, instance, turn, laned, now, lane.standsFor?.seq);
+    const position = await this.#place.of(instance);
     faultPoints.reach("turn.before_append");
     // T3: this owner gave the partition up and may have left the last commit's effects unpublished. A commit
     // on top of that one would hide this from the next owner.
-    const { signal } = this.#target.outbox;
+    const { signal } = this.#publisher;
     if (signal.aborted) return "fenced";
     const appendAt = runtime.clock.monotonic();
     const { startsExecution } = turn;
-    const outcome = await history.append(this.#position, commit, { startsExecution, signal });
+    const outcome = await history.append(position, commit, { startsExecution, signal });
     if (outcome.kind === "fenced") {
       runtime.announce({ kind: "turn.fenced", instanceId: this.instanceId });
       return "fenced";
     }
-    this.#position = outcome.position;
+    this.#place.movedTo(outcome.position);
     this.#lastAt = now;
     this.#lastCommitId = commit.commitId;
     this.#inherited = nothing;
     this.#inheritedAnchor = undefined;
     faultPoints.reach("turn.after_append");
     announceCommitted(runtime, state, turn, { startedAt, appendAt });
-    if (changed) await tellParked(this.#deps, this.#target, this.instance);
-    await this.#publish(turn.effects, lane);
+    if (changed) await tellParked(this.#deps, this.#publisher.target, this.instance);
+    await this.#publisher.publish(state, turn.effects, lane);
     this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");
     if (isEnded(state)) announceClosed(runtime, state, now);
     return "done";
   }
 
-  #commitOf(turn: Turn, laned: readonly number[], at: number, anchor: number | undefined): Commit {
-    const { instance } = this;
-    return {
-      v: 1,
-      commitId: token(this.#deps.runtime.random),
-      instanceId: this.instanceId as InstanceId,
-      execution: instance.state.execution,
-      at,
-      inbox: instance.takeInbox(anchor),
-      anchor,
-      lane: laned.length > 0 ? [...laned] : undefined,
-      ...(turn.rounds && { rounds: turn.rounds }),
-      deferred: turn.deferred ? true : undefined,
-      ...((turn.rounds || turn.events.some(isOfSecondGeneration)) && { needs: 2 }),
-      events: turn.events,
-    };
-  }
-
   show(): Promise<void> {
-    return showAgain(this.#deps, this.#target, this.instance);
+    return showAgain(this.#deps, this.#publisher.target, this.instance);
   }
 
   /** Returns true if the effects of the last commit may be unpublished. */
@@ -537,7 +414,7 @@ export class LoadedInstance {
     lane: LaneWork,
   ): Promise<boolean> {
     const { state } = this.instance;
-    await answerIgnored(this.#deps, this.#target.outbox, state, message, accepted.why);
+    await answerIgnored(this.#deps, this.#publisher.target.outbox, state, message, accepted.why);
     if (!delivery) return false;
     await deadLetterIgnored(this.#deps, state, message, delivery, accepted.why);
     if (message.kind !== "wake" || !message.wake) return false;
@@ -549,6 +426,9 @@ export class LoadedInstance {
     return tellsOfDeath(this.#inherited, this.instance, wake);
   }
 }
+
+const emptyInstance = ({ host, runaways }: OrchestratorDeps, instanceId: string): Instance =>
+  new Instance(instanceId, host, runaways.whyNot(instanceId));
 
 /** The timer whose schedule fired this wake. A timer has one schedule, a task's deadline may have several. */
 function timerFiredBy(
