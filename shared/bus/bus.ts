@@ -119,6 +119,16 @@ export interface ConsumerSpec {
   volatile?: boolean;
 }
 
+export interface ConsumeOptions {
+  maxMessages: number;
+  onMessage: (message: Delivery) => void;
+  /**
+   * Called about a second after the last delivery, with the number of all deliveries that the server has sent: a higher
+   * one than the `order` of the last that came means that one was lost.
+   */
+  onIdle?: (deliveries: number) => void;
+}
+
 export interface Consumption {
   /** No message is delivered after this resolves. Deliveries handed out before may still be acknowledged. */
   stop(): Promise<void>;
@@ -240,11 +250,7 @@ export interface Bus {
   deleteConsumer(stream: string, name: string): Promise<boolean>;
   consumers(stream: string): Promise<ConsumerInfo[]>;
   /** Delivers messages to `onMessage` in stream order, with at most `maxMessages` unsettled at a time. */
-  consume(
-    stream: string,
-    consumer: string,
-    options: { maxMessages: number; onMessage: (message: Delivery) => void },
-  ): Promise<Consumption>;
+  consume(stream: string, consumer: string, options: ConsumeOptions): Promise<Consumption>;
   /**
    * Returns one message, or undefined after `expiresMs` or when the signal aborts. Throws Fault
    * `consumer_gone`.

@@ -3,6 +3,7 @@ export type {
   BlobStore,
   Bus,
   BusState,
+  ConsumeOptions,
   ConsumerInfo,
   ConsumerSpec,
   Consumption,

@@ -5,6 +5,7 @@ import type {
   BlobStore,
   Bus,
   BusState,
+  ConsumeOptions,
   ConsumerInfo,
   ConsumerSpec,
   Consumption,
@@ -167,11 +168,7 @@ class NatsBus implements Bus {
     return this.#consumers.list(stream);
   }
 
-  consume(
-    stream: string,
-    consumer: string,
-    options: { maxMessages: number; onMessage: (message: Delivery) => void },
-  ): Promise<Consumption> {
+  consume(stream: string, consumer: string, options: ConsumeOptions): Promise<Consumption> {
     return this.#consumers.consume(stream, consumer, options);
   }
 

@@ -37,6 +37,26 @@ export function delivery(rig: () => BusRig): void {
       expect(await consumption.ended).toBe("stopped");
     });
 
+    it("tells an idle consumption how many deliveries were sent, also those to others", async () => {
+      const { stream, send } = await queue();
+      await send("lost");
+      const before = await other.next(stream, "c", { expiresMs: 5_000 });
+      expect(before?.order).toBe(1);
+      const inbox = new Inbox({ ack: false });
+      const counts: number[] = [];
+      const onIdle = (deliveries: number) => counts.push(deliveries);
+      await send("comes");
+      const consumption = await bus.consume(stream, "c", {
+        maxMessages: 10,
+        onMessage: inbox.onMessage,
+        onIdle,
+      });
+      await until(rig().clock, () => counts.length > 0);
+      expect(inbox.all.map(({ order }) => order)).toEqual([2]);
+      expect(counts.at(-1)).toBe(2);
+      await consumption.stop();
+    });
+
     it("hands back what somebody has who is dead, at once, and nothing that is settled or not out", async () => {
       const { stream, send } = await queue();
       for (const body of ["settled", "with the dead", "with the living", "waits"]) await send(body);

@@ -95,8 +95,8 @@ export const mutations: readonly Mutation[] = [
     name: "order of the inbox",
     law: "T7",
     file: "services/orchestrator/partitions/partition.ts",
-    find: "if (delivery.order === next) {",
-    replace: "if (delivery.order >= 0) {",
+    find: "if (delivery.order !== next) return again();",
+    replace: "if (delivery.order < 0) return again();",
   },
   {
     name: "everything unacknowledged again at take-over",

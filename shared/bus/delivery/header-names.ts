@@ -28,6 +28,8 @@ export const headerNames = {
   /** On the replies of a batch get: how many messages follow, and the sequence of the one before. */
   pending: "Nats-Num-Pending",
   previousSeq: "Nats-Last-Sequence",
+  /** On the heartbeat of a pull: the number of the last delivery that was sent. */
+  lastDelivery: "Nats-Last-Consumer",
   /** On the error reply of a NATS service. */
   serviceError: "Nats-Service-Error",
   serviceErrorCode: "Nats-Service-Error-Code",

@@ -1,6 +1,6 @@
 /** Durable pull consumers and their deliveries. */
 import { Fault } from "../../errors/index.ts";
-import type { ConsumerInfo, ConsumerSpec, Consumption, Delivery } from "../bus.ts";
+import type { ConsumeOptions, ConsumerInfo, ConsumerSpec, Consumption, Delivery } from "../bus.ts";
 import type { Api } from "./api.ts";
 import { giveBack, type Ledger, NatsDelivery, nak } from "./delivery.ts";
 import type { Link } from "./link.ts";
@@ -95,11 +95,7 @@ export class Consumers {
     return this.#api.find<ConsumerAnswer>(`CONSUMER.INFO.${stream}.${name}`, undefined, missing);
   }
 
-  async consume(
-    stream: string,
-    name: string,
-    options: { maxMessages: number; onMessage: (message: Delivery) => void },
-  ): Promise<Consumption> {
+  async consume(stream: string, name: string, options: ConsumeOptions): Promise<Consumption> {
     const found = await this.find(stream, name);
     if (!found) throw gone(stream, name);
     const unsettled = new Unsettled((found.config.ack_wait ?? nanos(30_000)) / 1e6, () => pull.refill());
@@ -115,6 +111,7 @@ export class Consumers {
         unsettled.add(delivery);
         options.onMessage(delivery);
       },
+      ...(options.onIdle && { onIdle: options.onIdle }),
       giveBack: (message) => giveBack(this.#link, message),
       lookUp: () => this.#lookUp(stream, name, found.created),
     });

@@ -10,7 +10,8 @@
  *    redelivery.
  */
 import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
-import { statusOf } from "./headers.ts";
+import { headerNames } from "../delivery/header-names.ts";
+import { type ParsedHeaders, parseHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
 import { bytes } from "./wire.ts";
 
@@ -27,8 +28,8 @@ export interface PullOptions {
   onMessage(message: Msg): void;
   /** Returns a message to the server (PULL-4); undefined for consumers without acknowledgements. */
   giveBack?(message: Msg): void;
-  /** Called on a heartbeat: the server has no message at the moment. */
-  onIdle?(): void;
+  /** Called on a heartbeat: the server has no message at the moment, and has sent so many. */
+  onIdle?(deliveries: number): void;
   onReconnect?(): void;
   lookUp(): Promise<Existence>;
 }
@@ -141,7 +142,7 @@ export class Pull {
   #receive(message: Msg): void {
     this.#heardAt = performance.now();
     if (message.subject.startsWith(this.#inbox)) {
-      this.#status(message.subject.slice(this.#inbox.length), statusOf(message));
+      this.#status(message.subject.slice(this.#inbox.length), parseHeaders(message));
       return;
     }
     if (this.#stopping) {
@@ -164,9 +165,9 @@ export class Pull {
     }
   }
 
-  #status(token: string, status: number): void {
+  #status(token: string, { status, headers }: ParsedHeaders): void {
     if (status === 100) {
-      this.#options.onIdle?.();
+      this.#options.onIdle?.(Number(headers[headerNames.lastDelivery] ?? 0));
       return;
     }
     if (!this.#requests.delete(token)) return;

@@ -5,6 +5,7 @@ import type {
   BlobStore,
   Bus,
   BusState,
+  ConsumeOptions,
   ConsumerInfo,
   ConsumerSpec,
   Consumption,
@@ -266,13 +267,9 @@ export class MemoryBus implements Bus {
     return this.#state.ask(() => this.#broker.streams.get(stream)?.infos() ?? []);
   }
 
-  async consume(
-    stream: string,
-    consumer: string,
-    options: { maxMessages: number; onMessage: (message: Delivery) => void },
-  ): Promise<Consumption> {
+  async consume(stream: string, consumer: string, options: ConsumeOptions): Promise<Consumption> {
     const found = await this.#state.ask(() => this.#consumer(stream, consumer));
-    return this.#take(found, options.maxMessages, options.onMessage);
+    return this.#take(found, options);
   }
 
   handBack(stream: string, name: string, seqs: readonly number[]): Promise<void> {
@@ -290,10 +287,13 @@ export class MemoryBus implements Bus {
     if (options.signal?.aborted) return undefined;
     const found = await this.#state.ask(() => this.#consumer(stream, consumer));
     let delivery: Delivery | undefined;
-    const taking: Taking = this.#take(found, 1, (message) => {
-      if (delivery !== undefined) return message.nak();
-      delivery = message;
-      stop();
+    const taking: Taking = this.#take(found, {
+      maxMessages: 1,
+      onMessage: (message) => {
+        if (delivery !== undefined) return message.nak();
+        delivery = message;
+        stop();
+      },
     });
     const stop = () => void taking.stop();
     const timer = this.#broker.clock.after(options.expiresMs, stop);
@@ -406,8 +406,8 @@ export class MemoryBus implements Bus {
     this.#subscribers.clear();
   }
 
-  #take(consumer: MemoryConsumer, max: number, onMessage: (message: Delivery) => void): Taking {
-    const taking = new Taking(this.#state, consumer, max, onMessage);
+  #take(consumer: MemoryConsumer, options: ConsumeOptions): Taking {
+    const taking = new Taking(this.#state, consumer, options);
     this.#takings.add(taking);
     void taking.ended.then(() => this.#takings.delete(taking));
     return taking;

@@ -12,6 +12,8 @@ export interface ClaimTaker {
   /** How many more messages it takes now; 0 while its client is disconnected. */
   room(): number;
   take(delivery: Delivery): void;
+  /** The server has sent so many deliveries, and none for a second. */
+  idle(deliveries: number): void;
   /** The message will be redelivered: it no longer belongs to this taker. */
   release(seq: number): void;
   gone(): void;
@@ -22,6 +24,8 @@ interface Out {
   timer: Timer | undefined;
   holder: ClaimTaker | undefined;
 }
+
+const heartbeatMs = 1_000;
 
 export class MemoryConsumer {
   readonly spec: ConsumerSpec;
@@ -37,6 +41,7 @@ export class MemoryConsumer {
   #turn = 0;
   #pumping: Timer | "soon" | undefined;
   #idle: Timer | undefined;
+  #heartbeat: Timer | undefined;
   #ended = false;
 
   constructor(spec: ConsumerSpec, stream: MemoryStream, time: ServerTime, fate: Fate) {
@@ -70,6 +75,7 @@ export class MemoryConsumer {
     this.#stream.consumers.delete(this.spec.name);
     for (const { timer } of this.#out.values()) timer?.cancel();
     this.#idle?.cancel();
+    this.#heartbeat?.cancel();
     for (const taker of this.#takers.splice(0)) taker.gone();
   }
 
@@ -126,10 +132,23 @@ export class MemoryConsumer {
       this.#out.set(message.seq, out);
       this.#arm(message.seq, out, this.spec.ackWaitMs);
       const order = ++this.#handedOut;
+      this.#armHeartbeat();
       if (this.#fate.strikes("deliveryLost")) continue;
       taker.take(this.#delivery(message, out.deliveries, order));
       if (this.#fate.strikes("deliveredTwice") && this.#out.has(message.seq)) this.#giveAgain(message.seq);
     }
+  }
+
+  /** Once after the last delivery is enough: heartbeats are not lost here, and nothing changes between two of them. */
+  #armHeartbeat(): void {
+    this.#heartbeat?.cancel();
+    this.#heartbeat = this.#time.after(
+      heartbeatMs,
+      () => {
+        for (const taker of [...this.#takers]) taker.idle(this.#handedOut);
+      },
+      "upkeep",
+    );
   }
 
   /** The next taker with room, in turn. */

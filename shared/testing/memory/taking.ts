@@ -2,7 +2,7 @@
  * One client's consumption of a consumer: never more unsettled deliveries than requested, and
  * acknowledgements that travel through the client's connection.
  */
-import type { Consumption, Delivery } from "../../bus/index.ts";
+import type { ConsumeOptions, Consumption, Delivery } from "../../bus/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
 
@@ -10,23 +10,16 @@ export class Taking implements ClaimTaker, Consumption {
   readonly ended: Promise<"stopped" | "gone">;
   readonly #client: ClientState;
   readonly #consumer: MemoryConsumer;
-  readonly #max: number;
-  readonly #onMessage: (message: Delivery) => void;
+  readonly #options: ConsumeOptions;
   readonly #unsettled = new Map<number, Delivery>();
   readonly #unlisten: () => void;
   #over = false;
   #end: (how: "stopped" | "gone") => void = () => undefined;
 
-  constructor(
-    client: ClientState,
-    consumer: MemoryConsumer,
-    max: number,
-    onMessage: (message: Delivery) => void,
-  ) {
+  constructor(client: ClientState, consumer: MemoryConsumer, options: ConsumeOptions) {
     this.#client = client;
     this.#consumer = consumer;
-    this.#max = max;
-    this.#onMessage = onMessage;
+    this.#options = options;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -37,13 +30,18 @@ export class Taking implements ClaimTaker, Consumption {
   }
 
   room(): number {
-    return this.#over || !this.#client.up ? 0 : this.#max - this.#unsettled.size;
+    return this.#over || !this.#client.up ? 0 : this.#options.maxMessages - this.#unsettled.size;
   }
 
   take(delivery: Delivery): void {
     const wrapped = this.#wrap(delivery);
     this.#unsettled.set(delivery.seq, wrapped);
-    this.#client.guarded("consumption", () => this.#onMessage(wrapped));
+    this.#client.guarded("consumption", () => this.#options.onMessage(wrapped));
+  }
+
+  idle(deliveries: number): void {
+    const { onIdle } = this.#options;
+    if (onIdle && this.room() > 0) this.#client.guarded("consumption", () => onIdle(deliveries));
   }
 
   release(seq: number): void {
