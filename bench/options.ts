@@ -19,6 +19,8 @@ export interface BenchOptions {
   cpuProf: string | undefined;
   /** Beside other engines instead of the floor. */
   peers?: boolean;
+  /** How many finished instances `growth` stores. Undefined: its own levels. */
+  stored?: number | undefined;
   /** How long to run the same load, and nothing else. */
   soakMs?: number | undefined;
   help: boolean;
@@ -32,6 +34,7 @@ export const usage = `npm run bench -- [options]
   --layout per-instance|shared    one history layout (otherwise both, where it matters)
   --sync always|default           flush every write to disk before it is acknowledged (default: every two minutes)
   --peers                         beside Restate, DBOS and BullMQ: a table, and docs/images/peers.svg (bench/peers)
+  --stored 1000000                so many finished instances for the workload growth
   --soak 60m                      one load for so long: memory and latencies, minute by minute
   --cpu-prof <folder>             orchestrators and workers leave CPU profiles there
 `;
@@ -47,6 +50,7 @@ export function readOptions(args: string[]): BenchOptions {
       sync: { type: "string", default: "default" },
       "cpu-prof": { type: "string" },
       peers: { type: "boolean", default: false },
+      stored: { type: "string" },
       soak: { type: "string" },
       help: { type: "boolean", default: false },
     },
@@ -63,5 +67,9 @@ export function readOptions(args: string[]): BenchOptions {
     .filter((name) => name !== "");
   const { json, quick, help, peers, soak } = values;
   const soakMs = soak === undefined ? undefined : parseDuration(soak, "--soak");
-  return { json, quick, only, layout, sync, cpuProf: values["cpu-prof"], peers, soakMs, help };
+  const stored = values.stored === undefined ? undefined : Number(values.stored);
+  if (stored !== undefined && !(Number.isInteger(stored) && stored > 0)) {
+    throw new Error(`--stored ${values.stored}: must be a whole number above 0`);
+  }
+  return { json, quick, only, layout, sync, cpuProf: values["cpu-prof"], peers, stored, soakMs, help };
 }

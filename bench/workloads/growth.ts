@@ -1,13 +1,19 @@
 import { spawnSync } from "node:child_process";
+import { CpuMeter } from "../process-cost.ts";
 import { judged } from "../report.ts";
 import { alwaysOwnStreams, Rig } from "../rig.ts";
+import { listMs, readyMs } from "../start-times.ts";
 import { storeFinished } from "../stored-instances.ts";
 import type { Bench, Workload } from "../workload.ts";
 import { figuresOf, shortInstances } from "./w3-instances.ts";
 
 const levels = { full: [0, 10_000, 100_000], quick: [0, 2000] };
 
-type Figures = ReturnType<typeof figuresOf>;
+type Figures = ReturnType<typeof figuresOf> & {
+  cpuUs: Record<string, number>;
+  listMs: number;
+  orchestratorReadyMs: number;
+};
 
 /**
  * The floor is the rate with nothing stored, measured before and after the others: the machine's own moods should hit
@@ -16,7 +22,7 @@ type Figures = ReturnType<typeof figuresOf>;
  */
 export const growth: Workload = {
   name: "growth",
-  what: "W3's rate beside finished instances",
+  what: "W3's rate, `list` and the start of an orchestrator beside finished instances",
   layouts: "both-unless-quick",
   async run(bench) {
     const measured = bench.options.quick ? await onOneServer(bench) : await onServersOfTheirOwn(bench);
@@ -39,7 +45,8 @@ export const growth: Workload = {
 
 async function onServersOfTheirOwn(bench: Bench): Promise<{ stored: number; figures: Figures }[]> {
   const measured = [];
-  for (const stored of [...levels.full, 0]) {
+  const { stored: most } = bench.options;
+  for (const stored of [...(most === undefined ? levels.full : [0, most]), 0]) {
     await using rig = await warmRig(bench);
     measured.push({ stored, figures: await measure(bench, rig, stored) });
   }
@@ -63,5 +70,13 @@ async function measure(bench: Bench, rig: Rig, stored: number): Promise<Figures>
   await storeFinished(rig, stored);
   // They were finished long ago: what was written a moment ago must not be on its way to the disk still.
   spawnSync("sync");
-  return figuresOf(await shortInstances(rig.client, bench.size(1000, 400)));
+  const instances = bench.size(1000, 400);
+  const meter = new CpuMeter(rig.pids);
+  const figures = figuresOf(await meter.during(() => shortInstances(rig.client, instances)));
+  return {
+    ...figures,
+    cpuUs: meter.perUnitUs(instances),
+    listMs: await listMs(rig, 5),
+    orchestratorReadyMs: await readyMs(rig, "orchestrator", 3),
+  };
 }

@@ -11,6 +11,7 @@ import { provedLoss } from "./proved-loss.ts";
 import { renewal } from "./renewal.ts";
 import { schedules } from "./schedules.ts";
 import { startUp } from "./start-up.ts";
+import { twoOrchestrators } from "./two-orchestrators.ts";
 import { w1 } from "./w1-sequence.ts";
 import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
@@ -33,6 +34,7 @@ export const workloads: readonly Workload[] = [
   w7,
   w3,
   growth,
+  twoOrchestrators,
   schedules,
   memory,
   startUp,

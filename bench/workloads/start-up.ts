@@ -3,14 +3,13 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
-import { type ServiceName, ServiceProcess } from "../service.ts";
+import type { ServiceName } from "../service.ts";
+import { listMs, median, readyMs, runMs } from "../start-times.ts";
 import { percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
-const cli = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
 const app = `import { defineOrchestration } from "holdfast";
 export const nothing = defineOrchestration("nothing", { run: async () => 0 });
 `;
@@ -44,12 +43,12 @@ export const startUp: Workload = {
         test,
         kit.replaceAll(/"(holdfast[^"]*)"/g, (_all, name) => JSON.stringify(import.meta.resolve(name))),
       );
-      const service = (name: ServiceName, file: string) => () => readyMs(rig, name, file, folder);
-      const orchestratorMs = await median(times, service("orchestrator", plain));
-      const workerMs = await median(times, service("worker", plain));
-      const watcherMs = await median(times, service("watcher", plain));
-      const typedWorkerMs = await median(times, service("worker", typed));
-      const verbMs = await median(times, async () => runMs([cli, "list"], rig.env));
+      const service = (name: ServiceName, file: string) => readyMs(rig, name, times, { HOLDFAST_APP: file });
+      const orchestratorMs = await service("orchestrator", plain);
+      const workerMs = await service("worker", plain);
+      const watcherMs = await service("watcher", plain);
+      const typedWorkerMs = await service("worker", typed);
+      const verbMs = await listMs(rig, times);
       const monthsMs: number[] = [];
       const kitFirstResultMs = await median(times, async () => {
         const { firstResultMs, monthMs } = JSON.parse(printed([test])) as Record<string, number>;
@@ -76,30 +75,4 @@ export const startUp: Workload = {
   },
 };
 
-async function readyMs(rig: Rig, service: ServiceName, file: string, folder: string): Promise<number> {
-  const since = performance.now();
-  const started = await ServiceProcess.start({
-    service,
-    env: { ...rig.env, HOLDFAST_APP: file },
-    logFile: join(folder, "log"),
-  });
-  const ms = performance.now() - since;
-  await started.end("SIGTERM");
-  return ms;
-}
-
-function runMs(args: string[], env: Record<string, string>): number {
-  const since = performance.now();
-  execFileSync(process.execPath, args, { env: { ...process.env, ...env }, stdio: "ignore" });
-  return performance.now() - since;
-}
-
 const printed = (args: string[]): string => execFileSync(process.execPath, args, { encoding: "utf8" });
-
-async function median(times: number, measure: () => Promise<number>): Promise<number> {
-  const all: number[] = [];
-  // The first one makes what is missing and warms the system's file cache.
-  for (let i = 0; i <= times; i++) all.push(await measure());
-  const sorted = all.slice(1).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
