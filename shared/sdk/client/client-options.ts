@@ -1,6 +1,6 @@
 /** What callers give a client: how it connects, and the options of its methods. */
 import type { BlobRef, FlowOptions } from "../../../schemas/index.ts";
-import type { Bus, BusOptions, Subjects } from "../../bus/index.ts";
+import type { Bus, BusOptions, Payloads, Subjects } from "../../bus/index.ts";
 import type { InputArguments } from "../../definitions/index.ts";
 import type { Duration, Runtime } from "../../runtime/index.ts";
 import type { ViewOptions } from "./instances.ts";
@@ -10,6 +10,14 @@ export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
   runtime?: Runtime;
+}
+
+/** What every part of a client works with. */
+export interface ClientParts {
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  payloads: Payloads;
 }
 
 /** How `connect` reaches NATS: address, credentials, TLS and prefix. */

@@ -2,24 +2,7 @@
  * The client: starts orchestrations, sends them messages and reads their state, over subjects that any NATS
  * client may use.
  */
-
-import { type Commit, messageIdHeader, type Payload } from "../../../schemas/index.ts";
-import {
-  type Bus,
-  connectBus,
-  encode,
-  type Headers,
-  headerNames,
-  inInbox,
-  installedNames,
-  madeSignalId,
-  madeUpdateId,
-  Payloads,
-  publishOrThrow,
-  requireToken,
-  type Subjects,
-  subjects,
-} from "../../bus/index.ts";
+import { connectBus, Payloads, requireToken, subjects } from "../../bus/index.ts";
 import {
   type AnySession,
   type AnySignal,
@@ -30,37 +13,27 @@ import {
   type OrchestrationDefinition,
   type PoolOptions,
   type QueryDefinition,
-  refuseUnknownOptions,
   requireKey,
   type SignalIn,
   type UpdateDefinition,
   validate,
 } from "../../definitions/index.ts";
-import { HistoryStore } from "../../history/index.ts";
-import { parseDuration, type Runtime, silent, systemRuntime, token } from "../../runtime/index.ts";
-import { activeTraceparent } from "../../runtime/trace.ts";
+import { parseDuration, silent, systemRuntime } from "../../runtime/index.ts";
 import { askQuery } from "../instance/ask-query.ts";
-import { flowHeaders, parseDelay, parseFlow } from "../instance/flow-start.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
 import { outputOf, tooLate } from "../instance/outcome.ts";
-import { requireAnswer, sendUpdate } from "../instance/send-update.ts";
 import { waitForEnd } from "../instance/wait-for-end.ts";
 import { KeyedCalls } from "../keyed/keyed-calls.ts";
 import { type KeyedSession, type KeyedSessionHandle, keyedSessionOf } from "../keyed/keyed-session.ts";
-import {
-  entriesOf,
-  type HistoryEntry,
-  type HistoryFile,
-  historyFile,
-  storedValues,
-} from "../replaying/history-file.ts";
+import type { HistoryEntry, HistoryFile } from "../replaying/history-file.ts";
 import { ended, notBegun, notFound, sameId, userFacing } from "../user-facing.ts";
 import { whereToConnect } from "../where/index.ts";
 import type {
   ClientConnectOptions,
   ClientOptions,
+  ClientParts,
   QueryArguments,
   QueryOptions,
   ResultOptions,
@@ -71,6 +44,8 @@ import type {
   WaitForEndOptions,
 } from "./client-options.ts";
 import { DeadLetters } from "./dead-letters.ts";
+import { HistoryReader } from "./history-reader.ts";
+import { InboxSender } from "./inbox-sender.ts";
 import {
   Instances,
   type InstanceView,
@@ -82,20 +57,12 @@ import {
 import { PoolClient, type PoolHandle, type PoolOf } from "./pool-client.ts";
 import { ScheduleClient } from "./schedule-client.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
+import { startInstance } from "./start-instance.ts";
+import { type AnsweredUpdate, askUpdate } from "./updates.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /** Options for a handle, which knows that its instance exists. */
 type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
-
-interface SendOptions {
-  headers?: Headers | undefined;
-  /** Sent later, by a durable schedule of the instance. */
-  delayed?: { at: number; id: string } | undefined;
-  /** The receiving instance, if other clients can guess the message id. */
-  guessableFor?: string | undefined;
-}
-
-const blobHeader = headerNames.blob;
 
 /**
  * Starts, signals, asks, watches and ends orchestrations of one installation.
@@ -108,27 +75,25 @@ const blobHeader = headerNames.blob;
  * ```
  */
 export class Client {
-  readonly #bus: Bus;
-  readonly #names: Subjects;
-  readonly #runtime: Runtime;
-  readonly #payloads: Payloads;
+  readonly #parts: ClientParts;
   readonly #instances: Instances;
+  readonly #sender: InboxSender;
+  readonly #histories: HistoryReader;
   readonly sessions: SessionClient;
   readonly workers: WorkerClient;
   readonly schedules: ScheduleClient;
   readonly pools: PoolClient;
   readonly dead: DeadLetters;
-  #history: Promise<HistoryStore> | undefined;
   #keyedCalls: KeyedCalls | undefined;
 
   /** @internal Use {@link connect}. */
   constructor({ bus, names = subjects(), runtime = systemRuntime(silent) }: ClientOptions) {
-    this.#bus = bus;
-    this.#names = names;
-    this.#runtime = runtime;
-    this.#payloads = new Payloads(bus.blobs);
-    this.#instances = new Instances(bus, names, this.#payloads, runtime);
-    const parts = { bus, names, runtime, payloads: this.#payloads };
+    const payloads = new Payloads(bus.blobs);
+    const parts = { bus, names, runtime, payloads };
+    this.#parts = parts;
+    this.#instances = new Instances(bus, names, payloads, runtime);
+    this.#sender = new InboxSender(parts);
+    this.#histories = new HistoryReader(parts);
     this.sessions = new SessionClient(parts);
     this.workers = new WorkerClient(parts);
     this.schedules = new ScheduleClient(parts, this.#instances, (name, input, options) =>
@@ -167,41 +132,11 @@ export class Client {
     options: StartOptions = {},
   ): Promise<InstanceHandle> {
     return userFacing(async () => {
-      const name = typeof orchestration === "string" ? orchestration : orchestration.name;
-      refuseUnknownOptions(`start of "${name}"`, options, {
-        id: true,
-        inputBlob: true,
-        delay: true,
-        flow: true,
-      });
-      requireToken("orchestration name", name);
-      const id = options.id ?? `${name.slice(0, 100)}-${token(this.#runtime.random)}`;
-      requireToken("instance id", id);
-      const definition = typeof orchestration === "string" ? undefined : orchestration;
-      const stored = options.inputBlob;
-      if (!stored) validate(definition?.input, input, "invalid_input", `input of ${name}`);
-      const { delay } = options;
-      const at = delay === undefined ? undefined : this.#runtime.clock.now() + parseDelay(delay);
-      const flow = options.flow && parseFlow(options.flow);
-      const sent = await this.#send(
-        this.#names.start(id, name),
-        `start-${id}`,
-        stored ? { blob: stored } : await this.#wrap(input, id),
-        {
-          headers: flow ? { ...traceHeaders(), ...flowHeaders(flow) } : traceHeaders(),
-          delayed: at === undefined ? undefined : { at, id },
-          guessableFor: id,
-        },
-      );
-      const { clock } = this.#runtime;
-      return handleOf(this, id, {
-        clock,
-        // An instance that was started before may have ended before.
-        at: sent.duplicate || flow || at !== undefined ? Number.NEGATIVE_INFINITY : clock.monotonic(),
-        // Another version of the code may serve the instance, and return a value that these types do not
-        // allow.
-        checked: (output) => validate(definition?.output, output, "invalid_output", `output of ${name}`),
-      });
+      const started = await startInstance(this.#parts, this.#sender, orchestration, input, options);
+      const { id, isNew, checked } = started;
+      const { clock } = this.#parts.runtime;
+      // An instance that was started before may have ended before.
+      return handleOf(this, id, { clock, at: isNew ? clock.monotonic() : Number.NEGATIVE_INFINITY, checked });
     });
   }
 
@@ -218,7 +153,7 @@ export class Client {
       if (options.id === instanceId) throw sameId(instanceId);
       // A big input is stored again for the new instance: a blob belongs to one instance and is deleted with
       // it.
-      return this.start(name, input && (await this.#payloads.unwrap(input)), options);
+      return this.start(name, input && (await this.#parts.payloads.unwrap(input)), options);
     });
   }
 
@@ -284,13 +219,7 @@ export class Client {
       if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const { messageId } = options;
       if (messageId !== undefined) requireMessageId(messageId);
-      // The server compares message ids across all subjects of the stream, so the instance id is part of the
-      // message id.
-      const msgId = `${madeSignalId(instanceId)}${messageId ?? token(this.#runtime.random)}`;
-      const value = await this.#wrap(payload, instanceId);
-      const headers = messageId === undefined ? undefined : { [messageIdHeader]: messageId };
-      const guessableFor = messageId === undefined ? undefined : instanceId;
-      await this.#send(this.#names.signal(instanceId, name), msgId, value, { headers, guessableFor });
+      await this.#sender.signal(instanceId, name, payload, messageId);
     });
   }
 
@@ -363,30 +292,12 @@ export class Client {
     instanceId: string,
     update: UpdateDefinition | string,
     input: unknown,
-    { id, timeout = "30s", signal }: UpdateOptions,
+    options: UpdateOptions,
     waitFor: "accepted" | "completed",
-  ): Promise<{ updateId: string; answer: unknown; over: boolean }> {
-    return userFacing(async () => {
-      const definition = typeof update === "string" ? undefined : update;
-      const name = requireToken("update name", typeof update === "string" ? update : update.name);
-      requireToken("instance id", instanceId);
-      const updateId = requireToken("update id", id ?? `${madeUpdateId}${token(this.#runtime.random)}`);
-      const timeoutMs = parseDuration(timeout, "timeout");
-      validate(definition?.input, input, "invalid_input", `input of update "${name}"`);
-      const payload = await this.#wrap(input, instanceId);
-      const request = { instanceId, name, updateId, payload, waitFor, timeoutMs, signal };
-      const answered = await sendUpdate(this.#waitDeps(), request);
-      const stored = requireAnswer(answered);
-      const value = stored && (await this.#payloads.unwrap(stored));
-      const over = answered.status === "completed";
-      return {
-        updateId,
-        over,
-        answer: over
-          ? validate(definition?.output, value, "invalid_output", `answer of update "${name}"`)
-          : undefined,
-      };
-    });
+  ): Promise<AnsweredUpdate> {
+    return userFacing(() =>
+      askUpdate(this.#parts, this.#sender, instanceId, update, input, options, waitFor),
+    );
   }
 
   /** Asks the orchestration's code to end; the code may clean up first. */
@@ -413,15 +324,12 @@ export class Client {
 
   /** All stored events of all executions. */
   history(instanceId: string): Promise<HistoryEntry[]> {
-    return userFacing(async () => entriesOf(await this.#commits(instanceId)));
+    return userFacing(() => this.#histories.entries(instanceId));
   }
 
   /** The history as a file that can be kept and replayed, including values that are too big for a message. */
   historyFile(instanceId: string): Promise<HistoryFile> {
-    return userFacing(async () => {
-      const commits = await this.#commits(instanceId);
-      return historyFile(instanceId, commits, await storedValues(commits, this.#payloads));
-    });
+    return userFacing(() => this.#histories.file(instanceId));
   }
 
   /**
@@ -430,9 +338,7 @@ export class Client {
    */
   stream(instanceId: string, options: StreamOptions = {}): AsyncGenerator<StreamItem, void, undefined> {
     requireToken("instance id", instanceId);
-    const bus = this.#bus;
-    const parts = { bus, names: this.#names, runtime: this.#runtime, payloads: this.#payloads };
-    return readStream({ ...parts, instances: this.#instances }, instanceId, options);
+    return readStream({ ...this.#parts, instances: this.#instances }, instanceId, options);
   }
 
   session(sessionId: string): SessionAccess;
@@ -447,7 +353,7 @@ export class Client {
   ): SessionAccess | KeyedSession<AnySession> | KeyedSessionHandle {
     if (options === undefined)
       return this.sessions.access(typeof type === "string" ? type : requireKey(undefined));
-    const parts = { bus: this.#bus, names: this.#names, runtime: this.#runtime, payloads: this.#payloads };
+    const parts = this.#parts;
     this.#keyedCalls ??= new KeyedCalls(parts);
     return keyedSessionOf({ ...parts, sessions: this.sessions, calls: this.#keyedCalls }, type, options);
   }
@@ -464,18 +370,11 @@ export class Client {
 
   async close(): Promise<void> {
     await this.#keyedCalls?.stop();
-    await this.#bus.close();
+    await this.#parts.bus.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #commits(instanceId: string): Promise<Commit[]> {
-    requireToken("instance id", instanceId);
-    const commits = await (await this.#historyStore()).readAll(instanceId);
-    if (!commits) throw notFound(instanceId);
-    return commits;
   }
 
   #control(instanceId: string, verb: "cancel" | "terminate", reason: string | undefined): Promise<void> {
@@ -483,75 +382,12 @@ export class Client {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
       if (!summary || !wasStarted(summary)) throw notFound(instanceId);
       if (isTerminal(summary.status)) throw ended(instanceId, summary.status);
-      await publishOrThrow(this.#bus, {
-        subject: this.#names.verb(instanceId, verb),
-        body: encode(reason === undefined ? {} : { reason }),
-        msgId: `${verb}-${instanceId}-${token(this.#runtime.random)}`,
-      });
+      await this.#sender.control(instanceId, verb, reason);
     });
-  }
-
-  async #wrap(value: unknown, owner: string): Promise<Payload | undefined> {
-    return value === undefined ? undefined : this.#payloads.wrap(value, owner);
-  }
-
-  /**
-   * The body is the value itself; without a value the body is empty. A big value is in the object store and a
-   * header refers to it.
-   */
-  async #send(
-    subject: string,
-    msgId: string,
-    payload: Payload | undefined,
-    { headers, delayed, guessableFor }: SendOptions = {},
-  ): Promise<{ duplicate: boolean }> {
-    const names = this.#names;
-    // A delayed message needs no look-up: only the engine writes to the stream of schedules.
-    const original =
-      delayed || guessableFor === undefined
-        ? undefined
-        : { ...inInbox(names, guessableFor), random: this.#runtime.random };
-    const way = delayed ? await this.#delayed(subject, delayed) : { subject };
-    if (payload && "json" in payload)
-      return publishOrThrow(this.#bus, { ...way, msgId, body: encode(payload.json), headers }, original);
-    const blob = payload && { [blobHeader]: JSON.stringify(payload.blob) };
-    return publishOrThrow(
-      this.#bus,
-      { ...way, msgId, body: new Uint8Array(), headers: blob ? { ...headers, ...blob } : headers },
-      original,
-    );
-  }
-
-  async #delayed(subject: string, { at, id }: { at: number; id: string }) {
-    // A client that may not look at streams belongs to an installation with roles, which is a new one.
-    const names = await installedNames(this.#bus, this.#names).catch(() => this.#names);
-    const schedule = { at, target: names.fired(subject), keptMs: names.firedKeptMs };
-    return { subject: names.delayedStart(id), schedule };
   }
 
   #waitDeps() {
-    return { bus: this.#bus, names: this.#names, runtime: this.#runtime, instances: this.#instances };
-  }
-
-  #historyStore(): Promise<HistoryStore> {
-    this.#history ??= this.#openHistory().catch((error: unknown) => {
-      this.#history = undefined; // The next call tries again.
-      throw error;
-    });
-    return this.#history;
-  }
-
-  /**
-   * Read-only. The number of shared history streams is read from the server, so clients need no setting for
-   * it.
-   */
-  async #openHistory(): Promise<HistoryStore> {
-    const bus = this.#bus;
-    const names = this.#names;
-    const shards = (await bus.streamNames(names.sharedHistories)).length;
-    const runtime = this.#runtime;
-    const layout = "shared" as const;
-    return new HistoryStore({ bus, names, layout, maxOwnStreams: 0, shards, replicas: 1, runtime });
+    return { ...this.#parts, instances: this.#instances };
   }
 }
 
@@ -560,9 +396,3 @@ export const connect = (options: ClientConnectOptions = {}): Promise<Client> => 
 
 /** Options given by the caller take precedence over those found. */
 const found = (given: Omit<ClientConnectOptions, "url">) => ({ ...whereToConnect(), ...given });
-
-/** The instance continues the caller's trace, if the caller has one. */
-function traceHeaders(): Headers | undefined {
-  const traceparent = activeTraceparent();
-  return traceparent === undefined ? undefined : { traceparent };
-}

@@ -23,8 +23,8 @@ import { parseDuration, token } from "../../runtime/index.ts";
 import type { InstanceHandle } from "../instance/handle.ts";
 import type { KeyedCallOptions } from "../keyed/keyed-session.ts";
 import { userFacing } from "../user-facing.ts";
+import type { ClientParts } from "./client-options.ts";
 import type { InstanceView } from "./instances.ts";
-import type { ClientParts } from "./session-client.ts";
 
 /** One pool, as its keeper reports it. */
 export interface PoolView {

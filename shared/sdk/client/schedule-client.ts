@@ -25,8 +25,8 @@ import { HoldfastError } from "../../errors/index.ts";
 import { token } from "../../runtime/index.ts";
 import { nextTimes, parseSchedule, timesBetween } from "../../schedules/index.ts";
 import { userFacing } from "../user-facing.ts";
+import type { ClientParts } from "./client-options.ts";
 import type { Instances } from "./instances.ts";
-import type { ClientParts } from "./session-client.ts";
 
 /** A schedule: its spec, its next times, its latest runs. */
 export const ScheduleView = z.object({

@@ -3,24 +3,22 @@ import { z } from "zod";
 import { keyMetadataKey, SessionRecord, type SessionWork, WorkerInfo } from "../../../schemas/index.ts";
 import {
   Bucket,
-  type Bus,
   decode,
   encode,
   leaseKeys,
-  type Payloads,
   publishOrThrow,
   requireToken,
-  type Subjects,
   TypedBucket,
 } from "../../bus/index.ts";
 import { type BlobInfo, requireKey, type SessionBlobs } from "../../definitions/index.ts";
 import { fromFailure, HoldfastError, SessionLostError, SessionUnusable } from "../../errors/index.ts";
 import { LeaseStore, type Look } from "../../leases/index.ts";
-import { type Runtime, token } from "../../runtime/index.ts";
+import { token } from "../../runtime/index.ts";
 import { explain, figuresOf, type SessionFigures } from "../../sessions/index.ts";
 import { Newest } from "../instance/newest.ts";
 import { ErrorReply } from "../keyed/error-reply.ts";
 import { userFacing } from "../user-facing.ts";
+import type { ClientParts } from "./client-options.ts";
 
 const Closed = z.object({ closed: z.boolean() });
 
@@ -66,13 +64,6 @@ export interface SessionAccess {
    * next holder continues.
    */
   drain(reason?: string): Promise<void>;
-}
-
-export interface ClientParts {
-  bus: Bus;
-  names: Subjects;
-  runtime: Runtime;
-  payloads: Payloads;
 }
 
 /** Lists sessions and gives access to single ones. */

@@ -2,7 +2,7 @@ import { type WorkerControl, WorkerInfo } from "../../../schemas/index.ts";
 import { Bucket, encode, requireToken, TypedBucket } from "../../bus/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 import { userFacing } from "../user-facing.ts";
-import type { ClientParts } from "./session-client.ts";
+import type { ClientParts } from "./client-options.ts";
 
 const controlTimeoutMs = 3_000;
 
