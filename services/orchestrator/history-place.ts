@@ -5,11 +5,14 @@ import type { Position } from "../../shared/history/index.ts";
 import { type Instance, type InstanceState, isEnded } from "../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 
+/** The store may be full for long, and each try takes time of the instance's turns. */
+const triesAgainMs = 30_000;
+
 export class HistoryPlace {
   readonly #deps: OrchestratorDeps;
   #position: Position | undefined;
-  /** True if the history could not be moved: this copy does not try again. */
-  #stays = false;
+  /** By the monotonic clock. After a move that failed, a later turn tries again. */
+  #staysUntil = 0;
 
   constructor(deps: OrchestratorDeps, position: Position | undefined) {
     this.#deps = deps;
@@ -37,15 +40,21 @@ export class HistoryPlace {
   async moveIfLongLived(instance: Instance, now: number): Promise<void> {
     const { instanceId, startedAt = now } = instance.state;
     if (!this.isYoung(instance) || now - startedAt < this.#deps.longLived.afterMs || !this.#position) return;
-    this.#stays = true;
+    this.#staysUntil = Number.POSITIVE_INFINITY;
     try {
       this.#position = (await this.#deps.history.moveToOwn(instanceId, this.#position)) ?? this.#position;
     } catch (error) {
-      // The history is where it was, or the next append is fenced and the next copy finds it.
+      // The history is where it was, or the next append is fenced and the next copy finds it. The stream may be
+      // there already, and empty.
+      this.#staysUntil = this.#deps.runtime.clock.monotonic() + triesAgainMs;
       const code = isFault(error) ? error.code : "move_failed";
       const message = `${instanceId} stays in a shared stream: ${String(error)}`;
       this.#deps.runtime.announce({ kind: "fault", where: "history", code, message, error });
     }
+  }
+
+  get #stays(): boolean {
+    return this.#deps.runtime.clock.monotonic() < this.#staysUntil;
   }
 
   /** Versions before 0.2 do not know a history that moves. */

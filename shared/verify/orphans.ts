@@ -105,14 +105,18 @@ async function workers(installation: Installation, left: Left): Promise<void> {
   }
 }
 
-/** Streams made for a history that was then placed elsewhere (HISTORY-3). */
+/**
+ * Streams made for a history that was then placed elsewhere (HISTORY-3), or that could not be moved there and
+ * ended where it was (HISTORY-5). While the instance runs, its next move uses the stream.
+ */
 async function ownStreams(installation: Installation, left: Left): Promise<void> {
   const { bus, names } = installation;
   for (const stream of await bus.streamNames(names.ownHistories)) {
     const instanceId = names.parseOwnHistoryStream(stream);
     if (instanceId === undefined) continue;
     const last = await bus.last(stream, names.ownHistory(instanceId));
-    if (last === undefined && (await bus.streamInfo(stream)) !== undefined)
+    if (last !== undefined || (await bus.streamInfo(stream)) === undefined) continue;
+    if ((await endOf(installation, instanceId)) !== "running")
       left.set(`stream ${stream} is empty`, instanceId);
   }
 }

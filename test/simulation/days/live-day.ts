@@ -28,8 +28,9 @@ const healedMs = 240_000;
 /** Then what is over must have been tidied up: longer than the server waits for an acknowledgement that was lost. */
 const tidyMs = 100_000;
 
-/** A worker's queue is cleared away by the third sweep after its death. */
-const orphanMs = 60_000;
+/** How often the watcher tidies up, and how often at most until it has tidied up after a death or an end. */
+const sweepEveryMs = 5_000;
+const sweeps = 12;
 
 export async function liveDay(plan: Plan): Promise<Outcome> {
   const day = new Day(plan);
@@ -90,7 +91,7 @@ class Day implements Crew {
         ...plan.network,
       },
       keepEnded: true,
-      watcherSettings: { sweepEveryMs: 5_000, deadAfterMs: 10_000, archiveAfterMs: plan.archiveAfterMs },
+      watcherSettings: { sweepEveryMs, deadAfterMs: 10_000, archiveAfterMs: plan.archiveAfterMs },
       generation: this.#generation(),
       // Time is let pass in one place alone: around the whole day.
       drive: (work) => work,
@@ -147,6 +148,7 @@ class Day implements Crew {
     await this.#tidied();
     // A bucket that was made anew has forgotten who held what.
     const leases = this.struck["leases re-created"] ? {} : { leases: log };
+    const orphanMs = this.#plan.archiveAfterMs + sweeps * sweepEveryMs;
     const report = await world.verify({ quiet: true, journal: this.#users.journal, ...leases, orphanMs });
     return [...left.flat(), ...this.#late, ...this.#seats(log), ...violationLines(report)];
   }
