@@ -45,6 +45,9 @@ export interface CreateOptions extends WriteOptions {
 const operation = headerNames.kvOperation;
 const writeId = headerNames.write;
 const empty = new Uint8Array(0);
+/** Sequences in the first page read backwards. */
+const firstSpan = 512;
+const mostAtOnce = 1000;
 
 export class Bucket {
   readonly name: string;
@@ -111,6 +114,43 @@ export class Bucket {
     for await (const message of this.#bus.lastPerSubject(this.stream, this.#subject(filter))) {
       if (absence(message) === undefined) yield this.#entry(message);
     }
+  }
+
+  /**
+   * Hands over the entries in pages, the page with the latest writes first, until `onPage` returns false or
+   * there are no more. What was written meanwhile comes in one page more, whatever `onPage` has returned.
+   */
+  async latestFirst(onPage: (entries: Entry[]) => boolean): Promise<void> {
+    const info = await this.#bus.streamInfo(this.stream);
+    if (!info) return;
+    let span = firstSpan;
+    let below = info.lastSeq + 1;
+    while (below > info.firstSeq) {
+      const from = Math.max(info.firstSeq, below - span);
+      const page = await this.#between(from, below);
+      if (!onPage(page)) break;
+      below = from;
+      // Entries that were written over left gaps: larger pages get over them with fewer requests.
+      if (page.length < span / 2) span *= 2;
+    }
+    onPage(await this.#between(info.lastSeq + 1, Number.MAX_SAFE_INTEGER));
+  }
+
+  async #between(from: number, below: number): Promise<Entry[]> {
+    const found: Entry[] = [];
+    for (let at = from; at < below; ) {
+      const messages = await this.#bus.read(
+        this.stream,
+        this.#subject(">"),
+        at,
+        Math.min(below - at, mostAtOnce),
+      );
+      for (const message of messages ?? []) {
+        if (message.seq < below && absence(message) === undefined) found.push(this.#entry(message));
+      }
+      at = (messages?.at(-1)?.seq ?? below) + 1;
+    }
+    return found;
   }
 
   /** Reports every current entry, then every change. Deletions from before the start are not reported. */

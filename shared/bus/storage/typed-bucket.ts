@@ -73,6 +73,10 @@ export class TypedBucket<T> {
     }
   }
 
+  latestFirst(onPage: (entries: TypedEntry<T>[]) => boolean): Promise<void> {
+    return this.bucket.latestFirst((page) => onPage(page.flatMap((entry) => this.#parse(entry) ?? [])));
+  }
+
   watch(
     filter: string,
     listener: { onEntry: (event: TypedEvent<T>) => void; onCaughtUp?: () => void },

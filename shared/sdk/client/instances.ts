@@ -11,6 +11,9 @@ import { Fault, HoldfastError, isFault } from "../../errors/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
 import { Newest } from "../instance/newest.ts";
 
+/** How far an orchestrator's clock may be from the server's without an instance missing in a list. */
+const clockSlackMs = 2000;
+
 type Values = "input" | "output" | "customStatus";
 
 /** A summary with the user's values in place of references. */
@@ -143,9 +146,12 @@ export class Instances {
     const fits = (summary: InstanceSummary) =>
       (!statuses || statuses.includes(summary.status)) && (name === undefined || summary.name === name);
     const found = new Newest<InstanceSummary>(limit, newestFirst);
-    for await (const { key, value } of this.#bucket.entries()) {
-      if (key.startsWith(prefix)) found.put(key, fits(value) ? value : undefined);
-    }
+    await this.#bucket.latestFirst((page) => {
+      for (const { key, value } of page) {
+        if (key.startsWith(prefix)) found.put(key, fits(value) ? value : undefined);
+      }
+      return !olderThanAll(page, found.oldest());
+    });
     return found.take().map((summary) => {
       const { v: _, input, output, customStatus, ...plain } = summary;
       return { ...plain, ...inlineValues({ input, output, customStatus }) };
@@ -159,6 +165,15 @@ const since = (summary: InstanceSummary): number => summary.startedAt ?? summary
 
 const newestFirst = (a: InstanceSummary, b: InstanceSummary): number =>
   since(b) - since(a) || (a.instanceId < b.instanceId ? -1 : 1);
+
+/**
+ * True if nothing that was written before this page can belong among the newest: an instance's entry is written after
+ * its start. `oldest` is undefined as long as there is room for more.
+ */
+function olderThanAll(page: readonly { at: number }[], oldest: InstanceSummary | undefined): boolean {
+  const [first] = page;
+  return first !== undefined && oldest !== undefined && first.at + clockSlackMs < since(oldest);
+}
 
 function inlineValues(values: Record<Values, Payload | undefined>): { [K in Values]?: unknown } {
   const inline: { [K in Values]?: unknown } = {};

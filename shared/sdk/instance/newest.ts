@@ -23,6 +23,13 @@ export class Newest<T> {
     if (this.#kept.size >= 2 * this.#limit + 1000) this.#cut();
   }
 
+  /** The last item that still fits the limit; undefined as long as there are fewer. */
+  oldest(): T | undefined {
+    if (this.#kept.size < this.#limit) return undefined;
+    this.#cut();
+    return [...this.#kept.values()].at(-1);
+  }
+
   take(): T[] {
     this.#cut();
     return [...this.#kept.values()];
