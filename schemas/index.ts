@@ -1,3 +1,4 @@
+export * from "./engine-orchestrations.ts";
 export * from "./event-kinds.ts";
 export * from "./events.ts";
 export * from "./flow.ts";
@@ -8,6 +9,7 @@ export * from "./inbox-verbs.ts";
 export { withoutCatchall } from "./json-schema.ts";
 export * from "./keyed.ts";
 export * from "./loss.ts";
+export * from "./message-names.ts";
 export * from "./messages.ts";
 export * from "./payload.ts";
 export * from "./read-models.ts";

@@ -50,7 +50,8 @@ export class GatewayGauges implements HttpMetrics {
     const overview = await this.#sources.overview();
     const set = this.#gauges;
     for (const gauge of Object.values(set)) gauge.reset();
-    for (const [status, n] of Object.entries(overview.counts)) set.instances.set({ status }, n);
+    for (const counts of [overview.counts, overview.engineCounts])
+      for (const [status, n] of Object.entries(counts)) set.instances.inc({ status }, n);
     for (const session of this.#sources.live.sessions()) {
       set.sessions.inc({ type: session.type, phase: session.phase });
     }

@@ -5,17 +5,15 @@
 
 import type { Commit, EventId, EventKind, Failure, HistoryEvent, NewEvent } from "../../schemas/index.ts";
 import {
-  flowOrchestration,
   isCommand,
-  keyedOrchestration,
+  isEngineOrchestration,
   leftOutOrchestration,
-  lenderOrchestration,
-  poolCallOrchestration,
-  poolOrchestration,
-  scheduleOrchestration,
+  type MessageNames,
+  messagesQuery,
 } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
+import { writeJson } from "../runtime/index.ts";
 import { accept } from "./decide/accept.ts";
 import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
@@ -306,7 +304,9 @@ export class Instance {
   }
 
   #unknown(name: string, facts: readonly HistoryEvent[]): IssuedCommand[] {
-    const names = [...this.#host.app.orchestrations.keys()].filter((known) => !keepers.has(known));
+    const names = [...this.#host.app.orchestrations.keys()].filter(
+      (known) => !isEngineOrchestration(known) && known !== leftOutOrchestration,
+    );
     const failure: Failure = {
       code: "unknown_orchestration",
       message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
@@ -333,7 +333,18 @@ export class Instance {
     if (this.#parked) return parkedInstance(instanceId, this.#parked);
     const runner = this.#runner;
     if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
+    if (name === messagesQuery) return { kind: "answered", json: writeJson(this.#messages(runner)) };
     return runner.queries.ask(instanceId, runner.now, name, input);
+  }
+
+  /** An instance that is over still answers queries, and nothing else. */
+  #messages({ queries, updates, signals }: Runner): MessageNames {
+    const over = isEnded(this.#state);
+    return {
+      queries: queries.names,
+      updates: over ? [] : updates.names,
+      signals: over ? [] : signals.awaitedNames(),
+    };
   }
 
   /** True if the code must see the messages before the update in the inbox first (T7). */
@@ -423,17 +434,6 @@ const behind = (inbox: readonly number[], anchor: number | undefined): readonly 
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;
-
-/** The engine's own orchestrations. */
-const keepers: ReadonlySet<string> = new Set([
-  poolCallOrchestration,
-  poolOrchestration,
-  lenderOrchestration,
-  keyedOrchestration,
-  scheduleOrchestration,
-  flowOrchestration,
-  leftOutOrchestration,
-]);
 
 const endings: ReadonlySet<EventKind> = new Set([
   "instance.completed",

@@ -3,6 +3,7 @@
  * services need.
  */
 
+export type { MessageNames } from "../../schemas/index.ts";
 export type {
   AnySignal,
   InputArguments,

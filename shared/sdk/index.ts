@@ -1,6 +1,13 @@
 /** What users import from "holdfast". */
 
-export type { FlowOptions, OnBusy, Overlap, ScheduleOptions, ScheduleSpec } from "../../schemas/index.ts";
+export type {
+  FlowOptions,
+  MessageNames,
+  OnBusy,
+  Overlap,
+  ScheduleOptions,
+  ScheduleSpec,
+} from "../../schemas/index.ts";
 export type {
   ActivityContext,
   ActivityDefinition,

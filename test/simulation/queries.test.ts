@@ -13,6 +13,14 @@ const quick = defineActivity("quick", { run: () => null });
 const done = defineQuery<undefined, number>("done");
 const app = collectApp({
   quick,
+  talks: defineOrchestration("talks", {
+    run: async (ctx) => {
+      ctx.onQuery("size", () => 0);
+      ctx.onUpdate("take", () => 1);
+      ctx.onUpdate("add", () => 2);
+      await ctx.waitForSignal("go");
+    },
+  }),
   steps: defineOrchestration("steps", {
     run: async (ctx, n: number) => {
       let count = 0;
@@ -65,6 +73,27 @@ test("a finished instance answers by replay, and one that is unknown does not", 
   });
   await expect(ask(world, "ghost")).rejects.toMatchObject({ code: "instance_not_found" });
 });
+
+test.each([{ alwaysReplay: false }, { alwaysReplay: true }])(
+  "whoever has not its code before them asks which messages it takes: %o",
+  async (options) => {
+    const world = await worldOf(options);
+    await world.orchestrator();
+    await world.worker();
+    const handle = await world.start("talks", undefined, "t");
+    const messages = () => world.run(world.client.messages("t"));
+    const before = await eventsOf(world, "t").catch(() => 0);
+    expect(await messages()).toEqual({ queries: ["size"], updates: ["add", "take"], signals: ["go"] });
+    expect(await messages()).toMatchObject({ signals: ["go"] });
+    if (before > 0) expect(await eventsOf(world, "t")).toBe(before);
+    await world.signal("t", "go", null);
+    await world.run(handle.result());
+    expect(await messages()).toEqual({ queries: ["size"], updates: [], signals: [] });
+    await expect(world.run(world.client.messages("ghost"))).rejects.toMatchObject({
+      code: "instance_not_found",
+    });
+  },
+);
 
 test("an instance that was accepted a moment ago is waited for", async () => {
   const world = await worldOf();

@@ -137,3 +137,16 @@ test("what is no schedule, and a misspelt option, are refused where they are giv
     code: "invalid_option",
   });
 });
+
+test("a list shows the schedules' own instances apart", async () => {
+  await open();
+  await world.orchestrator();
+  await create("a", { orchestration: "quick", every: "10s", limit: 1 });
+  await world.clock.advance(15_000);
+  const names = async (options: object) =>
+    (await world.run(world.client.list(options))).map(({ name }) => name);
+  expect(await names({})).toEqual(["quick"]);
+  expect(await names({ engine: true })).toEqual(["holdfast-schedule"]);
+  expect(await names({ name: "holdfast-schedule" })).toEqual(["holdfast-schedule"]);
+  await expect(names({ stauts: "running" })).rejects.toThrow(/"stauts".*status/s);
+});

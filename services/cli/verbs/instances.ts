@@ -142,6 +142,7 @@ function list(cli: Cli): Command {
     .addOption(choice("--status <status...>", "only these", statuses))
     .option("--name <name>", "only this orchestration")
     .option("--id-prefix <text>", "only ids that begin so")
+    .option("--engine", "only the engine's own: keepers of schedules, pools, keyed sessions and limits")
     .option("--limit <n>", "at most so many", wholeNumber, 50)
     .action(
       (
@@ -149,12 +150,13 @@ function list(cli: Cli): Command {
           status?: InstanceView["status"][];
           name?: string;
           idPrefix?: string;
+          engine?: boolean;
           limit: number;
         },
       ) =>
         withClient(cli, options, async ({ client, out }) => {
-          const { status, name, idPrefix: prefix, limit } = options;
-          const views = await client.list({ status, name, prefix, limit });
+          const { status, name, idPrefix: prefix, engine, limit } = options;
+          const views = await client.list({ status, name, prefix, engine, limit });
           out.list(views, () => (views.length === 0 ? "no instances" : instanceTable(views, out.paint)));
           return undefined;
         }),

@@ -17,6 +17,8 @@ export interface InstanceFilter {
   text?: string | undefined;
   session?: string | undefined;
   parent?: string | undefined;
+  /** True: only the engine's own. Otherwise they are shown only where the filter names what they belong to. */
+  engine?: boolean | undefined;
   startedAfter?: number | undefined;
   startedBefore?: number | undefined;
 }
@@ -30,7 +32,8 @@ export interface Page {
 
 export class InstanceIndex {
   readonly #rows = new Map<string, InstanceRow>();
-  readonly #counts = new Map<InstanceStatus, number>();
+  readonly #counts = noneOfAny();
+  readonly #engineCounts = noneOfAny();
   readonly #limit: number;
   /** Oldest first. New instances are appended; any other change means sorting again. */
   #places: Position[] = [];
@@ -50,17 +53,14 @@ export class InstanceIndex {
     return this.#forgotten;
   }
 
-  counts(): Record<InstanceStatus, number> {
-    const of = (status: InstanceStatus) => this.#counts.get(status) ?? 0;
-    return {
-      pending: of("pending"),
-      running: of("running"),
-      parked: of("parked"),
-      completed: of("completed"),
-      failed: of("failed"),
-      cancelled: of("cancelled"),
-      terminated: of("terminated"),
-    };
+  /** Of the users' instances. */
+  counts(): Counts {
+    return { ...this.#counts };
+  }
+
+  /** Of the engine's own instances. */
+  engineCounts(): Counts {
+    return { ...this.#engineCounts };
   }
 
   names(): string[] {
@@ -77,9 +77,9 @@ export class InstanceIndex {
   set(summary: InstanceSummary): { before: InstanceRow | undefined; row: InstanceRow } {
     const row = instanceRow(summary);
     const before = this.#rows.get(row.instanceId);
-    if (before) this.#count(before.status, -1);
+    if (before) this.#count(before, -1);
     this.#rows.set(row.instanceId, row);
-    this.#count(row.status, 1);
+    this.#count(row, 1);
     if (!before) this.#place(row);
     else if (orderKey(before) !== orderKey(row)) this.#inOrder = false;
     return { before, row };
@@ -89,7 +89,7 @@ export class InstanceIndex {
     const row = this.#rows.get(instanceId);
     if (!row) return;
     this.#rows.delete(instanceId);
-    this.#count(row.status, -1);
+    this.#count(row, -1);
     this.#inOrder = false;
   }
 
@@ -144,10 +144,23 @@ export class InstanceIndex {
     }
   }
 
-  #count(status: InstanceStatus, by: number): void {
-    this.#counts.set(status, (this.#counts.get(status) ?? 0) + by);
+  #count({ engine, status }: InstanceRow, by: number): void {
+    const counts = engine ? this.#engineCounts : this.#counts;
+    counts[status] += by;
   }
 }
+
+export type Counts = Record<InstanceStatus, number>;
+
+const noneOfAny = (): Counts => ({
+  pending: 0,
+  running: 0,
+  parked: 0,
+  completed: 0,
+  failed: 0,
+  cancelled: 0,
+  terminated: 0,
+});
 
 const orderKey = (row: InstanceRow): number => row.startedAt ?? row.updatedAt;
 
@@ -158,6 +171,7 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   if (filter.prefix !== undefined && !row.instanceId.startsWith(filter.prefix)) return false;
   if (filter.session !== undefined && !row.sessions?.some((id) => id === filter.session)) return false;
   if (filter.parent !== undefined && row.parent?.instanceId !== filter.parent) return false;
+  if ((row.engine ?? false) !== (filter.engine ?? namesEngine(row, filter))) return false;
   if (filter.startedAfter !== undefined && orderKey(row) < filter.startedAfter) return false;
   if (filter.startedBefore !== undefined && orderKey(row) > filter.startedBefore) return false;
   if (filter.text === undefined) return true;
@@ -167,6 +181,10 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
     field?.toLowerCase().includes(text),
   );
 }
+
+/** Whoever asks for the orchestration, the session or the parent by name wants to see it. */
+const namesEngine = (row: InstanceRow, { name, session, parent }: InstanceFilter): boolean =>
+  row.engine === true && [name, session, parent].some((one) => one !== undefined);
 
 type Position = { at: number; instanceId: string };
 

@@ -13,7 +13,9 @@ const perMinute = z.number();
 export const Overview = z.strictObject({
   at: z.number(),
   bus: z.strictObject({ connected: z.boolean(), version: z.string(), awaySince: z.number().optional() }),
+  /** Instances by status, without the engine's own. */
   counts: z.record(InstanceStatus, z.int()),
+  engineCounts: z.record(InstanceStatus, z.int()),
   instancesNotShown: z.int(),
   rates: z.strictObject({
     startedPerMinute: perMinute,
@@ -88,6 +90,7 @@ export function overview(input: OverviewInput): Overview {
     at: now,
     bus: input.bus,
     counts: live.instances.counts(),
+    engineCounts: live.instances.engineCounts(),
     instancesNotShown: live.instances.forgotten,
     rates: {
       startedPerMinute: live.rates.lastMinute("started", now),
@@ -134,6 +137,7 @@ export function overview(input: OverviewInput): Overview {
       now,
       bus: input.bus,
       counts: live.instances.counts(),
+      engineCounts: live.instances.engineCounts(),
       sessions,
       workers,
       services: live.services(),

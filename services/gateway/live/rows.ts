@@ -1,6 +1,6 @@
 /** Rows of lists and live updates: the read models without payloads, joined with leases and workers. */
 import { z } from "zod";
-import { InstanceSummary, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
+import { InstanceSummary, isEngineOrchestration, SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
 import { usersText } from "../security/index.ts";
 
 export const InstanceRow = InstanceSummary.pick({
@@ -16,13 +16,16 @@ export const InstanceRow = InstanceSummary.pick({
   sessions: true,
 }).extend({
   error: z.strictObject({ code: z.string(), message: usersText(z.string()) }).optional(),
+  /** By it the engine keeps a schedule, a pool, a keyed session or a limit; lists show it apart. */
+  engine: z.literal(true).optional(),
 });
 export type InstanceRow = z.infer<typeof InstanceRow>;
 
 const longestMessage = 300;
 
 export function instanceRow(summary: InstanceSummary): InstanceRow {
-  const { v: _, input: _i, output: _o, customStatus: _c, error, ...row } = summary;
+  const { v: _, input: _i, output: _o, customStatus: _c, error, ...known } = summary;
+  const row: InstanceRow = isEngineOrchestration(known.name) ? { ...known, engine: true } : known;
   if (!error) return row;
   return { ...row, error: { code: error.code, message: error.message.slice(0, longestMessage) } };
 }

@@ -1,7 +1,7 @@
 /** The problems of the installation (shared/problems) for the dashboard, each with a link. Pure. */
 
 import { z } from "zod";
-import type { InstanceStatus, ServiceInfo, WorkerInfo } from "../../../schemas/index.ts";
+import type { ServiceInfo, WorkerInfo } from "../../../schemas/index.ts";
 import type { FleetView } from "../../../shared/fleet/index.ts";
 import {
   deadLetters,
@@ -18,6 +18,7 @@ import {
   unservedSessions,
 } from "../../../shared/problems/index.ts";
 import { count, span } from "../../../shared/wording/index.ts";
+import type { Counts } from "./instance-index.ts";
 import type { SessionRow } from "./rows.ts";
 import type { StreamsView } from "./stream-watch.ts";
 
@@ -35,7 +36,9 @@ export type Trouble = z.infer<typeof Trouble>;
 export interface TroubleInput {
   now: number;
   bus: { connected: boolean; awaySince?: number | undefined };
-  counts: Readonly<Record<InstanceStatus, number>>;
+  counts: Counts;
+  /** Of the engine's own instances. */
+  engineCounts: Counts;
   sessions: readonly SessionRow[];
   workers: readonly WorkerInfo[];
   services: readonly ServiceInfo[];
@@ -59,7 +62,7 @@ export function findTroubles(input: TroubleInput): Trouble[] {
       trouble(problem, `/sessions?type=${encodeURIComponent(problem.sessionType ?? "")}&phase=opening`),
     ),
     ...tasksNobodyTakes(view),
-    ...parkedInstances(view).map((problem) => trouble(problem, "/orchestrations?status=parked")),
+    ...parkedInstances(view).map((problem) => trouble(problem, parkedLink(input))),
     ...sessionsLost(input),
     ...deadLetters(view).map((problem) => trouble(problem, "/queues")),
     ...longQueues(view).map((problem) => trouble(problem, "/queues")),
@@ -67,6 +70,9 @@ export function findTroubles(input: TroubleInput): Trouble[] {
   ];
   return [...found.filter(isError), ...found.filter((one) => !isError(one))];
 }
+
+const parkedLink = ({ counts }: TroubleInput): string =>
+  `/orchestrations?status=parked${counts.parked === 0 ? "&engine=true" : ""}`;
 
 const isError = ({ level }: Trouble): boolean => level === "error";
 
@@ -77,13 +83,13 @@ const trouble = ({ level, code, message, remedy }: Problem, link?: string): Trou
 });
 
 function viewOf(input: TroubleInput): InstallationView {
-  const { now, services, workers, fleet, partitions, counts, sessions } = input;
+  const { now, services, workers, fleet, partitions, counts, engineCounts, sessions } = input;
   const streams = input.streams?.streams ?? [];
   const activities = streams.find(({ name }) => name.endsWith("ACTIVITIES"))?.consumers ?? [];
   return {
     ...{ now, services, workers, fleet, partitions },
-    live: counts.running + counts.pending,
-    parked: counts.parked,
+    live: counts.running + counts.pending + engineCounts.running + engineCounts.pending,
+    parked: counts.parked + engineCounts.parked,
     deadLetters: streams.find(({ role }) => role === "dead")?.messages ?? 0,
     queues: streams
       .filter(({ role }) => role === "queue")

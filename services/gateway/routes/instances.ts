@@ -80,6 +80,11 @@ const ListQuery = z.object({
   text: z.string().max(200).optional(),
   session: z.string().max(128).optional(),
   parent: z.string().max(128).optional(),
+  engine: z
+    .enum(["true", "false"])
+    .transform((text) => text === "true" || undefined)
+    .optional()
+    .meta({ description: "true: only the engine's own keepers of schedules, pools, keyed sessions, limits" }),
   startedAfter: instant,
   startedBefore: instant,
   limit: whole(1, 500, 50),

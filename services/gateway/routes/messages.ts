@@ -1,6 +1,6 @@
 /** Queries to running and finished orchestrations, and updates of running ones. */
 import { z } from "zod";
-import { InstanceId, Name } from "../../../schemas/index.ts";
+import { InstanceId, MessageNames, Name } from "../../../schemas/index.ts";
 import { Problem } from "../http/problem.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
@@ -37,6 +37,18 @@ export function messageRoutes({ client }: GatewayParts): RouteSpec[] {
         const answer = await client.query(params.id, params.name, input, { timeout });
         return { ok: true as const, answer };
       },
+    }),
+    route({
+      id: "getMessages",
+      method: "get",
+      path: "/api/instances/:id/messages",
+      tag,
+      summary: "Names of the queries and updates its code takes, and of the signals it waits for",
+      role: "viewer",
+      params: z.object({ id: InstanceId }),
+      answer: MessageNames,
+      reads: ({ params }) => params.id,
+      act: ({ params }) => client.messages(params.id),
     }),
     route({
       id: "updateInstance",

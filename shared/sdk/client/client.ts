@@ -2,6 +2,7 @@
  * The client: starts orchestrations, sends them messages and reads their state, over subjects that any NATS
  * client may use.
  */
+import type { MessageNames } from "../../../schemas/index.ts";
 import { connectBus, Payloads, requireToken, subjects } from "../../bus/index.ts";
 import {
   type AnySession,
@@ -19,7 +20,7 @@ import {
   validate,
 } from "../../definitions/index.ts";
 import { parseDuration, silent, systemRuntime } from "../../runtime/index.ts";
-import { askQuery } from "../instance/ask-query.ts";
+import { askMessages, askQuery } from "../instance/ask-query.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
@@ -244,6 +245,18 @@ export class Client {
       });
       return validate(definition?.output, answer, "invalid_output", `answer of query "${name}"`);
     });
+  }
+
+  /**
+   * Names of the queries and updates that the code of an instance has handlers for, and of the signals it waits
+   * for now.
+   */
+  messages(instanceId: string, { timeout = "10s" }: QueryOptions = {}): Promise<MessageNames> {
+    return userFacing(() =>
+      askMessages(this.#waitDeps(), requireToken("instance id", instanceId), {
+        timeoutMs: parseDuration(timeout, "timeout"),
+      }),
+    );
   }
 
   /**

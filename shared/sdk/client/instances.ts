@@ -3,10 +3,12 @@ import {
   type BlobRef,
   InstanceStatus,
   InstanceSummary,
+  isEngineOrchestration,
   type Payload,
   terminalStatuses,
 } from "../../../schemas/index.ts";
 import { Bucket, type Bus, type Payloads, type Subjects, TypedBucket } from "../../bus/index.ts";
+import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { Fault, HoldfastError, isFault } from "../../errors/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
 import { Newest } from "../instance/newest.ts";
@@ -37,6 +39,11 @@ export interface ListOptions {
   name?: string | undefined;
   /** Prefix of the instance id. */
   prefix?: string | undefined;
+  /**
+   * True: only the instances by which the engine keeps schedules, pools, keyed sessions and limits. They are
+   * left out otherwise, unless `name` names one of their orchestrations.
+   */
+  engine?: boolean | undefined;
   /** Newest first, at most this many. Default 100. */
   limit?: number | undefined;
 }
@@ -135,7 +142,8 @@ export class Instances {
 
   /** Big values are left out: a list does not fetch blobs. */
   async list(options: ListOptions): Promise<InstanceView[]> {
-    const { name, prefix = "", limit = 100 } = options;
+    refuseUnknownOptions("list()", options, listOptionNames);
+    const { name, prefix = "", engine = isEngineOrchestration(name), limit = 100 } = options;
     const statuses = options.status === undefined ? undefined : [options.status].flat();
     for (const status of statuses ?? []) {
       if (!InstanceStatus.options.includes(status))
@@ -144,7 +152,9 @@ export class Instances {
     if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit > 0))
       throw invalid(`limit ${String(limit)}: it must be a whole number above 0`);
     const fits = (summary: InstanceSummary) =>
-      (!statuses || statuses.includes(summary.status)) && (name === undefined || summary.name === name);
+      (!statuses || statuses.includes(summary.status)) &&
+      (name === undefined || summary.name === name) &&
+      isEngineOrchestration(summary.name) === engine;
     const found = new Newest<InstanceSummary>(limit, newestFirst);
     await this.#bucket.latestFirst((page) => {
       for (const { key, value } of page) {
@@ -158,6 +168,14 @@ export class Instances {
     });
   }
 }
+
+const listOptionNames: Record<keyof ListOptions, true> = {
+  status: true,
+  name: true,
+  prefix: true,
+  engine: true,
+  limit: true,
+};
 
 const invalid = (message: string) => new HoldfastError({ code: "invalid_option", message });
 

@@ -1,5 +1,6 @@
 /** Sends a query to the owner of an instance, and repeats it while the partition changes owners. */
 import { z } from "zod";
+import { MessageNames, messagesQuery } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Subjects } from "../../bus/index.ts";
 import { HoldfastError, TimeoutError } from "../../errors/index.ts";
 import { type Runtime, sleep } from "../../runtime/index.ts";
@@ -37,6 +38,27 @@ export async function askQuery(
     if (nobody) await sleep(clock, Math.min(nobodyMs, left));
   }
 }
+
+/**
+ * Asks which messages the code of an instance takes. An orchestrator of an older version does not know the
+ * question, and names the queries in its refusal.
+ */
+export async function askMessages(
+  deps: Parameters<typeof askQuery>[0],
+  instanceId: string,
+  options: Parameters<typeof askQuery>[4],
+): Promise<MessageNames> {
+  try {
+    return MessageNames.parse(await askQuery(deps, instanceId, messagesQuery, undefined, options));
+  } catch (error) {
+    const known = error instanceof HoldfastError && error.code === "unknown_query";
+    const refusal = known ? RefusedNames.safeParse(error.details) : undefined;
+    if (!refusal?.success) throw error;
+    return { queries: refusal.data.names, updates: [], signals: [] };
+  }
+}
+
+const RefusedNames = z.object({ names: z.array(z.string()) });
 
 function answerOf(body: Uint8Array, subject: string): unknown {
   const reply = decode(Reply, body);

@@ -54,6 +54,23 @@ describe("the index of instances", () => {
     expect(index.size).toBe(1);
   });
 
+  it("shows the engine's own instances apart, and where they are asked for by name", () => {
+    const index = new InstanceIndex();
+    index.set(summary("order", 1));
+    index.set(summary("left", 2, { name: "holdfast-left-out", status: "failed" }));
+    index.set(summary("schedule-nightly", 3, { name: "holdfast-schedule", sessions: ["s"] }));
+    const ids = (filter: Parameters<InstanceIndex["page"]>[0]) =>
+      index.page(filter, 10).rows.map(({ instanceId }) => instanceId as string);
+    expect(ids({})).toEqual(["left", "order"]);
+    expect(ids({ engine: true })).toEqual(["schedule-nightly"]);
+    expect(ids({ name: "holdfast-schedule" })).toEqual(["schedule-nightly"]);
+    expect(ids({ session: "s" })).toEqual(["schedule-nightly"]);
+    expect(index.counts()).toMatchObject({ running: 1, failed: 1 });
+    expect(index.engineCounts()).toMatchObject({ running: 1, failed: 0 });
+    index.set(summary("schedule-nightly", 3, { name: "holdfast-schedule", status: "completed" }));
+    expect(index.engineCounts()).toMatchObject({ running: 0, completed: 1 });
+  });
+
   it("stays bounded: the oldest ended leave first, the running never", () => {
     const index = new InstanceIndex(10);
     for (let i = 0; i < 8; i++) index.set(summary(`run-${i}`, i));
@@ -86,6 +103,7 @@ describe("troubles", () => {
     now: 1_000_000,
     bus: { connected: true },
     counts: { pending: 0, running: 3, parked: 0, completed: 9, failed: 0, cancelled: 0, terminated: 0 },
+    engineCounts: { pending: 0, running: 0, parked: 0, completed: 0, failed: 0, cancelled: 0, terminated: 0 },
     sessions: [],
     workers: [],
     services: [{ service: "orchestrator" }, { service: "watcher", acting: true }] as never,
@@ -108,6 +126,10 @@ describe("troubles", () => {
     expect(codes({ lostPerMinute: 3, counts: { ...calm.counts, parked: 1 } })).toEqual([
       "instances_parked",
       "sessions_lost",
+    ]);
+    const ofEngine = findTroubles({ ...calm, engineCounts: { ...calm.engineCounts, parked: 1 } });
+    expect(ofEngine).toMatchObject([
+      { code: "instances_parked", link: "/orchestrations?status=parked&engine=true" },
     ]);
     expect(findTroubles({ ...calm, lostPerMinute: 3 })[0]?.message).toBe(
       "3 sessions lost in the last minute",

@@ -1,5 +1,6 @@
 /** The gateway's API, typed by the gateway's own schemas. */
 import { signal } from "@preact/signals";
+import type { MessageNames } from "../../../../schemas/index.ts";
 import type { DeadLetterView, ScheduleView } from "../../../../shared/sdk/internal.ts";
 import type { ProblemBody } from "../../http/problem.ts";
 import type { Overview } from "../../live/overview.ts";
@@ -14,6 +15,7 @@ export type {
   HistoryPage,
   InstanceRow,
   InstanceView,
+  MessageNames,
   Overview,
   ScheduleView,
   SessionRow,

@@ -28,7 +28,7 @@ export class Queries {
   }
 
   get names(): string[] {
-    return [...this.#answerers.keys()];
+    return [...this.#answerers.keys()].sort();
   }
 
   /** Asks the code. Never throws, never waits, changes nothing (Q1). */
@@ -94,7 +94,7 @@ function refusal(error: unknown, spoiled: boolean): Asked {
 const unknownQuery = (instanceId: string, name: string, names: readonly string[]): Asked => ({
   kind: "refused",
   code: "unknown_query",
-  message: `instance ${instanceId} answers no query "${name}"; there ${names.length === 1 ? "is" : "are"}: ${[...names].sort().join(", ") || "none"}`,
-  details: { names: [...names].sort() },
+  message: `instance ${instanceId} answers no query "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
+  details: { names },
   spoiled: false,
 });

@@ -103,6 +103,11 @@ export class Signals {
     return false;
   }
 
+  /** Names of the signals that the code waits for. */
+  awaitedNames(): string[] {
+    return [...this.#waiters].flatMap(([name, waiters]) => (waiters.length > 0 ? [name] : [])).sort();
+  }
+
   /** The unread signals, for the next execution. */
   unread(): { name: string; payload: Payload }[] {
     return [...this.#unread].flatMap(([name, signals]) => signals.map(({ payload }) => ({ name, payload })));

@@ -40,6 +40,10 @@ export class Updates {
     this.#handlers.set(name, { input, output, handle, check });
   }
 
+  get names(): string[] {
+    return [...this.#handlers.keys()].sort();
+  }
+
   get pending(): number {
     return this.#pending.size;
   }
@@ -56,7 +60,7 @@ export class Updates {
   /** Asks the code whether it accepts the update. Never throws, never waits, changes nothing. */
   consider(instanceId: string, now: number, name: string, input: unknown): Considered {
     const handler = this.#handlers.get(name);
-    if (!handler) return unknownUpdate(instanceId, name, [...this.#handlers.keys()].sort());
+    if (!handler) return unknownUpdate(instanceId, name, this.names);
     let checked: unknown;
     try {
       checked = validate(handler.input, input, "invalid_input", `input of update "${name}"`);

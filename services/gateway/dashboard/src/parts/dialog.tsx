@@ -5,13 +5,23 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Command, Problem } from "./basics.tsx";
 import { toast } from "./toasts.tsx";
 
+interface AskedField {
+  name: string;
+  label: string;
+  multiline?: boolean;
+  value?: string;
+  required?: boolean;
+  /** Values to choose from, loaded when the dialog opens; any other may be typed. */
+  offers?: () => Promise<readonly string[]>;
+}
+
 export interface Ask {
   title: string;
   /** What the action will do, in a sentence. */
   text: string;
   button: string;
   danger?: boolean;
-  fields?: { name: string; label: string; multiline?: boolean; value?: string; required?: boolean }[];
+  fields?: AskedField[];
   commands?: (values: Record<string, string>) => { label: string; text: string }[];
   act(values: Record<string, string>): Promise<unknown>;
   /** Shown as a toast after success. */
@@ -65,23 +75,26 @@ function Dialog({ ask: question }: { ask: Ask }) {
       <form onSubmit={submit}>
         <h2 id="dialog-title">{question.title}</h2>
         <p>{question.text}</p>
-        {(question.fields ?? []).map((field) => (
-          <Field key={field.name} label={field.label}>
-            {field.multiline ? (
-              <textarea
-                rows={5}
-                value={values[field.name]}
-                onInput={(event) => setValues({ ...values, [field.name]: event.currentTarget.value })}
-              />
-            ) : (
-              <input
-                value={values[field.name]}
-                required={field.required ?? false}
-                onInput={(event) => setValues({ ...values, [field.name]: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-        ))}
+        {(question.fields ?? []).map((field) => {
+          const value = values[field.name] ?? "";
+          const change = (text: string) => setValues({ ...values, [field.name]: text });
+          return (
+            <div key={field.name}>
+              <Field label={field.label}>
+                {field.multiline ? (
+                  <textarea rows={5} value={value} onInput={(event) => change(event.currentTarget.value)} />
+                ) : (
+                  <input
+                    value={value}
+                    required={field.required ?? false}
+                    onInput={(event) => change(event.currentTarget.value)}
+                  />
+                )}
+              </Field>
+              {field.offers && <Offers load={field.offers} value={value} choose={change} />}
+            </div>
+          );
+        })}
         {error !== undefined && <Problem error={error} />}
         {shown !== undefined && <pre role="status">{shown}</pre>}
         {question.commands?.(values).map((command) => (
@@ -97,6 +110,34 @@ function Dialog({ ask: question }: { ask: Ask }) {
         </div>
       </form>
     </dialog>
+  );
+}
+
+function Offers(props: {
+  load: () => Promise<readonly string[]>;
+  value: string;
+  choose: (value: string) => void;
+}) {
+  const [offers, setOffers] = useState<readonly string[]>([]);
+  useEffect(() => {
+    // Without an answer the name can still be typed.
+    props.load().then(setOffers, () => undefined);
+  }, []);
+  if (offers.length === 0) return null;
+  return (
+    <fieldset class="chips offers" aria-label="Names there are">
+      {offers.map((offer) => (
+        <button
+          key={offer}
+          type="button"
+          class="chip"
+          aria-pressed={offer === props.value}
+          onClick={() => props.choose(offer)}
+        >
+          {offer}
+        </button>
+      ))}
+    </fieldset>
   );
 }
 

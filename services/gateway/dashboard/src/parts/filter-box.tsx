@@ -30,6 +30,7 @@ export function FilterBox(props: { label: string; set: number; children: Compone
 /** One choice of a filter, with the number of matches if known. */
 export function FilterChip(props: {
   name: string;
+  title?: string;
   chosen: boolean;
   count: number | undefined;
   toggle: () => void;
@@ -38,6 +39,7 @@ export function FilterChip(props: {
     <button
       type="button"
       class={`chip ${props.count === 0 && !props.chosen ? "none" : ""}`}
+      title={props.title}
       aria-pressed={props.chosen}
       onClick={props.toggle}
     >

@@ -1,5 +1,5 @@
 /** The actions on one orchestration, each with its dialog. */
-import { get, type InstanceView, mayAct, me, post } from "../../api.ts";
+import { get, type InstanceView, type MessageNames, mayAct, me, post } from "../../api.ts";
 import { ask } from "../../parts/dialog.tsx";
 import { go } from "../../router.ts";
 
@@ -48,6 +48,9 @@ export function InstanceActions({ instance }: { instance: InstanceView }) {
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const subject = (rest: string): string => `${me.value?.prefix ? `${me.value.prefix}.` : ""}${rest}`;
 
+const offer = (instanceId: string, kind: keyof MessageNames) => async () =>
+  (await get<MessageNames>(`/api/instances/${instanceId}/messages`))[kind];
+
 function startAgain(instanceId: string): void {
   ask({
     title: "Start again with this input?",
@@ -78,7 +81,7 @@ function signalIt(instanceId: string): void {
     text: "It is kept until the orchestration asks for it, in order of arrival.",
     button: "Send",
     fields: [
-      { name: "event", label: "Name", required: true },
+      { name: "event", label: "Name", required: true, offers: offer(instanceId, "signals") },
       { name: "payload", label: "Payload (JSON)", multiline: true, value: "{}" },
     ],
     commands: ({ event = "", payload = "" }) => [
@@ -101,7 +104,7 @@ function queryIt(instanceId: string): void {
     text: "Its code answers from its present state, also after its end. Nothing is changed.",
     button: "Ask",
     fields: [
-      { name: "name", label: "Name", required: true },
+      { name: "name", label: "Name", required: true, offers: offer(instanceId, "queries") },
       { name: "input", label: "Input (JSON, optional)", multiline: true },
     ],
     commands: ({ name = "", input = "" }) => [
@@ -130,7 +133,7 @@ function updateIt(instanceId: string): void {
     text: "Its code takes or refuses it, and answers when its handler is done.",
     button: "Send",
     fields: [
-      { name: "name", label: "Name", required: true },
+      { name: "name", label: "Name", required: true, offers: offer(instanceId, "updates") },
       { name: "input", label: "Input (JSON)", multiline: true, value: "{}" },
     ],
     commands: ({ name = "", input = "" }) => [

@@ -7,7 +7,7 @@ import { FilterBox, FilterChip } from "../../parts/filter-box.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 import { setQuery } from "../../router.ts";
 
-const names = ["status", "name", "prefix", "text", "session", "parent"] as const;
+const names = ["status", "name", "prefix", "text", "session", "parent", "engine"] as const;
 export type Filter = Partial<Record<(typeof names)[number], string>>;
 
 export function filterOf(search: URLSearchParams): Filter {
@@ -24,6 +24,7 @@ export function fitsFilter(row: InstanceRow, filter: Filter): boolean {
   if (filter.prefix && !row.instanceId.startsWith(filter.prefix)) return false;
   if (filter.session && !row.sessions?.some((id) => id === filter.session)) return false;
   if (filter.parent && row.parent?.instanceId !== filter.parent) return false;
+  if ((row.engine ?? false) !== wantsEngine(row, filter)) return false;
   if (!filter.text) return true;
   const text = filter.text.toLowerCase();
   return [row.instanceId, row.name, row.error?.code, row.error?.message].some((field) =>
@@ -31,11 +32,18 @@ export function fitsFilter(row: InstanceRow, filter: Filter): boolean {
   );
 }
 
+const wantsEngine = (row: InstanceRow, { engine, name, session, parent }: Filter): boolean =>
+  engine === "true" || (row.engine === true && Boolean(name || session || parent));
+
+const sum = (counts: Partial<Record<string, number>> | undefined): number | undefined =>
+  counts && Object.values(counts).reduce<number>((total, n = 0) => total + n, 0);
+
 const statuses = ["running", "pending", "parked", "completed", "failed", "cancelled", "terminated"] as const;
 
 export function Filters({ filter }: { filter: Filter }) {
   const known = useLoad(() => get<{ orchestrations: Startable[] }>("/api/orchestrations"), []);
   const chosen = filter.status?.split(",") ?? [];
+  const engine = filter.engine === "true";
   const toggle = (status: string) => {
     const next = chosen.includes(status) ? chosen.filter((other) => other !== status) : [...chosen, status];
     setQuery({ status: next.join(","), cursor: undefined });
@@ -49,10 +57,17 @@ export function Filters({ filter }: { filter: Filter }) {
             key={status}
             name={status}
             chosen={chosen.includes(status)}
-            count={overview.value?.counts[status]}
+            count={(engine ? overview.value?.engineCounts : overview.value?.counts)?.[status]}
             toggle={() => toggle(status)}
           />
         ))}
+        <FilterChip
+          name="engine's own"
+          title="Instances by which the engine keeps schedules, pools, keyed sessions and limits"
+          chosen={engine}
+          count={sum(overview.value?.engineCounts)}
+          toggle={() => setQuery({ engine: engine ? "" : "true", cursor: undefined })}
+        />
       </fieldset>
       <Field label="Name">
         <select
