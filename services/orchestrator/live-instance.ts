@@ -6,33 +6,21 @@
  * TURN-3 Fenced means stale: the copy in memory is dropped, and the waiting messages are judged again from
  *    history (T4).
  */
-import {
-  flowInstance,
-  laneRecordingKey,
-  needsNewerVersion,
-  scheduleOrchestration,
-} from "../../schemas/index.ts";
-import { type Delivery, encode } from "../../shared/bus/index.ts";
+import { flowInstance, needsNewerVersion, scheduleOrchestration } from "../../schemas/index.ts";
 import { Fault, isFault } from "../../shared/errors/index.ts";
-import {
-  type Asked,
-  type InboxMessage,
-  type Instance,
-  type InstanceState,
-  isEnded,
-  nextDeadline,
-} from "../../shared/replay/index.ts";
+import { type Instance, type InstanceState, isEnded, nextDeadline } from "../../shared/replay/index.ts";
 import { jittered, sleep, type Timer } from "../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { type LaneSeats, LaneWork } from "./lane/lane-work.ts";
+import { laneOfInstance } from "./lane/lane-of-instance.ts";
+import type { LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LocalWork } from "./local/local-work.ts";
-import type { Mail } from "./mail.ts";
-import { AsideMail } from "./quarantine/aside-mail.ts";
+import { type Mail, wakeUp } from "./mail.ts";
+import { Mailbox } from "./mailbox.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
+import { refuseSetAside } from "./quarantine/refuse-set-aside.ts";
 import { showSetAside } from "./quarantine/set-aside.ts";
 import type { Question } from "./queries/queries.ts";
 import { LoadedInstance } from "./turn.ts";
-import { refusedAnswer } from "./updates/update-answer.ts";
 
 export interface LiveInstanceOptions {
   /** Aborts when this orchestrator no longer owns the partition. */
@@ -52,12 +40,6 @@ export interface LiveInstanceOptions {
  */
 const hopeless = 4;
 const longestWaitMs = 5_000;
-/**
- * How many messages of an instance that is set aside stay in the inbox, where they lead the next owner to the
- * instance.
- */
-const keptInPlace = 8;
-const wakeUp: InboxMessage = { kind: "wake", wake: undefined };
 const longestWaitSetAsideMs = 60_000;
 const flowInstances = flowInstance("");
 /**
@@ -65,21 +47,11 @@ const flowInstances = flowInstance("");
  */
 const nextTimeIsNearMs = 10_000;
 
-const setAsideAnswer = ({ code, message }: Fault): Extract<Asked, { kind: "refused" }> => ({
-  kind: "refused",
-  code: "instance_parked",
-  message: `its turns fail: ${message}`,
-  details: { code },
-  spoiled: false,
-});
-
 export class LiveInstance {
   readonly instanceId: string;
   readonly #deps: OrchestratorDeps;
   readonly #options: LiveInstanceOptions;
-  #mailbox: Mail[] = [];
-  /** Inbox sequences in the mailbox or in the running turn: a redelivery of one of these is ignored. */
-  readonly #held = new Set<number>();
+  readonly #mailbox: Mailbox;
   /** Queries that wait for the running turn to end or for the instance to be loaded. */
   #questions: Question[] = [];
   #loaded: LoadedInstance | undefined;
@@ -90,16 +62,6 @@ export class LiveInstance {
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #looked = false;
-  /**
-   * True while every turn of the instance fails in the same way: its messages then take no room in the
-   * partition's feed (T9).
-   */
-  #setAside = false;
-  /** Where to read on in the messages set aside, before the mailbox; undefined if none are set aside. */
-  #asideFrom: number | undefined;
-  #asideMail: AsideMail | undefined;
-  /** Requests to look at the parked instance, kept unacknowledged while messages are set aside. */
-  #looks: Delivery[] | undefined;
   /**
    * The last commit whose effects were published, or were repaired after another owner; empty before the
    * first commit. If the history ends with a different commit, the effects of that commit are owed: no matter
@@ -113,6 +75,9 @@ export class LiveInstance {
     this.instanceId = instanceId;
     this.#deps = deps;
     this.#options = options;
+    this.#mailbox = new Mailbox(instanceId, deps, options.signal, () => {
+      this.#running ??= this.#work();
+    });
   }
 
   get idle(): boolean {
@@ -142,22 +107,14 @@ export class LiveInstance {
 
   /** True if a delivery of this message waits here for its turn, or to be settled. */
   holds(seq: number): boolean {
-    return this.#held.has(seq);
+    return this.#mailbox.holds(seq);
   }
 
   put(mail: Mail): void {
-    const seq = mail.delivery?.seq;
-    if (seq !== undefined) {
-      if (this.#setAside) mail.delivery?.putAside();
-      if (this.#held.has(seq)) {
-        if (mail.delivery && this.#lane?.redelivered(mail.delivery))
-          void this.#lookAgain().catch(() => undefined); // the message comes again
-        return;
-      }
-      this.#held.add(seq);
-      if (this.#setAside && this.#held.size > keptInPlace && !isLook(mail)) return this.#moveAside(mail);
-    }
-    this.#mailbox.push(mail);
+    const put = this.#mailbox.put(mail);
+    if (put === "held" && mail.delivery && this.#lane?.redelivered(mail.delivery))
+      void this.#lookAgain().catch(() => undefined); // the message comes again
+    if (put !== "waits") return;
     this.#options.onMail(this);
     this.#running ??= this.#work();
   }
@@ -170,7 +127,7 @@ export class LiveInstance {
     const last = (await this.#deps.history.load(this.instanceId))?.commits.at(-1);
     if (this.#running || this.#options.signal.aborted || last?.commitId === this.#settled) return;
     this.drop();
-    this.put({ message: wakeUp, delivery: undefined });
+    this.put(wakeUp);
   }
 
   /** Answers at once if the instance is in memory and no turn runs; otherwise after the running turn (Q1). */
@@ -190,12 +147,12 @@ export class LiveInstance {
   /** Publishes the instance's summary now, with a turn that may do nothing else. */
   showNow(): void {
     this.#loaded?.hurrySummary();
-    this.put({ message: wakeUp, delivery: undefined });
+    this.put(wakeUp);
   }
 
   /** Gives the instance a stream of its own for its history, with a turn that may do nothing else. */
   moveNow(): void {
-    if (this.#loaded) this.put({ message: wakeUp, delivery: undefined });
+    if (this.#loaded) this.put(wakeUp);
   }
 
   /** Waits for the running turn. No new turn begins once the signal is aborted. */
@@ -224,17 +181,14 @@ export class LiveInstance {
     const { signal } = this.#options;
     let failures = 0;
     let passing: LastingFault | undefined;
-    while (
-      (this.#mailbox.length + this.#questions.length > 0 || this.#asideFrom !== undefined) &&
-      !signal.aborted
-    ) {
+    while ((!this.#mailbox.isEmpty || this.#questions.length > 0) && !signal.aborted) {
       // Other turns wait for the keeper of their key: it needs no slot, and takes all that is put at once.
       const slot = this.instanceId.startsWith(flowInstances) ? Promise.resolve() : turns.take(this);
       if (slot) await slot;
       let batch: Mail[] = [];
       try {
-        if (this.#asideFrom !== undefined) batch = await this.#fromAside(this.#asideFrom);
-        if (batch.length === 0) batch = this.#fromMailbox();
+        if (this.#mailbox.hasAside) batch = await this.#mailbox.takeAside();
+        if (batch.length === 0) batch = this.#mailbox.takeWaiting(this.#lane?.anchor !== undefined);
         // Awaited even without a turn: the caller stores the promise of this work once the first await is
         // reached.
         await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
@@ -249,7 +203,7 @@ export class LiveInstance {
         // The messages stay unacknowledged: this owner tries again from history, or the next owner does (T3).
         this.#locals?.dropAhead();
         this.drop();
-        this.#mailbox = [...batch, ...this.#mailbox];
+        this.#mailbox.putBack(batch);
         const fault = isFault(error)
           ? error
           : new Fault("bug", { code: "turn_failed", message: String(error), cause: error });
@@ -262,69 +216,25 @@ export class LiveInstance {
         });
         failures++;
         const passes = fault.kind === "transient";
-        if (!this.#setAside && !signal.aborted) {
+        if (!this.#mailbox.isSetAside && !signal.aborted) {
           if (passes) passing ??= new LastingFault(this.#deps, this.instanceId);
           const sick = passes
             ? await passing?.lasts()
             : fault.code === needsNewerVersion || failures >= hopeless;
           if (sick) await this.#giveUp(fault);
         }
-        if (this.#setAside) await this.#refuseAll(fault);
+        if (this.#mailbox.isSetAside) {
+          const questions = this.#questions.splice(0);
+          await refuseSetAside(this.#deps, this.instanceId, fault, questions, this.#mailbox);
+        }
         // A passing fault may be over at any time, so the wait stays short.
-        const longest = this.#setAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
+        const longest = this.#mailbox.isSetAside && !passes ? longestWaitSetAsideMs : longestWaitMs;
         await sleep(runtime.clock, jittered(Math.min(longest, 50 * 2 ** failures), runtime.random), signal);
       }
     }
     this.#running = undefined;
     if (signal.aborted) this.drop();
     this.#options.onIdle(this);
-  }
-
-  /**
-   * Takes messages up to and including the first look: messages set aside are older than those that arrived
-   * after the look (ASIDE-2).
-   */
-  #fromMailbox(): Mail[] {
-    const mailbox = this.#mailbox;
-    const look = mailbox.findIndex(isLook);
-    const end = look < 0 ? mailbox.length : look + 1;
-    this.#mailbox = end === mailbox.length ? [] : mailbox.slice(end);
-    return this.#vouched(end === mailbox.length ? mailbox : mailbox.slice(0, end));
-  }
-
-  async #fromAside(from: number): Promise<Mail[]> {
-    const { mails, next } = await this.#aside().read(from);
-    this.#asideFrom = next > from ? next : undefined;
-    if (next > from) return mails;
-    for (const look of this.#looks ?? []) this.#acknowledge(look);
-    this.#looks = undefined;
-    return [];
-  }
-
-  #aside(): AsideMail {
-    this.#asideMail ??= new AsideMail(this.#deps, this.instanceId, this.#options.signal);
-    return this.#asideMail;
-  }
-
-  #moveAside(mail: Mail): void {
-    const { delivery } = mail;
-    if (!delivery) return;
-    const onMoved = () => this.#acknowledge(delivery);
-    this.#aside().move(delivery, onMoved, () => {
-      this.#mailbox.push(mail);
-      this.#running ??= this.#work();
-    });
-  }
-
-  /**
-   * Without an anchor no message would be redelivered if this process died before the effects of a lane
-   * report were published: such a report is turned away, and its worker puts it into the inbox instead
-   * (LANE-1, T3).
-   */
-  #vouched(mailbox: Mail[]): Mail[] {
-    if (this.#lane?.anchor || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;
-    for (const { elsewhere } of mailbox) elsewhere?.();
-    return mailbox.filter(({ elsewhere }) => !elsewhere);
   }
 
   /** Answers queries between two turns, when everything the code shows is in the history. */
@@ -334,7 +244,7 @@ export class LiveInstance {
       let loaded = this.#loaded ?? (await this.#load([]));
       if (loaded.isBehind) {
         // The code has new facts to see, or the next execution has to begin: both take a turn.
-        await this.#turn([{ message: wakeUp, delivery: undefined }]);
+        await this.#turn([wakeUp]);
         if (signal.aborted) return;
         loaded = this.#loaded ?? (await this.#load([]));
       }
@@ -353,32 +263,10 @@ export class LiveInstance {
     answer(asked);
   }
 
-  /** Tells every client that waits for an answer that none will come; the questions are not kept. */
-  async #refuseAll(fault: Fault): Promise<void> {
-    const refused = setAsideAnswer(fault);
-    for (const { answer } of this.#questions.splice(0)) answer(refused);
-    const { bus, names } = this.#deps;
-    const updates = this.#mailbox.filter(({ message }) => message.kind === "update");
-    this.#mailbox = this.#mailbox.filter((mail) => !updates.includes(mail));
-    for (const { message, delivery } of updates) {
-      if (message.kind !== "update" || !delivery) continue;
-      this.#held.delete(delivery.seq);
-      if (!(await delivery.ackSync())) continue;
-      const { updateId } = message;
-      bus.send(names.answer(this.instanceId, updateId), encode(refusedAnswer(updateId, refused)));
-    }
-  }
-
   async #giveUp(fault: Fault): Promise<void> {
     try {
-      const starts = this.#mailbox.some(({ message }) => message.kind === "start");
-      await showSetAside(this.#deps, this.instanceId, fault, starts);
-      this.#setAside = true;
-      this.#asideFrom = undefined;
-      const mailbox = this.#mailbox.filter(({ aside }) => !aside);
-      for (const { delivery } of mailbox) delivery?.putAside();
-      this.#mailbox = mailbox.filter((mail, index) => index < keptInPlace || !mail.delivery || isLook(mail));
-      for (const mail of mailbox) if (!this.#mailbox.includes(mail)) this.#moveAside(mail);
+      await showSetAside(this.#deps, this.instanceId, fault, this.#mailbox.hasStart);
+      this.#mailbox.setAside();
     } catch (error) {
       // Shown again with the next failure.
       const message = `${this.instanceId} could not be shown as parked: ${String(error)}`;
@@ -392,7 +280,9 @@ export class LiveInstance {
     for (;;) {
       const { signal } = this.#options;
       const loaded = this.#loaded ?? (await this.#load(batch));
-      this.#lane ??= this.#newLane();
+      this.#lane ??= laneOfInstance(this.#deps, this.instanceId, this.#options.laneSeats, (mail) =>
+        this.put(mail),
+      );
       const taken = await loaded.take(batch, this.#lane, () => this.#localWork(), this.#owed);
       if (taken === "done") break;
       this.#locals?.dropAhead();
@@ -402,11 +292,8 @@ export class LiveInstance {
     if (!this.#loaded) return;
     this.#owed = false;
     this.#settled = isEnded(this.#loaded.instance.state) ? undefined : this.#loaded.lastCommitId;
-    if (this.#setAside) {
-      await this.#loaded.show();
-      this.#setAside = false;
-      this.#asideFrom = 1;
-    } else if (batch.some(isLook)) this.#asideFrom = 1;
+    if (this.#mailbox.isSetAside) await this.#loaded.show();
+    this.#mailbox.bringBack(batch);
     const { state, parked } = this.#loaded.instance;
     const { inheritedAnchor } = this.#loaded;
     if (this.#loaded.owesSummary) this.#deps.lateSummaries.add(this);
@@ -454,40 +341,8 @@ export class LiveInstance {
   #settle(batch: readonly Mail[], state: Readonly<InstanceState>, inherited: number | undefined): void {
     const { kept, released } = this.#lane?.settle(state, inherited) ?? {};
     if (!kept) this.#lane = undefined;
-    for (const { message, delivery, done } of batch) {
-      done?.();
-      if (!delivery || delivery === kept) continue;
-      // Keep the look unacknowledged: it leads the next owner to the messages set aside.
-      if (this.#asideFrom !== undefined && isLook({ message, delivery }))
-        this.#looks = [...(this.#looks ?? []), delivery];
-      else this.#acknowledge(delivery);
-    }
-    if (released) this.#acknowledge(released);
-  }
-
-  #acknowledge(delivery: Delivery): void {
-    delivery.ack();
-    this.#held.delete(delivery.seq);
-  }
-
-  #newLane(): LaneWork {
-    const { names, runtime, lane, generation } = this.#deps;
-    return new LaneWork({
-      instanceId: this.instanceId,
-      names,
-      runtime,
-      lane,
-      generation,
-      seats: this.#options.laneSeats,
-      onReport: ({ workerId, report }) =>
-        this.put({
-          message: { kind: "activity", report },
-          delivery: undefined,
-          done: () => lane.recorded(workerId, laneRecordingKey(this.instanceId, report)),
-          elsewhere: () => undefined, // the worker waits only briefly for word that its report is recorded
-        }),
-      onRecalled: (of) => this.put({ message: wakeUp, delivery: undefined, recalled: of }),
-    });
+    this.#mailbox.settle(batch, kept);
+    if (released) this.#mailbox.acknowledge(released);
   }
 
   /**
@@ -511,9 +366,7 @@ export class LiveInstance {
     const isSchedule = instance.state.name === scheduleOrchestration;
     if (isSchedule && (next === undefined || wait > nextTimeIsNearMs)) return this.#leaveToServer();
     if (next !== undefined) {
-      this.#timer = this.#deps.runtime.clock.after(wait, () =>
-        this.put({ message: wakeUp, delivery: undefined }),
-      );
+      this.#timer = this.#deps.runtime.clock.after(wait, () => this.put(wakeUp));
     }
     if (this.#options.alwaysReplay || isSchedule) this.#loaded = undefined;
   }
@@ -528,7 +381,3 @@ export class LiveInstance {
     this.#settled = undefined;
   }
 }
-
-/** True if the message is a request to look at a parked instance. */
-const isLook = ({ message, delivery }: Mail): boolean =>
-  delivery !== undefined && message.kind === "wake" && message.wake?.of === 0;

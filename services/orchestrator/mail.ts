@@ -23,3 +23,6 @@ export interface Mail {
   /** Why only a newer process can read the message: the instance waits for one (E1). */
   newer?: string | undefined;
 }
+
+/** Makes an instance take a turn, which may do nothing. */
+export const wakeUp: Mail = { message: { kind: "wake", wake: undefined }, delivery: undefined };

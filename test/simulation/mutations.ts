@@ -58,9 +58,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "reports by the lane need an anchor",
     law: "LANE-1, T3",
-    file: "services/orchestrator/live-instance.ts",
-    find: "if (this.#lane?.anchor || !mailbox.some(({ elsewhere }) => elsewhere)) return mailbox;",
-    replace: "if (mailbox.length >= 0) return mailbox;",
+    file: "services/orchestrator/mailbox.ts",
+    find: "if (anchored || !mails.some(({ elsewhere }) => elsewhere)) return mails;",
+    replace: "if (mails.length >= 0) return mails;",
   },
   {
     name: "first completion wins",
