@@ -173,7 +173,7 @@ async function untilReady(
 ): Promise<ServerInfo | undefined> {
   const deadline = performance.now() + timeoutMs;
   while (!child.ended && performance.now() < deadline) {
-    const answer = await readInfo(port);
+    const answer = await readInfo({ host: "127.0.0.1", port });
     if (answer.kind === "server" && answer.info.server_name === serverName) return answer.info;
     await Promise.race([child.exited, delay(askEveryMs)]);
   }
@@ -183,7 +183,7 @@ async function untilReady(
 async function explainFailure(port: number, logFile: string, logStart: number): Promise<Launch> {
   // Our own server has ended: whichever process answers now has the port. Asked, not parsed from the server's
   // log text.
-  const answer = await readInfo(port);
+  const answer = await readInfo({ host: "127.0.0.1", port });
   if (answer.kind !== "nobody") {
     const fault = new Fault("config", {
       code: "nats_port_taken",

@@ -1,5 +1,6 @@
 export { type EmbeddedNats, type EmbeddedNatsOptions, startEmbeddedNats } from "./embedded-server.ts";
 export { type FindServerOptions, findServer } from "./find-server.ts";
+export { readInfo } from "./read-info.ts";
 export { defaultCacheDir } from "./server-cache.ts";
 export type { ServerExit } from "./server-process.ts";
 export {

@@ -16,10 +16,15 @@ export type Answer = { kind: "nobody" } | { kind: "stranger" } | { kind: "server
 
 const longestInfo = 64 * 1024;
 
-export function readInfo(port: number, timeoutMs = 2_000): Promise<Answer> {
+export interface Address {
+  host: string;
+  port: number;
+}
+
+export function readInfo({ host, port }: Address, timeoutMs = 2_000): Promise<Answer> {
   return new Promise((resolve) => {
     let text = "";
-    const socket = connect({ port, host: "127.0.0.1" });
+    const socket = connect({ port, host });
     const settle = (answer: Answer): void => {
       resolve(answer);
       socket.destroy();

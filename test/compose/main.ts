@@ -1,4 +1,4 @@
-/** `npm run test:compose [-- --record]`. Exits with 0, with 1 where something is wrong, with 77 where there is no engine. */
+/** `npm run test:compose [-- --record | --kit]`; `--kit`: the testing kit alone. Exits with 0, with 1 where something is wrong, with 77 where there is no engine. */
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem, type } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { checkCluster, killLeaders, restartNats } from "./steps/nats.ts";
 import { buildApplication, mountApplication } from "./steps/own-application.ts";
 import { scaleToFour } from "./steps/scaling.ts";
 import { crashAWorker, killTheHolder, stopAWorker } from "./steps/sessions.ts";
-import { testInAContainer } from "./steps/testing-kit.ts";
+import { sayWhyNot, testInAContainer } from "./steps/testing-kit.ts";
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -54,9 +54,15 @@ async function withStage(
   }
 }
 
-async function run(ground: Ground): Promise<void> {
+async function runKit(ground: Ground): Promise<void> {
   const { journal } = ground;
   await journal.step("Run a test of the testing kit on a container", () => testInAContainer(ground));
+  await journal.step("Say why a container cannot be had", () => sayWhyNot(ground));
+}
+
+async function run(ground: Ground): Promise<void> {
+  const { journal } = ground;
+  await runKit(ground);
   await journal.step("Build the images", () => buildImages(ground));
   await withStage(ground, { name: "holdfast-test", env: {} }, async (stage) => {
     await journal.step("Run the examples through NATS subjects", () => runDemo(stage));
@@ -102,6 +108,11 @@ async function main(args: readonly string[]): Promise<number> {
     const appDir = join(folder, "my-app");
     await cp(join(packageDir(), "test/compose/app"), appDir, { recursive: true });
     const journal = new Journal(say);
+    if (args.includes("--kit")) {
+      const images = await baseImages(engine, say, ["nats"]);
+      await runKit({ engine, images, journal, folder, appDir });
+      return 0;
+    }
     const images = await baseImages(engine, say);
     await run({ engine, images, journal, folder, appDir });
     if (args.includes("--record")) {

@@ -17,7 +17,7 @@ async function run(args: string[], env: Record<string, string> = {}): Promise<st
 }
 
 test("node:test", async () => {
-  expect(await run(["--import", "tsx", "--test", join(runners, "first.node-test.ts")])).toMatch(/pass 2\b/);
+  expect(await run(["--import", "tsx", "--test", join(runners, "first.node-test.ts")])).toMatch(/pass 3\b/);
 });
 
 test("vitest", async () => {

@@ -8,10 +8,20 @@ export const testing: CodeGroup = {
       cause: 'The test asks for `nats: "container"`, and the package testcontainers is not installed.',
       remedy: 'npm install --save-dev testcontainers, or use `nats: "embedded"`.',
     },
+    container_engine_missing: {
+      cause: 'The test asks for `nats: "container"`, and no container engine answers.',
+      remedy: 'Start one, so that `docker info` answers (`DOCKER_HOST`), or use `nats: "embedded"`.',
+    },
     container_failed: {
-      cause: 'The test asks for `nats: "container"`, and the container did not start.',
+      cause:
+        'The test asks for `nats: "container"`, and the container did not start; the message has the reason.',
       remedy:
-        'See that a container engine runs (`docker info`) and can have the image; `nats: "embedded"` needs none.',
+        "The engine must have the image or be able to pull it, `nats-server` must be in its PATH, and testcontainers' own image must be there too, unless `TESTCONTAINERS_RYUK_DISABLED=true`.",
+    },
+    container_unreachable: {
+      cause: "The server in the container runs, and its published port does not answer.",
+      remedy:
+        "`TESTCONTAINERS_HOST_OVERRIDE` names the address of an engine on another machine; see that no firewall is between.",
     },
     no_outage: {
       cause:

@@ -10,8 +10,9 @@ import {
   type Subjects,
   subjects,
 } from "../../bus/index.ts";
+import { readInfo } from "../../embedded-nats/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
-import { type Clock, type Runtime, seededRandom, silent, systemClock } from "../../runtime/index.ts";
+import { type Clock, maskUrl, type Runtime, seededRandom, silent, systemClock } from "../../runtime/index.ts";
 import { Client } from "../../sdk/index.ts";
 import { MemberClock } from "../clock/member-clock.ts";
 import { longestUpkeepMs } from "../clock/simulated-clock.ts";
@@ -84,6 +85,7 @@ export class ServerSystem implements TestSystem {
   static async create(nats: string, options: SystemOptions): Promise<ServerSystem> {
     const server = await useServer(nats);
     try {
+      await ensureAnswered(server.url);
       const names = subjects(ownPrefix());
       const calendar = new CalendarClock(options.startsAt);
       const cables = new Set<Cable>();
@@ -265,7 +267,8 @@ async function connectMember(
     runtime,
   }: { names: Subjects; calendar: CalendarClock; cables: Set<Cable>; runtime: Runtime },
 ): Promise<Connected> {
-  const cable = await layCable(url);
+  const at = plainlyAt(url);
+  const cable = at && (await Cable.lay(at));
   if (cable) cables.add(cable);
   const cut = () => {
     cable?.cut();
@@ -292,11 +295,19 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => realSetTim
 const plainAddress = /^(?:(nats):\/\/)?([^\s@/]+@)?(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/;
 
 /** Undefined with TLS: the server's certificate would not match the proxy's address. */
-async function layCable(url: string): Promise<Cable | undefined> {
+function plainlyAt(url: string): { host: string; port: number } | undefined {
   const [, , , host, port] = plainAddress.exec(url) ?? [];
-  return host === undefined
-    ? undefined
-    : Cable.lay({ host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? 4222) });
+  return host === undefined ? undefined : { host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? 4222) };
+}
+
+/** A member would complain about the address of its cable, which nobody has asked for. */
+async function ensureAnswered(url: string): Promise<void> {
+  const at = plainlyAt(url);
+  if (at === undefined || (await readInfo(at)).kind !== "nobody") return;
+  throw new HoldfastError({
+    code: "nats_unreachable",
+    message: `no NATS server answers at ${maskUrl(url)}: start one there, or use nats: "embedded"`,
+  });
 }
 
 const throughCable = (url: string, port: number): string =>

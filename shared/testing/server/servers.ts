@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbeddedNats } from "../../embedded-nats/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
+import { defaultImage, startContainer } from "./container.ts";
 
 /** A server that the tests of this process share while any of them needs it. */
 export interface UsedServer {
@@ -19,15 +19,13 @@ interface Running {
   stop(): Promise<void>;
 }
 
-/** With a shell: the bare image starts its server under another path. */
-const defaultImage = "nats:2.15-alpine";
 const inContainer = /^container(?::(?<image>.+))?$/;
 const running = new Map<string, { users: number; server: Promise<Running> }>();
 
 export async function useServer(nats: string): Promise<UsedServer> {
   if (nats === "embedded") return shared("embedded", embedded);
   const asked = inContainer.exec(nats);
-  if (asked) return shared(nats, () => container(asked.groups?.image ?? defaultImage));
+  if (asked) return shared(nats, () => startContainer(asked.groups?.image ?? defaultImage));
   return { url: nats, own: false, release: async () => undefined };
 }
 
@@ -71,32 +69,4 @@ async function embedded(): Promise<Running> {
     await remove();
     throw error;
   }
-}
-
-async function container(image: string): Promise<Running> {
-  const { GenericContainer, Wait } = await import("testcontainers").catch((cause: unknown) => {
-    throw new HoldfastError({
-      code: "testcontainers_missing",
-      message: `nats: "container" needs the package testcontainers, which is not installed: npm install --save-dev testcontainers, or use nats: "embedded"`,
-      cause,
-    });
-  });
-  const started = await new GenericContainer(image)
-    .withCommand(["nats-server", "-js"])
-    .withExposedPorts(4222)
-    .withWaitStrategy(Wait.forLogMessage(/Server is ready/))
-    .start()
-    .catch((cause: unknown) => {
-      throw new HoldfastError({
-        code: "container_failed",
-        message: `nats: "container" could not start ${image}: ${cause instanceof Error ? cause.message : String(cause)}. Is a container engine running (docker info)? nats: "embedded" needs none`,
-        cause,
-      });
-    });
-  return {
-    url: `nats://${started.getHost()}:${started.getMappedPort(4222)}`,
-    stop: async () => {
-      await started.stop();
-    },
-  };
 }

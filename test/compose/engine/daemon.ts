@@ -1,8 +1,8 @@
 /**
  * A Docker daemon of our own, away from everything the machine has: its data, sockets and state lie in one temporary
- * folder that is removed at the end, it makes no bridge of its own and no rules in the machine's firewall. Networks of
- * compose work (a bridge each, names by the embedded resolver), published ports go through the proxy; what does not work is
- * the way out of a container, so images are built with the machine's network.
+ * folder that is removed at the end, its default bridge has a name of its own, and it makes no rules in the machine's
+ * firewall. Networks work (a bridge each, names by the embedded resolver), published ports go through the proxy; what does
+ * not work is the way out of a container, so images are built with the machine's network.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,11 +12,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { attempt, lastLine } from "../command.ts";
+import { type Bridge, makeBridge } from "./bridge.ts";
 import { watchOwnDeath } from "./death-watch.ts";
 
 export interface Daemon extends AsyncDisposable {
   /** For the command line: where it listens, where its plugins are. */
   readonly env: NodeJS.ProcessEnv;
+  /** True if containers that name no network can publish a port. */
+  readonly hasDefaultBridge: boolean;
 }
 
 const readyWithinMs = 60_000;
@@ -33,15 +36,20 @@ export async function startDaemon(packages: string): Promise<Daemon> {
     DOCKER_CONFIG: await pluginFolder(packages, folder),
   };
   const libraries = await libraryFolder(packages);
-  const child = spawn("dockerd", daemonOptions(folder, socket, packages), {
+  const bridge = await makeBridge();
+  const child = spawn("dockerd", daemonOptions({ folder, socket, packages, bridge }), {
     env: { ...env, LD_LIBRARY_PATH: libraries, XTABLES_LIBDIR: join(libraries, "xtables") },
     stdio: ["ignore", openSync(log, "a"), openSync(log, "a")],
     detached: true,
   });
-  const callOff = child.pid === undefined ? () => undefined : watchOwnDeath(child.pid, folder, env);
+  const callOff =
+    child.pid === undefined
+      ? () => undefined
+      : watchOwnDeath({ daemonPid: child.pid, folder, bridge: bridge?.name ?? "", env });
   const stop = async () => {
     await end(child);
     callOff();
+    await bridge?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 });
   };
   try {
@@ -50,13 +58,21 @@ export async function startDaemon(packages: string): Promise<Daemon> {
     await stop();
     throw error;
   }
-  return { env, [Symbol.asyncDispose]: stop };
+  return { env, hasDefaultBridge: bridge !== undefined, [Symbol.asyncDispose]: stop };
 }
 
-const daemonOptions = (folder: string, socket: string, packages: string): string[] => [
+interface Places {
+  folder: string;
+  socket: string;
+  packages: string;
+  bridge: Bridge | undefined;
+}
+
+const daemonOptions = ({ folder, socket, packages, bridge }: Places): string[] => [
   ...["--host", socket, "--pidfile", join(folder, "docker.pid")],
   ...["--data-root", join(folder, "data"), "--exec-root", join(folder, "run")],
-  ...["--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"],
+  ...["--bridge", bridge?.name ?? "none"],
+  ...["--iptables=false", "--ip6tables=false", "--ip-masq=false", "--ip-forward=false"],
   ...["--init-path", join(packages, "usr/bin/tini-static")],
   ...["--userland-proxy-path", join(packages, "usr/sbin/docker-proxy")],
 ];

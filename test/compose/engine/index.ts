@@ -7,6 +7,8 @@ export interface Engine extends AsyncDisposable {
   readonly description: string;
   /** Set where containers cannot reach out, so that images must be built with the machine's network. */
   readonly buildNetwork: "host" | undefined;
+  /** True if containers that name no network can publish a port. */
+  readonly hasDefaultBridge: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -26,7 +28,10 @@ export async function findEngine({ mayFetch, say }: FindOptions): Promise<Found>
   if (typeof existing !== "string") {
     const buildNetwork = process.env.COMPOSE_TEST_BUILD_NETWORK === "host" ? "host" : undefined;
     const stays = async () => undefined;
-    return { kind: "engine", engine: { ...existing, buildNetwork, [Symbol.asyncDispose]: stays } };
+    return {
+      kind: "engine",
+      engine: { ...existing, buildNetwork, hasDefaultBridge: true, [Symbol.asyncDispose]: stays },
+    };
   }
   const reasons = [`the machine's own: ${existing}`];
   const refuse = (reason: string): Found => ({ kind: "none", reasons: [...reasons, reason] });
@@ -48,7 +53,13 @@ export async function findEngine({ mayFetch, say }: FindOptions): Promise<Found>
   const stop = () => daemon[Symbol.asyncDispose]();
   return {
     kind: "engine",
-    engine: { ...own, description, buildNetwork: "host", [Symbol.asyncDispose]: stop },
+    engine: {
+      ...own,
+      description,
+      buildNetwork: "host",
+      hasDefaultBridge: daemon.hasDefaultBridge,
+      [Symbol.asyncDispose]: stop,
+    },
   };
 }
 

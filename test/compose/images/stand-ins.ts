@@ -28,10 +28,14 @@ export interface BaseImages extends Pinned {
   readonly description: string;
 }
 
-export async function baseImages(engine: Engine, say: (line: string) => void): Promise<BaseImages> {
+export async function baseImages(
+  engine: Engine,
+  say: (line: string) => void,
+  kinds: readonly (keyof Pinned)[] = ["node", "base", "nats"],
+): Promise<BaseImages> {
   const pinned = await pinnedImages();
   const missing: (keyof Pinned)[] = [];
-  for (const kind of ["node", "base", "nats"] as const) {
+  for (const kind of kinds) {
     const pull = await attempt("docker", ["pull", "-q", pinned[kind]], { env: engine.env });
     if (pull.code !== 0) missing.push(kind);
   }

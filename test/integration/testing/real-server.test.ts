@@ -88,7 +88,7 @@ test("nothing is left on a server that goes on", async () => {
 test("without a container engine it says what is missing", async () => {
   vi.stubEnv("DOCKER_HOST", "tcp://127.0.0.1:1");
   await expect(testEnvironment({ app, nats: "container" })).rejects.toThrow(
-    /could not start nats:.*Is a container engine running/,
+    /finds no container engine: .+\. "docker info" must answer/,
   );
   vi.unstubAllEnvs();
 });
@@ -101,6 +101,6 @@ test("faults of the twin are refused on a server", async () => {
 
 test("a server that is not there is said so, and nothing stays open", async () => {
   await expect(testEnvironment({ app, nats: "nats://127.0.0.1:1" })).rejects.toThrow(
-    /no NATS server answers/,
+    /no NATS server answers at nats:\/\/127\.0\.0\.1:1:/,
   );
 });

@@ -19,3 +19,10 @@ test("a worker that dies is replaced", async () => {
   assert.equal(await handle.result(), 4);
   await env.expectHistory(handle, ["session.activated", "session.lost", "session.activated"]);
 });
+
+test("an outage is survived", async () => {
+  await using env = await testEnvironment({ app, nats });
+  const handle = await env.client.start(app.measure, { words: ["to", "be"] });
+  await env.outage("1s");
+  assert.equal(await handle.result(), 4);
+});
