@@ -224,7 +224,7 @@ export class TestEnvironment implements AsyncDisposable {
       await test(env);
     } catch (error) {
       const where = at === undefined ? "without any fault" : `with a death at "${at}"`;
-      throw new Error(`failed ${where} (seed ${env.seed}): ${messageOf(error)}`, { cause: error });
+      throw await failedRun(env, `${where} (seed ${env.seed})`, error);
     }
     return [...env.#crew.reached.keys()];
   }
@@ -246,7 +246,7 @@ export class TestEnvironment implements AsyncDisposable {
     const entries = await this.client.history(id);
     const difference = historyDifference(expected, entries);
     if (difference === undefined) return;
-    throw new Error(
+    throw new OtherHistoryError(
       `the history of ${id} is another (seed ${this.seed}):\n${difference}\n\nAll of it:\n${historyTable(entries)}`,
     );
   }
@@ -284,9 +284,27 @@ export async function everySeed(
     try {
       await test(env);
     } catch (error) {
-      throw new Error(`failed with seed ${seed}: ${messageOf(error)}`, { cause: error });
+      throw await failedRun(env, `with seed ${seed}`, error);
     }
   }
+}
+
+/** Its message shows the whole history. */
+class OtherHistoryError extends Error {}
+
+/** How many histories the error of a failed run shows. */
+const shownHistories = 3;
+
+async function failedRun(env: TestEnvironment, which: string, error: unknown): Promise<Error> {
+  const shown = error instanceof OtherHistoryError ? [] : await newestHistories(env).catch(() => []);
+  return new Error([`failed ${which}: ${messageOf(error)}`, ...shown].join("\n\n"), { cause: error });
+}
+
+async function newestHistories(env: TestEnvironment): Promise<string[]> {
+  const tables: string[] = [];
+  for (const { instanceId } of await env.client.list({ limit: shownHistories }))
+    tables.push(`The history of ${instanceId}:\n${await env.history(instanceId)}`);
+  return tables;
 }
 
 async function systemOf({ nats, faults }: TestEnvironmentOptions, parts: SystemOptions): Promise<TestSystem> {

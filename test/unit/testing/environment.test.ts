@@ -8,7 +8,7 @@ import {
   defineOrchestration,
   defineSession,
 } from "../../../shared/definitions/index.ts";
-import { testEnvironment } from "../../../shared/testing/index.ts";
+import { everySeed, type TestEnvironment, testEnvironment } from "../../../shared/testing/index.ts";
 
 const patient = defineOrchestration("patient", {
   input: z.object({ days: z.number() }),
@@ -153,4 +153,28 @@ test("a history that is another is shown as a table with the first difference", 
   await expect(env.expectHistory(handle, ["timer.created", "instance.completed"])).rejects.toThrow(
     /> +1 +timer\.created +instance\.completed[\s\S]*activity\.scheduled +name=charge/,
   );
+});
+
+test("a run that fails among many is shown with its history, once", async () => {
+  const aDay = async (each: TestEnvironment) => {
+    await (await each.client.start(patient, { days: 1 }, { id: "p" })).result();
+  };
+  const planted = async (each: TestEnvironment) => {
+    await aDay(each);
+    throw new Error("planted");
+  };
+  const table = "planted\\n\\nThe history of p:\\n#[^]*timer\\.fired";
+  await expect(everySeed({ app, seeds: [7] }, planted)).rejects.toThrow(
+    new RegExp(`failed with seed 7: ${table}`),
+  );
+  await using env = await testEnvironment({ app });
+  await expect(env.everyFaultPoint(planted)).rejects.toThrow(
+    new RegExp(`failed without any fault \\(seed 1\\): ${table}`),
+  );
+  const other = everySeed({ app, seeds: [7] }, async (each) => {
+    await aDay(each);
+    await each.expectHistory("p", ["timer.fired", "timer.fired"]);
+  });
+  const { message } = await other.then(Object, (error: Error) => error);
+  expect(message.match(/timer\.created/g)).toEqual(["timer.created"]);
 });
