@@ -15,12 +15,17 @@ export interface Tool {
 }
 export type Found = Tool | { name: string; missing: string };
 
+const longestMs = 1_200_000;
+
 /** Whatever keeps a tool from being there is a reason to skip it by name, not a failure. */
 async function found(name: string, prepare: () => Promise<Tool>): Promise<Found> {
   try {
     return await prepare();
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
+    // Its last words would be those of a command that was well under way.
+    const late = error instanceof Error && "killed" in error && error.killed === true;
+    if (late) return { name, missing: `not ready within ${longestMs / 60_000} minutes` };
     return { name, missing: text.trim().split("\n").at(-1) ?? "unknown" };
   }
 }
@@ -30,7 +35,7 @@ const output = async (
   args: string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ) => {
-  const { stdout, stderr } = await run(file, args, { ...options, timeout: 600_000, maxBuffer: 2 ** 26 });
+  const { stdout, stderr } = await run(file, args, { ...options, timeout: longestMs, maxBuffer: 2 ** 26 });
   return stdout + stderr;
 };
 

@@ -59,7 +59,7 @@ export class ServerSystem implements TestSystem {
   readonly #cables: Set<Cable>;
   readonly #random;
   #members = 0;
-  #seen = { progress: 0, at: systemClock.monotonic() };
+  #seen = { progress: 0, quietMs: 0, lookedAt: systemClock.monotonic() };
   #recoveredAt = 0;
 
   private constructor(
@@ -167,13 +167,18 @@ export class ServerSystem implements TestSystem {
     };
     work.then(end, end);
     this.#stirred();
+    let askedAt = 0;
     while (!done) {
       await Promise.race([work.then(end, end), pause(lookEveryMs)]);
-      if (done || !this.#quietFor(this.#recovering() ? recoveryMs : quietMs)) continue;
+      const quiet = this.#quietMs();
+      if (quiet < askedAt) askedAt = 0;
+      if (done || quiet < askedAt + (this.#recovering() ? recoveryMs : quietMs)) continue;
+      askedAt = quiet;
       const date = await this.#nextDate();
+      // The server has answered meanwhile: what was under way may have led to a record.
+      if (this.#quietMs() < quiet) continue;
       if (date) await this.#jump(date);
-      else if (this.#quietFor(patienceMs)) throw this.#options.stuck([]);
-      else await Promise.race([work.then(end, end), pause(quietMs)]);
+      else if (quiet >= patienceMs) throw this.#options.stuck([]);
     }
     return work;
   }
@@ -241,7 +246,7 @@ export class ServerSystem implements TestSystem {
 
   async #untilQuiet(): Promise<void> {
     this.#stirred();
-    while (!this.#quietFor(quietMs)) await pause(lookEveryMs);
+    while (this.#quietMs() < quietMs) await pause(lookEveryMs);
   }
 
   #recovering(): boolean {
@@ -249,12 +254,19 @@ export class ServerSystem implements TestSystem {
   }
 
   #stirred(): void {
-    this.#seen = { progress: this.#options.progress(), at: systemClock.monotonic() };
+    this.#seen = { progress: this.#options.progress(), quietMs: 0, lookedAt: systemClock.monotonic() };
   }
 
-  #quietFor(ms: number): boolean {
+  /**
+   * For how long no member has recorded anything or run code. A look that comes late counts as one in time: on
+   * a busy machine the members come late too.
+   */
+  #quietMs(): number {
+    const now = systemClock.monotonic();
+    this.#seen.quietMs += Math.min(now - this.#seen.lookedAt, 2 * lookEveryMs);
+    this.#seen.lookedAt = now;
     if (this.#options.busy() > 0 || this.#options.progress() !== this.#seen.progress) this.#stirred();
-    return systemClock.monotonic() - this.#seen.at >= ms;
+    return this.#seen.quietMs;
   }
 }
 

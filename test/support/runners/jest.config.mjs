@@ -8,6 +8,7 @@ export default {
   testMatch: ["**/*.jest.mjs"],
   transform: {},
   cache: false,
+  testTimeout: 60_000,
   // As if the package were installed; jest does not know a package by its own name.
   moduleNameMapper: {
     "^holdfast$": "<rootDir>/dist/shared/sdk/index.js",

@@ -1,3 +1,3 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { include: ["test/support/runners/*.vitest.ts"] } });
+export default defineConfig({ test: { include: ["test/support/runners/*.vitest.ts"], testTimeout: 60_000 } });
