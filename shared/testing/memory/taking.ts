@@ -12,6 +12,8 @@ export class Taking implements ClaimTaker, Consumption {
   readonly #consumer: MemoryConsumer;
   readonly #options: ConsumeOptions;
   readonly #unsettled = new Map<number, Delivery>();
+  /** Deliveries that have not reached the client yet. */
+  readonly #onTheWay = new Set<Delivery>();
   readonly #unlisten: () => void;
   #over = false;
   #end: (how: "stopped" | "gone") => void = () => undefined;
@@ -24,6 +26,7 @@ export class Taking implements ClaimTaker, Consumption {
       this.#end = resolve;
     });
     this.#unlisten = client.onState((state) => {
+      if (state.kind === "disconnected") this.#forgetLost();
       if (state.kind === "reconnected") consumer.pump();
     });
     consumer.join(this);
@@ -36,7 +39,11 @@ export class Taking implements ClaimTaker, Consumption {
   take(delivery: Delivery): void {
     const wrapped = this.#wrap(delivery);
     this.#unsettled.set(delivery.seq, wrapped);
-    this.#client.guarded("consumption", () => this.#options.onMessage(wrapped));
+    this.#onTheWay.add(wrapped);
+    this.#client.guarded("consumption", () => {
+      this.#onTheWay.delete(wrapped);
+      this.#options.onMessage(wrapped);
+    });
   }
 
   idle(deliveries: number): void {
@@ -61,6 +68,13 @@ export class Taking implements ClaimTaker, Consumption {
   async stop(): Promise<void> {
     this.#consumer.leave(this);
     this.#finish("stopped");
+  }
+
+  /** Whoever connects anew asks anew: what was lost with the old connection takes no room. */
+  #forgetLost(): void {
+    for (const [seq, delivery] of this.#unsettled)
+      if (this.#onTheWay.has(delivery)) this.#unsettled.delete(seq);
+    this.#onTheWay.clear();
   }
 
   #finish(how: "stopped" | "gone"): void {

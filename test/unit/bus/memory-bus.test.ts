@@ -1,5 +1,6 @@
 /** The twin itself: its faults strike, its runs repeat, its dead stay dead. */
 import { describe, expect, it } from "vitest";
+import type { Delivery } from "../../../shared/bus/index.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 import { MemoryBroker, noFaults, someFaults } from "../../../shared/testing/memory/index.ts";
 
@@ -52,6 +53,34 @@ async function run(seed: number) {
 }
 
 describe("the twin", () => {
+  it("delivers to a consumption anew when a delivery was lost with its connection and is settled meanwhile", async () => {
+    const clock = new SimulatedClock();
+    const broker = new MemoryBroker({ clock, seed: 1, faults: noFaults });
+    const boss = broker.connect();
+    await clock.run(boss.ensureStream(queue));
+    await clock.run(boss.ensureConsumer({ stream: "Q", name: "c", filter: "q.>", ackWaitMs: 2_000 }));
+    const worker = broker.connect();
+    const seen: string[] = [];
+    let settleFirst: (() => void) | undefined;
+    const onMessage = (message: Delivery) => {
+      seen.push(new TextDecoder().decode(message.body));
+      settleFirst ??= () => message.ack();
+    };
+    await clock.run(worker.consume("Q", "c", { maxMessages: 1, onMessage }));
+    await clock.run(boss.publish("q.a", bytes("first")));
+    await clock.advance(10);
+    worker.lose("incoming");
+    await clock.advance(2_100); // delivered again, and lost
+    settleFirst?.();
+    await clock.advance(10);
+    worker.disconnect();
+    worker.letThrough("incoming");
+    worker.reconnect();
+    await clock.run(boss.publish("q.a", bytes("second")));
+    await clock.advance(10);
+    expect(seen).toEqual(["first", "second"]);
+  });
+
   it("loses nothing under its faults, and the faults really struck", async () => {
     const struck = new Set<string>();
     for (let seed = 1; seed <= 10; seed++) {
