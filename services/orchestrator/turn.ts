@@ -9,6 +9,7 @@ import type { Delivery } from "../../shared/bus/index.ts";
 import type { Position } from "../../shared/history/index.ts";
 import {
   type Accepted,
+  deadlineOf,
   type Effect,
   type InboxMessage,
   Instance,
@@ -249,6 +250,7 @@ export class LoadedInstance {
       if (!(await this.#consider(message, turn.facts, delivery))) return "done";
     }
     if (this.instance.isAhead) this.instance = await this.#fresh();
+    if (delivery) await this.#scheduleAgainIfEarly(message, delivery, turn);
     const firedOf = delivery && timerFiredBy(message, this.instance.state);
     const isRepeated = message.kind === "signal" && (await this.#earlier.has(message, this.instance.state));
     const accepted: Accepted = isRepeated
@@ -266,6 +268,19 @@ export class LoadedInstance {
       if (!aside) lane.applied(delivery, message.kind === "start");
     }
     return "done";
+  }
+
+  /**
+   * The clock of a server may be set back, or its successor's be behind: a wake may come before its time, and its
+   * schedule is gone with it (CLOCK-1).
+   */
+  async #scheduleAgainIfEarly(message: InboxMessage, { seq }: Delivery, turn: OpenTurn): Promise<void> {
+    const { state } = this.instance;
+    if (message.kind !== "wake" || message.wake?.execution !== state.execution) return;
+    const { of } = message.wake;
+    const at = state.tasks.get(of)?.target.kind === "local" ? undefined : deadlineOf(state, of);
+    if (at === undefined || at <= turn.now) return;
+    await this.#publisher.scheduleAgain(state, { of, at, wakeSeq: seq }, turn.lane);
   }
 
   #acceptTwice(message: InboxMessage, delivery: Delivery, aside: boolean, turn: OpenTurn): void {

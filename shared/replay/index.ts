@@ -1,5 +1,5 @@
 export type { PlacementFacts } from "./decide/accept-session.ts";
-export { lifeDeadlines, nextDeadline } from "./decide/deadlines.ts";
+export { deadlineOf, lifeDeadlines, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
 export { apply } from "./fold/apply.ts";
 export type { Effect } from "./fold/effects.ts";

@@ -33,10 +33,9 @@ const app = collectApp({
   }),
 });
 
-async function open(): Promise<World> {
+async function open(cacheSize = 1000): Promise<World> {
   const world = new World({
-    seed: 1,
-    app,
+    ...{ seed: 1, app, cacheSize },
     faults: { ...noFaults, latencyMs: [1, 3], scheduleDelayMs: [0, 250] },
   });
   await world.prepare();
@@ -126,5 +125,24 @@ test("F30: time does not run backwards in a history when the server's clock is s
   }
   const seen = (await world.run(handle.result())) as number[];
   expect(seen).toEqual([...seen].sort((a, b) => a - b));
+  checkHistory((await world.history("a")) ?? []);
+});
+
+test("CLOCK-1: a wake that comes early, because the server's clock was set back, is not the last", async () => {
+  const world = await open(1);
+  const first = await world.orchestrator();
+  const handle = await world.start("nap-when-told", null, "a");
+  await world.clock.advance(1_000);
+  world.serverClock.aheadMs = 2_000;
+  await world.signal("a", "go", 1); // the owner learns the time by this message
+  await world.clock.advance(500);
+  world.serverClock.aheadMs = 0;
+  first.kill();
+  await world.orchestrator();
+  await world.clock.advance(5_000); // the wake has come, two seconds early
+  // The instance leaves the memory of its owner, and its local timer with it.
+  for (let i = 0; i < 12; i++) await world.start("ticks", 1, `other-${i}`);
+  await world.clock.advance(200);
+  expect(await world.run(handle.result(), 60_000)).toBeGreaterThanOrEqual(5_000);
   checkHistory((await world.history("a")) ?? []);
 });

@@ -5,6 +5,7 @@ import type { OrchestratorDeps } from "../deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
 import type { EffectTarget } from "./effect-target.ts";
 import { publishEffects } from "./effects.ts";
+import { scheduleWake } from "./schedule-effects.ts";
 import { SessionRegister } from "./session-register.ts";
 import { Summaries } from "./summaries.ts";
 
@@ -43,6 +44,15 @@ export class InstancePublisher {
   publish(state: Readonly<InstanceState>, effects: readonly Effect[], lane: LaneWork): Promise<void> {
     const due = state.next ? effects.filter(({ kind }) => kind !== "unschedule") : effects;
     return publishEffects(this.#deps, state, due, this.#target, lane);
+  }
+
+  /** Schedules anew what has fired before its time, by the wake with that sequence. */
+  scheduleAgain(
+    state: Readonly<InstanceState>,
+    { of, at, wakeSeq }: { of: number; at: number; wakeSeq: number },
+    lane: LaneWork,
+  ): Promise<void> {
+    return scheduleWake({ deps: this.#deps, state, target: this.#target, lane }, of, at, wakeSeq);
   }
 
   /** Sends those of the tasks that are still open by the queue. */

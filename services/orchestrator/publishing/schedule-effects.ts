@@ -7,14 +7,15 @@ import { publishEffect } from "./publish.ts";
 /** Most local activities are over before this time, and the schedule that stands for one is then removed. */
 const localStandInMs = 1000;
 
-export async function scheduleWake(by: Publishing, of: number, at: number): Promise<void> {
+/** `again`: the wake that came before its time, if the schedule was stored before and has fired. */
+export async function scheduleWake(by: Publishing, of: number, at: number, again?: number): Promise<void> {
   const { deps, state, target } = by;
   const { names } = deps;
   const { instanceId, execution } = state;
   const wake: Wake = { v: 1, execution, of };
   const seq = await publishEffect(target.outbox, names.timer(instanceId, execution, of), wake, {
     // A task's next deadline replaces the one before, and may be equal to an earlier one.
-    msgId: `timer-${executionOf(by)}-${of}-${at}-${state.lastEventId}`,
+    msgId: [`timer-${executionOf(by)}`, of, at, again ?? state.lastEventId].join("-"),
     schedule: { at, target: names.fired(names.verb(instanceId, "wake")), keptMs: names.firedKeptMs },
   });
   if (seq !== undefined) target.schedules.set(of, seq);

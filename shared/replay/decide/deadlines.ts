@@ -9,7 +9,7 @@ import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { failSession, lossFacts, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
 import { creationTimeoutFailure, sessionLostFailure, timeoutFailure } from "./failures.ts";
-import { taskDeadlines } from "./task-deadlines.ts";
+import { nextTaskDeadline, taskDeadlines } from "./task-deadlines.ts";
 
 export function dueFacts(state: InstanceState, now: number, placement: PlacementFacts): NewEvent[] {
   const facts: NewEvent[] = [];
@@ -103,6 +103,21 @@ export function nextDeadline(state: InstanceState): number | undefined {
  */
 export const lifeDeadlines = (state: Readonly<InstanceState>): number[] =>
   [...state.sessions.values()].map((session) => lifeDeadline(state, session)).filter(Number.isFinite);
+
+/** When what the event scheduled is due, while it is open; undefined if nothing waits for that schedule. */
+export function deadlineOf(state: Readonly<InstanceState>, of: number): number | undefined {
+  const timer = state.timers.get(of);
+  if (timer) return timer.fireAt;
+  const task = state.tasks.get(of);
+  if (task) return nextTaskDeadline(task);
+  for (const [sessionId, { creation, life }] of state.sessionSchedules) {
+    const session = state.sessions.get(sessionId);
+    const at = session && of === creation ? creationDeadline(state, session) : Infinity;
+    const end = session && of === life ? lifeDeadline(state, session) : Infinity;
+    if (Math.min(at, end) < Infinity) return Math.min(at, end);
+  }
+  return undefined;
+}
 
 function creationDeadline(state: Readonly<InstanceState>, { owner, phase }: SessionState): number {
   if (owner !== state.instanceId || (phase.kind !== "opening" && phase.kind !== "claimed")) return Infinity;
