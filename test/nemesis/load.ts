@@ -58,6 +58,9 @@ export class Load {
   /** What a user saw that is not what its program comes to. */
   readonly wrong: string[] = [];
 
+  /** True when nobody waits for the ends any more. */
+  #isOver = false;
+
   constructor(client: Client, journal: string) {
     this.#client = client;
     this.#journal = journal;
@@ -91,11 +94,16 @@ export class Load {
     this.#count("schedule");
   }
 
-  /** Resolves when everything has come to its end, or after so long, with what has not. */
+  /** Resolves when everything has come to its end, or when nothing has for so long, with what has not. */
   async ended(withinMs: number): Promise<string[]> {
-    const waiting = new AbortController();
-    await Promise.race([Promise.all(this.#open.values()), sleep(systemClock, withinMs, waiting.signal)]);
-    waiting.abort();
+    for (let left = Number.POSITIVE_INFINITY; this.#open.size > 0 && this.#open.size < left; ) {
+      left = this.#open.size;
+      const waiting = new AbortController();
+      const some = Promise.race([...this.#open.values()]);
+      await Promise.race([some, sleep(systemClock, withinMs, waiting.signal)]);
+      waiting.abort();
+    }
+    this.#isOver = true;
     return Promise.all([...this.#open.keys()].map((id) => this.#where(id)));
   }
 
@@ -120,7 +128,7 @@ export class Load {
     this.#count(name);
     note({ kind: "started", instanceId: id, ends: true });
     await then?.(this.#client, id, note);
-    const result = await surely(() => this.#client.result(id, { timeout: "5m", known: true })).then(
+    const result = await this.#result(id).then(
       (value) => ({ status: "completed" as const, output: value }),
       (error: unknown) => {
         if (error instanceof HoldfastError && error.code === "cancelled")
@@ -134,6 +142,18 @@ export class Load {
       this.wrong.push(`${id} came to ${JSON.stringify(result)} instead of ${JSON.stringify(expected)}`);
   }
 
+  /** Waits until `ended` has given up: how long the nemesis strikes says nothing about the instance. */
+  async #result(id: string): Promise<unknown> {
+    for (;;) {
+      try {
+        return await surely(() => this.#client.result(id, { timeout: "5m", known: true }));
+      } catch (error) {
+        const isAnswer = error instanceof HoldfastError && answers.includes(error.code);
+        if (isAnswer || this.#isOver) throw error;
+      }
+    }
+  }
+
   #note(entry: JournalEntry): void {
     appendFileSync(this.#journal, `${JSON.stringify(entry)}\n`);
   }
@@ -143,6 +163,9 @@ export class Load {
   }
 }
 
+/** Errors that say how an instance ended. */
+const answers = ["cancelled", "orchestration_failed"];
+
 /** Repeats what may be repeated until it is answered: everything here has an id of its own. */
 async function surely<T>(ask: () => Promise<T>): Promise<T> {
   const until = performance.now() + 300_000;
@@ -150,8 +173,7 @@ async function surely<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      const answered =
-        error instanceof HoldfastError && ["cancelled", "orchestration_failed"].includes(error.code);
+      const answered = error instanceof HoldfastError && answers.includes(error.code);
       if (answered || performance.now() > until) throw error;
       await sleep(systemClock, 200);
     }
