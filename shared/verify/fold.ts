@@ -12,6 +12,12 @@ export interface Loss {
   at: number;
 }
 
+/** A session that its code closed, or that ended with its instance, and the last attachment it had asked for. */
+export interface Closing {
+  sessionId: string;
+  attachment: number;
+}
+
 /** How many referenced values are checked at a time. */
 const blobsAtOnce = 100;
 
@@ -23,6 +29,7 @@ export interface Folded {
   /** How far the summary must have come: the state at the end of the last commit that asked for a summary. */
   shownThrough: { execution: number; events: number } | undefined;
   losses: Loss[];
+  closings: Closing[];
   cancelRequestedAt: number | undefined;
   endedAt: number | undefined;
 }
@@ -33,6 +40,8 @@ export class Folding {
   readonly #extra: ((commit: Commit, execution: number) => void) | undefined;
   readonly #timers = new Map<number, number>();
   readonly #late: number[] = [];
+  /** The last attachment that was asked for, by the session that is open. */
+  readonly #attachments = new Map<string, number>();
   #blobs: BlobRef[] = [];
   #folded: Folded;
 
@@ -47,6 +56,7 @@ export class Folding {
       last: undefined,
       shownThrough: undefined,
       losses: [],
+      closings: [],
       cancelRequestedAt: undefined,
       endedAt: undefined,
     };
@@ -109,6 +119,12 @@ export class Folding {
             at,
           });
         return;
+      case "session.requested":
+        this.#attachments.set(event.sessionId, event.attachment);
+        return;
+      case "session.closed":
+        this.#close(event.sessionId);
+        return;
       case "timer.created":
         this.#timers.set(event.id, event.fireAt);
         return;
@@ -126,9 +142,16 @@ export class Folding {
       case "instance.cancelled":
       case "instance.terminated":
         folded.endedAt ??= at;
+        for (const sessionId of [...this.#attachments.keys()]) this.#close(sessionId);
         return;
       default:
     }
+  }
+
+  #close(sessionId: string): void {
+    const attachment = this.#attachments.get(sessionId);
+    if (attachment !== undefined) this.#folded.closings.push({ sessionId, attachment });
+    this.#attachments.delete(sessionId);
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type Subjects,
 } from "../bus/index.ts";
 import { isExpiry } from "../leases/index.ts";
+import type { Closing } from "./fold.ts";
 import type { Findings } from "./report.ts";
 
 export interface Holding {
@@ -122,8 +123,11 @@ export class LeaseLog implements AsyncDisposable {
     return most;
   }
 
-  /** I6: the next holder's lease begins after the previous one has ended. */
-  check(findings: Pick<Findings, "say">): void {
+  /**
+   * I6: the next holder's lease begins after the previous one has ended. A session that was closed is over with
+   * its close, and its id may be used again, even if a dead holder's lease lasts longer.
+   */
+  check(findings: Pick<Findings, "say">, closings: readonly Closing[] = []): void {
     for (const { instanceId, evidence } of this.#wrong) findings.say("I6", instanceId, evidence);
     const bySession = new Map<string, Holding[]>();
     for (const holding of this.#holdings.values()) {
@@ -138,6 +142,13 @@ export class LeaseLog implements AsyncDisposable {
         // A holder that comes back by itself had given up its earlier attachment, even if the server shows
         // that later (S14).
         if (!before || next.holder === before.holder || next.holder === "" || before.holder === "") continue;
+        const closed = closings.some(
+          (closing) =>
+            closing.sessionId === sessionId &&
+            closing.attachment >= before.attachment &&
+            closing.attachment < next.attachment,
+        );
+        if (closed && next.fromSeq > before.fromSeq) continue;
         const pair = `session ${sessionId}: attachment ${before.attachment} of ${before.holder}`;
         if (!before.end || before.end.seq > next.fromSeq)
           findings.say(

@@ -15,7 +15,7 @@ import type { FoundHistory } from "../history/index.ts";
 import { isEnded } from "../replay/index.ts";
 import { type Clock, sleep, systemClock } from "../runtime/index.ts";
 import { checkBlobs } from "./blobs.ts";
-import { type Folded, Folding } from "./fold.ts";
+import { type Closing, type Folded, Folding } from "./fold.ts";
 import { Installation } from "./installation.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import { AgainstJournal, checkSessionJournal } from "./journal-laws.ts";
@@ -86,6 +86,8 @@ class Verification {
   readonly #bounds: LiveBounds;
   readonly #journal: Journal | undefined;
   readonly #live = new Map<string, LiveInstance>();
+  /** Kept only where leases were followed. */
+  readonly #closings: Closing[] = [];
   #now = 0;
 
   constructor(installation: Installation, options: VerifyOptions, findings: Findings) {
@@ -124,7 +126,7 @@ class Verification {
     const { quiet, leases, sessionCap, branches, orphanMs = defaultOrphanMs } = this.#options;
     const findings = this.#findings;
     await checkLeases(this.#installation, this.#live, this.#bounds, findings);
-    leases?.check(findings);
+    leases?.check(findings, this.#closings);
     if (sessionCap !== undefined) leases?.checkCap(sessionCap, findings);
     if (this.#journal) checkSessionJournal(this.#journal, findings);
     if (quiet) await checkQuiet(this.#installation, live, this.#bounds, findings);
@@ -206,6 +208,7 @@ class Verification {
     findings.count("values", await checkBlobs(this.#installation.bus, folding.takeBlobs(true), say));
     against?.end(say);
     for (const ms of folding.lateness) findings.sample("timer fired after its time", ms);
+    if (this.#options.leases) this.#closings.push(...folded.closings);
     await this.#measure(folded);
     if (this.#options.app)
       await checkReplay(this.#installation, this.#options.app, instanceId, found, findings);
