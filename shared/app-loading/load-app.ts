@@ -55,7 +55,8 @@ async function importModule(path: string, file: string): Promise<Record<string, 
     if (isFault(error)) throw error;
     throw new Fault("config", {
       code: "app_load_failed",
-      message: `cannot load the application ${path}: ${reasonOf(error)}${placeOf(error, file)}`,
+      message: `cannot load the application ${path}: ${reasonOf(error)}${placeOf(error)}`,
+      hint: remedyOf(reasonOf(error)),
       cause: error,
     });
   }
@@ -72,15 +73,31 @@ function reasonOf(error: unknown): string {
     : (lines[0] ?? "unknown");
 }
 
-/** The place of the error, if it is in another file of the application and the reason does not name it. */
-function placeOf(error: unknown, entry: string): string {
+/** The first place of the error that is the application's own, if the reason does not name it. */
+function placeOf(error: unknown): string {
   if (!(error instanceof Error)) return "";
-  const [, place = ""] = /(?:file:\/\/)?(\/[^\s()]+\.[cm]?[jt]sx?:\d+)/.exec(error.stack ?? "") ?? [];
-  const file = place.replace(/:\d+$/, "");
-  const said =
-    place === "" || file === entry || file.includes("/node_modules/") || reasonOf(error).includes(file);
-  return said ? "" : ` (${place})`;
+  const places = (error.stack ?? "").matchAll(/(?:file:\/\/)?(\/[^\s()?]+\.[cm]?[jt]sx?)[^\s():]*:(\d+)/g);
+  for (const [, file = "", line] of places) {
+    if (file.includes("/node_modules/") || isEngines(file)) continue;
+    return reasonOf(error).includes(file) ? "" : ` (${file}:${line})`;
+  }
+  return "";
 }
+
+/** A package that is not installed is what a fresh clone lacks most often. */
+function remedyOf(reason: string): string | undefined {
+  const [, name] = /^Cannot find package '([^']+)'/.exec(reason) ?? [];
+  return name && `Install it where the application is: npm install ${name}`;
+}
+
+/** Of this package, as source or built. Its examples are applications like any other. */
+const isEngines = (file: string): boolean =>
+  /^\/(?:dist|schemas|services|shared)\//.test(
+    file.startsWith(packageFolder) ? file.slice(packageFolder.length) : "",
+  );
+
+const [, packageFolder = ""] =
+  /^(.*)\/(?:dist|shared\/app-loading)\//.exec(fileURLToPath(import.meta.url)) ?? [];
 
 let prepared = { own: false, typescript: false };
 

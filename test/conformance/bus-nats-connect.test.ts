@@ -67,6 +67,15 @@ describe("connecting", () => {
     await expect(failing).rejects.not.toThrow(/secret/);
   });
 
+  it("says that there is no such host", async () => {
+    const failing = connectBus({ url: "nats://nosuch.invalid:4222", announce: silent });
+    await expect(failing).rejects.toMatchObject({
+      code: "nats_unreachable",
+      message: "no NATS server answers at nats://nosuch.invalid:4222: there is no host of that name",
+      hint: expect.stringContaining("NATS_URL"),
+    });
+  });
+
   it("waits for a server that is not there yet", async () => {
     const first = await startNats();
     const { port, url } = first;

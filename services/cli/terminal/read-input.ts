@@ -13,11 +13,12 @@ export function readInput(
     return JSON.parse(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    const quoting =
-      from === "" && /^[\w@./-]+$/.test(text) ? " Text needs quotes of its own: '\"text\"'." : "";
     throw new Fault("config", {
       code: "invalid_json",
-      message: `${option}${from} is not JSON: ${why}.${quoting}`,
+      message: `${option}${from} is not JSON: ${why}.`,
+      hint: /^[\w@./-]+$/.test(text)
+        ? `Text needs quotes of its own: '"text"'.`
+        : `Names and text need double quotes, and the shell single ones around all: '{"name":"Ada"}'.`,
     });
   }
 }

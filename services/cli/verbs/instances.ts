@@ -216,6 +216,11 @@ function signal(cli: Cli): Command {
       await withClient(cli, options, async ({ client, config, names, out }) => {
         await client.signal(id, name, value);
         out.detail(natsPub(config, { subject: names.signal(id, name), value }));
+        const begun = await client.status(id).then(
+          ({ name }) => name !== undefined,
+          () => false,
+        );
+        if (!begun) out.note(`${id} has not been started: the signal waits for its start`);
         out.done(`signal ${name} sent to ${id}`);
         return undefined;
       });

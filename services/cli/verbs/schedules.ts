@@ -60,9 +60,16 @@ function create(cli: Cli): Command {
     .option("--note <text>", "with --paused: why")
     .action(async (id: string, orchestration: string, options: CreateOptions) => {
       const spec = specOf(orchestration, options, readInput(options.input, "--input"));
-      await withClient(cli, options, async ({ client, out }) => {
+      await withClient(cli, options, async (connection) => {
+        const { client, out } = connection;
         const { replace, paused, note } = options;
         await client.schedules.create(id, spec, { replace, paused, note });
+        const { whoServes } = await import("./served.ts");
+        const served = await whoServes(connection, orchestration);
+        if (served.kind === "unknown")
+          out.note(
+            `no orchestrator serves ${orchestration}: its runs fail until one does. There ${served.names.length === 1 ? "is" : "are"}: ${served.names.join(", ") || "none"}`,
+          );
         out.done(`schedule ${id} ${replace ? "is set" : "created"}`);
         return undefined;
       });

@@ -213,10 +213,15 @@ const refused = (options: ConnectOptions, cause: unknown): Fault =>
 const unreachable = (options: ConnectOptions, why: string, cause?: unknown): Fault =>
   new Fault("config", {
     code: "nats_unreachable",
-    message: `no NATS server answers at ${shown(options)}: ${why}`,
-    hint: "Start nats-server, or set NATS_URL.",
+    message: `no NATS server answers at ${shown(options)}: ${isUnknownHost(cause) ? "there is no host of that name" : why}`,
+    hint: isUnknownHost(cause)
+      ? "Is the name in NATS_URL right, and known to this machine?"
+      : "Start nats-server, or set NATS_URL.",
     cause,
   });
+
+const isUnknownHost = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN");
 
 /** The addresses without their passwords, for messages. */
 export function shown(options: Pick<ConnectOptions, "url">): string {

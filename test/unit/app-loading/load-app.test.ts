@@ -19,6 +19,8 @@ const files: Record<string, string> = {
   "broken.ts": "export const a: = 1;",
   "thrower.mjs": "throw new Error('no database\\nhere');",
   "missing.mjs": "import 'no-such-package';",
+  "misspelt.mjs": `import { defineActivity } from "holdfast";
+export const a = defineActivity("a", { run: () => 1, timeuot: "5s" });`,
   "empty.mjs": "export const a = 1;",
   "throws-inside.mjs": "import './thrower.mjs';",
 };
@@ -44,6 +46,7 @@ const asked = [
   "broken.ts",
   "thrower.mjs",
   "missing.mjs",
+  "misspelt.mjs",
   "empty.mjs",
   "throws-inside.mjs",
   ...Object.keys(packages),
@@ -82,7 +85,8 @@ describe("loadApp", () => {
   it.each([
     ["nothing.ts", /^cannot load the application .*nothing.ts: there is no such file$/],
     ["broken.ts", /^cannot load the application .*broken.ts: .*broken.ts:1:16: ERROR: Unexpected "="$/],
-    ["thrower.mjs", /thrower.mjs: no database$/],
+    ["thrower.mjs", /thrower.mjs: no database \(.*\/thrower.mjs:1\)$/],
+    ["misspelt.mjs", /activity "a" has no option "timeuot".* \(.*\/misspelt.mjs:2\)$/],
     ["missing.mjs", /missing.mjs: Cannot find package 'no-such-package' imported from .*missing.mjs$/],
     ["throws-inside.mjs", /throws-inside.mjs: no database \(.*\/thrower.mjs:1\)$/],
     ["empty.mjs", /empty.mjs exports no orchestrations, activities or session types$/],

@@ -87,7 +87,18 @@ describe("readInput", () => {
     expect(readInput(`@${file}`, "--input")).toEqual({ a: [1] });
     expect(readInput("-", "--input", () => '"in"')).toBe("in");
     expect(readInput(undefined, "--input")).toBeUndefined();
-    expect(() => readInput("now", "the payload")).toThrow(/the payload is not JSON.*needs quotes/);
+    const complaint = (given: string): unknown => {
+      try {
+        return readInput(given, "the payload");
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(complaint("text")).toMatchObject({
+      message: expect.stringMatching(/^the payload is not JSON/),
+      hint: expect.stringContaining(`'"text"'`),
+    });
+    expect(complaint("{name:1}")).toMatchObject({ hint: expect.stringContaining("double quotes") });
     expect(() => readInput("-", "--input", () => "nope{")).toThrow(/--input from stdin is not JSON/);
   });
 });

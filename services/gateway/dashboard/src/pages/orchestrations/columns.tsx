@@ -33,7 +33,13 @@ export const allColumns: readonly Column[] = [
     right: true,
     cell: (row) => <Took from={row.startedAt} to={row.endedAt} />,
   },
-  { key: "events", title: "Events", right: true, cell: (row) => count(row.events) },
+  // A summary is not written at every turn: of what runs, its own page has the number.
+  {
+    key: "events",
+    title: "Events",
+    right: true,
+    cell: (row) => (row.endedAt === undefined ? none : count(row.events)),
+  },
   { key: "execution", title: "Execution", right: true, extra: true, cell: (row) => row.execution },
   {
     key: "parent",
@@ -97,5 +103,7 @@ function noteOf(row: InstanceRow): ComponentChildren {
       </span>
     );
   }
+  if (row.status === "pending" && row.name === undefined)
+    return <span class="muted">not started yet: its messages wait for it</span>;
   return row.execution > 1 ? <span class="muted">execution {row.execution}</span> : null;
 }
