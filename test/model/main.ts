@@ -18,6 +18,7 @@ const guards = {
     "ANCHOR",
     "INHERITED_ANCHOR",
     "LOOK_AFTER_LANE",
+    "LOOK_AGAIN",
   ],
   sessions: ["CAS", "ONCE", "SEAT", "SELF_FENCE", "EPOCH"],
 } as const;

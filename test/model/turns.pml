@@ -30,6 +30,7 @@ bool out[2];            /* an owner believes that the worker has the task by the
 byte holder = 0;
 byte term;              /* grows with every take-over: an owner that comes back has begun anew */
 bool dead[2];
+bool othersCome;        /* another worker takes what is in the queue when the first is dead */
 byte crashes = 1; byte pauses = 1; byte evictions = 1;
 /* appends on their way */
 bool sent[2]; byte expected[2]; byte fact[2]; bool sentAnchor[2];
@@ -152,6 +153,12 @@ end:
   /* the worker died with the task: it goes by the queue */
   :: atomic { MINE(o) && workerDead && (workerHas == 1 || workerHas == 3) && out[o] ->
        workerHas = 0; taskQueued = true; out[o] = false; byLane = true; goto release }
+#ifndef NO_LOOK_AGAIN
+  /* the start that is kept as anchor comes again, to the owner that keeps it: it reads the history anew. Where nothing was
+     appended meanwhile nothing comes of it. */
+  :: atomic { MINE(o) && anchor[o] && loaded[o] && settled[o] != length ->
+       loaded[o] = false; m = START; byLane = false; goto turn }
+#endif
   /* the copy in memory is forgotten */
   :: atomic { evictions > 0 && loaded[o] && !anchor[o] ->
        evictions--; loaded[o] = false; settled[o] = 255; ownCommit[o] = false }
@@ -274,7 +281,7 @@ proctype World() {
   :: atomic { pauses > 0 && holder < NOBODY && !dead[1 - holder] -> pauses--; holder = 1 - holder; term++ }
   /* the worker, or another one in its place */
   :: atomic { workerHas == 1 && !workerDead -> workerHas = 3 }
-  :: atomic { taskQueued && (workerHas == 0 || workerDead) -> workerDead = false; workerHas = 2 }
+  :: atomic { taskQueued && (workerHas == 0 || workerDead) && (othersCome || !workerDead) -> workerDead = false; workerHas = 2 }
   :: atomic { workerHas == 2 && !workerDead -> workerHas = 4; stored[2] = true }
   /* not told that it is recorded: it puts the result into the inbox */
   :: atomic { workerHas == 3 && !workerDead -> workerHas = 4; stored[2] = true }
@@ -282,17 +289,23 @@ proctype World() {
 }
 
 #define COMPLETE (has[START] && has[SIGNAL] && has[RESULT] && answered && acked[START] && acked[SIGNAL])
+/* Nobody is there to run the task: all but what hangs on its result. */
+#define WAITS (!othersCome && workerDead && !has[RESULT] && has[START] && has[SIGNAL] && acked[SIGNAL])
 
 /* I17, T3: when nothing can happen any more, everything has happened. */
 proctype Nothing() {
   end: do
-  :: timeout -> assert(COMPLETE); break
+  :: timeout -> assert(COMPLETE || WAITS); break
   od
 }
 
 init {
   atomic {
     stored[0] = true; stored[1] = true;
+    if
+    :: othersCome = true
+    :: othersCome = false
+    fi;
     run Owner(0); run Owner(1); run Server(); run World(); run Nothing()
   }
 }
