@@ -1,3 +1,3 @@
-export { defaultGatewayConfig, type GatewayConfig, gatewayConfig, gatewaySettings } from "./config.ts";
-export { Gateway, type GatewayOptions } from "./gateway.ts";
+export { defaultGatewayConfig, type GatewayConfig } from "./config.ts";
+export { Gateway } from "./gateway.ts";
 export { PortListener } from "./http/port-listener.ts";

@@ -20,36 +20,24 @@ export type {
   StreamInfo,
   StreamSpec,
 } from "./bus.ts";
-export { type Decoded, type DecodeLimits, decode, encode, parseJson, utf8 } from "./codec.ts";
-export { type Burial, type BurialDeps, bury, buryDelivery } from "./delivery/dead-letters.ts";
+export { type Decoded, decode, encode, parseJson, utf8 } from "./codec.ts";
+export { type Burial, bury, buryDelivery } from "./delivery/dead-letters.ts";
 export { headerNames } from "./delivery/header-names.ts";
 export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./delivery/message-ids.ts";
-export { inInbox, type Original, publishAnew } from "./delivery/publish-anew.ts";
+export { inInbox, publishAnew } from "./delivery/publish-anew.ts";
 export { publishOrThrow } from "./delivery/publish-or-throw.ts";
-export { publishUntilStored, type StoredOnce, type UntilStored } from "./delivery/publish-until-stored.ts";
+export { publishUntilStored } from "./delivery/publish-until-stored.ts";
 export { RecentKeys } from "./delivery/recent-keys.ts";
 export { unknownKinds } from "./delivery/unknown-kind.ts";
-export {
-  type MicroEndpoint,
-  type MicroReply,
-  type MicroService,
-  type MicroServiceSpec,
-  startMicroService,
-} from "./micro-service.ts";
+export { type MicroReply, type MicroService, startMicroService } from "./micro-service.ts";
 export { headersOf } from "./nats/publish.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";
 export { createKeys, type KeyPair, publicKeyOf, signWith } from "./nkeys.ts";
 export { scheduledFor, scheduleHeader, scheduleText } from "./schedules.ts";
 export { ServerClock } from "./server-clock.ts";
 export { type ClockSkew, readServerClocks, type ServerClockReading, skewOf } from "./server-clocks.ts";
-export {
-  Bucket,
-  type BucketEvent,
-  type Entry,
-  type WriteOptions,
-  type WriteOutcome,
-} from "./storage/bucket.ts";
-export { type PayloadLimits, Payloads } from "./storage/payloads.ts";
+export { Bucket, type BucketEvent, type Entry } from "./storage/bucket.ts";
+export { Payloads } from "./storage/payloads.ts";
 export { TypedBucket, type TypedEntry, type TypedEvent } from "./storage/typed-bucket.ts";
 export * from "./subjects.ts";
 export * from "./topology.ts";

@@ -6,8 +6,6 @@ export {
   detailsKey,
   detailsProof,
   KeyedCapabilities,
-  type KeyedCapabilitiesOptions,
   noCapabilities,
-  type StartBonds,
 } from "./capabilities.ts";
 export { doubtReport, doubtSessionReport } from "./doubts.ts";

@@ -1,7 +1,7 @@
 export * from "./activity.ts";
 export { type App, collectApp } from "./app.ts";
 export type { ConfiguredArguments, InputArguments, InputOf, OutputOf } from "./arguments.ts";
-export { type DefinitionKind, kindOf } from "./brand.ts";
+export { kindOf } from "./brand.ts";
 export type { HostCommand, HostingOptions, HostOptions, Isolation } from "./hosting.ts";
 export * from "./keyed.ts";
 export * from "./message.ts";

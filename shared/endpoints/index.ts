@@ -1,1 +1,1 @@
-export { type EndpointsOptions, startEndpoints } from "./endpoints.ts";
+export { startEndpoints } from "./endpoints.ts";

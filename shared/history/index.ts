@@ -1,11 +1,8 @@
-export { type FoundHistory, HistoryReader, type ReadCommit } from "./history-reader.ts";
+export { type FoundHistory, HistoryReader } from "./history-reader.ts";
 export {
-  type AppendOutcome,
   type HistoryMark,
   HistoryStore,
   type HistoryStoreOptions,
-  type LoadedHistory,
   type Position,
-  type ReadOn,
   type SeenHistory,
 } from "./store.ts";

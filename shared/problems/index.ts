@@ -1,4 +1,4 @@
-export type { InstallationView, Problem, WaitingSession } from "./problem.ts";
+export type { InstallationView, Problem } from "./problem.ts";
 export {
   heldBackGeneration,
   missingOrchestrators,

@@ -1,4 +1,3 @@
-export type { PlacementFacts } from "./decide/accept-session.ts";
 export { deadlineOf, lifeDeadlines, nextDeadline } from "./decide/deadlines.ts";
 export type { Accepted, InboxMessage } from "./decide/inbox.ts";
 export { apply } from "./fold/apply.ts";
@@ -10,11 +9,9 @@ export {
   initialState,
   isEnded,
   isSameParent,
-  type OpenChild,
   type OpenTask,
   type UpdateRecord,
 } from "./fold/state.ts";
-export { deriveId } from "./handles/derive-id.ts";
 export { requestEnd, spawnFollowed } from "./handles/following.ts";
 export type { Asked } from "./handles/messages/queries.ts";
 export type { Considered } from "./handles/messages/updates.ts";
@@ -31,5 +28,4 @@ export { wantedPool } from "./handles/sessions/pool-handle.ts";
 export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
 export { Instance, type InstanceHost, type Turn } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
-export type { PayloadAccess } from "./run/payload-access.ts";
 export { replayInOneStretch, watched, watchWindows } from "./run/turn-window.ts";

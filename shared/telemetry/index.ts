@@ -1,3 +1,3 @@
 export { PulseSender, pulseBucket } from "./pulse.ts";
 export { bounded } from "./record.ts";
-export { Telemetry, type TelemetryOptions } from "./telemetry.ts";
+export { Telemetry } from "./telemetry.ts";

@@ -15,7 +15,7 @@ export {
 export { ApiToken, IssuedTokens } from "./issued-tokens.ts";
 export { isSafeIssuer, Oidc, type OidcConfig } from "./oidc.ts";
 export { TrustedProxies } from "./proxies.ts";
-export { RateLimit, type RateLimitOptions } from "./rate-limit.ts";
+export { RateLimit } from "./rate-limit.ts";
 export { hiderOf, noUsersValue, shapeOf, usersText } from "./shapes.ts";
 export { writeTokenFile } from "./token-file.ts";
 export { type ConfiguredToken, parseTokens, Tokens } from "./tokens.ts";

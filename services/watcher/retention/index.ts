@@ -1,2 +1,1 @@
-export type { RetentionStep } from "./step.ts";
 export { Sweep } from "./sweep.ts";

@@ -1,6 +1,6 @@
 export { askForBlobs } from "./contexts.ts";
-export type { Host, HostEnd } from "./host.ts";
-export { HostPool, type HostPoolOptions } from "./host-pool.ts";
+export type { Host } from "./host.ts";
+export { HostPool } from "./host-pool.ts";
 export { HostSession } from "./host-session.ts";
 export type { HostPlace, Hosts } from "./hosts.ts";
 export { HostedFailure, type RunHooks, type SessionHooks } from "./isolated/host-client.ts";

@@ -1,2 +1,2 @@
 export { SessionService } from "./service.ts";
-export { defaultTiming, type SessionDeps, type SessionTiming } from "./session-deps.ts";
+export type { SessionTiming } from "./session-deps.ts";

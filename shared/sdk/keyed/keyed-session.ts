@@ -1,5 +1,5 @@
 /** A session that belongs to a key, for clients. */
-import { keyMetadataKey, type SessionRecord, StreamChunk } from "../../../schemas/index.ts";
+import { StreamChunk } from "../../../schemas/index.ts";
 import { decode, requireToken, type StoredMessage } from "../../bus/index.ts";
 import {
   type AnySession,
@@ -255,5 +255,3 @@ class Chunks {
     }
   }
 }
-
-export const keyOf = (record: SessionRecord): string | undefined => record.metadata[keyMetadataKey];

@@ -1,3 +1,3 @@
 export { Context, Contexts } from "./contexts.ts";
-export { type DevFile, readDevFile, removeDevFile, writeDevFile } from "./dev-file.ts";
-export { type Environment, type Where, whereToConnect } from "./where-to-connect.ts";
+export { readDevFile, removeDevFile, writeDevFile } from "./dev-file.ts";
+export { whereToConnect } from "./where-to-connect.ts";

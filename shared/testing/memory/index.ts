@@ -8,5 +8,5 @@
  *     broker.fate.hits                       // which faults really struck
  */
 export { type BusFaults, noFaults, someFaults } from "./faults.ts";
-export { MemoryBroker, type MemoryBrokerOptions } from "./memory-broker.ts";
+export { MemoryBroker } from "./memory-broker.ts";
 export type { MemoryBus } from "./memory-client.ts";

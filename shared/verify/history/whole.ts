@@ -12,7 +12,7 @@ const endings: ReadonlySet<EventKind> = new Set<EventKind>([
   "instance.continued",
 ]);
 
-export const endsExecution = (kind: EventKind): boolean => endings.has(kind);
+const _endsExecution = (kind: EventKind): boolean => endings.has(kind);
 
 export const oneEnd: HistoryLaw = {
   laws: ["I2"],
