@@ -27,6 +27,7 @@ const allowed: Record<string, string[]> = {
     "shared/wording",
   ],
   "shared/wording": ["schemas"],
+  "shared/timeline": ["schemas", "shared/wording"],
   "shared/problems": ["schemas", "shared/fleet", "shared/sessions", "shared/wording"],
   "shared/schedules": ["schemas", "shared/errors", "shared/runtime"],
   "shared/replay": ["schemas", "shared/errors", "shared/runtime", "shared/definitions"],

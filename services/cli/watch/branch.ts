@@ -1,29 +1,34 @@
-/** What an instance has done and waits for, as a list of items built from its history. Pure. */
-import type { EventOf, Failure, InstanceStatus } from "../../../schemas/index.ts";
+/** What an instance has done and waits for, as a list of items taken from its timeline. Pure. */
+import type { Failure, InstanceStatus } from "../../../schemas/index.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
-import { phaseWord, shortEpoch } from "../../../shared/wording/index.ts";
+import {
+  foldTimeline,
+  type InstanceTimeline,
+  type PoolUse,
+  type Received,
+  type SessionLife,
+  type Standing,
+  type Work,
+  type WorkState,
+} from "../../../shared/timeline/index.ts";
+import { failureText } from "../../../shared/wording/index.ts";
 import { brief } from "../terminal/text.ts";
-
-/** `open`: in progress. `waiting`: for a time, a worker or a signal. */
-export type Mark = "open" | "waiting" | "done" | "failed" | "cancelled";
 
 export interface Item {
   /** Id of the event that began the item. */
   readonly id: number;
   readonly kind: "activity" | "call" | "timer" | "child" | "session" | "signal" | "update" | "pool";
-  label: string;
-  mark: Mark;
-  note: string;
+  readonly label: string;
+  readonly standing: Standing;
+  readonly note: string;
   readonly from: number;
-  to?: number | undefined;
+  readonly to?: number | undefined;
   /** When the item continues by itself. */
-  dueAt?: number | undefined;
+  readonly dueAt?: number | undefined;
   /** The session on which the work runs. */
   readonly on?: string | undefined;
   readonly childId?: string | undefined;
   readonly sessionId?: string | undefined;
-  /** How often the session's holder was lost, and the text about the latest loss. */
-  losses?: { count: number; last: string } | undefined;
 }
 
 export interface Branch {
@@ -44,264 +49,82 @@ export function branchOf(
   entries: readonly HistoryEntry[],
   known?: { status: InstanceStatus; name?: string | undefined; error?: Failure | undefined },
 ): Branch {
-  const fold = new Fold(instanceId);
-  for (const entry of entries) fold.apply(entry);
-  const { branch } = fold;
-  branch.name ??= known?.name;
-  if (known?.status === "parked" && branch.status === "running") {
-    branch.status = "parked";
-    branch.note = known.error ? reason(known.error) : "";
-  }
-  return branch;
+  const timeline = foldTimeline(entries.map((event) => ({ at: event.at, event })));
+  const { status, startedAt, endedAt, note } = timeline;
+  const parked = known?.status === "parked" && status === "running";
+  return {
+    ...{ instanceId, startedAt, endedAt },
+    name: timeline.name ?? known?.name,
+    status: parked ? "parked" : status,
+    execution: entries.at(-1)?.execution ?? 0,
+    note: parked ? (known.error ? failureText(known.error) : "") : noteText(note),
+    items: itemsOf(timeline),
+  };
 }
 
-const holder = ({ workerId, epoch }: { workerId: string; epoch: number }): string =>
-  `${workerId}, epoch ${shortEpoch(epoch)}`;
+const noteText = (note: InstanceTimeline["note"]): string =>
+  typeof note === "string" ? note : "json" in note ? brief(note.json, 200) : "";
 
-/** Shown as long as the session has this holder: people who look only now see that it is not the first. */
-const afterLoss = ({ losses }: Item): string =>
-  losses === undefined
-    ? ""
-    : `, claimed anew after ${losses.count === 1 ? "a loss" : `${losses.count} losses`}: ${losses.last}`;
+function itemsOf(timeline: InstanceTimeline): Item[] {
+  const { work, sessions, received, pools, endedAt } = timeline;
+  const items = [
+    ...work.map(workItem),
+    // A member that a pool lends is part of the item of that pool.
+    ...sessions.filter(({ lentFor }) => lentFor === undefined).map(sessionItem),
+    ...received.filter(({ kind }) => kind !== "cancel").map(receivedItem),
+    ...pools.map((use) => poolItem(use, sessions)),
+  ].sort((a, b) => a.id - b.id);
+  if (endedAt === undefined) return items;
+  return items.map((item) =>
+    item.to === undefined && item.note !== detached
+      ? { ...item, standing: "cancelled", note: "", to: endedAt, dueAt: undefined }
+      : item,
+  );
+}
 
-const reason = ({ message, code }: Failure): string => `${message} (${code})`;
+const standings: Readonly<Record<WorkState, Standing>> = {
+  ...{ open: "open", completed: "done", failed: "failed", cancelled: "cancelled" },
+};
 
-class Fold {
-  readonly branch: Branch;
-  readonly #byEvent = new Map<number, Item>();
-  readonly #sessions = new Map<string, Item>();
-  readonly #pools = new Map<string, Item>();
+const detached = "detached";
 
-  constructor(instanceId: string) {
-    this.branch = {
-      instanceId,
-      name: undefined,
-      status: "pending",
-      execution: 0,
-      startedAt: undefined,
-      endedAt: undefined,
-      note: "",
-      items: [],
-    };
+function workItem(work: Work): Item {
+  const { id, kind, name, from, to, state, childId, sessionId } = work;
+  const item = { ...{ id, kind, from, childId }, label: labelOf(work), on: sessionId };
+  // Its parent does not know how a detached child goes on.
+  if (work.detached) return { ...item, standing: "open", note: detached };
+  if (state !== "open")
+    return { ...item, to, standing: standings[state], note: work.failure ? failureText(work.failure) : "" };
+  if (kind === "timer") return { ...item, label: name, standing: "waiting", note: "", dueAt: work.fireAt };
+  const last = work.attempts.at(-1);
+  if (work.retryAt !== undefined && last) {
+    const note = `attempt ${last.attempt} failed: ${failureText(last.error)}`;
+    return { ...item, standing: "waiting", note, dueAt: work.retryAt };
   }
+  return { ...item, standing: "open", note: work.workerId === undefined ? "" : `on ${work.workerId}` };
+}
 
-  apply(entry: HistoryEntry): void {
-    const { branch } = this;
-    switch (entry.kind) {
-      case "instance.started":
-        return this.#started(entry);
-      case "instance.completed":
-        return this.#over(entry.at, "completed", "");
-      case "instance.failed":
-        return this.#over(entry.at, "failed", reason(entry.error));
-      case "instance.cancelled":
-        return this.#over(entry.at, "cancelled", entry.reason ?? "");
-      case "instance.terminated":
-        return this.#over(entry.at, "terminated", entry.reason ?? "");
-      case "cancel.requested":
-        branch.note = `asked to cancel${entry.reason === undefined ? "" : `: ${entry.reason}`}`;
-        return;
-      case "status.set":
-        branch.note = "json" in entry.status ? brief(entry.status.json, 200) : "";
-        return;
-      case "signal.received":
-        this.#add(entry, { kind: "signal", label: entry.name, mark: "done", to: entry.at });
-        return;
-      case "update.accepted":
-        this.#add(entry, { kind: "update", label: entry.name, mark: "open" });
-        return;
-      case "timer.created":
-        this.#add(entry, { kind: "timer", label: "timer", mark: "waiting", dueAt: entry.fireAt });
-        return;
-      case "child.scheduled":
-        this.#add(entry, {
-          kind: "child",
-          label: `${entry.childId} ${entry.name}`,
-          mark: "open",
-          childId: entry.childId,
-          ...(entry.mode === "detached" ? { note: "detached" } : {}),
-        });
-        return;
-      case "activity.scheduled":
-        return this.#scheduled(entry);
-      case "activity.started":
-        return this.#change(entry.of, (item) => {
-          item.note = `on ${entry.workerId}`;
-        });
-      case "activity.attempt_failed":
-        return this.#change(entry.of, (item) => {
-          item.mark = "waiting";
-          item.dueAt = entry.retryAt;
-          item.note = `attempt ${entry.attempt} failed: ${reason(entry.error)}`;
-        });
-      case "activity.completed":
-      case "update.completed":
-      case "child.completed":
-      case "timer.fired":
-        return this.#end(entry.of, entry.at, "done", "");
-      case "activity.failed":
-      case "update.failed":
-      case "child.failed":
-        return this.#end(entry.of, entry.at, "failed", reason(entry.error));
-      case "activity.cancelled":
-      case "child.cancelled":
-      case "timer.cancelled":
-        return this.#end(entry.of, entry.at, "cancelled", "");
-      case "pool.joined": {
-        const item = this.#add(entry, { kind: "pool", label: entry.poolId, mark: "open" });
-        this.#pools.set(entry.poolId, item);
-        return;
-      }
-      case "pool.lent": {
-        const { sessionId, phase } = entry.member;
-        const where = "on" in phase && phase.on ? `${sessionId} on ${phase.on.workerId}` : sessionId;
-        this.#change(entry.of, (item) => {
-          item.note = where;
-          this.#sessions.set(sessionId, item);
-        });
-        return;
-      }
-      case "pool.left": {
-        const of = entry.of ?? this.#pools.get(entry.poolId)?.id;
-        if (of !== undefined) this.#end(of, entry.at, "done", "");
-        return;
-      }
-      case "session.opened": {
-        const { sessionId, type } = entry;
-        const label = `${sessionId} ${type}`;
-        const item = this.#add(entry, { kind: "session", label, mark: "waiting", note: "opened", sessionId });
-        this.#sessions.set(sessionId, item);
-        return;
-      }
-      case "instance.continued":
-      case "side_effect.recorded":
-      case "patch.marked":
-      case "end.requested":
-        return;
-      default:
-        return this.#session(entry);
-    }
-  }
+function labelOf({ name, childId, byEngine, local }: Work): string {
+  if (childId !== undefined) return `${childId} ${name}`;
+  return `${name}${byEngine ? " (rebuild)" : local ? " (local)" : ""}`;
+}
 
-  #started(entry: HistoryEntry & EventOf<"instance.started">): void {
-    const { branch } = this;
-    // Items of an earlier execution are over; carried-over ones are part of the start.
-    branch.items = [];
-    this.#byEvent.clear();
-    this.#sessions.clear();
-    this.#pools.clear();
-    branch.name = entry.name;
-    branch.status = "running";
-    branch.execution = entry.execution;
-    branch.startedAt = entry.carried?.startedAt ?? entry.at;
-    branch.note = "";
-    const brought = [...(entry.carried?.sessions ?? []), ...(entry.granted ?? [])];
-    for (const { sessionId, type, phase } of brought) {
-      const held = phase.kind === "active" || phase.kind === "claimed" || phase.kind === "rebuilding";
-      const item: Item = {
-        id: 0,
-        kind: "session",
-        label: `${sessionId} ${type}`,
-        mark: held ? "open" : "waiting",
-        note: held ? `${phase.kind} on ${holder(phase.on)}` : phaseWord(phase.kind),
-        from: entry.at,
-        sessionId,
-      };
-      branch.items.push(item);
-      this.#sessions.set(sessionId, item);
-    }
-  }
+const sessionItem = ({ id, sessionId, type, standing, note, from, to }: SessionLife): Item => ({
+  ...{ id, kind: "session", label: `${sessionId} ${type}`, standing, note, from, to, sessionId },
+});
 
-  #scheduled(entry: HistoryEntry & EventOf<"activity.scheduled">): void {
-    const { target } = entry;
-    const aside = entry.by === "engine" ? " (rebuild)" : target.kind === "local" ? " (local)" : "";
-    const label = `${entry.name}${aside}`;
-    const onSession = target.kind === "session";
-    const kind = onSession && target.call ? "call" : "activity";
-    this.#add(entry, { kind, label, mark: "open", on: onSession ? target.sessionId : undefined });
-  }
+function receivedItem({ id, kind, name, at, answered }: Received): Item {
+  const item = { id, label: name, from: at };
+  if (kind !== "update") return { ...item, kind: "signal", standing: "done", note: "", to: at };
+  if (!answered) return { ...item, kind, standing: "open", note: "" };
+  const { failure } = answered;
+  const note = failure ? failureText(failure) : "";
+  return { ...item, kind, standing: failure ? "failed" : "done", note, to: answered.at };
+}
 
-  #session(entry: Extract<HistoryEntry, { kind: `session.${string}` }>): void {
-    const item = this.#sessions.get(entry.sessionId);
-    if (!item) return;
-    const set = (mark: Mark, note: string) => {
-      item.mark = mark;
-      item.note = note;
-    };
-    switch (entry.kind) {
-      case "session.requested":
-        set(
-          "waiting",
-          `${item.losses ? `${item.losses.last}; ` : ""}waits for a worker${entry.attachment > 1 ? ` (attachment ${entry.attachment})` : ""}`,
-        );
-        item.dueAt = undefined;
-        return;
-      case "session.claimed":
-        return set("waiting", `init on ${holder(entry.on)}${afterLoss(item)}`);
-      case "session.activated":
-        return set("open", `active on ${holder(entry.on)}${afterLoss(item)}`);
-      case "session.init_failed":
-        return set("waiting", `init failed: ${reason(entry.error)}`);
-      case "session.lost":
-        return set("failed", this.#lost(item, entry));
-      case "session.parked":
-        return set("waiting", "idle, its state is put away until the next call");
-      case "session.failed":
-        return this.#end(item.id, entry.at, "failed", reason(entry.error), item);
-      case "session.closed":
-        return this.#end(item.id, entry.at, "done", "closed", item);
-      case "session.lent":
-        return set("open", `lent to ${entry.lending.to.instanceId}`);
-      case "session.returned":
-        return set("open", "given back");
-      case "session.opened":
-      case "session.checkpointed":
-      case "session.metadata_set":
-      case "session.metadata_reported":
-      case "session.blob_changed":
-        return;
-    }
-  }
-
-  #lost(item: Item, { on, reason, detail }: EventOf<"session.lost">): string {
-    const by = on ? ` by ${on.workerId}` : "";
-    const last = `lost${by} (${reason}${detail === undefined ? "" : `: ${detail}`})`;
-    item.losses = { count: (item.losses?.count ?? 0) + 1, last };
-    return last;
-  }
-
-  #add(
-    entry: HistoryEntry,
-    fields: Pick<Item, "kind" | "label" | "mark"> & Partial<Omit<Item, "id" | "from">>,
-  ): Item {
-    const item: Item = { note: "", ...fields, id: entry.id, from: entry.at };
-    this.branch.items.push(item);
-    this.#byEvent.set(entry.id, item);
-    return item;
-  }
-
-  #change(of: number, change: (item: Item) => void): void {
-    const item = this.#byEvent.get(of);
-    if (item) change(item);
-  }
-
-  #end(of: number, at: number, mark: Mark, note: string, known = this.#byEvent.get(of)): void {
-    if (!known || known.to !== undefined) return;
-    known.mark = mark;
-    known.note = note;
-    known.to = at;
-    known.dueAt = undefined;
-  }
-
-  #over(at: number, status: InstanceStatus, note: string): void {
-    const { branch } = this;
-    branch.status = status;
-    branch.endedAt = at;
-    branch.note = note;
-    for (const item of branch.items) {
-      if (item.to !== undefined) continue;
-      if (item.kind === "child" && item.note === "detached") continue;
-      this.#end(item.id, at, item.kind === "session" ? "done" : "cancelled", "", item);
-    }
-  }
+function poolItem({ id, poolId, from, to }: PoolUse, sessions: readonly SessionLife[]): Item {
+  const item = { id, kind: "pool" as const, label: poolId, from, to };
+  const lent = sessions.findLast(({ lentFor }) => lentFor === id);
+  if (to !== undefined || !lent) return { ...item, standing: to === undefined ? "open" : "done", note: "" };
+  return { ...item, standing: lent.standing, note: lent.note };
 }

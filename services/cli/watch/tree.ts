@@ -1,11 +1,11 @@
 /** Branches drawn as a tree. Pure. */
-
+import type { Standing } from "../../../shared/timeline/index.ts";
 import { count } from "../../../shared/wording/index.ts";
 import { statusStyles } from "../render/instances.ts";
 import { clip } from "../terminal/output.ts";
 import { type Paint, plain, type Style } from "../terminal/paint.ts";
 import { oneLine, span } from "../terminal/text.ts";
-import type { Branch, Item, Mark } from "./branch.ts";
+import type { Branch, Item } from "./branch.ts";
 
 export interface Tree {
   branch: Branch;
@@ -22,7 +22,7 @@ export interface DrawOptions {
   rows?: number;
 }
 
-const marks: Readonly<Record<Mark, { sign: string; style: Style }>> = {
+const signs: Readonly<Record<Standing, { sign: string; style: Style }>> = {
   open: { sign: "●", style: "blue" },
   waiting: { sign: "◌", style: "yellow" },
   done: { sign: "✓", style: "green" },
@@ -82,7 +82,7 @@ function instanceLine(tree: Tree, options: DrawOptions, shown: number): Line {
 function itemLines(tree: Tree, on: string | undefined, options: DrawOptions, shown: number): Line[] {
   const { items } = tree.branch;
   const here = items.filter((item) => homeOf(item, items) === on);
-  const finished = here.filter((item) => item.mark === "done" || item.mark === "cancelled");
+  const finished = here.filter((item) => item.standing === "done" || item.standing === "cancelled");
   const folded = new Set(finished.slice(0, Math.max(0, finished.length - shown)));
   const lines = here.filter((item) => !folded.has(item)).map((item) => itemLine(tree, item, options, shown));
   if (folded.size === 0) return lines;
@@ -115,7 +115,7 @@ function itemLine(tree: Tree, item: Item, options: DrawOptions, shown: number): 
   const child = item.childId === undefined ? undefined : tree.children.get(item.childId);
   // A detached child reports to no parent; its end is in its own history.
   const own = child?.branch.endedAt !== undefined && item.to === undefined ? child.branch : undefined;
-  const { sign, style } = marks[own ? (own.status === "completed" ? "done" : "failed") : item.mark];
+  const { sign, style } = signs[own ? (own.status === "completed" ? "done" : "failed") : item.standing];
   const what = item.kind === "timer" ? item.label : `${item.kind} ${item.label}`;
   const notes = [item.note, child?.branch.note ?? ""].filter((note) => note !== "");
   return {
@@ -132,14 +132,14 @@ function itemLine(tree: Tree, item: Item, options: DrawOptions, shown: number): 
   };
 }
 
-function when({ from, to, dueAt, kind, mark }: Item, now: number): string {
+function when({ from, to, dueAt, kind, standing }: Item, now: number): string {
   if (kind === "signal") return "";
-  if (dueAt !== undefined && mark === "waiting")
+  if (dueAt !== undefined && standing === "waiting")
     return dueAt > now ? `${kind === "timer" ? "fires" : "again"} in ${span(dueAt - now)}` : "due";
   return span(Math.max(0, (to ?? now) - from)) ?? "";
 }
 
-/** Only the sign has the colour of its mark; folded lines are dim as a whole. */
+/** Only the sign has a colour; folded lines are dim as a whole. */
 function painter({ paint = plain }: DrawOptions, style: Style): (text: string) => string {
   if (style === "dim") return (text) => paint("dim", text);
   return (text) => {

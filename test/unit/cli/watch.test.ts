@@ -188,10 +188,27 @@ describe("the tree of an instance", () => {
       { at: 4, events: [{ kind: "pool.left", poolId: "p", of: 2 }] },
     ];
     const item = (upTo: number) => branchOf("i", entries(turns.slice(0, upTo)), undefined).items[0];
-    expect(item(2)).toMatchObject({ kind: "pool", label: "p", mark: "open", note: "" });
-    expect(item(3)).toMatchObject({ mark: "open", note: "p-m1 on w1" });
-    expect(item(4)).toMatchObject({ mark: "failed", note: "lost by w1 (expired)" });
-    expect(item(5)).toMatchObject({ mark: "done", to: 4 });
+    expect(item(2)).toMatchObject({ kind: "pool", label: "p", standing: "open", note: "" });
+    expect(item(3)).toMatchObject({ standing: "open", note: "p-m1 on w1" });
+    expect(item(4)).toMatchObject({ standing: "failed", note: "lost by w1 (expired)" });
+    expect(item(5)).toMatchObject({ standing: "done", to: 4 });
+  });
+
+  it("shows an activity that failed as waiting, and as running once its next attempt began", () => {
+    const failed = { kind: "activity.attempt_failed", of: 2, attempt: 1, retryAt: 50 };
+    const error = { code: "busy", message: "try later", retryable: true };
+    const turns = [
+      { at: 0, events: [{ kind: "instance.started", name: "x", input: json() }, scheduled("charge")] },
+      { at: 9, events: [{ ...failed, error }] },
+      { at: 50, events: [{ kind: "activity.started", of: 2, attempt: 2, workerId: "w2" }] },
+    ];
+    const item = (upTo: number) => branchOf("i", entries(turns.slice(0, upTo))).items[0];
+    expect(item(2)).toMatchObject({
+      standing: "waiting",
+      dueAt: 50,
+      note: "attempt 1 failed: try later (busy)",
+    });
+    expect(item(3)).toMatchObject({ standing: "open", note: "on w2" });
   });
 
   it("says that it is parked, which no event does", () => {

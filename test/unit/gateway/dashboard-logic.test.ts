@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { exampleValue, fieldKind, firstValue } from "../../../services/gateway/dashboard/src/form/schema.ts";
 import { bytes, duration } from "../../../services/gateway/dashboard/src/format.ts";
 import { importedPage, readHistoryFile } from "../../../services/gateway/dashboard/src/history/import.ts";
-import { foldHistory } from "../../../services/gateway/dashboard/src/history/model.ts";
 import { pendingWork } from "../../../services/gateway/dashboard/src/history/pending.ts";
 import {
   layout,
@@ -12,6 +11,7 @@ import {
   ticks,
 } from "../../../services/gateway/dashboard/src/timeline/layout.ts";
 import type { DatedEvent } from "../../../services/gateway/routes/history.ts";
+import { foldTimeline } from "../../../shared/timeline/index.ts";
 import { longHistory, reclaimedHistory } from "../../support/demo-world.ts";
 
 type Turn = { at: number; events: Record<string, unknown>[] };
@@ -25,7 +25,7 @@ function dated(turns: Turn[]): DatedEvent[] {
 
 describe("a history as people see it", () => {
   it("has a session's owners one after the other, with the loss and the reclaim between", () => {
-    const { sessions, work, signals } = foldHistory(dated(reclaimedHistory(0, "s1")));
+    const { sessions, work, received } = foldTimeline(dated(reclaimedHistory(0, "s1")));
     const [session] = sessions;
     expect(session?.segments.map(({ phase, workerId }) => `${phase} ${workerId ?? ""}`.trim())).toEqual([
       "waiting",
@@ -44,9 +44,9 @@ describe("a history as people see it", () => {
     expect(work.filter(({ kind }) => kind === "call")).toHaveLength(17);
     expect(work.find(({ name }) => name === "fetch-more")).toMatchObject({
       state: "completed",
-      attempts: [{ message: "ECONNRESET: socket hang up" }],
+      attempts: [{ error: { code: "ECONNRESET", message: "socket hang up" } }],
     });
-    expect(signals).toEqual([{ id: expect.any(Number), at: 9300, name: "approve" }]);
+    expect(received).toEqual([{ kind: "signal", id: expect.any(Number), at: 9300, name: "approve" }]);
   });
 
   it("ends what is open when the instance ends", () => {
@@ -54,7 +54,7 @@ describe("a history as people see it", () => {
       ...reclaimedHistory(0, "s1"),
       { at: 20_000, events: [{ kind: "instance.completed", output: { json: 1 } }] },
     ];
-    const model = foldHistory(dated(turns));
+    const model = foldTimeline(dated(turns));
     expect(model.ended).toBe(true);
     expect(model.sessions[0]).toMatchObject({ to: 20_000 });
     expect(model.sessions[0]?.segments.at(-1)?.to).toBe(20_000);
@@ -63,7 +63,7 @@ describe("a history as people see it", () => {
   it("has a lent member from the lending to the giving back", () => {
     const on = { attachment: 1, epoch: 9, workerId: "w", nodeId: "w", host: "h", resourceId: "r" };
     const member = { sessionId: "p-m1", type: "ml", phase: { kind: "active", on } };
-    const model = foldHistory(
+    const model = foldTimeline(
       dated([
         { at: 1, events: [{ kind: "instance.started", name: "x", input: { json: 1 } }] },
         { at: 2, events: [{ kind: "pool.joined", poolId: "p", pool: { type: "ml", min: 1, max: 1 } }] },
@@ -83,7 +83,7 @@ describe("a history as people see it", () => {
       sessions: [{ sessionId: "kept", type: "ml", phase: { kind: "active", on } }],
       signals: [],
     };
-    const model = foldHistory(
+    const model = foldTimeline(
       dated([{ at: 5, events: [{ kind: "instance.started", name: "x", input: { json: 1 }, carried }] }]),
     );
     expect(model.sessions[0]?.segments).toEqual([
@@ -104,7 +104,7 @@ describe("pending work says why", () => {
   ];
   const why = (turns: Turn[], workers: object[] = [], sessions: object[] = [], now = 100) =>
     pendingWork({
-      model: foldHistory(dated(turns)),
+      model: foldTimeline(dated(turns)),
       workers: workers as never,
       sessions: sessions as never,
       now,
@@ -117,7 +117,7 @@ describe("pending work says why", () => {
 
   it("are not guessed before sessions and workers are known", () => {
     const unknown = { sessions: undefined, workers: undefined, now: 100 };
-    const [pending] = pendingWork({ model: foldHistory(dated(scheduled(queue))), ...unknown });
+    const [pending] = pendingWork({ model: foldTimeline(dated(scheduled(queue))), ...unknown });
     expect(pending).toMatchObject({ why: "…", troubled: false });
   });
 
@@ -138,7 +138,7 @@ describe("pending work says why", () => {
       ],
     };
     expect(why([...scheduled(queue), failed], [worker(1)])).toEqual([
-      "attempt 1 failed (E: no); next in 1 min",
+      "attempt 1 failed: no (E); next in 1 min",
     ]);
   });
 
@@ -171,7 +171,7 @@ describe("pending work says why", () => {
 
 describe("the timeline's layout", () => {
   it("puts what runs one after another into one row, and what runs together into several", () => {
-    const { rows, hidden } = layout(foldHistory(dated(longHistory(0, 80))));
+    const { rows, hidden } = layout(foldTimeline(dated(longHistory(0, 80))));
     expect(rows).toHaveLength(8);
     expect(hidden).toBe(0);
     for (const row of rows) {
@@ -184,7 +184,7 @@ describe("the timeline's layout", () => {
   });
 
   it("draws a bounded number of blocks however many bars there are, and only those in view", () => {
-    const [row] = layout(foldHistory(dated(longHistory(0, 40_000)))).rows;
+    const [row] = layout(foldTimeline(dated(longHistory(0, 40_000)))).rows;
     if (row?.kind !== "bars") throw new Error("bars expected");
     const whole = slices(row.bars, { from: 0, to: 500_000, width: 900, now: 500_000 });
     expect(row.bars.length).toBe(5_000);
@@ -197,7 +197,7 @@ describe("the timeline's layout", () => {
   });
 
   it("gives neighbours different colours and the axis round steps", () => {
-    const colours = ownerColours(foldHistory(dated(reclaimedHistory(0, "s1"))), 8);
+    const colours = ownerColours(foldTimeline(dated(reclaimedHistory(0, "s1"))), 8);
     expect([...colours.values()]).toEqual([0, 1]);
     expect(ticks(0, 10_000, 8)).toEqual([0, 2000, 4000, 6000, 8000, 10_000]);
   });
@@ -208,7 +208,7 @@ describe("the timeline's layout", () => {
       at: 1,
       events: Array.from({ length: 100 }, () => ({ kind: "timer.created", fireAt: 10 })),
     };
-    const { rows, hidden } = layout(foldHistory(dated([start, many])));
+    const { rows, hidden } = layout(foldTimeline(dated([start, many])));
     expect(rows).toHaveLength(40);
     expect(hidden).toBe(60);
   });

@@ -1,21 +1,17 @@
 import { describe, expect, it } from "vitest";
-import {
-  emptyModel,
-  type HistoryModel,
-  type Work,
-} from "../../../services/gateway/dashboard/src/history/model.ts";
 import { lifeOf } from "../../../services/gateway/dashboard/src/history/session-life.ts";
 import { density } from "../../../services/gateway/dashboard/src/timeline/density.ts";
 import { withInside } from "../../../services/gateway/dashboard/src/timeline/inside-rows.ts";
 import { layout } from "../../../services/gateway/dashboard/src/timeline/layout.ts";
 import { idleScale, trueScale } from "../../../services/gateway/dashboard/src/timeline/time-scale.ts";
+import { foldTimeline, type InstanceTimeline, type Work } from "../../../shared/timeline/index.ts";
 
 const work = (id: number, from: number, to: number | undefined, more: Partial<Work> = {}): Work => ({
   ...{ kind: "activity", id, name: "step", from, to, state: to === undefined ? "open" : "completed" },
   ...{ attempts: [], ...more },
 });
-const model = (pieces: Work[], more: Partial<HistoryModel> = {}): HistoryModel => ({
-  ...emptyModel(),
+const model = (pieces: Work[], more: Partial<InstanceTimeline> = {}): InstanceTimeline => ({
+  ...foldTimeline([]),
   from: 0,
   last: Math.max(...pieces.map(({ to, from }) => to ?? from)),
   work: pieces,
@@ -52,7 +48,16 @@ describe("idle time", () => {
       idleScale(model([work(1, 0, 1_000), timer, work(3, hour, hour + 500)]), hour + 500).gaps,
     ).toHaveLength(1);
     const held = {
-      ...{ sessionId: "s", type: "t", from: 0, to: undefined, marks: [] },
+      ...{
+        id: 1,
+        sessionId: "s",
+        type: "t",
+        from: 0,
+        to: undefined,
+        marks: [],
+        standing: "open" as const,
+        note: "",
+      },
       segments: [{ phase: "held" as const, from: 0, to: undefined }],
     };
     expect(idleScale({ ...waited, sessions: [held] }, hour + 10_000).gaps).toHaveLength(1);
@@ -89,7 +94,17 @@ describe("the strip", () => {
 describe("the life of one session", () => {
   it("has its own calls and marks, and nobody else's", () => {
     const life = (sessionId: string, from: number, to: number) => ({
-      ...{ sessionId, type: "t", from, to, segments: [], marks: [] },
+      ...{
+        id: 1,
+        sessionId,
+        type: "t",
+        from,
+        to,
+        segments: [],
+        marks: [],
+        standing: "done" as const,
+        note: "",
+      },
     });
     const whole = model(
       [
@@ -97,10 +112,13 @@ describe("the life of one session", () => {
         work(2, 100, 200, { kind: "call", sessionId: "a" }),
         work(3, 100, 300, { kind: "call", sessionId: "b" }),
       ],
-      { sessions: [life("a", 50, 400), life("b", 60, 500)], signals: [{ id: 9, at: 1, name: "x" }] },
+      {
+        sessions: [life("a", 50, 400), life("b", 60, 500)],
+        received: [{ kind: "signal", id: 9, at: 1, name: "x" }],
+      },
     );
     const own = lifeOf(whole, "a");
-    expect(own).toMatchObject({ from: 50, last: 400, signals: [] });
+    expect(own).toMatchObject({ from: 50, last: 400, received: [] });
     expect(own.work.map(({ id }) => id)).toEqual([2]);
     expect(own.sessions.map(({ sessionId }) => sessionId)).toEqual(["a"]);
   });

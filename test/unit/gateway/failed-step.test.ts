@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { HistoryEvent } from "../../../schemas/index.ts";
 import { failedStep } from "../../../services/gateway/dashboard/src/history/failed-step.ts";
-import { foldHistory } from "../../../services/gateway/dashboard/src/history/model.ts";
 import { userFrames } from "../../../services/gateway/dashboard/src/history/user-frames.ts";
+import { foldTimeline } from "../../../shared/timeline/index.ts";
 
 const retry = { maxAttempts: 3, initialDelayMs: 100, maxDelayMs: 1000, factor: 2, nonRetryable: [] };
 const scheduled = (name: string, input: unknown) => ({
@@ -17,7 +17,7 @@ const declined = { code: "declined", message: "card declined", retryable: true }
 const dated = (events: Record<string, unknown>[]) =>
   events.map((event, index) => ({ at: index, event: HistoryEvent.parse({ id: index + 1, ...event }) }));
 
-const model = foldHistory(
+const model = foldTimeline(
   dated([
     { kind: "instance.started", name: "checkout", input: { json: null } },
     scheduled("reserve", 1),
@@ -34,7 +34,7 @@ it("names the step an orchestration failed at, with its input and attempts", () 
   expect(failedStep(model, declined)).toMatchObject({
     name: "charge",
     input: { json: { card: 7 } },
-    attempts: [{ message: "declined: card declined" }],
+    attempts: [{ error: declined }],
   });
 });
 

@@ -3,9 +3,9 @@
  * of its causes. Pure.
  */
 import type { Failure } from "../../../../../schemas/index.ts";
-import type { HistoryModel, Work } from "./model.ts";
+import type { InstanceTimeline, Work } from "../../../../../shared/timeline/index.ts";
 
-export function failedStep(model: HistoryModel, error: Failure | undefined): Work | undefined {
+export function failedStep(model: InstanceTimeline, error: Failure | undefined): Work | undefined {
   const failed = model.work.filter(({ state, failure }) => state === "failed" && failure !== undefined);
   for (let cause = error; cause; cause = cause.cause) {
     const { code, message } = cause;

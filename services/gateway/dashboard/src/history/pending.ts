@@ -1,9 +1,10 @@
 /** What an instance waits for, and why it is still waiting. Pure. */
-import { shortEpoch } from "../../../../../shared/wording/index.ts";
+
+import type { InstanceTimeline, SessionLife, Work } from "../../../../../shared/timeline/index.ts";
+import { failureText, shortEpoch } from "../../../../../shared/wording/index.ts";
 import type { SessionRow, WorkerRow } from "../../../live/rows.ts";
 import type { Trouble } from "../../../live/troubles.ts";
 import { ago, duration } from "../format.ts";
-import type { HistoryModel, SessionLife, Work } from "./model.ts";
 
 export interface Pending {
   id: number;
@@ -17,7 +18,7 @@ export interface Pending {
 }
 
 export interface PendingInput {
-  model: HistoryModel;
+  model: InstanceTimeline;
   /** Undefined until loaded: nothing is claimed about data that was not read. */
   sessions: readonly SessionRow[] | undefined;
   workers: readonly WorkerRow[] | undefined;
@@ -38,7 +39,10 @@ export function pendingWork(input: PendingInput): Pending[] {
 function openWork(work: Work, input: PendingInput): Pending {
   switch (work.kind) {
     case "activity":
-      return { ...base(work, `activity ${work.name}`), ...activityReason(work, input) };
+      return {
+        ...base(work, `activity ${work.name}`),
+        ...(work.sessionId === undefined ? activityReason(work, input) : callReason(work, input)),
+      };
     case "call":
       return { ...base(work, `call ${work.name}`), ...callReason(work, input) };
     case "child":
@@ -73,7 +77,7 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
   const last = work.attempts.at(-1);
   if (last && last.retryAt > now) {
     return {
-      why: `attempt ${work.attempts.length} failed (${last.message}); next ${ago(last.retryAt, now)}`,
+      why: `attempt ${last.attempt} failed: ${failureText(last.error)}; next ${ago(last.retryAt, now)}`,
       troubled: true,
     };
   }

@@ -1,7 +1,7 @@
-import type { HistoryModel } from "./model.ts";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 
 /** The part of a history that belongs to one session. Pure. */
-export function lifeOf(model: HistoryModel, sessionId: string): HistoryModel {
+export function lifeOf(model: InstanceTimeline, sessionId: string): InstanceTimeline {
   const sessions = model.sessions.filter((life) => life.sessionId === sessionId);
   const from = sessions[0]?.from ?? model.from;
   const last = sessions.at(-1)?.to ?? model.last;
@@ -11,6 +11,6 @@ export function lifeOf(model: HistoryModel, sessionId: string): HistoryModel {
     last: Math.max(from, last),
     sessions,
     work: model.work.filter((work) => work.sessionId === sessionId),
-    signals: [],
+    received: [],
   };
 }

@@ -1,5 +1,5 @@
 /** How many pieces of work run in each column of a strip. Pure. */
-import type { HistoryModel } from "../history/model.ts";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 import type { TimeScale } from "./time-scale.ts";
 
 interface Column {
@@ -8,7 +8,7 @@ interface Column {
 }
 
 export function density(
-  model: HistoryModel,
+  model: InstanceTimeline,
   scale: TimeScale,
   whole: { from: number; to: number },
   count: number,

@@ -1,7 +1,8 @@
 /** Details of one shape of the timeline: a card at the pointer in short, below the picture in full. */
-import { shortEpoch } from "../../../../../shared/wording/index.ts";
+
+import type { InstanceTimeline, Work } from "../../../../../shared/timeline/index.ts";
+import { failureText, shortEpoch } from "../../../../../shared/wording/index.ts";
 import { absolute, duration } from "../format.ts";
-import type { HistoryModel, Work } from "../history/model.ts";
 import { Badge, Facts } from "../parts/basics.tsx";
 import { Json } from "../parts/json.tsx";
 
@@ -13,21 +14,23 @@ export interface EventDetails {
 }
 
 /** Undefined if the picture has no such event. */
-export function detailsOf(model: HistoryModel, id: number, end: number): EventDetails | undefined {
+export function detailsOf(model: InstanceTimeline, id: number, end: number): EventDetails | undefined {
   const work = model.work.find((one) => one.id === id);
   if (work) return workDetails(work, model, end);
   for (const { sessionId, marks } of model.sessions) {
     const mark = marks.find((one) => one.id === id);
     if (mark) return { title: `session ${sessionId}: ${mark.text}`, lines: [placeOf(mark.at, model)] };
   }
-  const signal = model.signals.find((one) => one.id === id);
-  return signal && { title: `signal ${signal.name}`, lines: [placeOf(signal.at, model)] };
+  const received = model.received.find((one) => one.id === id);
+  if (!received) return undefined;
+  const { kind, name, at } = received;
+  return { title: kind === name ? kind : `${kind} ${name}`, lines: [placeOf(at, model)] };
 }
 
-const placeOf = (at: number, model: HistoryModel): string =>
+const placeOf = (at: number, model: InstanceTimeline): string =>
   `+${duration(at - model.from)} · ${absolute(at)}`;
 
-function workDetails(work: Work, model: HistoryModel, end: number): EventDetails {
+function workDetails(work: Work, model: InstanceTimeline, end: number): EventDetails {
   const took = duration((work.to ?? end) - work.from);
   const waited =
     work.startedAt === undefined ? "" : `, of it ${duration(work.startedAt - work.from)} before it began`;
@@ -43,7 +46,7 @@ function workDetails(work: Work, model: HistoryModel, end: number): EventDetails
       `${work.to === undefined ? "since" : "took"} ${took}${waited}`,
       ...(where.length > 0 ? [where.join(" · ")] : []),
       ...(work.attempts.length > 0 ? [`${work.attempts.length} failed attempts`] : []),
-      ...(work.error === undefined ? [] : [work.error]),
+      ...(work.failure === undefined ? [] : [failureText(work.failure)]),
       placeOf(work.from, model),
     ],
     work,
@@ -107,9 +110,9 @@ export function SelectedEvent(props: {
       </ul>
       {work && work.attempts.length > 0 && (
         <Facts
-          facts={work.attempts.map(({ at, message }, index): [string, string] => [
-            `Attempt ${index + 1}`,
-            `${message} (${absolute(at)})`,
+          facts={work.attempts.map(({ at, attempt, error }): [string, string] => [
+            `Attempt ${attempt}`,
+            `${failureText(error)}, ${absolute(at)}`,
           ])}
         />
       )}

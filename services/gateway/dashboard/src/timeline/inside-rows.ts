@@ -1,10 +1,10 @@
-import type { HistoryModel } from "../history/model.ts";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 import { layout, type Row } from "./layout.ts";
 
 /** Inserts the rows of each expanded child below the row of its bar. Pure. */
 export const withInside = (
   rows: readonly Row[],
-  shown: ReadonlyMap<string, HistoryModel | undefined>,
+  shown: ReadonlyMap<string, InstanceTimeline | undefined>,
 ): Row[] =>
   rows.flatMap((row) => {
     if (row.kind !== "bars" || shown.size === 0) return [row];

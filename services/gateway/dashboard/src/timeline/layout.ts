@@ -1,7 +1,14 @@
 /**
  * Lays a history out in rows of bars: concurrent work gets separate rows, consecutive work shares one. Pure.
  */
-import type { HistoryModel, Mark, Segment, SessionLife, Signal, Work } from "../history/model.ts";
+import type {
+  InstanceTimeline,
+  Mark,
+  Received,
+  Segment,
+  SessionLife,
+  Work,
+} from "../../../../../shared/timeline/index.ts";
 import { type TimeScale, trueScale } from "./time-scale.ts";
 
 export interface Bar {
@@ -16,7 +23,7 @@ export type Row = { of?: string } & RowShapes;
 type RowShapes =
   | { kind: "session"; label: string; session: SessionLife; segments: Segment[]; marks: Mark[] }
   | { kind: "bars"; label: string; bars: Bar[] }
-  | { kind: "signals"; label: string; signals: Signal[] };
+  | { kind: "signals"; label: string; signals: Received[] };
 
 export interface Layout {
   rows: Row[];
@@ -26,7 +33,7 @@ export interface Layout {
 
 const mostRows = 40;
 
-export function layout(model: HistoryModel): Layout {
+export function layout(model: InstanceTimeline): Layout {
   const rows: Row[] = [];
   let hidden = 0;
   const add = (label: string, work: readonly Work[]) => {
@@ -36,7 +43,7 @@ export function layout(model: HistoryModel): Layout {
       rows.push({ kind: "bars", label: index === 0 ? label : "", bars });
     }
   };
-  const calls = groupBy(model.work.filter(isCall), (work) => work.sessionId ?? "");
+  const calls = groupBy(model.work.filter(isOnSession), (work) => work.sessionId ?? "");
   for (const session of model.sessions) {
     const { segments, marks } = session;
     rows.push({ kind: "session", label: session.sessionId, session, segments, marks });
@@ -44,7 +51,7 @@ export function layout(model: HistoryModel): Layout {
   }
   add(
     "activities",
-    model.work.filter((work) => work.kind === "activity"),
+    model.work.filter((work) => work.kind === "activity" && !isOnSession(work)),
   );
   add(
     "children",
@@ -54,11 +61,11 @@ export function layout(model: HistoryModel): Layout {
     "timers",
     model.work.filter((work) => work.kind === "timer"),
   );
-  if (model.signals.length > 0) rows.push({ kind: "signals", label: "signals", signals: model.signals });
+  if (model.received.length > 0) rows.push({ kind: "signals", label: "signals", signals: model.received });
   return { rows, hidden };
 }
 
-const isCall = (work: Work): boolean => work.kind === "call";
+const isOnSession = (work: Work): boolean => work.sessionId !== undefined;
 
 function groupBy<T>(list: readonly T[], key: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
@@ -155,7 +162,7 @@ export function ticks(from: number, to: number, most: number): number[] {
 }
 
 /** Owners get the colours in order of appearance: neighbours differ. */
-export function ownerColours(model: HistoryModel, colours: number): Map<string, number> {
+export function ownerColours(model: InstanceTimeline, colours: number): Map<string, number> {
   const found = new Map<string, number>();
   for (const session of model.sessions) {
     for (const { workerId } of session.segments) {

@@ -1,7 +1,8 @@
 /** One row of the timeline as shapes. `data-event` identifies a clicked shape. */
+
+import type { Segment } from "../../../../../shared/timeline/index.ts";
 import { shortEpoch } from "../../../../../shared/wording/index.ts";
 import { absolute, duration } from "../format.ts";
-import type { Segment } from "../history/model.ts";
 import { type Row, slices } from "./layout.ts";
 import type { TimeScale } from "./time-scale.ts";
 

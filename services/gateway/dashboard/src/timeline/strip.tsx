@@ -2,7 +2,7 @@
  * The whole of a long history in one strip, with the visible part marked; drag it or click beside it to move.
  */
 import { useMemo } from "preact/hooks";
-import type { HistoryModel } from "../history/model.ts";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 import { density } from "./density.ts";
 import type { TimeScale } from "./time-scale.ts";
 
@@ -10,7 +10,7 @@ const height = 30;
 const columnPixels = 3;
 
 export function Strip(props: {
-  model: HistoryModel;
+  model: InstanceTimeline;
   scale: TimeScale;
   whole: { from: number; to: number };
   view: { from: number; to: number };

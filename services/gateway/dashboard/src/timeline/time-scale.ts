@@ -2,7 +2,7 @@
  * The drawn time scale: stretches in which nothing runs are shortened, so that a wait of a day does not hide
  * the seconds of work around it. Pure.
  */
-import type { HistoryModel } from "../history/model.ts";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 
 export interface Gap {
   from: number;
@@ -25,7 +25,7 @@ export const trueScale: TimeScale = { gaps: [], place: (at) => at, time: (place)
 const idleShare = 0.08;
 const shortestIdleMs = 1_500;
 
-export function idleScale(model: HistoryModel, end: number): TimeScale {
+export function idleScale(model: InstanceTimeline, end: number): TimeScale {
   const waits = waitsOf(model, end);
   const idle = waits.reduce((sum, { from, to }) => sum + to - from, 0);
   const shown = Math.max(shortestIdleMs / 2, (end - model.from - idle) * idleShare);
@@ -60,7 +60,7 @@ export function idleScale(model: HistoryModel, end: number): TimeScale {
  * Stretches in which no activity, call or child runs and no session is being opened. Timers and held sessions
  * only wait.
  */
-function waitsOf(model: HistoryModel, end: number): { from: number; to: number }[] {
+function waitsOf(model: InstanceTimeline, end: number): { from: number; to: number }[] {
   const busy: [from: number, to: number][] = [];
   for (const work of model.work) {
     if (work.kind === "timer") busy.push([work.from, work.from], [work.to ?? end, work.to ?? end]);
@@ -71,7 +71,7 @@ function waitsOf(model: HistoryModel, end: number): { from: number; to: number }
       if (phase === "waiting" || phase === "starting") busy.push([from, to ?? end]);
     for (const { at } of marks) busy.push([at, at]);
   }
-  for (const { at } of model.signals) busy.push([at, at]);
+  for (const { at } of model.received) busy.push([at, at]);
   busy.push([model.from, model.from], [end, end]);
   busy.sort((a, b) => a[0] - b[0]);
   const waits: { from: number; to: number }[] = [];

@@ -1,7 +1,7 @@
 /** The picture of a history: time runs to the right, sessions with their owners on top, work below. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 import { duration, plural } from "../format.ts";
-import type { HistoryModel } from "../history/model.ts";
 import { now } from "../live.ts";
 import { Card } from "../parts/basics.tsx";
 import { detailsOf, HoverCard, SelectedEvent } from "./event-details.tsx";
@@ -20,7 +20,7 @@ const colours = 8;
 const manyPieces = 150;
 
 interface TimelineProps {
-  model: HistoryModel;
+  model: InstanceTimeline;
   live: boolean;
   selected: number | undefined;
   select: (id: number | undefined) => void;
@@ -49,7 +49,7 @@ export function Timeline({ model, live, selected, select }: TimelineProps) {
   const scale = toScale ? trueScale : compressed;
   const view = useViewport(scale.place(model.from), scale.place(end), plot, live);
   const [hovered, setHovered] = useState<Hovered | undefined>();
-  if (model.work.length + model.sessions.length + model.signals.length === 0) return null;
+  if (model.work.length + model.sessions.length + model.received.length === 0) return null;
 
   const modelOf = (of: string | undefined) => (of === undefined ? model : inside.shown.get(of));
   const under = hovered && modelOf(hovered.of);
@@ -230,7 +230,7 @@ function Axis({ view: { from, to }, scale, start, width, height }: AxisProps) {
   );
 }
 
-function summaryOf(model: HistoryModel): string {
+function summaryOf(model: InstanceTimeline): string {
   const failed = model.work.filter((work) => work.state === "failed").length;
   const lost = model.sessions
     .flatMap((session) => session.marks)

@@ -3,17 +3,17 @@
  * parent.
  */
 import { useEffect, useState } from "preact/hooks";
+import { foldTimeline, type InstanceTimeline } from "../../../../../shared/timeline/index.ts";
 import { get, type HistoryPage } from "../api.ts";
-import { foldHistory, type HistoryModel } from "../history/model.ts";
 import { toast } from "../parts/toasts.tsx";
 
-export function useInside(parent: HistoryModel) {
-  const [shown, setShown] = useState<ReadonlyMap<string, HistoryModel | undefined>>(new Map());
+export function useInside(parent: InstanceTimeline) {
+  const [shown, setShown] = useState<ReadonlyMap<string, InstanceTimeline | undefined>>(new Map());
   const load = async (childId: string) => {
     try {
       const page = await get<HistoryPage>(`/api/instances/${childId}/history`);
       setShown((known) =>
-        known.has(childId) ? new Map(known).set(childId, foldHistory(page.events)) : known,
+        known.has(childId) ? new Map(known).set(childId, foldTimeline(page.events)) : known,
       );
     } catch (error) {
       toast(`The history of ${childId} cannot be read: ${error instanceof Error ? error.message : ""}`);

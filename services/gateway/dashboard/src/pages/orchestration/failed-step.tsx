@@ -1,6 +1,8 @@
 /** The panel above a failed orchestration: the failed step, its input, the error of each attempt. */
+
+import type { Work } from "../../../../../../shared/timeline/index.ts";
+import { failureText } from "../../../../../../shared/wording/index.ts";
 import { plural } from "../../format.ts";
-import type { Work } from "../../history/model.ts";
 import { userFrames } from "../../history/user-frames.ts";
 import { Card, Id, Scrolled, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
@@ -13,14 +15,14 @@ export function FailedStep({ step }: { step: Work }) {
       <ol class="attempts">
         {step.attempts.map((attempt) => (
           <li key={attempt.at}>
-            {attempt.message}{" "}
+            {failureText(attempt.error)}{" "}
             <span class="muted">
               <When at={attempt.at} />
             </span>
           </li>
         ))}
         <li>
-          {step.error}{" "}
+          {failure && failureText(failure)}{" "}
           <span class="muted">
             <When at={step.to} />
           </span>

@@ -2,9 +2,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { unparking } from "../../../../../../shared/errors/unparking.ts";
+import { foldTimeline } from "../../../../../../shared/timeline/index.ts";
 import { get, type HistoryPage, type InstanceView, me } from "../../api.ts";
 import { failedStep } from "../../history/failed-step.ts";
-import { foldHistory } from "../../history/model.ts";
 import { useLive } from "../../live.ts";
 import { Badge, Card, Command, Copy, Facts, Id, Problem, Prose, Took, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
@@ -45,7 +45,7 @@ export function OrchestrationPage({ id }: { id: string }) {
   const failed = useMemo(
     () =>
       summary?.status === "failed" && history.page
-        ? failedStep(foldHistory(history.page.events), summary.error)
+        ? failedStep(foldTimeline(history.page.events), summary.error)
         : undefined,
     [summary?.status, summary?.error, history.page],
   );
@@ -119,7 +119,7 @@ export function HistoryPanels(props: {
   children?: ComponentChildren;
 }) {
   const { page, live, selected, select } = props;
-  const model = useMemo(() => foldHistory(page.events), [page]);
+  const model = useMemo(() => foldTimeline(page.events), [page]);
   return (
     <>
       {live && <PendingWork instanceId={props.instanceId} page={page} select={select} />}

@@ -1,8 +1,8 @@
 /** What the orchestration waits for, and why it is still waiting. */
 import { useMemo } from "preact/hooks";
+import { foldTimeline } from "../../../../../../shared/timeline/index.ts";
 import { get, type HistoryPage, type SessionRow, type WorkerRow } from "../../api.ts";
 import { plural } from "../../format.ts";
-import { foldHistory } from "../../history/model.ts";
 import { pendingWork } from "../../history/pending.ts";
 import { now, overview, useLive } from "../../live.ts";
 import { Card, Prose, When } from "../../parts/basics.tsx";
@@ -19,7 +19,7 @@ export function PendingWork(props: {
   );
   const workers = useLoad(() => get<{ rows: WorkerRow[] }>("/api/workers"), []);
   useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
-  const model = useMemo(() => foldHistory(props.page.events), [props.page]);
+  const model = useMemo(() => foldTimeline(props.page.events), [props.page]);
   const pending = pendingWork({
     model,
     sessions: sessions.data?.rows,

@@ -3,10 +3,10 @@
  * streams.
  */
 import { useMemo, useState } from "preact/hooks";
-import { shortEpoch } from "../../../../../../shared/wording/index.ts";
+import { foldTimeline, type InstanceTimeline, type Work } from "../../../../../../shared/timeline/index.ts";
+import { failureText, shortEpoch } from "../../../../../../shared/wording/index.ts";
 import type { SessionRow } from "../../api.ts";
 import { duration, plural } from "../../format.ts";
-import { foldHistory, type HistoryModel, type Work } from "../../history/model.ts";
 import { lifeOf } from "../../history/session-life.ts";
 import { useLive } from "../../live.ts";
 import { Badge, Card, Id, When } from "../../parts/basics.tsx";
@@ -25,7 +25,7 @@ export function SessionLife({ row }: { row: SessionRow }) {
     instanceId,
   );
   const model = useMemo(
-    () => history.page && lifeOf(foldHistory(history.page.events), sessionId),
+    () => history.page && lifeOf(foldTimeline(history.page.events), sessionId),
     [history.page, sessionId],
   );
   const [selected, select] = useState<number | undefined>();
@@ -40,7 +40,7 @@ export function SessionLife({ row }: { row: SessionRow }) {
   );
 }
 
-function Calls({ model }: { model: HistoryModel }) {
+function Calls({ model }: { model: InstanceTimeline }) {
   const failed = model.work.filter((work) => work.state === "failed");
   const [onlyFailed, setOnlyFailed] = useState(false);
   const calls = (onlyFailed ? failed : model.work).slice(-mostCalls).reverse();
@@ -112,7 +112,7 @@ function CallRow({ work, end }: { work: Work; end: number }) {
         {duration((work.to ?? end) - work.from)}
       </td>
       <td class="note" data-label="Note">
-        {work.error ? <span class="bad">{work.error}</span> : again}
+        {work.failure ? <span class="bad">{failureText(work.failure)}</span> : again}
       </td>
     </tr>
   );
