@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "holdfast";
+import { pickFreePort } from "../shared/embedded-nats/free-port.ts";
 import { type EmbeddedNats, startEmbeddedNats } from "../shared/embedded-nats/index.ts";
 import type { BenchOptions, Layout } from "./options.ts";
 import type { Pids } from "./process-cost.ts";
@@ -34,6 +35,8 @@ export class Rig {
   readonly client: Client;
   readonly workers: ServiceProcess[] = [];
   orchestrator: ServiceProcess | undefined;
+  /** Address of the server's HTTP monitoring. */
+  readonly monitor: string;
   readonly #folder: string;
   readonly env: Readonly<Record<string, string>>;
   readonly #services: ServiceProcess[] = [];
@@ -43,9 +46,10 @@ export class Rig {
   #envOf: (role: string) => Record<string, string> = () => ({});
   static readonly #open = new Set<Rig>();
 
-  private constructor(folder: string, nats: EmbeddedNats, client: Client, spec: RigSpec) {
+  private constructor(folder: string, nats: EmbeddedNats, monitor: string, client: Client, spec: RigSpec) {
     this.layout = spec.layout;
     this.nats = nats;
+    this.monitor = monitor;
     this.client = client;
     this.#folder = folder;
     this.env = {
@@ -66,13 +70,20 @@ export class Rig {
   static async open({ sync }: Pick<BenchOptions, "sync">, spec: RigSpec): Promise<Rig> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
     const secured = process.env.HOLDFAST_TEST_ROLES === "on" ? rolesFor(folder) : undefined;
+    const monitor = `127.0.0.1:${await pickFreePort()}`;
     const nats = await startEmbeddedNats({
       dataDir: folder,
       syncAlways: sync === "always",
-      extraConfig: secured?.config,
+      extraConfig: `http: "${monitor}"\n${secured?.config ?? ""}`,
     });
     if (secured) await provision(nats.url);
-    const rig = new Rig(folder, nats, await Client.connect({ url: nats.url, name: "bench" }), spec);
+    const rig = new Rig(
+      folder,
+      nats,
+      `http://${monitor}`,
+      await Client.connect({ url: nats.url, name: "bench" }),
+      spec,
+    );
     rig.#envOf = secured?.envOf ?? (() => ({}));
     return rig;
   }

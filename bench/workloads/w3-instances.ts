@@ -3,6 +3,7 @@ import { machineMs } from "../clock.ts";
 import type { FloorRun } from "../floor/floor.ts";
 import { CpuMeter } from "../process-cost.ts";
 import { ratioOf } from "../report.ts";
+import { ServerCount } from "../server-count.ts";
 import { inFlight, named, percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
@@ -18,6 +19,7 @@ export const w3: Workload = {
     const floor = await bench.floor();
     const engineCpu = new CpuMeter(rig.pids);
     const floorCpu = new CpuMeter(floor.pids);
+    const count = new ServerCount(rig.monitor);
     const instances = bench.size(2000, 500);
     const load = { inFlight: width, steps, width: 1 };
     // After a thousand the engine is as fast as it gets; with a stream each that takes too long for a quick run.
@@ -30,7 +32,8 @@ export const w3: Workload = {
       await floor.cleanUp();
       return run;
     };
-    const engineRun = (count: number) => engineCpu.during(() => shortInstances(rig.client, count));
+    const engineRun = (of: number) =>
+      count.during(() => engineCpu.during(() => shortInstances(rig.client, of)));
     // What else the machine does should hit both alike, so they take turns. Not with streams per instance: those the
     // engine leaves behind would slow down the floor's part that follows.
     const parts = bench.layout === "shared" ? 4 : 1;
@@ -47,6 +50,7 @@ export const w3: Workload = {
       ...figures,
       ...named("floor", { ...raw }),
       ...ratioOf("stepsPerSecond", figures.stepsPerSecond, raw.stepsPerSecond, { atLeast: 0.6 }),
+      ...count.perUnit(instances),
       cpuUs: engineCpu.perUnitUs(instances),
       floorCpuUs: floorCpu.perUnitUs(instances),
     });
