@@ -25,13 +25,13 @@ export async function publishOrThrow(
   bus: Bus,
   { subject, body, ...options }: CallersMessage,
   original?: Original & { random: Random },
-): Promise<{ duplicate: boolean }> {
+): Promise<{ seq: number; duplicate: boolean }> {
   for (let attempt = 1; attempt <= attempts; attempt++) {
     try {
       const outcome = original
         ? await publishAnew(bus, original.random, subject, body, { ...options, original })
         : await bus.publish(subject, body, options);
-      if (outcome.kind === "stored") return { duplicate: outcome.duplicate };
+      if (outcome.kind === "stored") return { seq: outcome.seq, duplicate: outcome.duplicate };
     } catch (error) {
       // A cluster elects new leaders within some seconds, longer than one try may take.
       const electing = isFault(error, "transient") && error.code === "no_stream" && bus.clustered();

@@ -204,7 +204,8 @@ export class Client {
 
   /**
    * A signal sent before the start is kept for the instance, in order. With your own `messageId` you may send
-   * it again at any time: the instance receives it once.
+   * it again at any time: the instance receives it once. Throws `instance_ended` if the instance had ended:
+   * the signal is then in the dead letters.
    */
   signal<S extends AnySignal | string>(
     instanceId: string,
@@ -216,11 +217,15 @@ export class Client {
       const name = requireToken("signal name", typeof signal === "string" ? signal : signal.name);
       if (typeof signal !== "string")
         validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
-      const summary = await this.#instances.summary(instanceId);
-      if (summary && isTerminal(summary.status)) throw ended(instanceId, summary.status);
       const { messageId } = options;
       if (messageId !== undefined) requireMessageId(messageId);
-      await this.#sender.signal(instanceId, name, payload, messageId);
+      // Looked up while the signal is on its way: a signal takes one round trip.
+      const [{ seq }, summary] = await Promise.all([
+        this.#sender.signal(instanceId, name, payload, messageId),
+        this.#instances.summary(instanceId).catch(() => undefined),
+      ]);
+      if (!summary || !isTerminal(summary.status)) return;
+      if (!(await this.#histories.received(instanceId, seq))) throw ended(instanceId, summary.status);
     });
   }
 

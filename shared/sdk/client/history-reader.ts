@@ -29,15 +29,24 @@ export class HistoryReader {
     return historyFile(instanceId, commits, await storedValues(commits, this.#parts.payloads));
   }
 
+  /** True if the message of the inbox is in the history: the instance may have ended because of it. */
+  async received(instanceId: string, inboxSeq: number): Promise<boolean> {
+    const commits = await this.#read(instanceId);
+    return commits?.some(({ inbox }) => inbox.includes(inboxSeq)) ?? false;
+  }
+
   async #commits(instanceId: string): Promise<Commit[]> {
-    requireToken("instance id", instanceId);
+    const commits = await this.#read(requireToken("instance id", instanceId));
+    if (!commits) throw notFound(instanceId);
+    return commits;
+  }
+
+  async #read(instanceId: string): Promise<Commit[] | undefined> {
     this.#store ??= this.#open().catch((error: unknown) => {
       this.#store = undefined; // The next call tries again.
       throw error;
     });
-    const commits = await (await this.#store).readAll(instanceId);
-    if (!commits) throw notFound(instanceId);
-    return commits;
+    return (await this.#store).readAll(instanceId);
   }
 
   /**

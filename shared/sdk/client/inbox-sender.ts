@@ -42,7 +42,7 @@ export class InboxSender {
     msgId: string,
     payload: Payload | undefined,
     { headers, delayed, guessableFor }: SendOptions = {},
-  ): Promise<{ duplicate: boolean }> {
+  ): Promise<{ seq: number; duplicate: boolean }> {
     const { bus, names, runtime } = this.#parts;
     // A delayed message needs no look-up: only the engine writes to the stream of schedules.
     const original =
@@ -60,13 +60,16 @@ export class InboxSender {
     );
   }
 
-  /** With a `messageId` of the caller, the signal may be sent again: the instance receives it once. */
+  /**
+   * With a `messageId` of the caller, the signal may be sent again: the instance receives it once. Returns its
+   * place in the inbox.
+   */
   async signal(
     instanceId: string,
     name: string,
     payload: unknown,
     messageId: string | undefined,
-  ): Promise<void> {
+  ): Promise<{ seq: number }> {
     const { names, runtime } = this.#parts;
     // The server compares message ids across all subjects of the stream, so the instance id is part of the
     // message id.
@@ -74,7 +77,7 @@ export class InboxSender {
     const value = await this.wrap(payload, instanceId);
     const own =
       messageId === undefined ? {} : { headers: { [messageIdHeader]: messageId }, guessableFor: instanceId };
-    await this.send(names.signal(instanceId, name), msgId, value, own);
+    return this.send(names.signal(instanceId, name), msgId, value, own);
   }
 
   async control(instanceId: string, verb: "cancel" | "terminate", reason: string | undefined): Promise<void> {
