@@ -66,7 +66,7 @@ describe("defect 31", () => {
     return JSON.parse(stdout);
   };
 
-  it("TypeScript is loaded as written", async () => {
+  it("defect 31: TypeScript is loaded as written", async () => {
     const file = join(dir, "written.ts");
     await writeFile(file, source);
     expect(await run(file)).toEqual(right);
