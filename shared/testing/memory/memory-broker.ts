@@ -2,7 +2,8 @@
  * The broker that all clients share. It can stop and start again like a killed server: it keeps its storage,
  * and schedules and expiries wait while it is down.
  */
-import type { StoredMessage, StreamSpec } from "../../bus/index.ts";
+import type { AccountInfo, StoredMessage, StreamSpec } from "../../bus/index.ts";
+import { Fault } from "../../errors/index.ts";
 import { type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
 import type { SkippingClock, TimerKind } from "../clock/simulated-clock.ts";
 import { type BusFaults, Fate, noFaults } from "./faults.ts";
@@ -96,6 +97,30 @@ export class MemoryBroker implements ServerTime {
         cancelled = true;
         timer.cancel();
       },
+    };
+  }
+
+  /** Throws if a server would refuse to make this stream. */
+  requireRoomFor({ name, subjects, retention, transform }: StreamSpec): void {
+    const other = this.overlapping(subjects).find(({ spec }) => spec.name !== name);
+    if (other) throw new Fault("config", { code: "subjects_taken", message: `${name}: ${other.spec.name}` });
+    const there = this.streams.get(name)?.spec;
+    if (there && (there.retention !== retention || there.transform?.to !== transform?.to))
+      throw new Fault("config", { code: "stream_mismatch", message: `stream ${name} exists otherwise` });
+    const { streams, maxStreams } = this;
+    if (!there && maxStreams !== undefined && streams.size >= maxStreams)
+      throw new Fault("transient", { code: "too_many_streams", message: `${name}: ${maxStreams}` });
+  }
+
+  account(): AccountInfo {
+    const streams = [...this.streams.values()];
+    const sum = (of: (stream: MemoryStream) => number) =>
+      streams.reduce((total, stream) => total + of(stream), 0);
+    return {
+      streams: streams.length,
+      consumers: sum((stream) => stream.consumers.size),
+      bytes: sum((stream) => stream.bytes),
+      ...(this.maxStreams === undefined ? {} : { maxStreams: this.maxStreams }),
     };
   }
 

@@ -1,5 +1,4 @@
 /** The bus of one client of the broker. Tests can disconnect and kill it. */
-
 import type {
   AccountInfo,
   BlobStore,
@@ -20,20 +19,20 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "../../bus/index.ts";
-import { headersOf } from "../../bus/index.ts";
 import { ObjectBlobs } from "../../bus/storage/blobs.ts";
 import { Fault } from "../../errors/index.ts";
 import { type Announce, silent, sleep } from "../../runtime/index.ts";
 import { ClientState, type Direction, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
+import { MemoryPublisher, noStream } from "./memory-publisher.ts";
 import type { MemoryStream } from "./memory-stream.ts";
 import { MemoryTail, type TailOptions } from "./memory-tail.ts";
 import type { Subscriber } from "./plain-messages.ts";
 import { overlap } from "./subject-match.ts";
 import { Taking } from "./taking.ts";
 
-const defaultTimeoutMs = 5_000;
+const unansweredMs = 5_000;
 
 export interface MemoryBusOptions {
   blobBucket?: string;
@@ -46,6 +45,7 @@ export class MemoryBus implements Bus {
   readonly blobs: BlobStore;
   readonly #broker: MemoryBroker;
   readonly #state: ClientState;
+  readonly #publisher: MemoryPublisher;
   readonly #takings = new Set<Taking>();
   readonly #tails = new Set<MemoryTail>();
   readonly #subscribers = new Set<Subscriber>();
@@ -56,6 +56,7 @@ export class MemoryBus implements Bus {
   ) {
     this.#broker = broker;
     this.#state = new ClientState(broker.clock, broker.fate, announce);
+    this.#publisher = new MemoryPublisher(broker, this.#state);
     this.blobs = new ObjectBlobs(this, blobBucket, { replicas });
     if (!broker.isUp) this.#state.disconnect();
   }
@@ -98,24 +99,7 @@ export class MemoryBus implements Bus {
 
   ensureStream(spec: StreamSpec): Promise<{ created: boolean }> {
     return this.#state.ask(() => {
-      const others = this.#broker.overlapping(spec.subjects).filter((other) => other.spec.name !== spec.name);
-      if (others.length > 0) {
-        throw new Fault("config", {
-          code: "subjects_taken",
-          message: `${spec.name}: ${others[0]?.spec.name}`,
-        });
-      }
-      const there = this.#broker.streams.get(spec.name)?.spec;
-      if (there && (there.retention !== spec.retention || there.transform?.to !== spec.transform?.to)) {
-        throw new Fault("config", {
-          code: "stream_mismatch",
-          message: `stream ${spec.name} exists otherwise`,
-        });
-      }
-      const { streams, maxStreams } = this.#broker;
-      if (!there && maxStreams !== undefined && streams.size >= maxStreams) {
-        throw new Fault("transient", { code: "too_many_streams", message: `${spec.name}: ${maxStreams}` });
-      }
+      this.#broker.requireRoomFor(spec);
       return { created: this.#broker.ensure(spec) !== undefined };
     });
   }
@@ -125,23 +109,7 @@ export class MemoryBus implements Bus {
   }
 
   streamInfo(name: string): Promise<StreamInfo | undefined> {
-    return this.#askOf(name, () => {
-      const stream = this.#broker.streams.get(name);
-      return (
-        stream && {
-          name,
-          subjects: stream.spec.subjects,
-          messages: stream.size,
-          bytes: stream.bytes,
-          firstSeq: stream.firstSeq,
-          lastSeq: stream.lastSeq,
-          consumers: stream.consumers.size,
-          replicas: stream.spec.replicas ?? 1,
-          metadata: stream.spec.metadata ?? {},
-          seenAt: this.#broker.clock.now(),
-        }
-      );
-    });
+    return this.#askOf(name, () => this.#broker.streams.get(name)?.info(this.#broker.clock.now()));
   }
 
   streamNames(subjectFilter: string): Promise<string[]> {
@@ -153,60 +121,11 @@ export class MemoryBus implements Bus {
   }
 
   account(): Promise<AccountInfo> {
-    return this.#state.ask(() => {
-      const { maxStreams } = this.#broker;
-      const streams = [...this.#broker.streams.values()];
-      const sum = (of: (stream: MemoryStream) => number) =>
-        streams.reduce((total, stream) => total + of(stream), 0);
-      return {
-        streams: streams.length,
-        consumers: sum((stream) => stream.consumers.size),
-        bytes: sum((stream) => stream.bytes),
-        ...(maxStreams === undefined ? {} : { maxStreams }),
-      };
-    });
+    return this.#state.ask(() => this.#broker.account());
   }
 
-  async publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
-    headersOf(options); // Throws for options that the real bus refuses.
-    if (body.length > this.#broker.maxPayloadBytes) {
-      throw new Fault("contract", { code: "payload_too_large", message: `${body.length} bytes` });
-    }
-    const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-    if (!(await this.#state.ready(timeoutMs))) return this.#unknown(0);
-    const { fate } = this.#broker;
-    if (fate.strikes("publishLost")) return this.#unknown(timeoutMs);
-    if (fate.strikes("publishLate")) {
-      this.#broker.after(timeoutMs + fate.upTo(timeoutMs), () => {
-        try {
-          this.#stream(subject).publish(subject, body, options);
-        } catch {
-          return; // The publish is refused, and the publisher no longer waits for the answer.
-        }
-      });
-      return this.#unknown(timeoutMs);
-    }
-    const arrives = this.#arrive(subject, body, options, timeoutMs);
-    if (!this.#state.stalled) return arrives;
-    return (await this.#state.inTime(arrives, timeoutMs)) ?? this.#unknown(0);
-  }
-
-  async #arrive(
-    subject: string,
-    body: Uint8Array,
-    options: PublishOptions,
-    timeoutMs: number,
-  ): Promise<PublishOutcome> {
-    if (!(await this.#state.out())) return this.#unknown(0);
-    const { fate } = this.#broker;
-    const stream = this.#stream(subject);
-    if (this.#broker.silent.has(stream.spec.name)) return this.#unknown(timeoutMs);
-    if (this.#broker.storageFull) {
-      throw new Fault("transient", { code: "storage_full", message: "the store takes nothing more" });
-    }
-    const outcome = stream.publish(subject, body, options);
-    if (fate.strikes("publishUnanswered")) return this.#unknown(timeoutMs);
-    return (await this.#state.back()) ? outcome : this.#unknown(0);
+  publish(subject: string, body: Uint8Array, options: PublishOptions = {}): Promise<PublishOutcome> {
+    return this.#publisher.publish(subject, body, options);
   }
 
   last(
@@ -413,27 +332,10 @@ export class MemoryBus implements Bus {
     return taking;
   }
 
-  /** BUS-1: resolves after the time the publisher would have waited, or at once if the connection is lost. */
-  #unknown(afterMs: number): Promise<PublishOutcome> {
-    if (this.#state.over && !this.#state.killed) throw this.#state.unavailable();
-    if (afterMs === 0) return Promise.resolve({ kind: "unknown" });
-    return new Promise((resolve) => {
-      this.#broker.clock.after(afterMs, () => {
-        if (!this.#state.killed) resolve({ kind: "unknown" });
-      });
-    });
-  }
-
   async #askOf<T>(stream: string, act: () => T): Promise<T> {
     if (!this.#broker.silent.has(stream)) return this.#state.ask(act);
-    await sleep(this.#broker.clock, defaultTimeoutMs);
+    await sleep(this.#broker.clock, unansweredMs);
     return this.#state.killed ? never() : Promise.reject(this.#state.unavailable());
-  }
-
-  #stream(subject: string): MemoryStream {
-    const stream = this.#broker.streamFor(subject);
-    if (!stream) throw noStream(`publish to ${subject}`);
-    return stream;
   }
 
   #named(name: string): MemoryStream {
@@ -455,9 +357,6 @@ export class MemoryBus implements Bus {
     return consumer;
   }
 }
-
-const noStream = (doing: string): Fault =>
-  new Fault("transient", { code: "no_stream", message: `${doing}: no stream answers` });
 
 const consumerGone = (stream: string, consumer: string): Fault =>
   new Fault("transient", {

@@ -1,13 +1,13 @@
 /**
  * One stream in memory: sequences, fences, windows, limits, expiry, schedules. Follows the server's rules.
  */
-
 import type {
   ConsumerInfo,
   PublishOptions,
   PublishOutcome,
   Schedule,
   StoredMessage,
+  StreamInfo,
   StreamSpec,
 } from "../../bus/index.ts";
 import { headerNames, scheduleHeader, scheduleText } from "../../bus/index.ts";
@@ -215,6 +215,13 @@ export class MemoryStream {
     // A restarted server rebuilds its message ids from the stored messages.
     for (const [msgId, { seq }] of this.#seen) if (!this.#messages.has(seq)) this.#seen.delete(msgId);
     for (const consumer of [...this.consumers.values()]) if (consumer.spec.volatile) consumer.end();
+  }
+
+  info(seenAt: number): StreamInfo {
+    const { name, subjects, replicas = 1, metadata = {} } = this.spec;
+    const { size: messages, bytes, firstSeq, lastSeq } = this;
+    const consumers = this.consumers.size;
+    return { name, subjects, messages, bytes, firstSeq, lastSeq, consumers, replicas, metadata, seenAt };
   }
 
   infos(): ConsumerInfo[] {
