@@ -13,7 +13,7 @@ import { type Runtime, sleep } from "../runtime/index.ts";
 import { appendFenced, type FencedOutcome } from "./append-fenced.ts";
 import { archiveHistory } from "./archive.ts";
 import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
-import { beginsHistory, commitsOnly, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
+import { beginsHistory, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
 import {
   deleteOwn,
   forgotten,
@@ -27,6 +27,7 @@ import {
 import { moveToOwn } from "./move-to-own.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 import { OwnStreams } from "./own-streams.ts";
+import { incomplete, looks, readLocated } from "./read-located.ts";
 
 export interface HistoryStoreOptions {
   bus: Bus;
@@ -367,41 +368,17 @@ export class HistoryStore {
     for (let attempt = 1; attempt <= looks; attempt++) {
       const found = await this.#locate(instanceId, leader);
       if (!found) return undefined;
-      const messages = await this.#readFrom(found, fromSeq(found));
+      const messages = await readLocated(this.#bus, this.#options.runtime.clock, found, fromSeq(found));
       if (messages) return { found, messages };
       await sleep(this.#options.runtime.clock, 10 * attempt);
     }
     throw incomplete(`the history of ${instanceId} moves faster than it can be read`);
   }
 
-  /**
-   * Replicas may lag behind the last message that was located. Returns undefined if the stream was deleted
-   * since.
-   */
-  async #readFrom(found: Located, fromSeq: number): Promise<StoredMessage[] | undefined> {
-    const wanted = lastCommitSeqOf(found.last);
-    if (fromSeq > wanted) return [];
-    if (wanted === found.last.seq && fromSeq === wanted) return [found.last];
-    for (let attempt = 1; attempt <= looks; attempt++) {
-      const all = await this.#bus.read(found.stream, found.subject, fromSeq);
-      if (!all) return undefined;
-      const messages = commitsOnly(all);
-      if ((messages.at(-1)?.seq ?? 0) >= wanted) return messages;
-      await sleep(this.#options.runtime.clock, 10 * attempt);
-    }
-    throw incomplete(`${found.stream} does not show message ${wanted} of ${found.subject}`);
-  }
-
   #decode(instanceId: string, messages: StoredMessage[]): Promise<Commit[]> {
     return Promise.all(messages.map((message) => decodeCommit(this.#bus, instanceId, message)));
   }
 }
-
-/** Tries before a reader gives up on a history that moves or is not visible yet; the caller tries again. */
-const looks = 20;
-
-const incomplete = (message: string): Fault =>
-  new Fault("transient", { code: "history_incomplete", message });
 
 const start = ({ stream, subject }: Place): Position => ({
   stream,
