@@ -14,7 +14,7 @@
 import type { ActivityTask } from "../../../schemas/index.ts";
 import { buryDelivery, type Delivery } from "../../../shared/bus/index.ts";
 import { CancelledError, HoldfastError, isCancelled } from "../../../shared/errors/index.ts";
-import { once, RecentTimes, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
+import { once, type Service, sleep, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 import { LaneDelivery } from "../lane/index.ts";
 import { LazyAbort } from "../lazy-abort.ts";
@@ -34,6 +34,7 @@ import { refuseUnreadable } from "./refusing/unreadable.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { CancelNotices, taskKey } from "./running/cancel-notices.ts";
 import { attemptKey, type Held, runsBefore } from "./running/held-task.ts";
+import { ReportedTasks } from "./running/reported-tasks.ts";
 import { runTask } from "./running/run-task.ts";
 import type { TaskOutcome } from "./running/task-outcome.ts";
 import { TaskLane } from "./task-lane.ts";
@@ -46,12 +47,6 @@ interface Running {
 /** Time for aborted code to stop before the process exits. */
 const lingerMs = 1_000;
 const faultPauseMs = 1_000;
-const rememberedTasks = 4096;
-/** Longer than an owner can be unsure whether an offer was taken. */
-const toldMs = 60_000;
-/** Longer than a partition is without an owner. */
-const storedMs = 600_000;
-
 export class ActivityService implements Service {
   readonly slots: Slots;
   readonly served: readonly ServedActivity[];
@@ -63,15 +58,7 @@ export class ActivityService implements Service {
   readonly #cancels: CancelNotices;
   /** By attempt. */
   readonly #held = new Map<string, Held>();
-  /** Reported attempts: one that comes again, by the lane or by the queue, does not run again. */
-  readonly #told = new RecentTimes(rememberedTasks, toldMs);
-  /**
-   * Lane tasks reported through the inbox: an owner that asks must wait for the inbox and not send the task
-   * again.
-   */
-  readonly #stored = new RecentTimes(rememberedTasks, storedMs);
-  /** Of the tasks in `#stored`; bounded as that is. */
-  readonly #storedCapabilities = new Map<string, string>();
+  readonly #reported: ReportedTasks;
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
   readonly #lingering = new Set<Promise<unknown>>();
@@ -82,6 +69,7 @@ export class ActivityService implements Service {
 
   constructor(deps: WorkerDeps) {
     this.#deps = deps;
+    this.#reported = new ReportedTasks(deps.runtime.clock);
     this.slots = new Slots(deps.config.activities.slots, {
       onChange: deps.loadChanged,
       onFree: () => this.#scarcity.pump(),
@@ -115,9 +103,7 @@ export class ActivityService implements Service {
       onTask: (task, delivery, feed) => this.#takeNow(task, delivery, feed),
       shown: (key) => {
         const held = this.#held.get(key);
-        if (held) return held.task.capability ?? "";
-        const stored = this.#stored.at(key, deps.runtime.clock.now()) !== undefined;
-        return stored ? (this.#storedCapabilities.get(key) ?? "") : undefined;
+        return held ? (held.task.capability ?? "") : this.#reported.capabilityInInbox(key);
       },
     });
   }
@@ -337,32 +323,13 @@ export class ActivityService implements Service {
   async #tell(held: Held, report: Report): Promise<void> {
     const how = await this.#report(held, report);
     if (how === "given_up") return;
-    // This clock may be some milliseconds behind the one that dated the task.
-    const at = Math.max(this.#deps.runtime.clock.now(), held.task.scheduledAt);
-    this.#told.add(held.key, at);
-    if (held.lane && how === "stored") this.#rememberStored(held, at);
+    this.#reported.add(held.task, held.lane !== undefined && how === "stored");
     held.delivery.ack(); // ACTIVITY-2
-  }
-
-  #rememberStored({ key, task }: Held, at: number): void {
-    this.#stored.add(key, at);
-    if (task.capability === undefined) return;
-    const [oldest] = this.#storedCapabilities.keys();
-    if (oldest !== undefined && this.#storedCapabilities.size >= rememberedTasks)
-      this.#storedCapabilities.delete(oldest);
-    this.#storedCapabilities.set(key, task.capability);
   }
 
   /** True if the task was reported or cancelled. */
   #isOver(task: ActivityTask): boolean {
-    return this.#wasTold(task) || this.#cancels.covers(task);
-  }
-
-  /** Compares the time it was scheduled, because instance ids may be used again. */
-  #wasTold(task: ActivityTask): boolean {
-    const key = attemptKey(task);
-    const now = this.#deps.runtime.clock.now();
-    return (this.#told.at(key, now) ?? this.#stored.at(key, now) ?? 0) >= task.scheduledAt;
+    return this.#reported.has(task) || this.#cancels.covers(task);
   }
 
   #report({ task, lane }: Held, result: Report) {
