@@ -13,7 +13,6 @@ import {
   type Effect,
   type InboxMessage,
   Instance,
-  type InstanceState,
   isEnded,
   type Turn,
 } from "../../shared/replay/index.ts";
@@ -23,20 +22,15 @@ import { commitOf } from "./commit-of-turn.ts";
 import type { OrchestratorDeps } from "./deps.ts";
 import { EarlierIds } from "./earlier-ids.ts";
 import { HistoryPlace } from "./history-place.ts";
-import { answerIgnored } from "./ignored/answer-ignored.ts";
-import { deadLetterIgnored } from "./ignored/dead-letter-ignored.ts";
+import { ignore } from "./ignored/ignore.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import type { LocalWork } from "./local/local-work.ts";
 import { runAhead } from "./local/run-ahead.ts";
 import type { Mail } from "./mail.ts";
-import {
-  nothing,
-  type PredecessorCommit,
-  predecessorCommit,
-  stillStands,
-  tellsOfDeath,
-} from "./predecessor-commit.ts";
+import type { OpenTurn } from "./open-turn.ts";
+import { nothing, type PredecessorCommit, predecessorCommit, stillStands } from "./predecessor-commit.ts";
 import { InstancePublisher } from "./publishing/instance-publisher.ts";
+import { timerFiredBy } from "./publishing/schedule-effects.ts";
 import { showAgain, tellParked } from "./quarantine/tell-parked.ts";
 import { answerUpdate, considerUpdate, type Update } from "./updates/consider-update.ts";
 
@@ -46,20 +40,6 @@ interface Loaded {
   publisher: InstancePublisher;
   /** Commits of the present execution. */
   commits: readonly Commit[];
-}
-
-/** What the running turn has gathered so far. */
-interface OpenTurn {
-  readonly now: number;
-  readonly startedAt: number;
-  readonly lane: LaneWork;
-  readonly locals: () => LocalWork;
-  facts: Turn["events"];
-  effects: Effect[];
-  /** True if the effects of the last commit may be unpublished. */
-  owed: boolean;
-  /** Tasks that came back from the lane and go out by the queue. */
-  readonly recalled: number[];
 }
 
 export class LoadedInstance {
@@ -260,7 +240,12 @@ export class LoadedInstance {
     if (firedOf !== undefined)
       turn.effects = turn.effects.filter((effect) => effect.kind !== "unschedule" || effect.of !== firedOf);
     if (accepted.kind === "ignored") {
-      turn.owed = (await this.#ignored(message, delivery, accepted, lane)) || turn.owed;
+      const { outbox } = this.#publisher.target;
+      const { look, owed } = await ignore(this.#deps, outbox, this.instance, accepted.why, this.#inherited, {
+        ...{ message, delivery, lane },
+      });
+      this.#toShow ||= look;
+      turn.owed ||= owed;
       // A look at a parked instance: this message stands for what the code does if it resumes now.
       if (delivery && message.kind === "wake" && this.instance.hasUnseen) this.instance.applied(delivery.seq);
     } else if (delivery) {
@@ -420,36 +405,7 @@ export class LoadedInstance {
   show(): Promise<void> {
     return showAgain(this.#deps, this.#publisher.target, this.instance);
   }
-
-  /** Returns true if the effects of the last commit may be unpublished. */
-  async #ignored(
-    message: InboxMessage,
-    delivery: Delivery | undefined,
-    accepted: Extract<Accepted, { kind: "ignored" }>,
-    lane: LaneWork,
-  ): Promise<boolean> {
-    const { state } = this.instance;
-    await answerIgnored(this.#deps, this.#publisher.target.outbox, state, message, accepted.why);
-    if (!delivery) return false;
-    await deadLetterIgnored(this.#deps, state, message, delivery, accepted.why);
-    if (message.kind !== "wake" || !message.wake) return false;
-    const { wake } = message;
-    // A new deployment looks at a parked instance: the fault may have been repaired from outside.
-    if (wake.of === 0) this.#toShow = true;
-    // This wake stood for a local activity that runs now, and still stands for it.
-    if (state.tasks.get(wake.of)?.target.kind === "local") lane.applied(delivery);
-    return tellsOfDeath(this.#inherited, this.instance, wake);
-  }
 }
 
 const emptyInstance = ({ host, runaways }: OrchestratorDeps, instanceId: string): Instance =>
   new Instance(instanceId, host, runaways.whyNot(instanceId));
-
-/** The timer whose schedule fired this wake. A timer has one schedule, a task's deadline may have several. */
-function timerFiredBy(
-  message: InboxMessage,
-  { execution, timers }: Readonly<InstanceState>,
-): number | undefined {
-  if (message.kind !== "wake" || message.wake?.execution !== execution) return undefined;
-  return timers.has(message.wake.of) ? message.wake.of : undefined;
-}

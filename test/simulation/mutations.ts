@@ -122,9 +122,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a wake that tells of a death",
     law: "T3",
-    file: "services/orchestrator/turn.ts",
-    find: "return tellsOfDeath(this.#inherited, this.instance, wake);",
-    replace: "return false;",
+    file: "services/orchestrator/ignored/ignore.ts",
+    find: "owed: tellsOfDeath(inherited, instance, wake)",
+    replace: "owed: false",
   },
   {
     name: "next execution by whoever finds it",

@@ -1,6 +1,6 @@
 /** Durable schedules that wake an instance: timers, deadlines, and what stands for a running local activity. */
 import type { Wake } from "../../../schemas/index.ts";
-import type { OpenTask } from "../../../shared/replay/index.ts";
+import type { InboxMessage, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import { executionOf, type Publishing, removeStored } from "./effect-target.ts";
 import { publishEffect } from "./publish.ts";
 
@@ -19,6 +19,18 @@ export async function scheduleWake(by: Publishing, of: number, at: number, again
     schedule: { at, target: names.fired(names.verb(instanceId, "wake")), keptMs: names.firedKeptMs },
   });
   if (seq !== undefined) target.schedules.set(of, seq);
+}
+
+/**
+ * The timer whose schedule fired this wake, and was removed by the server then. A timer has one schedule, a
+ * task's deadline may have several.
+ */
+export function timerFiredBy(
+  message: InboxMessage,
+  { execution, timers }: Readonly<InstanceState>,
+): number | undefined {
+  if (message.kind !== "wake" || message.wake?.execution !== execution) return undefined;
+  return timers.has(message.wake.of) ? message.wake.of : undefined;
 }
 
 export async function removeSchedule(by: Publishing, of: number): Promise<unknown> {
