@@ -26,7 +26,8 @@ RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --omit=dev \
   && find node_modules -type d \( -name test -o -name tests -o -name docs -o -name benchmarks \) -prune -exec rm -rf {} + \
   && find node_modules \( -name '*.map' -o -name '*.md' -o -name '*.test.*' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -exec rm -f {} +
 
-# The optional peer becomes a dependency; the lockfile says which version, and what nothing needs then goes. Of its native code stays what this
+# The optional peer becomes a dependency; the lockfile says which version, and what nothing needs then goes, with
+# the empty folders npm leaves. Of its native code stays what this
 # platform runs: onnxruntime brings five platforms, and its browser half is compiled into transformers.js already.
 FROM lockfile AS inference-dependencies
 RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts
@@ -36,6 +37,7 @@ RUN node -e 'const fs = require("fs"), p = JSON.parse(fs.readFileSync("package.j
     fs.writeFileSync("package.json", JSON.stringify(p));'
 RUN npm prune --ignore-scripts --omit=dev --offline \
   && cd node_modules \
+  && { rmdir @* 2>/dev/null || true; } \
   && rm -rf onnxruntime-web/dist \
   && find onnxruntime-node/bin -type f ! -path "*/linux/$(node -p process.arch)/*" -exec rm -f {} + \
   && find @huggingface/transformers/dist -type f ! -name transformers.node.mjs -exec rm -f {} + \
@@ -58,7 +60,8 @@ COPY --from=inference-dependencies /holdfast/node_modules /holdfast/node_modules
 FROM ${CUDA_IMAGE} AS gpu-base
 COPY --from=gpu-dependencies /holdfast/node_modules /holdfast/node_modules
 
-# No npm, no compiler, a user without rights. Nothing is written but to /tmp and to the model cache.
+# No npm, no compiler, a user without rights. Nothing is written but to /tmp and to the model cache, and to
+# /security by the service that makes the keys.
 FROM ${VARIANT}-base
 COPY --from=lockfile /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /holdfast/package.json /holdfast/package.json
@@ -67,7 +70,9 @@ COPY --from=build /holdfast/dist /holdfast/dist
 RUN ln -s /holdfast/bin/holdfast.js /usr/local/bin/holdfast \
   && echo 'holdfast:x:10001:10001::/tmp:/usr/sbin/nologin' >> /etc/passwd \
   && echo 'holdfast:x:10001:' >> /etc/group \
-  && mkdir /app /models && chown 10001:10001 /models
+  && mkdir /app /models && chown 10001:10001 /models \
+  && for role in nats provisioner orchestrator worker watcher gateway client; do mkdir -p "/security/$role"; done \
+  && chown -R 10001:10001 /security
 ENV NODE_ENV=production HOLDFAST_APP=/app/app.ts METRICS_PORT=9464
 WORKDIR /app
 USER 10001:10001

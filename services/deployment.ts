@@ -28,6 +28,12 @@ export const deploymentSettings = {
   DEPLOY_GPU_TAGS: text.default("gpu").describe("`WORKER_TAGS` of GPU workers."),
   DEPLOY_GPU_RESOURCES: text.default("gpu=1").describe("`WORKER_RESOURCES` of GPU workers."),
   DEPLOY_NATS_IMAGE: text.default("nats:2.15.0-alpine3.22").describe("Image of NATS, 2.14 or newer."),
+  DEPLOY_SECURITY: text
+    .optional()
+    .describe("More options of the `holdfast security init` that makes the keys, at the first start."),
+  DEPLOY_WORKER_KEYS: text
+    .default("keys-worker")
+    .describe("Volume or folder with the key of the workers started here, `user.nk`."),
   DEPLOY_BIND: text.default("127.0.0.1").describe("Address of this machine that ports are opened on."),
   DEPLOY_NATS_PORT: port(4222).describe("Port of NATS on this machine."),
   DEPLOY_NATS_PORT_2: port(4223).describe("Of the second server of a cluster."),

@@ -27,6 +27,13 @@ export const gatewaySettings = {
     .wholeNumber(0, 65_535)
     .default(4440)
     .describe("HTTP, dashboard, `/metrics`, `/readyz`; 0 takes a free port."),
+  GATEWAY_TENANTS: z
+    .string()
+    .optional()
+    .meta({ rule: "<host name>=<file>, separated by commas" })
+    .describe(
+      "One gateway for several tenants: for each the host name it answers to and the file with its settings, as `security init --tenant` writes it. Tokens and log-in are those of each file.",
+    ),
   GATEWAY_PUBLIC_URL: z
     .url("must be an address like https://flows.example")
     .transform((url) => url.replace(/\/$/, ""))

@@ -4,6 +4,7 @@ import {
   headers,
   type Msg,
   type NatsConnection,
+  nkeyAuthenticator,
   type RequestOptions,
 } from "@nats-io/transport-node";
 import { z } from "zod";
@@ -48,15 +49,34 @@ const pieceMs = 10_000;
 
 export class Driver implements AsyncDisposable {
   readonly #connection: NatsConnection;
+  /** May look at streams, which a client may not. */
+  readonly #gateway: NatsConnection;
+  /** Takes the keys that are there now, for its next connection. */
+  readonly renewKeys: () => Promise<void>;
 
-  constructor(connection: NatsConnection) {
+  constructor(connection: NatsConnection, gateway: NatsConnection, renewKeys: () => Promise<void>) {
     this.#connection = connection;
+    this.#gateway = gateway;
+    this.renewKeys = renewKeys;
   }
 
-  static async connect(ports: readonly number[]): Promise<Driver> {
+  static async connect(
+    ports: readonly number[],
+    keyOf: (role: "client" | "gateway") => Promise<string>,
+  ): Promise<Driver> {
     const servers = ports.map((port) => `127.0.0.1:${port}`);
     const options = { servers, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreClusterUpdates: true };
-    return new Driver(await connect(options));
+    const seeds = { client: new Uint8Array(), gateway: new Uint8Array() };
+    const renewKeys = async (): Promise<void> => {
+      seeds.client = new TextEncoder().encode(await keyOf("client"));
+      seeds.gateway = new TextEncoder().encode(await keyOf("gateway"));
+    };
+    await renewKeys();
+    const as = (role: "client" | "gateway"): Promise<NatsConnection> => {
+      const authenticator = nkeyAuthenticator(() => seeds[role]);
+      return connect({ ...options, authenticator, inboxPrefix: `_INBOX_${role}` });
+    };
+    return new Driver(await as("client"), await as("gateway"), renewKeys);
   }
 
   /** Returns when it is durably accepted. Asked again until then: the id makes that harmless. */
@@ -101,26 +121,30 @@ export class Driver implements AsyncDisposable {
   }
 
   async streams(): Promise<StreamInfo[]> {
-    const all: StreamInfo[] = [];
+    const names: string[] = [];
     for (;;) {
-      const body = JSON.stringify({ offset: all.length });
+      const body = JSON.stringify({ offset: names.length });
       const page = z
-        .looseObject({ total: z.int(), streams: z.array(StreamInfo).nullable() })
-        .parse((await this.#connection.request("$JS.API.STREAM.LIST", body, { timeout: 10_000 })).json());
-      all.push(...(page.streams ?? []));
-      if (all.length >= page.total || !page.streams?.length) return all;
+        .looseObject({ total: z.int(), streams: z.array(z.string()).nullable() })
+        .parse((await this.#gateway.request("$JS.API.STREAM.NAMES", body, { timeout: 10_000 })).json());
+      names.push(...(page.streams ?? []));
+      if (names.length >= page.total || !page.streams?.length) break;
     }
+    return Promise.all(names.map((name) => this.stream(name)));
   }
 
   async stream(name: string): Promise<StreamInfo> {
     return until(`what stream ${name} is like`, async () => {
-      const reply = await this.#request(`$JS.API.STREAM.INFO.${name}`, "", { timeout: 5_000 });
+      const reply = await this.#gateway
+        .request(`$JS.API.STREAM.INFO.${name}`, "", { timeout: 5_000 })
+        .catch(() => undefined);
       return StreamInfo.safeParse(reply?.json()).data;
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#connection.close();
+    await this.#gateway.close();
   }
 
   async #accepted(subject: string, payload: unknown, messageId: string): Promise<void> {

@@ -15,6 +15,7 @@ import { buildImages } from "./steps/images.ts";
 import { checkCluster, killLeaders, restartNats } from "./steps/nats.ts";
 import { buildApplication, mountApplication } from "./steps/own-application.ts";
 import { scaleToFour } from "./steps/scaling.ts";
+import { changeKeys, checkSecrets } from "./steps/security.ts";
 import { crashAWorker, killTheHolder, stopAWorker } from "./steps/sessions.ts";
 import { sayWhyNot, testInAContainer } from "./steps/testing-kit.ts";
 
@@ -44,6 +45,7 @@ async function withStage(
     const clustered = options.profiles?.includes("cluster") ?? false;
     await using driver = await Driver.connect(
       clustered ? project.ports.nats : project.ports.nats.slice(0, 1),
+      (role) => project.keyOf(role),
     );
     await act({ ...ground, project, driver });
   } catch (error) {
@@ -67,6 +69,7 @@ async function run(ground: Ground): Promise<void> {
   await withStage(ground, { name: "holdfast-test", env: {} }, async (stage) => {
     await journal.step("Run the examples through NATS subjects", () => runDemo(stage));
     await journal.step("Look at the containers", () => checkHardening(stage));
+    await journal.step("Look for secrets, and knock without a key", () => checkSecrets(stage));
     await journal.step("Refuse wrong settings", () => refuseSettings(stage));
     await journal.step("Look at the profile gpu", () => checkGpuProfile(stage));
     await journal.step("Mount an application", () => mountApplication(stage));
@@ -75,6 +78,7 @@ async function run(ground: Ground): Promise<void> {
     await journal.step("Crash a worker", () => crashAWorker(stage));
     await journal.step("Stop a worker that works", () => stopAWorker(stage));
     await journal.step("Restart NATS under load", () => restartNats(stage));
+    await journal.step("Change every key", () => changeKeys(stage));
     await journal.step("Build an application on top", () => buildApplication(stage));
   });
   const env = { NATS_REPLICAS: "3", DEPLOY_APP_DIR: ground.appDir };

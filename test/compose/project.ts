@@ -1,5 +1,5 @@
 /** compose.yaml, up under a name of its own, on ports of its own. */
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { packageDir } from "../../services/version.ts";
@@ -39,12 +39,16 @@ export interface ProjectOptions {
   profiles?: readonly string[];
 }
 
+/** They make keys and streams, and end. */
+const runOnce = ["security", "provision"];
+
 const upWithinMs = 300_000;
 
 export class Project implements AsyncDisposable {
   readonly name: string;
   readonly ports: { nats: number[]; gateway: number };
   readonly #engine: Engine;
+  readonly #folder: string;
   readonly #override: string;
   readonly #profiles: readonly string[];
   #env: Record<string, string>;
@@ -53,6 +57,7 @@ export class Project implements AsyncDisposable {
     this.#engine = engine;
     this.name = options.name;
     this.ports = ports;
+    this.#folder = options.folder;
     this.#override = override;
     this.#profiles = options.profiles ?? [];
     this.#env = options.env;
@@ -78,7 +83,7 @@ export class Project implements AsyncDisposable {
     return attempt("docker", this.#arguments(args), { ...this.#options(), timeoutMs: 120_000 });
   }
 
-  /** Up, every container healthy. */
+  /** Up, every container healthy, and those that run once have ended well. */
   async up(...args: string[]): Promise<void> {
     await this.compose("up", "-d", "--no-build", ...args);
     await this.healthy();
@@ -88,7 +93,11 @@ export class Project implements AsyncDisposable {
     await until(
       "every container is healthy",
       async () =>
-        (await this.containers()).every(({ state, health }) => `${state} ${health}` === "running healthy"),
+        (await this.containers()).every(({ service, state, health, exitCode }) =>
+          runOnce.includes(service)
+            ? state === "exited" && exitCode === 0
+            : `${state} ${health}` === "running healthy",
+        ),
       upWithinMs,
     );
   }
@@ -114,6 +123,13 @@ export class Project implements AsyncDisposable {
     const found = (await this.containers()).find((container) => container.host === host);
     if (!found) throw new Error(`no container is called ${host}`);
     return found;
+  }
+
+  /** The key of a role, as a user copies it out. */
+  async keyOf(role: string): Promise<string> {
+    const copy = join(this.#folder, `${this.name}-${role}.nk`);
+    await this.compose("cp", `security:/security/${role}/user.nk`, copy);
+    return (await readFile(copy, "utf8")).trim();
   }
 
   docker(...args: string[]): Promise<string> {

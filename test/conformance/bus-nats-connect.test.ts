@@ -25,6 +25,15 @@ describe("connecting", () => {
     await bare.stop();
   });
 
+  it.each([
+    ["Authorization Violation", "nats_unauthorized"],
+    ["Authentication Timeout", "nats_unreachable"],
+  ])("a wrong key is a wrong setting, a log-in that came late is not: %s", async (refusal, code) => {
+    const server = await startGreeting({ version: "2.15.1", jetstream: true }, undefined, refusal);
+    await expect(connectBus({ url: server.url, announce: silent })).rejects.toEqual(config(code));
+    await server.stop();
+  });
+
   // What real servers answered: three of which two were killed, and an account without JetStream.
   const leaderless = { code: 503, err_code: 10008, description: "JetStream system temporarily unavailable" };
   const disabled = { code: 503, err_code: 10039, description: "JetStream not enabled for account" };

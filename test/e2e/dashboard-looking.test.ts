@@ -4,7 +4,7 @@ import { browserPath } from "../support/browser.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { longHistory, reclaimedHistory } from "../support/demo-world.ts";
 import { eventually, hands, startGateway, writeHistory } from "../support/gateway.ts";
-import { startNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () => {
   const dashboard = openDashboard();
@@ -185,7 +185,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
 
   it("explains how to begin where nothing has run", async () => {
     const { browser } = dashboard;
-    await using fresh = await startNats();
+    await using fresh = await startServer();
     const empty = await startGateway(fresh.url);
     try {
       const other = await browser.newPage();
@@ -214,7 +214,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
 
   it("says so when NATS goes away, and goes on when it is back", async () => {
     const { browser } = dashboard;
-    await using own = await startNats();
+    await using own = await startServer();
     const other = await startGateway(own.url);
     try {
       await hands(other.bus).instance({ instanceId: "kept" });

@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => nc?.close());
 
-const cli = (...args: string[]) => runCli([...args, "--nats-url", world.stack.nats.url]);
+const cli = (...args: string[]) =>
+  runCli([...args, "--nats-url", world.stack.nats.url], { env: world.stack.login("gateway") });
 const ask = async (subject: string, body = "") =>
   (await nc.request(subject, body, { timeout: 20_000 })).json<Record<string, unknown>>();
 

@@ -1,6 +1,7 @@
 /** F8: the gateway dies while it streams. Whoever reads goes on at another one where the first left off. */
 import { expect, test } from "vitest";
 import { encode } from "../../shared/bus/index.ts";
+import { derivedCapability } from "../../shared/capabilities/index.ts";
 import { installation } from "../support/installation.ts";
 import type { ServiceProcess } from "../support/stack.ts";
 
@@ -9,12 +10,13 @@ const world = installation({ app: "durable", orchestrators: 1, workers: 0, watch
 const addressOf = (gateway: ServiceProcess): string =>
   /"url":"(http:[^"]+)"/.exec(gateway.log())?.[1]?.replace(/\/$/, "") ?? "";
 
-const write = (index: number) =>
-  world.stack.bus.publish(
-    world.stack.names.stream("streamed", 1, 2),
-    encode({ v: 1, attempt: 1, run: 1, index, at: Date.now(), chunk: { json: `t${index}` } }),
-    { msgId: `chunk-${index}` },
-  );
+function write(index: number) {
+  const { bus, names, capabilities } = world.stack;
+  const task = capabilities.ofTask({ instanceId: "streamed", execution: 1, of: 2, attempt: 1 });
+  const capability = task && derivedCapability(task, "stream");
+  const chunk = { v: 1, attempt: 1, run: 1, index, at: Date.now(), chunk: { json: `t${index}` }, capability };
+  return bus.publish(names.stream("streamed", 1, 2), encode(chunk), { msgId: `chunk-${index}` });
+}
 
 /** Reads chunks until there are so many, or the line is dead. */
 async function read(url: string, into: number[], upTo: number, lastId?: string): Promise<string | undefined> {

@@ -51,7 +51,9 @@ async function overNats(subject: string, input: unknown, headers: Record<string,
   return JSON.parse(new TextDecoder().decode(reply.body)) as { ok: boolean; output?: unknown };
 }
 const cli = (...args: string[]) =>
-  runCli(["sessions", ...args], { env: { NATS_URL: world.stack.nats.url, NO_COLOR: "1" } });
+  runCli(["sessions", ...args], {
+    env: { NATS_URL: world.stack.nats.url, ...world.stack.login("gateway"), NO_COLOR: "1" },
+  });
 
 /** The worker process in which the run of that name began last. */
 async function holderOf(name: string, count = 1): Promise<ServiceProcess> {

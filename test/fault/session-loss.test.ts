@@ -118,8 +118,10 @@ it("S6: a late completion under an old epoch is dropped by the instance itself, 
   const of = (await world.streams.events("late"))
     .filter((event) => event.kind === "activity.scheduled")
     .at(-1)?.id;
+  const task = { execution: 1, of: of ?? 0, attempt: 1, epoch: Number(epoch) };
   const report = {
-    ...{ v: 1, execution: 1, of, attempt: 1, workerId, epoch: Number(epoch) },
+    ...{ v: 1, ...task, workerId },
+    capability: world.stack.capabilities.ofTask({ instanceId: "late", ...task }),
     result: { kind: "completed", output: { json: "from the dead" } },
   };
   const body = new TextEncoder().encode(JSON.stringify(report));

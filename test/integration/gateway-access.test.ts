@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerNames } from "../../shared/bus/index.ts";
 import { eventually, hands, json, startGateway, type TestGateway, writeHistory } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 const tokens = [
   { role: "viewer", name: "vera", token: "viewer-token-0123456789abcdef" },
@@ -21,7 +22,7 @@ let gateway: TestGateway;
 let second: TestGateway;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   const config = { tokens: [...tokens], payloadReaders: "operator", maxHistoryBytes: 100_000 } as const;
   gateway = await startGateway(nats.url, { ...config, trustedProxies: ["127.0.0.1"] });
   second = await startGateway(nats.url, config);

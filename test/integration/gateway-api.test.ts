@@ -8,14 +8,15 @@ import {
   type TestGateway,
   writeHistory,
 } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 let nats: TestNats;
 let gateway: TestGateway;
 let put: ReturnType<typeof hands>;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   gateway = await startGateway(nats.url);
   put = hands(gateway.bus);
 });

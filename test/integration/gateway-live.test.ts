@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually, hands, json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 import { type EventLine, listen } from "../support/sse.ts";
 
 let nats: TestNats;
@@ -8,7 +9,7 @@ let gateway: TestGateway;
 let put: ReturnType<typeof hands>;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   gateway = await startGateway(nats.url);
   put = hands(gateway.bus);
 });

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { OidcConfig } from "../../services/gateway/security/index.ts";
 import { json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
 import { startProvider, type TestProvider } from "../support/oidc-provider.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 const publicUrl = "https://flows.example";
 const client = {
@@ -20,7 +21,7 @@ let gateway: TestGateway;
 let config: OidcConfig;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   provider = await startProvider(client);
   provider.people.set("ada", { preferred_username: "ada@example", groups: ["staff", "platform"] });
   provider.people.set("vera", { preferred_username: "vera@example", groups: ["staff"] });

@@ -9,7 +9,8 @@ import type { RouteSpec } from "../../services/gateway/http/route.ts";
 import { allRoutes, openApiOf } from "../../services/gateway/routes/index.ts";
 import { packageDir, packageVersion } from "../../services/version.ts";
 import { eventually, hands, json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 const tokens = [
   { role: "viewer", name: "vera", token: "viewer-token-0123456789abcdef" },
@@ -25,7 +26,7 @@ let guarded: TestGateway;
 let readOnly: TestGateway;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   guarded = await startGateway(nats.url, { tokens: [...tokens], allowedHosts: ["flows.example"] });
   readOnly = await startGateway(nats.url, { readOnly: true });
 });

@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encode } from "../../shared/bus/index.ts";
 import { hands, names, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 let nats: TestNats;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   gateway = await startGateway(nats.url);
 });
 afterAll(async () => {

@@ -7,7 +7,8 @@ import { encode, subjects } from "../../shared/bus/index.ts";
 import { systemClock } from "../../shared/runtime/index.ts";
 import { Telemetry } from "../../shared/telemetry/index.ts";
 import { eventually, hands, json, names, startGateway, type TestGateway } from "../support/gateway.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import type { TestNats } from "../support/nats-server.ts";
+import { startServer } from "../support/secured-nats.ts";
 
 const example = (file: string) => readFileSync(join(packageDir(), "examples", "observability", file), "utf8");
 
@@ -15,7 +16,7 @@ let nats: TestNats;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  nats = await startNats();
+  nats = await startServer();
   gateway = await startGateway(nats.url);
 });
 afterAll(async () => {

@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { launchBrowser } from "./browser.ts";
 import { demoWorld } from "./demo-world.ts";
 import { hands, startGateway, type TestGateway } from "./gateway.ts";
-import { startNats, type TestNats } from "./nats-server.ts";
+import type { TestNats } from "./nats-server.ts";
+import { startServer } from "./secured-nats.ts";
 
 export function openDashboard() {
   let nats: TestNats;
@@ -18,7 +19,7 @@ export function openDashboard() {
   let complaints: string[];
 
   beforeAll(async () => {
-    nats = await startNats();
+    nats = await startServer();
     gateway = await startGateway(nats.url);
     put = hands(gateway.bus);
     await demoWorld(gateway);

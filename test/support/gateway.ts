@@ -23,12 +23,14 @@ import { HistoryStore } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/client/client.ts";
 import { Telemetry } from "../../shared/telemetry/index.ts";
+import { rolesOf } from "./secured-nats.ts";
 
 export const names = subjects();
 const topology = { ...defaultTopology, historyShards: 2 };
 
 export interface TestGateway extends AsyncDisposable {
   readonly url: string;
+  /** The test's own, with all rights. */
   readonly bus: Bus;
   readonly gateway: Gateway;
   readonly happenings: Happening[];
@@ -50,23 +52,26 @@ export async function startGateway(
   });
   const bus = await connectBus({ url: natsUrl, name: "gateway-test", announce: runtime.announce });
   await ensureTopology(bus, names, topology);
-  const history = new HistoryStore({
-    bus,
-    names,
-    runtime,
-    layout: "shared",
-    maxOwnStreams: 0,
-    shards: topology.historyShards,
-    replicas: 1,
-  });
+  const secured = rolesOf(natsUrl);
+  const own = secured && (await connectBus({ ...secured.connection("gateway"), announce: runtime.announce }));
+  const historyOn = (reader: Bus) =>
+    new HistoryStore({
+      bus: reader,
+      names,
+      runtime,
+      layout: "shared",
+      maxOwnStreams: 0,
+      shards: topology.historyShards,
+      replicas: 1,
+    });
   const full = { ...defaultGatewayConfig, port: 0, requestsPerSecond: 10_000, ...config };
   const gateway = new Gateway({
     door: new PortListener({ host: full.host, port: full.port, clock: runtime.clock }),
-    bus,
+    bus: own ?? bus,
     names,
     runtime,
-    client: new Client({ bus, names, runtime }),
-    history,
+    client: new Client({ bus: own ?? bus, names, runtime }),
+    history: historyOn(own ?? bus),
     topology,
     config: full,
     version: "0.0.0-test",
@@ -78,14 +83,17 @@ export async function startGateway(
   const { url } = gateway;
   const stop = async () => {
     await gateway.stop();
+    await own?.close();
     await bus.close();
+    const refused = secured?.refused() ?? [];
+    if (refused.length > 0) throw new Error(`NATS refused: ${refused.join("; ")}`);
   };
   return {
     url,
     bus,
     gateway,
     happenings,
-    history,
+    history: historyOn(bus),
     get: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
     post: (path, body, headers = {}) =>
       fetch(`${url}${path}`, {

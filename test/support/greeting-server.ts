@@ -5,6 +5,8 @@ export async function startGreeting(
   info: Record<string, unknown>,
   /** The answer to a request; `nobody` is what a server says that has no subscriber for it. Without: none. */
   answer: () => object | "nobody" | undefined = () => undefined,
+  /** What it says to whoever logs in, and hangs up. Without: all are let in. */
+  refusal?: string,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());
@@ -20,9 +22,10 @@ export async function startGreeting(
     };
     socket.write(`INFO ${JSON.stringify(said)}\r\n`);
     let sid = "";
-    socket.on("data", (data) => {
+    socket.on("data", (data): unknown => {
       for (const line of data.toString().split("\r\n")) {
         const [verb, , third, fourth] = line.split(" ");
+        if (verb === "CONNECT" && refusal !== undefined) return socket.end(`-ERR '${refusal}'\r\n`);
         if (verb === "PING") socket.write("PONG\r\n");
         if (verb === "SUB") sid = fourth ?? third ?? "";
         const said = verb === "PUB" ? answer() : undefined;
@@ -32,6 +35,7 @@ export async function startGreeting(
           socket.write(`MSG ${third} ${sid} ${body.length}\r\n${body}\r\n`);
         }
       }
+      return undefined;
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newestGeneration } from "../../schemas/index.ts";
 import { type BusOptions, createKeys, type KeyPair } from "../../shared/bus/index.ts";
+import { type Capabilities, capabilityKey, KeyedCapabilities } from "../../shared/capabilities/index.ts";
 import {
   type AccountSpec,
   accountsConfig,
@@ -23,14 +24,34 @@ export interface SecuredNats {
   /** What a process of this role is started with. */
   env(role: RoleName): Record<string, string>;
   connection(role: RoleName): Omit<BusOptions, "announce">;
+  /** Makes capabilities as its orchestrators do, for what a test says in a worker's place. */
+  capabilities: Capabilities;
   /** With all rights, for the test itself. */
   tester: Omit<BusOptions, "announce">;
   /** What was refused so far: `<role>: <what>`, each once. */
   refused(): string[];
 }
 
+const started = new Map<string, SecuredNats>();
+
+/** A server with roles where tests run with them (`HOLDFAST_TEST_ROLES`), an open one else. */
+export async function startServer(): Promise<TestNats> {
+  if (process.env.HOLDFAST_TEST_ROLES !== "on") return startNats();
+  const secured = await startSecuredNats({ testerIsAnybody: true });
+  started.set(secured.nats.url, secured);
+  return secured.nats;
+}
+
+/** The roles of a server that `startServer` started; undefined for an open one. */
+export const rolesOf = (url: string): SecuredNats | undefined => started.get(url);
+
 export async function startSecuredNats(
-  options: { prefix?: string; scopes?: Partial<Record<RoleName, Scope>>; port?: number } = {},
+  options: {
+    prefix?: string;
+    scopes?: Partial<Record<RoleName, Scope>>;
+    /** Whoever connects without a key has all rights: for tests that look and meddle by connections of their own. */
+    testerIsAnybody?: boolean;
+  } = {},
 ): Promise<SecuredNats> {
   const { prefix = "", scopes = {} } = options;
   const keys = new Map<RoleName, KeyPair>(roleNames.map((role) => [role, createKeys("user")]));
@@ -38,7 +59,9 @@ export async function startSecuredNats(
   const keyOf = (role: RoleName): KeyPair => keys.get(role) ?? createKeys("user");
   for (const [role, { seed }] of keys) writeFileSync(join(folder, `${role}.nk`), seed, { mode: 0o600 });
   const capabilityKeys = join(folder, "capability-keys");
-  writeFileSync(capabilityKeys, randomBytes(32).toString("base64url"), { mode: 0o600 });
+  const capabilityText = randomBytes(32).toString("base64url");
+  writeFileSync(capabilityKeys, capabilityText, { mode: 0o600 });
+  const secretKey = capabilityKey(capabilityText);
   const account: AccountSpec = {
     name: "HOLDFAST",
     prefix,
@@ -52,8 +75,14 @@ export async function startSecuredNats(
   };
   // What a test looks and meddles with.
   const tester = createKeys("user");
-  const config = accountsConfig([account]).replace("users: [", `users: [ { nkey: ${tester.publicKey} }`);
-  const nats = await startNats({ extraConfig: config });
+  const anybody = options.testerIsAnybody ? "{ user: tester, password: tester }" : "";
+  const config = accountsConfig([account]).replace(
+    "users: [",
+    `users: [ { nkey: ${tester.publicKey} } ${anybody}`,
+  );
+  const nats = await startNats({
+    extraConfig: options.testerIsAnybody ? `${config}\nno_auth_user: tester\n` : config,
+  });
   return {
     nats,
     env: (role) => ({
@@ -70,16 +99,26 @@ export async function startSecuredNats(
       inboxPrefix: inboxPrefix(role, scopes[role]),
       provisioned: true,
     }),
+    capabilities: new KeyedCapabilities({
+      keys: () => [secretKey],
+      mayWrite: () => true,
+      acceptMissing: false,
+    }),
     tester: { url: nats.url, nkeySeed: tester.seed },
-    refused: () => {
-      const log = readFileSync(join(nats.dataDir, "nats-server.log"), "utf8");
-      const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
-      const lines = [...log.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g)];
-      // The right to answer is gone with the server that passed the question on.
-      const asked = lines.filter(([, , , subject = ""]) => !subject.startsWith("_INBOX_"));
-      return [
-        ...new Set(asked.map(([, key = "", what, subject]) => `${roleOf.get(key)}: ${what} ${subject}`)),
-      ];
-    },
+    refused: () => refusals(readFileSync(join(nats.dataDir, "nats-server.log"), "utf8"), keys),
   };
+}
+
+/** Every refusal in the server's log, as `<role>: <what>`. */
+export function refusals(log: string, keys: ReadonlyMap<RoleName, KeyPair>): string[] {
+  const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
+  const found = new Set<string>();
+  // A right to answer is gone with the server that passed the question on: lives of the server are told apart.
+  const lives = log.split(/(?=Starting nats-server)/);
+  for (const [life, lines] of lives.entries()) {
+    const refused = lines.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g);
+    for (const [, key = "", what, subject = ""] of refused)
+      if (life <= 1 || !subject.startsWith("_INBOX_")) found.add(`${roleOf.get(key)}: ${what} ${subject}`);
+  }
+  return [...found];
 }

@@ -13,6 +13,7 @@ import {
   type Subjects,
   subjects,
 } from "../../shared/bus/index.ts";
+import { type Capabilities, noCapabilities } from "../../shared/capabilities/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
@@ -97,7 +98,7 @@ export class Stack implements AsyncDisposable {
     const secured =
       options.secured ??
       (options.servers === undefined && (options.roles ?? process.env.HOLDFAST_TEST_ROLES === "on")
-        ? await startSecuredNats({ prefix: names.prefix })
+        ? await startSecuredNats({ prefix: names.prefix, testerIsAnybody: true })
         : undefined);
     const servers = options.servers ?? [secured?.nats ?? (await startNats())];
     const [nats = await startNats()] = servers;
@@ -131,6 +132,11 @@ export class Stack implements AsyncDisposable {
   /** What a process of this role needs to log in; nothing where roles are off. The command line is a gateway. */
   login(role: ServiceName): Record<string, string> {
     return this.#secured?.env(role) ?? {};
+  }
+
+  /** What orchestrators give workers with their tasks; nothing where roles are off. */
+  get capabilities(): Capabilities {
+    return this.#secured?.capabilities ?? noCapabilities;
   }
 
   /** Starts one more and waits until it is ready. */

@@ -56,15 +56,17 @@ export function writeSecured(folder: string, secured: Secured, now: number): str
       }
     }
   }
-  for (const [name, content] of Object.entries(files)) writeWhole(join(folder, name), content);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const [name, content] of Object.entries(files))
+    writeWhole(join(folder, name), content, { secret: !name.startsWith("nats/") });
   return Object.keys(files).sort();
 }
 
-/** Writes atomically, readable by the owner alone. */
-function writeWhole(path: string, content: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+/** Writes atomically; readable by the owner alone, but for the server's part, which holds no secret. */
+function writeWhole(path: string, content: string, { secret }: { secret: boolean }): void {
+  mkdirSync(dirname(path), { recursive: true, mode: secret ? 0o700 : 0o755 });
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, content, { mode: 0o600 });
+  writeFileSync(draft, content, { mode: secret ? 0o600 : 0o644 });
   renameSync(draft, path);
 }
 
@@ -167,17 +169,23 @@ function environment(folder: string, { mode, path, tls }: Secured, tenant: Tenan
 }
 
 /** For the first tenant: an installation by compose has one. */
-function composeOverride(folder: string, { tenants }: Secured): string {
+function composeOverride(folder: string, { mode, tenants }: Secured): string {
   const [tenant] = tenants;
   const place = resolve(folder, tenant?.name ?? "");
   const service = (name: string, role: string) =>
-    `  ${name}:\n    env_file: [${JSON.stringify(join(place, role, "env"))}]\n    volumes: [${JSON.stringify(`${join(place, role)}:/security:ro`)}]`;
+    [
+      `  ${name}:`,
+      `    env_file: [${JSON.stringify(join(place, role, "env"))}]`,
+      `    volumes: [${JSON.stringify(`${join(place, role)}:/security:ro`)}]`,
+      ...(mode === "jwt" ? ['    environment: { NATS_NKEY: "" }'] : []),
+    ].join("\n");
   return [
     "# docker compose -f compose.yaml -f compose.override.yaml up: with these keys instead of those compose makes itself.",
     "# Made with --path /security --store-dir /data.",
     "services:",
+    "  security: { command: --version } # The keys are made already.",
     `  nats:\n    command: nats-server -c /security/nats.conf --name nats-1\n    volumes: ["nats-data:/data", ${JSON.stringify(`${resolve(folder, "nats")}:/security:ro`)}]`,
-    `${service("provision", "provisioner")}\n    image: \${DEPLOY_IMAGE:-holdfast:local}\n    command: provision\n    environment: { NATS_URL: "nats://nats:4222" }\n    depends_on: { nats: { condition: service_healthy } }`,
+    service("provision", "provisioner"),
     ...["orchestrator", "worker", "watcher", "gateway"].map((role) => service(role, role)),
     "",
   ].join("\n");

@@ -86,7 +86,7 @@ export function securityCommand(cli: Cli): Command {
     .option("--tls-verify", "the server asks for a certificate (mutual TLS)")
     .option("--tls-client-cert <file>", "the certificate that processes show it")
     .option("--tls-client-key <file>", "its key")
-    .option("--if-missing", "do nothing where it was made before")
+    .option("--if-missing", "where it was made before, keep the keys and write the rights of this version")
     .action((options: InitOptions) => runInit(cli, options));
   const rotate = withFormat(new Command("rotate"))
     .description("make new keys beside the old ones; with --finish the old ones go")
@@ -120,8 +120,12 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
   const { newSecured } = await import("./secured.ts");
   const output = outputOf(cli, options);
   const folder = resolve(options.out);
-  if (readSecured(folder)) {
-    if (options.ifMissing) return output.done(`keys are in ${folder} already`);
+  const before = readSecured(folder);
+  if (before) {
+    if (options.ifMissing) {
+      writeSecured(folder, before, Date.now());
+      return output.done(`keys are in ${folder} already; the rights of this version are written`);
+    }
     throw new Fault("config", {
       code: "security_exists",
       message: `there are keys in ${folder} already`,

@@ -8,6 +8,16 @@ import type { Hono } from "hono";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Clock, once, type Service } from "../../../shared/runtime/index.ts";
 
+export type App = Pick<Hono, "fetch">;
+
+/** Where a gateway's requests come in: a port, or the part of one that answers to a host name. */
+export interface Door extends Service {
+  /** The address with the port that is actually bound. */
+  readonly url: string;
+  /** From now on this application answers. */
+  serve(app: App): void;
+}
+
 export interface PortListenerOptions {
   host: string;
   /** 0 takes a free port. */
@@ -18,10 +28,10 @@ export interface PortListenerOptions {
 /** Requests in progress get this long when the port closes. */
 const lingerMs = 2_000;
 
-export class PortListener implements Service {
+export class PortListener implements Door {
   readonly #options: PortListenerOptions;
   readonly #server: Server;
-  #app: Pick<Hono, "fetch"> | undefined;
+  #app: App | undefined;
 
   constructor(options: PortListenerOptions) {
     this.#options = options;
@@ -35,7 +45,6 @@ export class PortListener implements Service {
     this.#server.headersTimeout = 10_000;
   }
 
-  /** The address with the port that is actually bound. */
   get url(): string {
     const address = this.#server.address();
     const { host } = this.#options;
@@ -43,8 +52,7 @@ export class PortListener implements Service {
     return typeof address === "object" && address ? `http://${shown}:${address.port}` : "";
   }
 
-  /** From now on this application answers. */
-  serve(app: Pick<Hono, "fetch">): void {
+  serve(app: App): void {
     this.#app = app;
   }
 

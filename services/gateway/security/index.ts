@@ -1,6 +1,6 @@
 export { Access } from "./access.ts";
 export { cookieName, loginCookie, oidcCookie, setCookie } from "./cookies.ts";
-export { hostAllowed, isLoopback, writeAllowedFrom } from "./hosts.ts";
+export { hostAllowed, hostnameOf, isLoopback, writeAllowedFrom } from "./hosts.ts";
 export {
   type Grant,
   type Identity,

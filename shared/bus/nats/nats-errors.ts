@@ -1,4 +1,4 @@
-/** The one place that knows NATS error codes. Errors are never matched by their text. */
+/** The one place that knows NATS error codes. Errors are not matched by their text, but for one. */
 import { AuthorizationError, errors, UserAuthenticationExpiredError } from "@nats-io/nats-core";
 import { Fault, type FaultKind } from "../../errors/index.ts";
 
@@ -132,5 +132,13 @@ export const isPermissionError = (
 ): error is InstanceType<typeof errors.PermissionViolationError> =>
   error instanceof errors.PermissionViolationError;
 
+/**
+ * The server did not wait for the log-in of a busy process: nothing is wrong with its key. The server has no code for
+ * it, and the client one class for all refusals.
+ */
+const isLateLogin = (error: unknown): boolean =>
+  error instanceof AuthorizationError && /authentication timeout/i.test(error.message);
+
 export const isAuthError = (error: unknown): boolean =>
-  error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError;
+  (error instanceof AuthorizationError && !isLateLogin(error)) ||
+  error instanceof UserAuthenticationExpiredError;

@@ -17,6 +17,8 @@ export async function runDemo({ project, driver, journal }: Stage): Promise<void
     gateway: 1,
     nats: 1,
     orchestrator: 2,
+    provision: 1,
+    security: 1,
     watcher: 2,
     worker: 2,
   });

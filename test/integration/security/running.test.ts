@@ -12,6 +12,7 @@ import { expect, it } from "vitest";
 import { readConfig } from "../../../services/config.ts";
 import { connectionSettings } from "../../../services/run-service.ts";
 import { subjects } from "../../../shared/bus/index.ts";
+import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { makeCertificates } from "../../support/certificates.ts";
 import { startNats } from "../../support/nats-server.ts";
@@ -61,7 +62,7 @@ it.each(["nkey", "jwt"])(
     const connection = (role: RoleName) =>
       connectionSettings(readConfig({ ...envOf(role), NATS_URL: url }, "cli").config, subjects(), role);
     const secured: SecuredNats = {
-      ...{ nats, url, env: envOf, connection, tester: connection("gateway") },
+      ...{ nats, url, env: envOf, connection, tester: connection("gateway"), capabilities: noCapabilities },
       // A connection that was made anew owes no answers to what the one before was asked: those are asked again.
       refused: () =>
         readFileSync(join(dataDir, "nats-server.log"), "utf8")

@@ -1,5 +1,5 @@
 /** What `holdfast security init` writes, on a real server: users of each role, keys changed without downtime, TLS. */
-import { mkdtempSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { expect, it } from "vitest";
@@ -115,6 +115,19 @@ async function connected(connect: () => Promise<Bus>): Promise<Bus> {
     }
   }
 }
+
+it.each(["nkey", "jwt"])("keeps the keys and renews the rights with --if-missing, mode %s", async (mode) => {
+  const out = folder();
+  await holdfast("security", "init", "--out", out, "--mode", mode);
+  const accounts = join(out, "nats/accounts.conf");
+  const [state, rights] = [readFileSync(join(out, "security.json"), "utf8"), readFileSync(accounts, "utf8")];
+  writeFileSync(accounts, "# of an earlier version");
+  await holdfast("security", "init", "--if-missing", "--out", out, "--mode", mode);
+  expect(readFileSync(join(out, "security.json"), "utf8")).toBe(state);
+  expect(readFileSync(accounts, "utf8")).toHaveLength(rights.length);
+  expect(statSync(accounts).mode & 0o777, "a server under another user reads it").toBe(0o644);
+  for (const seed of state.match(/S[UAO][A-Z2-7]{56}/g) ?? []) expect(rights).not.toContain(seed);
+});
 
 it.each(["nkey", "jwt"])("gives a group of workers a user of its own, mode %s", async (mode) => {
   const out = folder();

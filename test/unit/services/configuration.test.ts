@@ -1,7 +1,10 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { program } from "../../../services/cli/program.ts";
 import { allSettings, configurationReference } from "../../../services/cli/reference/configuration.ts";
 import { deploymentSettings } from "../../../services/deployment.ts";
 import { packageDir } from "../../../services/version.ts";
@@ -35,6 +38,29 @@ it("deploymentSettings are what compose.yaml reads, with its defaults", () => {
   ]);
   expect(Object.fromEntries(read)).toEqual(Object.fromEntries(known));
 });
+
+it.each(["provisioner", "orchestrator", "worker", "watcher", "gateway"])(
+  "compose.yaml starts the %s with what `security init` would write for it",
+  async (role) => {
+    const out = join(mkdtempSync(join(tmpdir(), "holdfast-compose-")), "security");
+    const stream = { write: () => true, isTTY: false };
+    const cli = { env: {}, exitCode: 0 as const, stdout: stream, stderr: stream };
+    const init = ["security", "init", "--out", out, "--path", "/security", "--store-dir", "/data"];
+    await program(cli).parseAsync(init, { from: "user" });
+    const written = parseEnv(readFileSync(join(out, role, "env"), "utf8"));
+    expect(Object.keys(written).length).toBeGreaterThan(2);
+    const compose = text("compose.yaml");
+    for (const [name, value] of Object.entries(written))
+      expect(compose, `${name}=${value}`).toMatch(new RegExp(`${name}: (\\$\\{${name}:?-)?${value}[},\\s]`));
+    const command = /security init (.+)$/m.exec(compose)?.[1] ?? "";
+    expect(command).toContain("--if-missing --out /security --path /security --store-dir /data");
+    const service = role === "provisioner" ? "provision" : role;
+    const [, block = ""] = new RegExp(`^  ${service}:\\n((?: {4}.*\\n|\\n)+)`, "m").exec(compose) ?? [];
+    expect(block).toContain(`NATS_INBOX_PREFIX: _INBOX_${role}`);
+    const keys = [...block.matchAll(/keys-([a-z]+)/g)].map((match) => match[1]);
+    expect(keys, "its own key, and no other").toEqual([role]);
+  },
+);
 
 it("compose.yaml gives services only settings they know, and .env.example has all it reads", () => {
   const compose = text("compose.yaml");
