@@ -22,6 +22,8 @@ export interface RigSpec {
   workerArgv?: string[];
   /** For all services. */
   env?: Record<string, string>;
+  /** A NATS user for each role, and capabilities. Default: `HOLDFAST_TEST_ROLES` is set. */
+  roles?: boolean;
 }
 
 /** For workloads of many instances in the per-instance layout: beyond the default bound they would share after all. */
@@ -69,7 +71,8 @@ export class Rig {
   /** A server and a client; no service yet. */
   static async open({ sync }: Pick<BenchOptions, "sync">, spec: RigSpec): Promise<Rig> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
-    const secured = process.env.HOLDFAST_TEST_ROLES === "on" ? rolesFor(folder) : undefined;
+    const { roles = process.env.HOLDFAST_TEST_ROLES === "on" } = spec;
+    const secured = roles ? rolesFor(folder) : undefined;
     const monitor = `127.0.0.1:${await pickFreePort()}`;
     const nats = await startEmbeddedNats({
       dataDir: folder,
