@@ -213,12 +213,13 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     },
     /**
      * Calls sent straight to the holder, with a reply. Not stored: the session stream takes only subjects
-     * of three tokens.
+     * of three tokens. With the type, so that a permission can name the types a group of workers serves (SEC-5).
      */
-    sessionCalls: (workerId: string, sessionId: string) =>
-      `${dot}sessions.${worker(workerId)}.${session(sessionId)}.calls`,
-    workerConsumer: (workerId: string) => `w_${workerId}`,
-    parseWorkerConsumer: (consumer: string): string | undefined => strip(consumer, "w_"),
+    sessionCalls: (type: string, workerId: string, sessionId: string) =>
+      `${dot}sessions.${requireToken("session type", type)}.${worker(workerId)}.${session(sessionId)}.calls`,
+    /** Only its worker knows `secret`: another worker can name the consumer neither to take from it nor to delete it. */
+    workerConsumer: (workerId: string, secret: string) => `w_${workerId}=${secret}`,
+    parseWorkerConsumer: (consumer: string): string | undefined => strip(consumer, "w_")?.split("=")[0],
 
     // streams: chunks that activities and calls write while they run
     streamsStream: `${bar}STREAMS`,

@@ -108,7 +108,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}claims.*.*",
           ...remove("{_}CLAIMS"),
           "{.}sessions.*.*",
-          "{.}sessions.*.*.calls",
+          "{.}sessions.*.*.*.calls",
           "{.}delayed.>",
           ...remove("{_}SESSIONS"),
           "{.}cancels",
@@ -236,7 +236,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
       },
       {
         why: "steers sessions and workers",
-        publish: ["{.}sessions.*.*", "{.}sessions.*.*.calls", "{.}lanes.holdings.*", "{.}control.*"],
+        publish: ["{.}sessions.*.*", "{.}sessions.*.*.*.calls", "{.}lanes.holdings.*", "{.}control.*"],
         subscribe: ["{.}lanes.owners.*.*.*"],
       },
       {
@@ -331,11 +331,15 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 };
 
-const calls: Grant = {
+/**
+ * Calls that wait are taken from a consumer whose name only its worker knows (SEC-5): subjects of the stream name the
+ * worker, and a permission cannot name part of a name.
+ */
+const calls = (types: readonly string[]): Grant => ({
   why: "takes calls on its sessions",
   publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
-  subscribe: ["{.}sessions.*.*.calls", "{.}lanes.sessions.*.*"],
-};
+  subscribe: [...types.map((type) => `{.}sessions.${type}.*.*.calls`), "{.}lanes.sessions.*.*"],
+});
 
 function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
   const tasks = activities?.map(({ queue, name }) => ({
@@ -364,8 +368,7 @@ function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
         take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
       ),
     },
-    // A subject names the worker that holds the session, and a permission cannot name part of that name.
-    ...(sessionTypes?.length === 0 ? [] : [calls]),
+    ...(sessionTypes?.length === 0 ? [] : [calls(sessionTypes ?? ["*"])]),
     {
       why: "reports to instances, and to pools",
       publish: [

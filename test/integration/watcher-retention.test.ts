@@ -113,7 +113,7 @@ test("dead workers leave nothing behind; those registered or holding a lease are
   for (const workerId of ["w1", "dead-1", "live-1"]) {
     await bus.ensureConsumer({
       stream: names.sessionsStream,
-      name: names.workerConsumer(workerId),
+      name: names.workerConsumer(workerId, "secret"),
       filter: names.sessionWorkOf(workerId),
       ackWaitMs: 10_000,
     });
@@ -125,7 +125,10 @@ test("dead workers leave nothing behind; those registered or holding a lease are
   const a = await world.watcher("a", sweeping);
   await swept(a, "workers", 2);
   const consumers = (await bus.consumers(names.sessionsStream)).map(({ name }) => name);
-  expect(consumers.sort()).toEqual([names.workerConsumer("live-1"), names.workerConsumer("w1")]);
+  expect(consumers.sort()).toEqual([
+    names.workerConsumer("live-1", "secret"),
+    names.workerConsumer("w1", "secret"),
+  ]);
   const work = await bus.read(names.sessionsStream, names.allSessionWork);
   expect(work?.map(({ subject }) => names.parseSessionWork(subject)?.workerId)).toEqual(["w1", "live-1"]);
 });

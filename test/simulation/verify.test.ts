@@ -416,7 +416,7 @@ const spoilt: [law: string, what: string, spoil: Spoil][] = [
       const { names, outside } = stage.world;
       const spec = {
         stream: names.sessionsStream,
-        name: names.workerConsumer("gone"),
+        name: names.workerConsumer("gone", "secret"),
         filter: names.sessionWorkOf("gone"),
       };
       await stage.world.run(outside.ensureConsumer({ ...spec, ackWaitMs: 1000 }));

@@ -192,9 +192,9 @@ export class LaneWork {
       if (!this.#planned.has(other.id) && !this.isOut(state, other)) return undefined;
     }
     const { names, generation } = this.#init;
-    return generation.allows(2)
-      ? names.sessionCalls(on.workerId, sessionId)
-      : names.laneOfSession(on.workerId, sessionId);
+    if (!generation.allows(2)) return names.laneOfSession(on.workerId, sessionId);
+    const type = state.sessions.get(sessionId)?.type;
+    return type && names.sessionCalls(type, on.workerId, sessionId);
   }
 
   isOut(state: Readonly<InstanceState>, task: OpenTask): boolean {

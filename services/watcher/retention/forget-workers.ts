@@ -82,7 +82,8 @@ export class ForgetWorkers implements RetentionStep {
   async #forget(workerId: string, throughSeq: number): Promise<void> {
     const { bus, names, runtime, counters } = this.#deps;
     const messages = await bus.purge(names.sessionsStream, names.sessionWorkOf(workerId), throughSeq);
-    await bus.deleteConsumer(names.sessionsStream, names.workerConsumer(workerId));
+    for (const { name } of await bus.consumers(names.sessionsStream))
+      if (names.parseWorkerConsumer(name) === workerId) await bus.deleteConsumer(names.sessionsStream, name);
     if (messages === 0) return;
     counters.purged += messages;
     runtime.announce({ kind: "work.purged", workerId, sessionId: "*", messages });

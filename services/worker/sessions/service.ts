@@ -145,7 +145,7 @@ export class SessionService implements SessionPart {
 
   #attached(attachment: Attachment): void {
     this.#held.add(attachment);
-    this.#direct.attached(attachment.claim.sessionId);
+    this.#direct.attached(attachment.claim);
     this.#warmth.entered(attachment);
     // The lease was lost between the claim's answer and now: no other code reports that to the attachment.
     if (!this.#deps.leases.isHeld(attachment.lease)) attachment.lost("expired");

@@ -59,6 +59,9 @@ const answerMs = 2_000;
 /** After this long without an answer from the worker, its lease has ended or the worker is back. */
 const silentMs = 120_000;
 
+/** Where calls of a session of this type go. */
+type TypedRoute = HeldRoute & { type: string };
+
 export class Caller {
   readonly id: InstanceId;
   readonly #bus: Bus;
@@ -84,7 +87,7 @@ export class Caller {
   /**
    * `mayBeGone` is called when the holder does not answer: it resolves to true if the holder's lease is over.
    */
-  async call(route: HeldRoute, request: CallRequest, mayBeGone: () => Promise<boolean>): Promise<CallEnd> {
+  async call(route: TypedRoute, request: CallRequest, mayBeGone: () => Promise<boolean>): Promise<CallEnd> {
     await this.#listen();
     const { signal, of, attempt } = request;
     if (signal?.aborted) return { kind: "aborted" };
@@ -115,13 +118,13 @@ export class Caller {
   }
 
   async #ask(
-    route: HeldRoute,
+    route: TypedRoute,
     body: Uint8Array,
     mayBeGone: () => Promise<boolean>,
     stillWaits: () => boolean,
   ): Promise<CallEnd> {
     const { clock } = this.#runtime;
-    const subject = this.#names.sessionCalls(route.workerId, route.sessionId);
+    const subject = this.#names.sessionCalls(route.type, route.workerId, route.sessionId);
     let taken = false;
     let silentSince: number | undefined;
     for (;;) {

@@ -128,7 +128,9 @@ export class KeyedCalls {
         const route = await this.#route(target, { name, input, not, deadline, signal });
         await options.onAttempt?.({ caller: this.#caller.id, of, attempt });
         const request = { of, attempt, name, input: payload, signal };
-        const end = await this.#caller.call(route, request, () => this.#isGone(route));
+        const end = await this.#caller.call({ ...route, type: target.type }, request, () =>
+          this.#isGone(route),
+        );
         switch (end.kind) {
           case "told":
             return await this.#answer(end.report);

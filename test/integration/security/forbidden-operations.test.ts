@@ -63,7 +63,7 @@ const plain = [
     "delayed.i1.1.2.1",
   ],
   ...[
-    "sessions.w1.s1.calls",
+    "sessions.t.w1.s1.calls",
     "streams.i1.1.2",
     "check.stream",
     "dead.inbox.i1",
@@ -254,6 +254,54 @@ describe.each(["worker", "client"] as const)("a %s for a part of the work", (rol
     expect(hears(table, "lanes.activities.q.other")).toBe(false);
     await nc.close();
   });
+});
+
+it("a worker of another group can forge no cancel, lane message, recording or task, and delete nothing", async () => {
+  const bus = await connectBus({ ...secured.tester, announce: silent });
+  const heard: string[] = [];
+  const forged = [
+    ...[names.cancels, names.laneOfRecordings("w1"), names.laneOfActivity("q", "n"), names.laneOfSeekers],
+    ...[
+      names.laneOfWorker("w1", "q", "n"),
+      names.sessionCalls("t", "w1", "s1"),
+      names.laneOfSession("w1", "s1"),
+    ],
+    ...[names.activity("q", "n"), names.sessionWork("w1", "s1"), names.claim("t", "s1")],
+    ...[names.workerControl("w1"), names.notice("i1", "ended"), names.timer("i1", 1, 2)],
+  ];
+  for (const subject of forged)
+    await bus.subscribe(subject, {}, ({ subject: seen }) => void heard.push(seen));
+  await bus.flush();
+  const { nc, refused } = await rawClient("worker");
+  for (const subject of [...forged, names.nudge("w1")]) nc.publish(subject, "{}");
+  const deletions = streams.map((stream) => `$JS.API.STREAM.DELETE.${stream}`);
+  for (const deletion of deletions) nc.publish(deletion, "");
+  await nc.flush();
+  await expect.poll(() => [...refused].sort()).toEqual([...forged, ...deletions].sort());
+  await bus.flush();
+  expect(heard).toEqual([]);
+  expect(await bus.streamInfo(names.inboxStream)).toBeDefined();
+  await nc.close();
+  await bus.close();
+});
+
+it("a group of workers hears no calls of session types it does not serve, and cannot name others' consumers", async () => {
+  const part = await startSecuredNats({ scopes: { worker: { group: "gpu", sessionTypes: ["model"] } } });
+  const provisioner = await connectBus({ ...part.connection("provisioner"), announce: silent });
+  await ensureTopology(provisioner, names, options);
+  const { nc, refused } = await rawClient("worker", part);
+  const [own, other] = [names.sessionCalls("model", "w1", "s1"), names.sessionCalls("chat", "w2", "s2")];
+  for (const subject of [own, other, "sessions.*.*.*.calls", "sessions.>"])
+    nc.subscribe(subject, { callback: () => undefined });
+  await nc.flush();
+  await expect.poll(() => [...refused].sort()).toEqual(["sessions.*.*.*.calls", other, "sessions.>"].sort());
+  refused.clear();
+  for (const verb of ["NAMES", "LIST"]) nc.publish(`$JS.API.CONSUMER.${verb}.${names.sessionsStream}`, "");
+  await nc.flush();
+  await expect.poll(() => refused.size, "the names of consumers are told to no worker").toBe(2);
+  await nc.close();
+  await provisioner.close();
+  await part.nats.stop();
 });
 
 /** Where a roll-up by a stranger removes everything: key-value buckets and the object store cannot do without. */

@@ -1,10 +1,10 @@
 /**
  * Calls that an orchestrator, or a caller from outside, sends straight to the holder of a session (the lane),
- * on `sessions.<workerId>.<sessionId>.calls`. The holder listens from the claim of the session to the end of
+ * on `sessions.<type>.<workerId>.<sessionId>.calls`. The holder listens from the claim of the session to the end of
  * its attachment. A call that the holder does not take, or that reaches no holder, comes again by the queue
  * of `WorkFeed`.
  */
-import { callerHeader, LaneCalls } from "../../../../schemas/index.ts";
+import { callerHeader, LaneCalls, type SessionClaim } from "../../../../schemas/index.ts";
 import { type CoreMessage, decode, type Stoppable } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { once, type Service } from "../../../../shared/runtime/index.ts";
@@ -48,10 +48,10 @@ export class DirectCalls implements Service {
     await Promise.all(all.map(async ({ subscription }) => (await subscription)?.stop()));
   });
 
-  attached(sessionId: string): void {
+  attached({ sessionId, type }: Pick<SessionClaim, "sessionId" | "type">): void {
     const known = this.#sessions.get(sessionId);
     if (known) known.attachments++;
-    else this.#sessions.set(sessionId, { attachments: 1, subscription: this.#listen(sessionId) });
+    else this.#sessions.set(sessionId, { attachments: 1, subscription: this.#listen(sessionId, type) });
   }
 
   detached(sessionId: string): void {
@@ -65,9 +65,9 @@ export class DirectCalls implements Service {
    * Not awaited: the server sees the subscription before it sees the report after which orchestrators send
    * calls here.
    */
-  async #listen(sessionId: string): Promise<Stoppable | undefined> {
+  async #listen(sessionId: string, type: string): Promise<Stoppable | undefined> {
     const { bus, names, identity, runtime } = this.#deps;
-    const subject = names.sessionCalls(identity.workerId, sessionId);
+    const subject = names.sessionCalls(type, identity.workerId, sessionId);
     try {
       return await bus.subscribe(subject, { unconfirmed: true }, (message) =>
         this.#receive(message, sessionId),

@@ -17,7 +17,7 @@ import {
   RecentKeys,
 } from "../../../../shared/bus/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
-import { once, type Service, sleep } from "../../../../shared/runtime/index.ts";
+import { once, type Service, sleep, token } from "../../../../shared/runtime/index.ts";
 import { refuseUnreadableCall } from "../../activities/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
@@ -35,6 +35,9 @@ const remembered = 4096;
 /** `lane`: where the result goes if the work came by the lane. */
 export type OnWork = (sessionId: string, work: SessionWork, lane?: WayBack) => boolean;
 
+/** Letters of the consumer's name that nobody can guess (SEC-5). */
+const secretLength = 22;
+
 export class WorkFeed implements Service {
   readonly #deps: SessionDeps;
   readonly #timing: SessionTiming;
@@ -50,7 +53,10 @@ export class WorkFeed implements Service {
     this.#deps = deps;
     this.#timing = timing;
     this.#onWork = onWork;
-    this.#consumer = deps.names.workerConsumer(deps.identity.workerId);
+    this.#consumer = deps.names.workerConsumer(
+      deps.identity.workerId,
+      token(deps.runtime.random, secretLength),
+    );
   }
 
   async start(): Promise<void> {
