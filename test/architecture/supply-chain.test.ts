@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { packageDir } from "../../services/version.ts";
 import { readAudit } from "../supply-chain/audit.ts";
+import { imagesIn } from "../supply-chain/images.ts";
 import { installScripts } from "../supply-chain/install-scripts.ts";
 import { isAccepted, licencePage, packages } from "../supply-chain/licences.ts";
 import { readLockfile } from "../support/complete-lockfile.ts";
@@ -23,6 +24,16 @@ test("every stage of the image installs by the lock file, without scripts but th
   expect(installs.length).toBeGreaterThan(2);
   for (const install of installs) expect(install).toMatch(/^npm ci --ignore-scripts/);
   expect(dockerfile.match(/script\/install\.js/g)).toHaveLength(1);
+});
+
+test("an image is named alike wherever it is named, and once one has its digest all have: npm run images", () => {
+  const files = ["Dockerfile", "compose.yaml", "services/deployment.ts", ".env.example"];
+  const named = imagesIn(files.map(text).join("\n"));
+  expect(named.length).toBeGreaterThan(3);
+  const pinnedOnes = named.filter((image) => image.includes("@sha256:"));
+  expect([0, named.length]).toContain(pinnedOnes.length);
+  for (const image of named.filter((one) => one.startsWith("nats:")))
+    for (const file of files.slice(1)) expect(text(file), file).toContain(image);
 });
 
 test("every licence is one that Holdfast accepts, and docs/licences.md lists them: npm run docs:licences", () => {

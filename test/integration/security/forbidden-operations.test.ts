@@ -298,7 +298,7 @@ it("a group of workers hears no calls of session types it does not serve, and ca
   refused.clear();
   for (const verb of ["NAMES", "LIST"]) nc.publish(`$JS.API.CONSUMER.${verb}.${names.sessionsStream}`, "");
   await nc.flush();
-  await expect.poll(() => refused.size, "the names of consumers are told to no worker").toBe(2);
+  await expect.poll(() => refused.size, { message: "names of consumers are told to no worker" }).toBe(2);
   await nc.close();
   await provisioner.close();
   await part.nats.stop();
