@@ -72,10 +72,12 @@ export class Driver implements AsyncDisposable {
       seeds.gateway = new TextEncoder().encode(await keyOf("gateway"));
     };
     await renewKeys();
-    const as = (role: "client" | "gateway"): Promise<NatsConnection> => {
-      const authenticator = nkeyAuthenticator(() => seeds[role]);
-      return connect({ ...options, authenticator, inboxPrefix: `_INBOX_${role}` });
-    };
+    // The server waits two seconds for a log-in, which a busy machine may take.
+    const as = (role: "client" | "gateway"): Promise<NatsConnection> =>
+      until(`a connection as ${role}`, () => {
+        const authenticator = nkeyAuthenticator(() => seeds[role]);
+        return connect({ ...options, authenticator, inboxPrefix: `_INBOX_${role}` }).catch(() => undefined);
+      });
     return new Driver(await as("client"), await as("gateway"), renewKeys);
   }
 
