@@ -78,7 +78,7 @@ export async function startSecuredNats(
   const anybody = options.testerIsAnybody ? "{ user: tester, password: tester }" : "";
   const config = accountsConfig([account]).replace(
     "users: [",
-    `users: [ { nkey: ${tester.publicKey} } ${anybody}`,
+    `users: [\n{ nkey: ${tester.publicKey} }\n${anybody}`,
   );
   const nats = await startNats({
     extraConfig: options.testerIsAnybody ? `${config}\nno_auth_user: tester\n` : config,
