@@ -33,6 +33,9 @@ type RegisterHooks = (hooks: {
   load(url: string, context: object, next: (url: string, context: object) => Loaded): Loaded;
 }) => unknown;
 
+/** True in Node 20: registering hooks starts a thread, and waits for it. */
+export const hooksNeedThread = !("registerHooks" in nodeModule);
+
 export function registerOwnModules(modules: OwnModules): void {
   const registerHooks = "registerHooks" in nodeModule ? nodeModule.registerHooks : undefined;
   if (typeof registerHooks === "function") {
@@ -40,7 +43,7 @@ export function registerOwnModules(modules: OwnModules): void {
       asModule(specifier, locate(modules, specifier, context, next));
     (registerHooks as RegisterHooks)({
       resolve,
-      load: (url, context, next) => mended(url, next(url, context)),
+      load: (url, context, next) => mended(url, next(url, context), mendUsing),
     });
   } else {
     const source = `data:text/javascript,${encodeURIComponent(threadHook)}`;
@@ -79,11 +82,12 @@ function asModule(specifier: string, found: Resolved): Resolved {
   return { ...found, url, format: "module" };
 }
 
-function mended(url: string, loaded: Loaded): Loaded {
+/** Its text also runs on the loader's thread, so it is given what it uses of another module. */
+function mended(url: string, loaded: Loaded, mend: (code: string) => string): Loaded {
   const { source } = loaded;
   if (!url.startsWith("file:") || url.includes("/node_modules/") || !source) return loaded;
   const code = typeof source === "string" ? source : new TextDecoder().decode(source);
-  const better = mendUsing(code);
+  const better = mend(code);
   return better === code ? loaded : { ...loaded, source: better };
 }
 
@@ -96,7 +100,7 @@ export async function resolve(specifier, context, next) {
   return asModule(specifier, await locate(own[specifier] ?? specifier, context, next));
 }
 export async function load(url, context, next) {
-  return mended(url, await next(url, context));
+  return mended(url, await next(url, context), mendUsing);
 }
 async function locate(specifier, context, next) {
   try {

@@ -27,7 +27,9 @@ test("holdfast/client imports nothing that only services need", () => {
   const visit = (file: string): void => {
     if (seen.has(file)) return;
     seen.add(file);
-    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?"([^"]+)"/g))
+    for (const [, path = ""] of readFileSync(file, "utf8").matchAll(
+      /(?:from|import|require)\s*\(?"([^"]+)"/g,
+    ))
       if (path.startsWith(".")) visit(join(dirname(file), path));
       else expect(path, file).not.toMatch(/^(?:tsx|esbuild|hono|@hono|pino|prom-client|commander)/);
   };

@@ -29,7 +29,7 @@ process.once("disconnect", () => {
   process.kill(-process.pid, "SIGKILL");
 });
 
-await serveHost(JSON.parse(setup) as HostSetup, {
+void serveHost(JSON.parse(setup) as HostSetup, {
   post: (message) => {
     process.send?.(message);
   },

@@ -6,7 +6,7 @@ import { serveHost } from "../isolated/serve-host.ts";
 
 const port = parentPort;
 if (port) {
-  await serveHost(workerData as HostSetup, {
+  void serveHost(workerData as HostSetup, {
     post: (message, transfer) => port.postMessage(message, transfer),
     onMessage: (listener) => port.on("message", (message: ToHost) => listener(message)),
   });
