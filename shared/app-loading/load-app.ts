@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type App, collectApp } from "../definitions/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
-import { registerOwnModules } from "./own-modules.ts";
+import { needsHooks } from "./needs-hooks.ts";
+import { hooksNeedThread, type OwnModules, registerOwnModules } from "./own-modules.ts";
 import { refuseMiscompiled } from "./refuse-miscompiled.ts";
 import { registerTypescript } from "./register-typescript.ts";
 
@@ -105,24 +106,30 @@ async function prepareLoader(file: string): Promise<void> {
   // The application will import it. Once hooks are registered, every import goes through their thread (Node
   // 20), so import it first.
   if (!prepared.own) await import("../sdk/index.ts");
+  const modules = ownModules();
+  if (!prepared.own && hooksNeedThread && !needsHooks(file, modules)) return;
   // First the compiler, then our own hook: Node asks the hook registered last first.
   if (/\.[cm]?tsx?$/.test(file) && !prepared.typescript) {
     await registerTypescript();
     prepared = { own: false, typescript: true };
   }
   if (!prepared.own) {
-    const own = {
-      holdfast: ownModule("../sdk/index"),
-      "holdfast/client": ownModule("../sdk/client-entry"),
-      "holdfast/inference": ownModule("../inference/index"),
-      "holdfast/schemas": ownModule("../../schemas/index"),
-    };
-    registerOwnModules({ own, home: import.meta.url });
+    registerOwnModules(modules);
     prepared = { ...prepared, own: true };
   }
 }
 
 /** The application runs with the same copy of this package that runs it, wherever the application lies. */
+const ownModules = (): OwnModules => ({
+  own: {
+    holdfast: ownModule("../sdk/index"),
+    "holdfast/client": ownModule("../sdk/client-entry"),
+    "holdfast/inference": ownModule("../inference/index"),
+    "holdfast/schemas": ownModule("../../schemas/index"),
+  },
+  home: import.meta.url,
+});
+
 function ownModule(path: string): string {
   const extension = fileURLToPath(import.meta.url).endsWith(".ts") ? "ts" : "js";
   return new URL(`./${path}.${extension}`, import.meta.url).href;

@@ -23,6 +23,9 @@ export function mendUsing(code: string): string {
   });
 }
 
+/** True if the code has no `using` that was lowered that way. */
+export const breaksNothing = (code: string): boolean => code.search(loweredUsing) < 0;
+
 /**
  * True for a function that was compiled that way with `using` inside a loop: it does not do what its source
  * says.
