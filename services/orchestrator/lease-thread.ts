@@ -1,13 +1,17 @@
 /** Keeps an orchestrator's leases on the thread that also watches its turns. */
+import type { Worker } from "node:worker_threads";
 import { ThreadedLeaseKeeper, type ThreadSetup } from "../../shared/leases/index.ts";
-import { type Runtime, startThread } from "../../shared/runtime/index.ts";
+import { type Runtime, startEarly, startThread } from "../../shared/runtime/index.ts";
 import type { WatchdogSetup } from "./quarantine/runaways.ts";
 
 export interface LeaseThreadSetup extends ThreadSetup {
   watchdog: WatchdogSetup;
 }
 
+type LeaseThread = (setup: LeaseThreadSetup) => Worker;
+
 export interface LeaseThreadOptions {
+  thread: LeaseThread;
   id: string;
   /** Full name of the lease bucket. */
   bucket: string;
@@ -22,6 +26,7 @@ export interface LeaseThreadOptions {
  * owner would face the same value. Code that never returns is ended by the watchdog long before.
  */
 export function leasesOnThread({
+  thread,
   id,
   bucket,
   runtime,
@@ -34,12 +39,17 @@ export function leasesOnThread({
     runtime,
     ttlMs,
     stallLimitMs: Math.max(ttlMs, 6 * watchdog.limitMs),
-    spawn: (setup) =>
-      startThread(import.meta.url, "watchdog-thread", {
-        workerData: { ...setup, watchdog } satisfies LeaseThreadSetup,
-        name: "holdfast-lease-thread",
-        // The thread needs two connections and a few numbers, so its memory is kept small.
-        resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
-      }),
+    spawn: (setup) => thread({ ...setup, watchdog }),
   });
 }
+
+/** Starts the thread before its setup is known. */
+export const leaseThread = (): LeaseThread =>
+  startEarly((options) =>
+    startThread(import.meta.url, "watchdog-thread", {
+      ...options,
+      name: "holdfast-lease-thread",
+      // The thread needs two connections and a few numbers, so its memory is kept small.
+      resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 },
+    }),
+  );

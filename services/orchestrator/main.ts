@@ -12,12 +12,14 @@ import { faultsFrom } from "../fault-points.ts";
 import { type RunnableService, runService } from "../run-service.ts";
 import { packageVersion } from "../version.ts";
 import { KeysFile } from "./capabilities/keys-file.ts";
-import { leasesOnThread } from "./lease-thread.ts";
+import { leasesOnThread, leaseThread } from "./lease-thread.ts";
 import { Orchestrator } from "./orchestrator.ts";
 import { turnMarkBytes } from "./quarantine/turn-mark.ts";
 import { orchestratorSettings } from "./settings.ts";
 
 export async function runOrchestrator(env: Environment): Promise<void> {
+  // The thread takes longest to start.
+  const thread = leaseThread();
   await runService(
     env,
     "orchestrator",
@@ -32,10 +34,10 @@ export async function runOrchestrator(env: Environment): Promise<void> {
       fleet,
     }): Promise<RunnableService> => {
       const { appPath } = config;
-      const app = await loadApp(appPath);
       const build = fingerprint(appPath);
       const mark = new SharedArrayBuffer(turnMarkBytes);
       const leases = leasesOnThread({
+        thread,
         id,
         bucket: names.engineBucket,
         runtime,
@@ -47,6 +49,12 @@ export async function runOrchestrator(env: Environment): Promise<void> {
           limitMs: own.HOLDFAST_ORCHESTRATOR_TURN_LIMIT_MS,
           build,
         },
+      });
+      // It connects while the application is loaded; the orchestrator waits for it.
+      leases.start().catch(() => undefined);
+      const app = await loadApp(appPath).catch(async (error: unknown) => {
+        await leases.stop();
+        throw error;
       });
       const keysPath = own.HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS;
       const keys = keysPath === undefined ? undefined : new KeysFile(keysPath, runtime);

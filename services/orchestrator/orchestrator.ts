@@ -15,7 +15,7 @@ import { everythingAllowed, type Generation } from "../../shared/fleet/index.ts"
 import { HistoryStore } from "../../shared/history/index.ts";
 import type { Leases } from "../../shared/leases/index.ts";
 import { type InstanceHost, installGuards } from "../../shared/replay/index.ts";
-import { once, type Runtime, type Service } from "../../shared/runtime/index.ts";
+import { once, type Runtime, type Service, startAll } from "../../shared/runtime/index.ts";
 import { LiveWorkers, placeWithinQuotas } from "../../shared/sessions/index.ts";
 import { packageVersion } from "../version.ts";
 import { StreamChecks } from "./capabilities/stream-checks.ts";
@@ -223,18 +223,16 @@ export class Orchestrator implements Service {
 
   async start(): Promise<void> {
     installGuards();
-    await this.#time.start();
-    await this.#workers.start();
-    await this.#deaths.start();
-    await this.#runaways.start();
-    await this.#leases.start();
-    await this.#lane.start();
-    await this.#keepers.start();
-    await this.#heldStarts.start();
-    await this.#queries.start();
-    await this.#streamChecks?.start();
-    await this.#keyed.start();
-    await this.#declared.start();
+    await startAll([this.#time, this.#workers, this.#deaths, this.#runaways, this.#leases]);
+    await startAll([
+      this.#lane,
+      this.#keepers,
+      this.#heldStarts,
+      this.#queries,
+      this.#streamChecks,
+      this.#keyed,
+      this.#declared,
+    ]);
     await this.#partitions.start();
   }
 

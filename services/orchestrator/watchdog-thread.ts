@@ -3,10 +3,9 @@
  * it the partitions. It also notices a turn that does not end, writes a note about its instance, and kills
  * the process (T9). One thread does both, because a thread costs more memory than either duty.
  */
-import { workerData } from "node:worker_threads";
 import { Bucket, connectBus } from "../../shared/bus/index.ts";
 // Importing this module starts the renewal service for the lease keeper on the main thread.
-import "../../shared/leases/renewal-thread.ts";
+import { setup } from "../../shared/leases/renewal-thread.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import type { LeaseThreadSetup } from "./lease-thread.ts";
 import { noteOf, runawayKey } from "./quarantine/runaway-note.ts";
@@ -30,4 +29,4 @@ async function watch({ connection, bucket, mark: buffer, limitMs, build }: Watch
   await look();
 }
 
-await watch((workerData as LeaseThreadSetup).watchdog);
+void setup.then((given) => watch((given as LeaseThreadSetup).watchdog));

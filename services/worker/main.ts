@@ -5,6 +5,8 @@
 import { hostname } from "node:os";
 import { loadApp } from "../../shared/app-loading/load-app.ts";
 import { Payloads } from "../../shared/bus/index.ts";
+import { renewalThread, type ThreadSetup } from "../../shared/leases/index.ts";
+import { startEarly } from "../../shared/runtime/index.ts";
 import { type Environment, readConfig } from "../config.ts";
 import { faultsFrom } from "../fault-points.ts";
 import { runService } from "../run-service.ts";
@@ -20,6 +22,8 @@ export async function runWorker(env: Environment): Promise<void> {
   refuseUnknownSettings(env);
   const { config: engine, settings } = readConfig(env, "worker", workerSettings);
   const config = workerConfig(settings);
+  // The thread takes longest to start.
+  const leaseThread = startEarly<ThreadSetup>(renewalThread);
   const app = await loadApp(engine.appPath);
   refuseUnknownNames(config, app);
   await runService(
@@ -46,7 +50,8 @@ export async function runWorker(env: Environment): Promise<void> {
           faultPoints: faultsFrom(settings.WORKER_FAULT),
         },
         {
-          sessions: (deps) => sessionSide(deps, connection, engine.appPath, supervised ? undefined : will),
+          sessions: (deps) =>
+            sessionSide(deps, connection, engine.appPath, leaseThread, supervised ? undefined : will),
           // The same path as a signal from outside: the process stops what is left and exits.
           onDrained: () => process.kill(process.pid, "SIGTERM"),
         },

@@ -5,7 +5,7 @@
 import { bareSessionType, Name, type WorkerInfo } from "../../schemas/index.ts";
 import { ServerClock } from "../../shared/bus/index.ts";
 import { everythingAllowed, fleetHeaders } from "../../shared/fleet/index.ts";
-import { once, type Service } from "../../shared/runtime/index.ts";
+import { once, type Service, startAll } from "../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../shared/sessions/index.ts";
 import { ActivityService } from "./activities/index.ts";
 import { Control } from "./control.ts";
@@ -89,16 +89,12 @@ export class Worker implements Service {
 
   async start(): Promise<void> {
     this.#vitals.start();
-    await this.#time.start();
+    await startAll([this.#time, this.#view, this.#control, this.#recordings]);
     this.#startedAt = this.#deps.runtime.clock.now();
-    await this.#view.start();
-    await this.#control.start();
-    await this.#recordings.start();
     // Subscribe before registering: others take a registered worker that does not listen for dead (D1).
     await this.#activities.listen();
     await this.#registration.start();
-    await this.#activities.start();
-    await this.#sessions?.start();
+    await startAll([this.#activities, this.#sessions]);
     const { runtime, identity } = this.#deps;
     runtime.announce({ kind: "worker.ready", workerId: identity.workerId });
   }

@@ -4,4 +4,4 @@ export { LeaseKeeper } from "./lease-keeper.ts";
 export { isExpiry, LeaseStore, type Look, readLease } from "./lease-store.ts";
 export { type DeadHolder, releaseDead, releaseLeasesOf } from "./release-dead.ts";
 export type { LeaseConnection, ThreadSetup } from "./thread-protocol.ts";
-export { ThreadedLeaseKeeper } from "./threaded-lease-keeper.ts";
+export { renewalThread, ThreadedLeaseKeeper } from "./threaded-lease-keeper.ts";

@@ -6,7 +6,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
 import { connectBus } from "../bus/index.ts";
-import { type Happening, type Runtime, systemRandom, type Timer } from "../runtime/index.ts";
+import { type Happening, type Runtime, setupOf, systemRandom, type Timer } from "../runtime/index.ts";
 import type { Lease } from "./lease.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { processClock } from "./process-clock.ts";
@@ -148,14 +148,19 @@ function sendable(happening: Happening): Happening {
   return happening.kind === "fault" ? { ...happening, error: undefined } : happening;
 }
 
+/** Outside a thread nobody asks for it. */
+export const setup = setupOf<ThreadSetup>(workerData);
+
 if (parentPort) {
   const port = parentPort;
   const say = (message: FromThread) => port.postMessage(message);
-  run(workerData as ThreadSetup, say).then(
-    ({ hear, skewMs }) => {
-      port.on("message", hear);
-      say({ kind: "ready", skewMs });
-    },
-    (error) => say({ kind: "refused", fault: toPlainFault(error) }),
-  );
+  setup
+    .then((given) => run(given, say))
+    .then(
+      ({ hear, skewMs }) => {
+        port.on("message", hear);
+        say({ kind: "ready", skewMs });
+      },
+      (error) => say({ kind: "refused", fault: toPlainFault(error) }),
+    );
 }

@@ -1,4 +1,4 @@
-import type { Worker } from "node:worker_threads";
+import type { Worker, WorkerOptions } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
@@ -313,9 +313,12 @@ export class ThreadedLeaseKeeper implements Leases {
   }
 }
 
-const startRenewalThread = (workerData: ThreadSetup): Worker =>
+const startRenewalThread = (workerData: ThreadSetup): Worker => renewalThread({ workerData });
+
+/** The thread without its setup, for `startEarly`. */
+export const renewalThread = (options: WorkerOptions): Worker =>
   startThread(import.meta.url, "./renewal-thread", {
-    workerData,
+    ...options,
     name: "holdfast-leases",
     // Renewals leave garbage that is dead at once: a large young generation would only make the process larger.
     resourceLimits: { maxYoungGenerationSizeMb: 4 },

@@ -9,6 +9,15 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/**
+ * Starts parts that do not need each other. If one fails, the others are waited for before it is thrown: whoever stops
+ * them then finds none that is still starting.
+ */
+export async function startAll(parts: readonly (Pick<Service, "start"> | undefined)[]): Promise<void> {
+  const outcomes = await Promise.allSettled(parts.map((part) => part?.start()));
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+}
+
 /** Makes an async function run once, however often it is called. */
 export function once<T>(act: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
