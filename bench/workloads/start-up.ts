@@ -1,8 +1,9 @@
 /** From the start of a process to the moment it is usable. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import type { ServiceName } from "../service.ts";
@@ -37,6 +38,10 @@ export const startUp: Workload = {
     try {
       const [plain, typed, test] = ["app.mjs", "app.ts", "kit.mjs"].map((name) => join(folder, name));
       if (!plain || !typed || !test) return;
+      // A project that has the package installed, as an application has.
+      writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+      mkdirSync(join(folder, "node_modules"));
+      symlinkSync(fileURLToPath(new URL("../..", import.meta.url)), join(folder, "node_modules/holdfast"));
       writeFileSync(plain, app);
       writeFileSync(typed, app);
       writeFileSync(
