@@ -21,6 +21,9 @@ export const codes = {
 const conflicts = new Set([10071, 10164]);
 export const isConflict = (error: ApiError): boolean => conflicts.has(error.err_code);
 
+/** The same message was sent before, and the copies do not have it yet. */
+export const isInProcess = (error: ApiError): boolean => error.err_code === 10158;
+
 type Entry = readonly [kind: FaultKind, code: string, hint?: string];
 
 const storageFull: Entry = [

@@ -8,7 +8,15 @@ import { scheduleHeader, scheduleText } from "../schedules.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
 import type { Failed, Meaning, Mux } from "./mux.ts";
-import { type ApiError, busClosed, faultFrom, isConflict, noStream, tooLarge } from "./nats-errors.ts";
+import {
+  type ApiError,
+  busClosed,
+  faultFrom,
+  isConflict,
+  isInProcess,
+  noStream,
+  tooLarge,
+} from "./nats-errors.ts";
 
 interface PubAck {
   seq: number;
@@ -19,16 +27,19 @@ interface PubAck {
 const defaultTimeoutMs = 5_000;
 /** In a cluster a leader may have died with the request: the caller then looks, and asks the successor. */
 const clusterTimeoutMs = 2_000;
-const leaderlessMs = 200;
+const askAgainMs = 200;
 /** No stream takes the subject. */
 const nobody = Symbol("nobody");
+/** An earlier try of the same message is being stored. */
+const inProcess = Symbol("in process");
+type Answer = PublishOutcome | typeof nobody | typeof inProcess;
 const unknown: PublishOutcome = { kind: "unknown" };
 const conflict: PublishOutcome = { kind: "conflict" };
 
 export class Publisher {
   readonly #link: Link;
   readonly #mux: Mux;
-  readonly #meaning: Meaning<PublishOutcome | typeof nobody> = {
+  readonly #meaning: Meaning<Answer> = {
     ofReply: outcomeOf,
     ofFailure: (why, subject) => this.#failed(why, subject),
   };
@@ -55,10 +66,13 @@ export class Publisher {
       const outcome = await (repeatable
         ? this.#mux.requestRepeatedly(subject, body, headers, left(), this.#meaning)
         : this.#mux.request(subject, body, headers, left(), this.#meaning));
-      if (outcome !== nobody) return outcome;
-      // While a stream of a cluster elects its leader, no server takes the message and nothing is stored.
-      if (!this.#link.clustered || left() <= leaderlessMs) throw noStream(`publish to ${subject}`);
-      await delay(leaderlessMs);
+      if (outcome === inProcess) {
+        if (left() <= askAgainMs) return unknown; // BUS-1
+      } else if (outcome === nobody) {
+        // While a stream of a cluster elects its leader, no server takes the message and nothing is stored.
+        if (!this.#link.clustered || left() <= askAgainMs) throw noStream(`publish to ${subject}`);
+      } else return outcome;
+      await delay(askAgainMs);
     }
   }
 
@@ -68,11 +82,12 @@ export class Publisher {
   }
 }
 
-function outcomeOf(reply: Msg, subject: string): PublishOutcome | typeof nobody {
+function outcomeOf(reply: Msg, subject: string): Answer {
   if (reply.data.length === 0) return statusOf(reply) === 503 ? nobody : unknown;
   const ack = parseAck(reply.data);
   if (ack.error === undefined) return { kind: "stored", seq: ack.seq, duplicate: ack.duplicate === true };
   if (isConflict(ack.error)) return conflict;
+  if (isInProcess(ack.error)) return inProcess;
   throw faultFrom(ack.error, `publish to ${subject}`);
 }
 

@@ -141,7 +141,9 @@ export class Users {
   async #endAny(id: string): Promise<void> {
     while (!this.isHealed) await this.#sleep(1_000);
     for (let round = 0; round < 4; round++) {
-      for (const name of ["a", "b"]) await this.surely(() => this.#world.client.signal(id, name, round));
+      // Whoever signals an instance that has ended is told so.
+      for (const name of ["a", "b"])
+        await this.surely(() => this.#world.client.signal(id, name, round).catch(unless("instance_ended")));
       await this.#sleep(1_000);
     }
     await this.#sleep(6_000);
