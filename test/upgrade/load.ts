@@ -71,7 +71,7 @@ export class Load {
     if (name === "signalled") {
       for (let i = 0; i < size; i++) await patiently(() => this.#client.signal(id, "tick", i));
     }
-    const result = await handle.result({ timeout: "5m" });
+    const result = await handle.result({ timeout: "15m" });
     if (result !== expected) this.#wrong.push(`${id}: ${JSON.stringify(result)} instead of ${expected}`);
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
