@@ -1,3 +1,4 @@
+export * from "./claim-answer.ts";
 export * from "./engine-orchestrations.ts";
 export * from "./event-kinds.ts";
 export * from "./events.ts";

@@ -1,5 +1,6 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
+import { ClaimAnswer } from "./claim-answer.ts";
 import { Commit } from "./events.ts";
 import { FlowAsk, FlowCommand, FlowInput, FlowOptions, FlowReply, FlowWord } from "./flow.ts";
 import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
@@ -55,6 +56,7 @@ const documents = {
   "keyed-route": KeyedRoute,
   "keyed-signal": KeyedSignal,
   "instance-summary": InstanceSummary,
+  "claim-answer": ClaimAnswer,
   "lane-answer": LaneAnswer,
   "lane-calls": LaneCalls,
   "lane-holdings": LaneHoldings,

@@ -30,6 +30,14 @@ export const stampedCalls = defineOrchestration("stamped-calls", {
   },
 });
 
+/** `{n}` → opens a session and makes n calls one after the other. */
+export const openedCalls = defineOrchestration("opened-calls", {
+  async run(ctx, { n }: { n: number }): Promise<void> {
+    await using session = await ctx.openSession(held, { creationTimeout: "2m" });
+    for (let step = 0; step < n; step++) await session.stamp(step);
+  },
+});
+
 /** `{n}` → opens and closes n sessions one after the other; how long each opening took. */
 export const stampedOpenings = defineOrchestration("stamped-openings", {
   async run(ctx, { n }: { n: number }): Promise<number[]> {

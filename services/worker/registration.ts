@@ -9,6 +9,8 @@ import type { WorkerDeps } from "./deps.ts";
 
 /** Least time between two writes, however often the load changes. */
 export const shortestGapMs = 200;
+/** A long entry is written less often: every member of the fleet reads each of them. */
+const bytesPerMs = 200;
 /** Well below the largest message that a server takes. */
 const mostBytes = 512 * 1024;
 const mostSessions = 1_000;
@@ -26,6 +28,7 @@ export class Registration implements Service {
   #timer: { at: number; handle: Timer } | undefined;
   #writing: Promise<void> = Promise.resolve();
   #wroteAt = Number.NEGATIVE_INFINITY;
+  #wroteBytes = 0;
   #stopped = false;
 
   constructor(deps: RegistrationDeps, describe: () => WorkerInfo) {
@@ -40,7 +43,8 @@ export class Registration implements Service {
 
   /** The description has changed: write it, but not sooner than `gapMs` after the last write. */
   changed(gapMs = shortestGapMs): void {
-    if (Number.isFinite(this.#wroteAt)) this.#arm(this.#wroteAt + gapMs);
+    if (!Number.isFinite(this.#wroteAt)) return;
+    this.#arm(this.#wroteAt + Math.max(gapMs, this.#wroteBytes / bytesPerMs));
   }
 
   /** Writes the present description; resolves when it is stored. */
@@ -79,8 +83,10 @@ export class Registration implements Service {
 
   async #put(): Promise<void> {
     const { identity, config } = this.#deps;
+    const entry = bounded(this.#describe());
+    this.#wroteBytes = entry.length;
     // A write without an answer is not repeated: the next one is due soon.
-    await this.#bucket.put(identity.workerId, bounded(this.#describe()), {
+    await this.#bucket.put(identity.workerId, entry, {
       ttlMs: config.registration.ttlMs,
       timeoutMs: 2_000,
       headers: this.#deps.fleetHeaders,
@@ -101,8 +107,8 @@ export class Registration implements Service {
 
 /** Users decide how big a snapshot is. An entry that is too big is written without snapshots. */
 function bounded(info: WorkerInfo): Uint8Array {
-  const whole = encode(info);
-  if (whole.length <= mostBytes) return whole;
+  const whole = info.sessions.length > 4 * mostSessions ? undefined : encode(info);
+  if (whole && whole.length <= mostBytes) return whole;
   const sessions = info.sessions.slice(0, mostSessions).map(({ snapshot: _, ...rest }) => rest);
   return encode({ ...info, sessions });
 }

@@ -245,6 +245,17 @@ export function delivery(rig: () => BusRig): void {
       });
     });
 
+    it("loses no message to a request that is over while somebody listens to everything", async () => {
+      const { stream, send } = await queue();
+      const everything = await other.subscribe(">", {}, () => undefined);
+      for (let i = 0; i < 3; i++) expect(await bus.next(stream, "c", { expiresMs: 50 })).toBeUndefined();
+      await send("1");
+      const first = await bus.next(stream, "c", { expiresMs: 5_000 });
+      expect(first?.deliveries).toBe(1);
+      first?.ack();
+      await everything.stop();
+    });
+
     it("keeps consumers of a work queue apart and counts for them", async () => {
       const stream = fresh("WQ");
       await bus.ensureStream(workQueue(stream));

@@ -10,6 +10,7 @@ import {
 import { noFaults } from "../../shared/testing/memory/index.ts";
 import { World } from "../../shared/testing/world/world.ts";
 import { LeaseLog } from "../../shared/verify/index.ts";
+import { tapWorld } from "../support/tapped-bus.ts";
 
 const scarce = defineSession("scarce", {
   maxTotal: 1,
@@ -28,9 +29,11 @@ const uses = defineOrchestration("uses", {
 test("the seat of a session that is held stays taken when its claim comes again (QUOTA-1)", async () => {
   const world = new World({ seed: 5, app: collectApp({ scarce, uses }), faults: noFaults });
   await world.prepare();
-  const claims = world.broker.streams.get(world.names.claimsStream);
-  const sent: { subject: string; body: Uint8Array }[] = [];
-  if (claims) claims.onStored = ({ subject, body }) => void sent.push({ subject, body });
+  const offered: Uint8Array[] = [];
+  tapWorld(world, (said) => {
+    if (said.subject.startsWith("nudge.") && !said.answer) offered.push(said.body);
+    return said;
+  });
   await world.orchestrator();
   await world.worker();
   await using log = await world.run(LeaseLog.start({ bus: world.outside, names: world.names }));
@@ -40,12 +43,12 @@ test("the seat of a session that is held stays taken when its claim comes again 
   };
   const keeper = await world.start("uses", true, "keeper");
   await attached(1);
-  const [claim] = sent;
-  if (!claim) throw new Error("no claim was sent");
+  const [claim] = offered;
+  if (!claim) throw new Error("no claim was offered");
   const raced = () =>
     world.happenings.filter((one) => one.kind === "claim.seen" && one.verdict !== "taken").length;
   const before = raced();
-  await world.run(world.outside.publish(claim.subject, claim.body));
+  await world.run(world.outside.publish(world.names.claim("scarce", "keeper-s1"), claim));
   for (let i = 0; i < 100 && raced() === before; i++) await world.clock.advance(100);
   expect(raced(), "the copy was seen").toBeGreaterThan(before);
 

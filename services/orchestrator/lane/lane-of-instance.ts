@@ -1,4 +1,4 @@
-import { laneRecordingKey } from "../../../schemas/index.ts";
+import { laneRecordingKey, sessionRecordingKey } from "../../../schemas/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import { type Mail, wakeUp } from "../mail.ts";
 import { type LaneSeats, LaneWork } from "./lane-work.ts";
@@ -18,6 +18,13 @@ export const laneOfInstance = (
         delivery: undefined,
         done: () => lane.recorded(workerId, laneRecordingKey(instanceId, report)),
         elsewhere: () => undefined, // the worker waits only briefly for word that its report is recorded
+      }),
+    onActivated: ({ workerId, report }) =>
+      put({
+        message: { kind: "session", report },
+        delivery: undefined,
+        done: () => lane.recorded(workerId, sessionRecordingKey(report)),
+        elsewhere: () => undefined,
       }),
     onRecalled: (of) => put({ ...wakeUp, recalled: of }),
   });

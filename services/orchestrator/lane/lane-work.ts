@@ -5,6 +5,7 @@ import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Lane } from "./lane.ts";
+import { type Activated, LaneClaims } from "./lane-claims.ts";
 import type { Answered, Taken } from "./offers.ts";
 import { laneTaskName, type OutTask, type RecallWhy } from "./out-task.ts";
 
@@ -45,6 +46,8 @@ export interface LaneWorkInit {
   seats: LaneSeats;
   /** Called when the worker completed the task within its reply to the offer. */
   onReport(done: Extract<Taken, { kind: "done" }>): void;
+  /** Called when a worker took a claim and its state was ready at once. */
+  onActivated(activated: Activated): void;
   /** Called when no worker holds the task any more: the instance must send it by the queue, between turns. */
   onRecalled(of: number): void;
 }
@@ -72,6 +75,9 @@ export class LaneWork {
   /** The message that could become the anchor: applied in this turn, not acknowledged yet. */
   #candidate: Delivery | undefined;
 
+  /** Undefined for the many instances that open no session. */
+  #claims: LaneClaims | undefined;
+
   constructor(init: LaneWorkInit) {
     this.#init = init;
   }
@@ -91,7 +97,17 @@ export class LaneWork {
    * tasks.
    */
   get standsFor(): Delivery | undefined {
-    return this.#anchor ?? (this.#planned.size > 0 || this.#localPlanned ? this.#candidate : undefined);
+    return this.#anchor ?? (this.#hasPlans ? this.#candidate : undefined);
+  }
+
+  get #hasPlans(): boolean {
+    return this.#planned.size > 0 || this.#localPlanned || this.#claims?.hasPlans === true;
+  }
+
+  #forgetPlans(): void {
+    this.#planned.clear();
+    this.#localPlanned = false;
+    this.#claims?.forgetPlans();
   }
 
   /**
@@ -106,8 +122,7 @@ export class LaneWork {
 
   /** Called at the start of each try of a turn: the plan of an earlier, fenced try is void. */
   begin(): void {
-    this.#planned.clear();
-    this.#localPlanned = false;
+    this.#forgetPlans();
     this.#candidate = undefined;
     this.#seat(this.#anchor !== undefined);
   }
@@ -132,8 +147,7 @@ export class LaneWork {
    * commit.
    */
   plan(state: Readonly<InstanceState>, effects: readonly Effect[], now: number): EventId[] {
-    this.#planned.clear();
-    this.#localPlanned = false;
+    this.#forgetPlans();
     const tasks: EventId[] = [];
     for (const [of, { epoch }] of this.#out) {
       const task = epoch === undefined ? state.tasks.get(of) : undefined;
@@ -144,6 +158,7 @@ export class LaneWork {
     for (const effect of effects) {
       if (effect.kind === "local" && state.tasks.get(effect.task.id) === effect.task)
         this.#localPlanned = true;
+      if (effect.kind === "claim") this.claims.plan(effect);
       if (effect.kind !== "task" && effect.kind !== "call") continue;
       if (this.#out.size + this.#planned.size >= most) break;
       const { task } = effect;
@@ -154,7 +169,7 @@ export class LaneWork {
       this.#planned.set(task.id, subject);
       if (effect.kind === "task") tasks.push(task.id as EventId);
     }
-    if (this.#planned.size > 0 || this.#localPlanned) this.#seat(true);
+    if (this.#hasPlans) this.#seat(true);
     return tasks;
   }
 
@@ -224,6 +239,11 @@ export class LaneWork {
 
   isPlanned({ id }: OpenTask): boolean {
     return this.#planned.has(id);
+  }
+
+  get claims(): LaneClaims {
+    const { lane, instanceId, onActivated } = this.#init;
+    return (this.#claims ??= new LaneClaims(lane, instanceId, onActivated));
   }
 
   /** Offers a planned task. Returns true if a worker took it, false if it must go by the queue. */
@@ -314,7 +334,7 @@ export class LaneWork {
       if (!task || !this.#holds(state, task)) this.#out.delete(of);
     }
     const mine = this.#anchor ?? this.#candidate;
-    if (this.#out.size > 0) return mine;
+    if (this.#out.size > 0 || this.#claims?.isWaiting(state)) return mine;
     // That owner may be cut off with an append under way about one of these tasks: the instance's owner at
     // that time must look at it (T3).
     if (mine !== undefined && mine.seq === inherited && state.tasks.size > 0) return mine;
@@ -335,8 +355,7 @@ export class LaneWork {
     this.#anchor = this.keeps(state, inherited);
     this.#inherits = this.#anchor !== undefined && this.#anchor.seq === inherited;
     this.#candidate = undefined;
-    this.#planned.clear();
-    this.#localPlanned = false;
+    this.#forgetPlans();
     this.#lost.clear();
     this.#seat(this.#anchor !== undefined);
     if (!before && this.#anchor) lane.watch(this);

@@ -20,13 +20,20 @@ import {
   type LaneQuestion,
   type LaneRecordings,
   LaneReturn,
+  type SessionReport,
 } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
-import { type Capabilities, type Doubt, doubtReport } from "../../../shared/capabilities/index.ts";
+import {
+  type Capabilities,
+  type Doubt,
+  doubtReport,
+  doubtSessionReport,
+} from "../../../shared/capabilities/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { DeadWorker } from "../deaths/worker-deaths.ts";
 import type { Mail } from "../mail.ts";
+import { ClaimOffers } from "./claim-offers.ts";
 import { closedMs, Offers, type OffersOptions } from "./offers.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
 
@@ -64,6 +71,7 @@ export class Lane implements Service {
   readonly #options: LaneOptions;
   readonly #find: (instanceId: string) => LanePartition | undefined;
   readonly offers: Offers;
+  readonly claims: ClaimOffers;
   readonly #works = new Set<OutTasks>();
   /** Worker id → since when the worker has not answered. */
   readonly #silent = new Map<string, number>();
@@ -77,6 +85,7 @@ export class Lane implements Service {
     this.#options = options;
     this.#find = find;
     this.offers = new Offers(options);
+    this.claims = new ClaimOffers(options, this.offers);
   }
 
   async start(): Promise<void> {
@@ -227,6 +236,13 @@ export class Lane implements Service {
   believes(instanceId: string, report: ActivityReport): boolean {
     const doubt = doubtReport(this.#options.capabilities, instanceId, report);
     if (doubt) this.#refused("activity", doubt, instanceId);
+    return doubt === undefined;
+  }
+
+  /** The same for what a worker says of a session. */
+  believesSession(instanceId: string, report: SessionReport): boolean {
+    const doubt = doubtSessionReport(this.#options.capabilities, instanceId, report);
+    if (doubt) this.#refused("session", doubt, instanceId);
     return doubt === undefined;
   }
 

@@ -100,6 +100,10 @@ export class Offers {
     this.#headers = { [laneOwnerHeader]: options.id };
   }
 
+  get enabled(): boolean {
+    return this.#options.enabled;
+  }
+
   isOpen(subject: string): boolean {
     const { enabled, bus } = this.#options;
     return enabled && bus.connected() && !this.#isClosed(subject);

@@ -12,10 +12,12 @@ import { updateAnswer } from "../updates/update-answer.ts";
 import type { EffectTarget, Publishing } from "./effect-target.ts";
 import { cancelChild, reportToParent, requestEnd, startChild, tellFollower } from "./instance-effects.ts";
 import { joinPool, leavePool } from "./pool-effects.ts";
-import { removeLocalSchedule, removeSchedule, scheduleWake, standForLocal } from "./schedule-effects.ts";
+import { removeLocalSchedule, removeSchedule, scheduleDeadline, standForLocal } from "./schedule-effects.ts";
 import {
   closeSession,
   lendSession,
+  type OfferedClaims,
+  offerClaims,
   publishClaim,
   tellGrantees,
   wantSession,
@@ -56,11 +58,12 @@ export async function publishEffects(
       (effect.kind !== "summary" || effect === summary) &&
       !(effect.kind === "claim" && refused.has(effect.session.sessionId)),
   );
+  const sent = { calls: callsSent, claims: offerClaims(by, wanted) };
   for (const round of [beginnings, endings, unschedulings]) {
     const now = wanted.filter(({ kind }) => roundOf(kind) === round);
     if (now.length === 0) continue;
     if (target.outbox.signal.aborted) return;
-    await Promise.all(now.map((effect) => publishOne(by, effect, callsSent)));
+    await Promise.all(now.map((effect) => publishOne(by, effect, sent)));
   }
 }
 
@@ -95,14 +98,14 @@ function roundOf(kind: Effect["kind"]): number {
 async function publishOne(
   by: Publishing,
   effect: Effect,
-  callsSent: ReadonlyMap<string, Promise<boolean>>,
+  sent: { calls: ReadonlyMap<string, Promise<boolean>>; claims: OfferedClaims },
 ): Promise<unknown> {
   const { deps, state, target, lane } = by;
   switch (effect.kind) {
     case "task":
       return publishTask(by, effect.task);
     case "call":
-      return publishCall(by, effect, callsSent);
+      return publishCall(by, effect, sent.calls);
     case "cancel-task":
       return cancelTask(by, effect);
     case "local":
@@ -110,7 +113,7 @@ async function publishOne(
     case "forget-local":
       return removeLocalSchedule(by, effect.of);
     case "schedule":
-      return scheduleWake(by, effect.of, effect.at);
+      return scheduleDeadline(by, effect, sent.claims);
     case "unschedule":
       return removeSchedule(by, effect.of);
     case "answer-update": {
@@ -120,7 +123,7 @@ async function publishOne(
     case "register-session":
       return; // published before everything else
     case "claim":
-      return publishClaim(by, effect);
+      return publishClaim(by, effect, sent.claims);
     case "withdraw-claim":
       return withdrawClaim(by, effect.session);
     case "close-session":

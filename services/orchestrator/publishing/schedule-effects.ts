@@ -1,11 +1,14 @@
 /** Durable schedules that wake an instance: timers, deadlines, and what stands for a running local activity. */
 import type { Wake } from "../../../schemas/index.ts";
 import type { InboxMessage, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
-import { executionOf, type Publishing, removeStored } from "./effect-target.ts";
+import { type EffectOf, executionOf, type Publishing, removeStored } from "./effect-target.ts";
 import { publishEffect } from "./publish.ts";
+import type { OfferedClaims } from "./session-effects.ts";
 
 /** Most local activities are over before this time, and the schedule that stands for one is then removed. */
 const localStandInMs = 1000;
+/** In place of a sequence, for a schedule that was left out. */
+const neverStored = 0;
 
 /** `again`: the wake that came before its time, if the schedule was stored before and has fired. */
 export async function scheduleWake(by: Publishing, of: number, at: number, again?: number): Promise<void> {
@@ -33,10 +36,29 @@ export function timerFiredBy(
   return timers.has(message.wake.of) ? message.wake.of : undefined;
 }
 
+/**
+ * Schedules a deadline. That of a session whose state was ready at once is left out: its report waits for its
+ * turn, and the anchor stands for that turn (LANE-1).
+ */
+export async function scheduleDeadline(
+  by: Publishing,
+  { of, at }: EffectOf<"schedule">,
+  offered: OfferedClaims,
+): Promise<void> {
+  for (const [sessionId, outcome] of offered) {
+    if (by.state.sessionSchedules.get(sessionId)?.creation !== of) continue;
+    if ((await outcome) !== "activated") break;
+    by.target.schedules.set(of, neverStored);
+    return;
+  }
+  await scheduleWake(by, of, at);
+}
+
 export async function removeSchedule(by: Publishing, of: number): Promise<unknown> {
   const { bus, names } = by.deps;
   const { instanceId, execution } = by.state;
   const seq = takeSeq(by, of);
+  if (seq === neverStored) return;
   return seq === undefined
     ? removeStored(by, names.timersStream, names.timer(instanceId, execution, of))
     : bus.deleteMessage(names.timersStream, seq);

@@ -1,17 +1,43 @@
 /** Sessions: claims for workers, closes for holders, and reports to the instances that share or borrow one. */
 import { SessionClaim } from "../../../schemas/index.ts";
 import { decode } from "../../../shared/bus/index.ts";
-import { stateOfFirstGeneration } from "../../../shared/replay/index.ts";
+import { type Effect, stateOfFirstGeneration } from "../../../shared/replay/index.ts";
+import type { Offered } from "../lane/lane-claims.ts";
 import { askAtOnce } from "./ask-at-once.ts";
 import { claimMessage, engineReport, granteeReport } from "./effect-messages.ts";
 import { type EffectOf, executionOf, type Publishing, removeStored, sendToHolder } from "./effect-target.ts";
 import { publishEffect } from "./publish.ts";
 
-export async function publishClaim(by: Publishing, effect: EffectOf<"claim">): Promise<unknown> {
+/** What became of claims that were offered straight to a worker, by session. */
+export type OfferedClaims = ReadonlyMap<string, Promise<Offered>>;
+
+/** Offers the claims that were planned for the lane before the commit. */
+export function offerClaims(by: Publishing, effects: readonly Effect[]): OfferedClaims {
+  const { deps, state, lane } = by;
+  const offered = new Map<string, Promise<Offered>>();
+  for (const effect of effects) {
+    if (effect.kind !== "claim" || !isWanted(by, effect)) continue;
+    const { sessionId } = effect.session;
+    if (lane.claims.isPlanned(sessionId))
+      offered.set(sessionId, lane.claims.offer(claimMessage(state, effect, deps)));
+  }
+  return offered;
+}
+
+const isWanted = ({ state }: Publishing, { session, attachment }: EffectOf<"claim">): boolean => {
+  const phase = state.sessions.get(session.sessionId)?.phase;
+  return phase?.kind === "opening" && phase.attachment === attachment;
+};
+
+export async function publishClaim(
+  by: Publishing,
+  effect: EffectOf<"claim">,
+  offered: OfferedClaims,
+): Promise<unknown> {
   const { deps, state, target } = by;
   const { session, attachment } = effect;
-  const phase = state.sessions.get(session.sessionId)?.phase;
-  if (phase?.kind !== "opening" || phase.attachment !== attachment) return;
+  if (!isWanted(by, effect)) return;
+  if (((await offered.get(session.sessionId)) ?? "unsettled") !== "unsettled") return;
   const claim = claimMessage(state, effect, deps);
   await publishEffect(target.outbox, deps.names.claim(session.type, session.sessionId), claim, {
     msgId: `claim-${state.instanceId}-${session.sessionId}-${attachment}`,

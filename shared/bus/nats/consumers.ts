@@ -125,12 +125,16 @@ export class Consumers {
   ): Promise<Delivery | undefined> {
     if (options.signal?.aborted) return undefined;
     let delivery: Delivery | undefined;
+    const endsAt = performance.now() + options.expiresMs;
     const pull = new Pull(this.#link, {
       stream,
       consumer: name,
       inboxPrefix: this.#inboxPrefix,
       maxMessages: 1,
-      room: () => (delivery === undefined ? 1 : 0),
+      // While somebody listens to everything (`nats sub '>'`), a request that outlives its subscription
+      // swallows a message.
+      expiresMs: options.expiresMs,
+      room: () => (delivery === undefined && performance.now() < endsAt ? 1 : 0),
       onMessage: (message) => {
         if (delivery !== undefined) return giveBack(this.#link, message);
         delivery = new NatsDelivery(this.#link, this.#mux, message, originOf(message.reply ?? ""));

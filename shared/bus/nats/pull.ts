@@ -23,6 +23,8 @@ export interface PullOptions {
   inboxPrefix: string | undefined;
   /** How many more messages may be requested. */
   room(): number;
+  /** When the server forgets a request that it could not fill. */
+  expiresMs?: number;
   /** Messages requested at a time; a refill waits until a quarter of them are free. */
   maxMessages: number;
   onMessage(message: Msg): void;
@@ -39,7 +41,7 @@ interface Request {
   deadline: number;
 }
 
-const expiresMs = 10_000;
+const longestMs = 10_000;
 const heartbeatMs = 1_000;
 const silenceMs = 2_500;
 /** Pause before the next request to a consumer that exists and refuses. */
@@ -128,6 +130,7 @@ export class Pull {
   #pump(): void {
     if (this.#stopping || this.#finished || this.#checking || !this.#link.connected) return;
     const { maxMessages, room } = this.#options;
+    const expiresMs = Math.min(this.#options.expiresMs ?? longestMs, longestMs);
     let asked = 0;
     for (const request of this.#requests.values()) asked += request.remaining;
     const batch = Math.min(room(), maxMessages) - asked; // PULL-1
@@ -135,7 +138,9 @@ export class Pull {
     const token = (this.#counter++).toString(36);
     if (this.#requests.size === 0) this.#heardAt = performance.now();
     this.#requests.set(token, { remaining: batch, deadline: performance.now() + expiresMs + silenceMs });
-    const body = bytes({ batch, expires: nanos(expiresMs), idle_heartbeat: nanos(heartbeatMs) });
+    // The server refuses heartbeats that are not shorter than half of the request's time.
+    const heartbeat = expiresMs > 2 * heartbeatMs && { idle_heartbeat: nanos(heartbeatMs) };
+    const body = bytes({ batch, expires: nanos(expiresMs), ...heartbeat });
     this.#link.publish(this.#subject, body, { reply: this.#inbox + token });
   }
 

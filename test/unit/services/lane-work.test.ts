@@ -42,6 +42,7 @@ class Rig {
     generation: { allows: (generation) => generation <= this.generation },
     seats: this.seats,
     onReport: () => undefined,
+    onActivated: () => undefined,
     onRecalled: (of) => void this.recalled.push(of),
   });
 

@@ -1,34 +1,30 @@
 /**
- * Passes a claim to the worker that fits it best. A plain request is enough, because the claim itself stays
- * in its queue.
+ * Claims offered by plain requests: by workers, which pass a claim to the one that fits best, and by
+ * orchestrators, which offer it before they put it into its queue (CLAIM-5).
  */
-import { z } from "zod";
-import { SessionClaim } from "../../../../schemas/index.ts";
+import { ClaimAnswer, SessionClaim } from "../../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../../shared/bus/index.ts";
 import { once, type Service } from "../../../../shared/runtime/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
+import { ClaimReply } from "./claim-reply.ts";
 import type { Fleet } from "./fleet.ts";
 
-/**
- * `taken`: the claim is settled, by that worker or another. `used`: how many sessions that worker holds now.
- */
-const Answer = z.object({ verdict: z.enum(["taken", "refused"]), used: z.int().nonnegative() });
-type Answer = z.infer<typeof Answer>;
+type Verdict = ClaimAnswer["verdict"];
 
-export type OnNudge = (claim: SessionClaim) => Promise<Answer["verdict"]>;
+export type OnOffer = (claim: SessionClaim, reply: ClaimReply) => Promise<Verdict>;
 
 export class ClaimForwarding implements Service {
   readonly #deps: SessionDeps;
   readonly #timing: SessionTiming;
   readonly #fleet: Fleet;
-  readonly #onNudge: OnNudge;
+  readonly #onOffer: OnOffer;
   #subscription: Stoppable | undefined;
 
-  constructor(deps: SessionDeps, timing: SessionTiming, fleet: Fleet, onNudge: OnNudge) {
+  constructor(deps: SessionDeps, timing: SessionTiming, fleet: Fleet, onOffer: OnOffer) {
     this.#deps = deps;
     this.#timing = timing;
     this.#fleet = fleet;
-    this.#onNudge = onNudge;
+    this.#onOffer = onOffer;
   }
 
   async start(): Promise<void> {
@@ -41,26 +37,29 @@ export class ClaimForwarding implements Service {
     await this.#subscription?.stop();
   });
 
-  async send(workerId: string, claim: SessionClaim): Promise<Answer["verdict"] | "unanswered"> {
+  async send(workerId: string, claim: SessionClaim): Promise<Verdict | "unanswered"> {
     const { bus, names } = this.#deps;
-    this.#fleet.passing(workerId);
+    this.#fleet.others.offering(workerId);
     const answer = await this.#ask(names.nudge(workerId), claim, bus);
     const taken = answer?.verdict === "taken" ? claim : undefined;
-    this.#fleet.answered(workerId, answer && { used: answer.used, taken });
+    this.#fleet.others.answered(workerId, answer && { used: answer.used, taken });
     return answer?.verdict ?? "unanswered";
   }
 
-  async #ask(subject: string, claim: SessionClaim, bus: SessionDeps["bus"]): Promise<Answer | undefined> {
+  async #ask(
+    subject: string,
+    claim: SessionClaim,
+    bus: SessionDeps["bus"],
+  ): Promise<ClaimAnswer | undefined> {
     const reply = await bus.request(subject, encode(claim), { timeoutMs: this.#timing.nudgeMs });
     if (reply.kind !== "reply") return undefined;
-    const answer = decode(Answer, reply.body);
+    const answer = decode(ClaimAnswer, reply.body);
     return answer.kind === "ok" ? answer.value : undefined;
   }
 
   async #answer(message: CoreMessage): Promise<void> {
     const decoded = decode(SessionClaim, message.body);
-    const verdict = decoded.kind === "ok" ? await this.#onNudge(decoded.value) : "refused";
-    const answer: Answer = { verdict, used: this.#fleet.self().slots.sessions.used };
-    message.reply?.(encode(answer));
+    const reply = new ClaimReply(this.#deps, message, () => this.#fleet.self().slots.sessions.used);
+    reply.answer(decoded.kind === "ok" ? await this.#onOffer(decoded.value, reply) : "refused");
   }
 }

@@ -10,6 +10,7 @@ import type { Quotas, Seats } from "../quotas/quotas.ts";
 import { leaseTtlOf } from "../session-options.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Capacity } from "./capacity.ts";
+import type { ClaimReply } from "./claim-reply.ts";
 
 /**
  * `unfit`: no worker can hold the session as it is, and its instance was informed. `quota`: no worker can
@@ -41,11 +42,12 @@ export class ClaimTaker {
     this.#callbacks = callbacks;
   }
 
-  take(claim: SessionClaim): Promise<Take> {
+  /** `reply`: where the report of a state that is ready at once may go. */
+  take(claim: SessionClaim, reply?: ClaimReply): Promise<Take> {
     const key = leaseKeys.session(claim.sessionId, claim.attachment);
     const running = this.#taking.get(key);
     if (running) return running;
-    const taking = this.#take(key, claim).finally(() => this.#taking.delete(key));
+    const taking = this.#take(key, claim, reply).finally(() => this.#taking.delete(key));
     this.#taking.set(key, taking);
     return taking;
   }
@@ -58,7 +60,7 @@ export class ClaimTaker {
     return (await bus.last(bucketStream(bucket), bucketSubject(bucket, key), { leader: true })) !== undefined;
   }
 
-  async #take(key: string, claim: SessionClaim): Promise<Take> {
+  async #take(key: string, claim: SessionClaim, reply: ClaimReply | undefined): Promise<Take> {
     const { deps } = this.#around;
     const { type } = claim;
     const capacity = this.#capacity.take(type, claim.requires, poolOf(claim));
@@ -78,7 +80,7 @@ export class ClaimTaker {
       const lease = await this.#lease(key, claim, ttlMs, seats);
       if (!lease) return notTaken("raced");
       deps.faultPoints?.reach("claim.after_lease");
-      const init = { claim, lease, definition, capacity, seats, ...this.#callbacks };
+      const init = { claim, lease, definition, capacity, seats, reply, ...this.#callbacks };
       this.#onAttached(new Attachment(this.#around, init));
       return "taken";
     } catch (error) {

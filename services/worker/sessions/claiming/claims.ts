@@ -20,6 +20,7 @@ import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import type { Capacity } from "./capacity.ts";
 import { ClaimForwarding } from "./claim-forwarding.ts";
 import { ClaimPuller } from "./claim-puller.ts";
+import type { ClaimReply } from "./claim-reply.ts";
 import type { ClaimTaker } from "./claim-taker.ts";
 import type { Fleet } from "./fleet.ts";
 import { Waiting } from "./waiting-claims.ts";
@@ -70,7 +71,7 @@ export class Claims implements Service {
       forgotten: () => this.#fill(),
       room: (type) => init.quotas.room(type),
     });
-    this.#nudges = new ClaimForwarding(deps, timing, fleet, (claim) => this.#nudged(claim));
+    this.#nudges = new ClaimForwarding(deps, timing, fleet, (claim, reply) => this.#offered(claim, reply));
     const onClaim = (delivery: Delivery) => void this.#settle(delivery);
     const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
     this.#pullers = init.types.map((type) => {
@@ -201,15 +202,20 @@ export class Claims implements Service {
     return { kind: "refused", why, forSeat: true };
   }
 
-  /** Another worker considers this one the best for the claim, or asks whether a quota is reached. */
-  async #nudged(claim: SessionClaim): Promise<"taken" | "refused"> {
-    const { fleet, taker, quotas } = this.#init;
-    if (this.#stopped) return "refused";
+  /**
+   * An orchestrator or another worker considers this worker the best for the claim, or asks whether a quota is
+   * reached.
+   */
+  async #offered(claim: SessionClaim, reply: ClaimReply): Promise<"taken" | "refused"> {
+    const { fleet, taker, quotas, deps } = this.#init;
+    if (this.#stopped || deps.runtime.clock.now() >= claim.deadlineAt) return "refused";
+    // Claims that wait here came before it.
+    if (reply.isToOwner && this.#waiting.hasType(claim.type)) return "refused";
     try {
       const reached = claim.whenFull === "fail" ? await quotas.reached(claim) : undefined;
       if (reached !== undefined) return this.#settled(await this.#full(claim, reached));
       if (place([fleet.self()], claim).kind === "none") return "refused";
-      const take = await taker.take(claim);
+      const take = await taker.take(claim, reply);
       if (take === "quota") return this.#settled(await this.#full(claim, quotas.sentence(claim.type)));
       if (take === "full") return "refused";
       if (take !== "unfit") this.#announce(claim, { kind: take });

@@ -46,6 +46,11 @@ export class Waiting {
     this.#arm();
   }
 
+  hasType(type: string): boolean {
+    for (const { claim } of this.#claims.values()) if (claim.type === type) return true;
+    return false;
+  }
+
   /** How many claims of the type wait for nothing but a seat. */
   forSeats(type: string): number {
     let claims = 0;

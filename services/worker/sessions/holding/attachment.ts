@@ -21,6 +21,7 @@ import { type Host, type ModelFacts, type RunHooks, stateKey } from "../../hosts
 import type { WayBack } from "../../lane/index.ts";
 import { Calls } from "../calls/calls.ts";
 import type { Place } from "../claiming/capacity.ts";
+import type { ClaimReply } from "../claiming/claim-reply.ts";
 import { sharedPoolOf } from "../pools/pool-of.ts";
 import type { Seats } from "../quotas/quotas.ts";
 import { type IdleRule, idleRuleOf } from "../session-options.ts";
@@ -45,6 +46,8 @@ export interface AttachmentInit {
   readonly seats: Seats;
   /** A clean state that outlived the previous lease (S14). */
   readonly kept?: Housed | undefined;
+  /** The offer by which the claim came, if its answer may carry the report that the state is ready. */
+  readonly reply?: ClaimReply | undefined;
   readonly noted?: MetadataTeller | undefined;
   readonly blobs?: SessionBlobs | undefined;
   readonly onModel: (model: ModelFacts) => void;
@@ -314,7 +317,7 @@ export class Attachment {
     });
     deps.faultPoints?.reach("init.before_told");
     const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
-    void reporter.session(claim, activated, this.#mayTell).then((told) => {
+    void reporter.ready(claim, activated, this.#mayTell, this.#init.reply).then((told) => {
       if (!told) return;
       this.noted.ready();
       this.blobs.ready();

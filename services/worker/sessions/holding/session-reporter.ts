@@ -6,6 +6,7 @@ import { needsHeader, type SessionClaim, type SessionReport } from "../../../../
 import { type Bus, encode, publishUntilStored, type Subjects } from "../../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../../shared/errors/index.ts";
 import type { Runtime } from "../../../../shared/runtime/index.ts";
+import type { ClaimReply } from "../claiming/claim-reply.ts";
 
 type Told = SessionReport["report"];
 
@@ -23,6 +24,13 @@ export class SessionReporter {
     this.#bus = bus;
     this.#names = names;
     this.#runtime = runtime;
+  }
+
+  /** Reports that the state is ready: as the answer to the offer if that is still open, else by the inbox. */
+  async ready(claim: SessionClaim, report: Told, mayTell: MayTell, reply?: ClaimReply): Promise<boolean> {
+    const { sessionId, attachment, capability } = claim;
+    const recorded = await reply?.report({ v: 1, sessionId, attachment, report, capability });
+    return recorded || this.session(claim, report, mayTell);
   }
 
   /** Resolves to true once the report is stored. `nth` numbers reports of one kind under one attachment. */

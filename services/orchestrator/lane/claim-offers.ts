@@ -1,0 +1,82 @@
+/**
+ * Offers claims straight to the worker that fits best. The queue of claims stays the way of every claim that no
+ * worker has settled by its answer (CLAIM-5).
+ */
+import { ClaimAnswer, laneOwnerHeader, type SessionClaim } from "../../../schemas/index.ts";
+import { type Bus, decode, encode, type Headers, type Subjects } from "../../../shared/bus/index.ts";
+import { isFault, toFailure } from "../../../shared/errors/index.ts";
+import type { Runtime } from "../../../shared/runtime/index.ts";
+import { type LiveWorkers, OfferedClaims, place } from "../../../shared/sessions/index.ts";
+import { closedMs, type Offers } from "./offers.ts";
+
+export interface ClaimOffersOptions {
+  id: string;
+  bus: Bus;
+  names: Subjects;
+  runtime: Runtime;
+  workers: Pick<LiveWorkers, "workers">;
+}
+
+export interface SettledClaim {
+  readonly workerId: string;
+  /** Present if the state was ready at once: the worker waits for word that this is recorded. */
+  readonly report: ClaimAnswer["report"];
+}
+
+/** Short, because a worker that does not answer may be busy while another one is free. */
+const offerMs = 500;
+
+export class ClaimOffers {
+  readonly #options: ClaimOffersOptions;
+  readonly #offers: Offers;
+  readonly #view: OfferedClaims;
+  readonly #headers: Headers;
+
+  constructor(options: ClaimOffersOptions, offers: Offers) {
+    this.#options = options;
+    this.#offers = offers;
+    this.#view = new OfferedClaims(() => options.workers.workers());
+    this.#headers = { [laneOwnerHeader]: options.id };
+  }
+
+  /** Undefined: the claim must go by the queue. */
+  async offer(claim: SessionClaim): Promise<SettledClaim | undefined> {
+    const { names } = this.#options;
+    const placed = place(this.#view.workers(), claim);
+    if (placed.kind === "none") return undefined;
+    const { workerId } = placed;
+    const subject = names.nudge(workerId);
+    if (!this.#offers.isOpen(subject)) return undefined;
+    this.#view.offering(workerId);
+    const answer = await this.#ask(subject, claim);
+    const taken = answer?.verdict === "taken";
+    this.#view.answered(workerId, answer && { used: answer.used, taken: taken ? claim : undefined });
+    if (!taken) return undefined;
+    return { workerId, report: reportOf(claim, answer) };
+  }
+
+  async #ask(subject: string, claim: SessionClaim): Promise<ClaimAnswer | undefined> {
+    const { bus, runtime } = this.#options;
+    try {
+      const reply = await bus.request(subject, encode(claim), { timeoutMs: offerMs, headers: this.#headers });
+      if (reply.kind !== "reply") {
+        this.#offers.close(subject, closedMs[reply.kind]);
+        return undefined;
+      }
+      const answer = decode(ClaimAnswer, reply.body);
+      return answer.kind === "ok" ? answer.value : undefined;
+    } catch (error) {
+      if (isFault(error, "transient")) return undefined; // the bus is away: the queue takes the claim when it is back
+      this.#offers.close(subject, closedMs.slow);
+      const { code, message } = toFailure(error);
+      runtime.announce({ kind: "fault", where: `lane: claim on ${subject}`, code, message, error });
+      return undefined;
+    }
+  }
+}
+
+/** An answer speaks for the claim it answers and for no other session. */
+function reportOf(claim: SessionClaim, { report }: ClaimAnswer): ClaimAnswer["report"] {
+  const isOfClaim = report?.sessionId === claim.sessionId && report.attachment === claim.attachment;
+  return isOfClaim && report.report.kind === "activated" ? report : undefined;
+}
