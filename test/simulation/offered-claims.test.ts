@@ -63,6 +63,7 @@ describe("on a good day", () => {
     expect(await world.run(handle.result())).toBe(7);
     expect(stored(world.names.claimsStream)).toBe(0);
     expect(stored(world.names.inboxStream), "the start alone").toBe(1);
+    expect(stored(world.names.timersStream), "no deadline for what is there already").toBe(0);
     expect(await activations("a")).toBe(1);
     expect(await isInboxEmpty()).toBe(true);
     expect(stored(world.names.inboxStream), "the confirmed report does not come again").toBe(1);
