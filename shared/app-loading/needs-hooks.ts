@@ -1,6 +1,6 @@
 /**
  * Returns false if Node alone loads this application as our hooks would. Where hooks need a thread (Node 20), that saves
- * every service a tenth of its start. Whatever is in doubt needs the hooks.
+ * every service the start of that thread. Whatever is in doubt needs the hooks.
  */
 import { readFileSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
