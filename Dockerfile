@@ -61,7 +61,7 @@ FROM ${CUDA_IMAGE} AS gpu-base
 COPY --from=gpu-dependencies /holdfast/node_modules /holdfast/node_modules
 
 # No npm, no compiler, a user without rights. Nothing is written but to /tmp and to the model cache, and to
-# /security by the service that makes the keys.
+# /keys by the service that makes the keys.
 FROM ${VARIANT}-base
 COPY --from=lockfile /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /holdfast/package.json /holdfast/package.json
@@ -71,8 +71,8 @@ RUN ln -s /holdfast/bin/holdfast.js /usr/local/bin/holdfast \
   && echo 'holdfast:x:10001:10001::/tmp:/usr/sbin/nologin' >> /etc/passwd \
   && echo 'holdfast:x:10001:' >> /etc/group \
   && mkdir /app /models && chown 10001:10001 /models \
-  && for role in nats provisioner orchestrator worker watcher gateway client; do mkdir -p "/security/$role"; done \
-  && chown -R 10001:10001 /security
+  && for role in nats provisioner orchestrator worker watcher gateway client; do mkdir -p "/keys/$role"; done \
+  && chown -R 10001:10001 /keys
 ENV NODE_ENV=production HOLDFAST_APP=/app/app.ts METRICS_PORT=9464
 WORKDIR /app
 USER 10001:10001

@@ -128,7 +128,7 @@ export class Project implements AsyncDisposable {
   /** The key of a role, as a user copies it out. */
   async keyOf(role: string): Promise<string> {
     const copy = join(this.#folder, `${this.name}-${role}.nk`);
-    await this.compose("cp", `security:/security/${role}/user.nk`, copy);
+    await this.compose("cp", `security:/keys/${role}/user.nk`, copy);
     return (await readFile(copy, "utf8")).trim();
   }
 

@@ -46,7 +46,7 @@ export async function changeKeys(stage: Stage): Promise<void> {
   const { project, driver, journal } = stage;
   const old = await project.keyOf("client");
   const rotate = (...more: string[]) =>
-    project.compose("run", "--rm", "-T", "security", "security", "rotate", "--out", "/security", ...more);
+    project.compose("run", "--rm", "-T", "security", "security", "rotate", "--out", "/keys", ...more);
   const reload = () => project.compose("kill", "-s", "HUP", "nats");
   const held = await hold(stage, "fail", 15_000);
   await held.add();

@@ -53,7 +53,7 @@ it.each(["provisioner", "orchestrator", "worker", "watcher", "gateway"])(
     for (const [name, value] of Object.entries(written))
       expect(compose, `${name}=${value}`).toMatch(new RegExp(`${name}: (\\$\\{${name}:?-)?${value}[},\\s]`));
     const command = /security init (.+)$/m.exec(compose)?.[1] ?? "";
-    expect(command).toContain("--if-missing --out /security --path /security --store-dir /data");
+    expect(command).toContain("--if-missing --out /keys --path /security --store-dir /data");
     const service = role === "provisioner" ? "provision" : role;
     const [, block = ""] = new RegExp(`^  ${service}:\\n((?: {4}.*\\n|\\n)+)`, "m").exec(compose) ?? [];
     expect(block).toContain(`NATS_INBOX_PREFIX: _INBOX_${role}`);
