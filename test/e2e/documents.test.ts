@@ -22,6 +22,7 @@ const elsewhere: readonly (readonly [page: string, begins: string, reason: strin
   ["docs/http-api.md", "", "other hosts and a provider: test/integration/gateway-access, gateway-oidc"],
   ["docs/security.md", "nats-server ", "a server with these keys: test/integration/security/setup"],
   ["docs/security.md", "set -a; . security/provisioner/env", "test/integration/security/setup"],
+  ["docs/security.md", "GATEWAY_TENANTS=", "serves: test/integration/security/tenants-gateway"],
   ["docs/upgrading.md", "HOLDFAST_GENERATION=1 holdfast orchestrator", "serves: npm run test:upgrade"],
 ];
 
