@@ -45,7 +45,7 @@ export const mutations: readonly Mutation[] = [
     name: "anchor",
     law: "LANE-1",
     file: "services/orchestrator/lane/lane-work.ts",
-    find: "if (this.#out.size > 0) return mine;",
+    find: "if (this.#out.size > 0 || this.#claims?.isWaiting(state)) return mine;",
     replace: "",
   },
   {

@@ -77,6 +77,7 @@ class Rig {
 
   call(id: number, more: Partial<OpenTask> = {}): OpenTask {
     const target = { kind: "session", sessionId: "s" as never, call: true } as const;
+    this.state.sessions.set("s", { type: "held" } as never);
     return this.task(id, { target, sentEpoch: on.epoch, ...more });
   }
 
