@@ -38,7 +38,7 @@ describe.each([
   };
   const lenderSays = (lender: string, what: Record<string, number>) =>
     until(`the lender says ${JSON.stringify(what)}`, async () => {
-      const [view] = await world.client.list({ prefix: lender });
+      const [view] = await world.client.list({ prefix: lender, engine: true });
       const status = view?.customStatus as Record<string, number> | undefined;
       return Object.entries(what).every(([key, value]) => status?.[key] === value);
     });

@@ -62,7 +62,7 @@ describe.each([
     // Still used, but nobody asks: those beyond the minimum park and are let go.
     await gone("tide", 2);
     const keeper = await keeperOf("tide");
-    expect(await world.client.list({ prefix: keeper })).toMatchObject([
+    expect(await world.client.list({ prefix: keeper, engine: true })).toMatchObject([
       { instanceId: keeper, name: "holdfast-pool", status: "running" },
     ]);
     await world.client.signal("tide", "go");
@@ -117,7 +117,7 @@ describe.each([
       return joined && keeperOf("never");
     });
     await until("the keeper says why", async () => {
-      const [view] = await world.client.list({ prefix: keeper });
+      const [view] = await world.client.list({ prefix: keeper, engine: true });
       return JSON.stringify(view?.customStatus ?? "").includes("there is no such model");
     });
     await world.client.cancel("never");
