@@ -216,7 +216,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
      * of three tokens. With the type, so that a permission can name the types a group of workers serves (SEC-5).
      */
     sessionCalls: (type: string, workerId: string, sessionId: string) =>
-      `${dot}sessions.${requireToken("session type", type)}.${worker(workerId)}.${session(sessionId)}.calls`,
+      `${dot}sessions.${worker(workerId)}.${session(sessionId)}.calls.${requireToken("session type", type)}`,
     /** Only its worker knows `secret`: another worker can name the consumer neither to take from it nor to delete it. */
     workerConsumer: (workerId: string, secret: string) => `w_${workerId}=${secret}`,
     parseWorkerConsumer: (consumer: string): string | undefined => strip(consumer, "w_")?.split("=")[0],

@@ -108,7 +108,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}claims.*.*",
           ...remove("{_}CLAIMS"),
           "{.}sessions.*.*",
-          "{.}sessions.*.*.*.calls",
+          "{.}sessions.*.*.calls.*",
           "{.}delayed.>",
           ...remove("{_}SESSIONS"),
           "{.}cancels",
@@ -236,7 +236,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
       },
       {
         why: "steers sessions and workers",
-        publish: ["{.}sessions.*.*", "{.}sessions.*.*.*.calls", "{.}lanes.holdings.*", "{.}control.*"],
+        publish: ["{.}sessions.*.*", "{.}sessions.*.*.calls.*", "{.}lanes.holdings.*", "{.}control.*"],
         subscribe: ["{.}lanes.owners.*.*.*"],
       },
       {
@@ -338,7 +338,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
 const calls = (types: readonly string[]): Grant => ({
   why: "takes calls on its sessions",
   publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
-  subscribe: [...types.map((type) => `{.}sessions.${type}.*.*.calls`), "{.}lanes.sessions.*.*"],
+  subscribe: [...types.map((type) => `{.}sessions.*.*.calls.${type}`), "{.}lanes.sessions.*.*"],
 });
 
 function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {

@@ -272,7 +272,7 @@ describe("the subject of a session's work", () => {
     expect(await world.run(handle.result())).toBe(4);
     await world.clock.advance(1_000);
     const work = heard.filter((subject) => subject.startsWith("sessions."));
-    const [, type = "", workerId = "", sessionId = ""] = work[0]?.split(".") ?? [];
+    const [, workerId = "", sessionId = "", , type = ""] = work[0]?.split(".") ?? [];
     const direct = world.names.sessionCalls(type, workerId, sessionId);
     expect(work).toEqual([direct, direct, world.names.sessionWork(workerId, sessionId)]);
     expect(heard.filter((subject) => subject.startsWith("lanes.sessions."))).toEqual([]);
@@ -283,7 +283,7 @@ describe("the subject of a session's work", () => {
     await world.orchestrator();
     await world.watcher();
     await world.worker();
-    await hear("sessions.*.*.*.calls");
+    await hear("sessions.*.*.calls.*");
     const handle = await world.start("long-call", 1_000, "a");
     await untilRuns(1);
     const ask = (subject: string) =>
@@ -296,7 +296,7 @@ describe("the subject of a session's work", () => {
     await ask(direct);
     expect(heard, "only whoever looks on hears it").toEqual([direct]);
     const listening = [...world.broker.plain.subscribers.of(direct)].map(({ filter }) => filter);
-    expect(listening, "the onlooker's subscription and no worker's").toEqual(["sessions.*.*.*.calls"]);
+    expect(listening, "the onlooker's subscription and no worker's").toEqual(["sessions.*.*.calls.*"]);
   });
 
   test("of the first generation is used while somebody of 0.1.0 is alive, and served", async () => {
@@ -322,7 +322,7 @@ describe("the subject of a session's work", () => {
       const bus = connect(options);
       const subscribe = bus.subscribe.bind(bus);
       bus.subscribe = (subject, how, onMessage) =>
-        subscribe(subject.endsWith(".calls") ? "unheard" : subject, how, onMessage);
+        subscribe(subject.includes(".calls.") ? "unheard" : subject, how, onMessage);
       return bus;
     };
     await world.worker();

@@ -61,7 +61,7 @@ const bySubject: readonly (readonly [RegExp, Wired])[] = [
   [/^lanes\.recordings\./, wired("lane-recordings", LaneRecordings)],
   [/^lanes\.(holdings\.|seekers$)/, wired("lane-question", LaneQuestion)],
   [/^(claims|nudge)\./, wired("session-claim", SessionClaim)],
-  [/^sessions\..*\.calls$/, wired("lane-calls", LaneCalls)],
+  [/^sessions\..*\.calls\./, wired("lane-calls", LaneCalls)],
   [/^(sessions|delayed)\./, wired("session-work", SessionWork)],
   [/^streams\./, wired("stream-chunk", StreamChunk)],
   [/^dead\./, wired("dead-letter", DeadLetter)],
@@ -83,7 +83,7 @@ export const wiredAs = (subject: string): Wired | undefined =>
 /** What is answered to a request on this subject. */
 export function answeredAs(subject: string): Wired | undefined {
   if (/^lanes\.(holdings\.|seekers$)/.test(subject)) return wired("lane-holdings", LaneHoldings);
-  return /^lanes\.|^sessions\..*\.calls$/.test(subject) ? wired("lane-answer", LaneAnswer) : undefined;
+  return /^lanes\.|^sessions\..*\.calls\./.test(subject) ? wired("lane-answer", LaneAnswer) : undefined;
 }
 
 /** Headers whose value is JSON of ours. */

@@ -63,7 +63,7 @@ const plain = [
     "delayed.i1.1.2.1",
   ],
   ...[
-    "sessions.t.w1.s1.calls",
+    "sessions.w1.s1.calls.t",
     "streams.i1.1.2",
     "check.stream",
     "dead.inbox.i1",
@@ -291,10 +291,10 @@ it("a group of workers hears no calls of session types it does not serve, and ca
   await ensureTopology(provisioner, names, options);
   const { nc, refused } = await rawClient("worker", part);
   const [own, other] = [names.sessionCalls("model", "w1", "s1"), names.sessionCalls("chat", "w2", "s2")];
-  for (const subject of [own, other, "sessions.*.*.*.calls", "sessions.>"])
+  for (const subject of [own, other, "sessions.*.*.calls.*", "sessions.>"])
     nc.subscribe(subject, { callback: () => undefined });
   await nc.flush();
-  await expect.poll(() => [...refused].sort()).toEqual(["sessions.*.*.*.calls", other, "sessions.>"].sort());
+  await expect.poll(() => [...refused].sort()).toEqual(["sessions.*.*.calls.*", other, "sessions.>"].sort());
   refused.clear();
   for (const verb of ["NAMES", "LIST"]) nc.publish(`$JS.API.CONSUMER.${verb}.${names.sessionsStream}`, "");
   await nc.flush();

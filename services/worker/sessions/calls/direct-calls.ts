@@ -1,6 +1,6 @@
 /**
  * Calls that an orchestrator, or a caller from outside, sends straight to the holder of a session (the lane),
- * on `sessions.<type>.<workerId>.<sessionId>.calls`. The holder listens from the claim of the session to the end of
+ * on `sessions.<workerId>.<sessionId>.calls.<type>`. The holder listens from the claim of the session to the end of
  * its attachment. A call that the holder does not take, or that reaches no holder, comes again by the queue
  * of `WorkFeed`.
  */
