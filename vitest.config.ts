@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { withoutGuard } from "./test/simulation/mutations.ts";
-import { LongestFirst } from "./test/support/longest-first.ts";
-import { RetriedReporter } from "./test/support/retried-reporter.ts";
+import { LongestFirst } from "./test/support/vitest/longest-first.ts";
+import { RetriedReporter } from "./test/support/vitest/retried-reporter.ts";
 
 /** What runs in its own memory alone. */
 const inMemory = ["test/architecture/**/*.test.ts", "test/simulation/**/*.test.ts", "test/unit/**/*.test.ts"];
@@ -15,7 +15,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Files of a kind share a process, and with it the loaded modules: most of them load the whole engine.
     isolate: false,
-    globalSetup: ["test/support/global-setup.ts"],
+    globalSetup: ["test/support/vitest/global-setup.ts"],
     // Process tests meet a machine that does other things too; what fails three times is broken.
     retry: process.env.CI ? 2 : 0,
     reporters: ["default", new RetriedReporter()],

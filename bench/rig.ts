@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { Client } from "holdfast";
 import { pickFreePort } from "../shared/embedded-nats/free-port.ts";
 import { type EmbeddedNats, startEmbeddedNats } from "../shared/embedded-nats/index.ts";
+import type { Pids } from "./costs/process-cost.ts";
 import type { BenchOptions, Layout } from "./options.ts";
-import type { Pids } from "./process-cost.ts";
 import { provision, rolesFor } from "./roles.ts";
 import { type ServiceName, ServiceProcess } from "./service.ts";
 

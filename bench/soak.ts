@@ -2,8 +2,9 @@
  * `--soak`: W3's load for any length of time, one line per minute. Memory is that of the processes, latencies
  * are those of the minute: both stay flat if nothing leaks and nothing grows with the stored data.
  */
+
+import { rssBytesOf } from "./costs/process-cost.ts";
 import type { BenchOptions } from "./options.ts";
-import { rssBytesOf } from "./process-cost.ts";
 import { asJson, asText } from "./report.ts";
 import { Rig } from "./rig.ts";
 import { named, percentile } from "./stats.ts";

@@ -3,7 +3,7 @@
  * main content (figures, rows, timeline) is drawn, by the page's own clock.
  */
 import type { Browser } from "playwright-core";
-import { launchBrowser } from "../../test/support/browser.ts";
+import { launchBrowser } from "../../test/support/gateway/browser.ts";
 import { percentile } from "../stats.ts";
 
 export interface PageSpec {

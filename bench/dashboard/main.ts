@@ -3,7 +3,7 @@
  * cost the engine. Prints one JSON line per measurement.
  */
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
-import { browserPath } from "../../test/support/browser.ts";
+import { browserPath } from "../../test/support/gateway/browser.ts";
 import { Rig } from "../rig.ts";
 import { shortInstances } from "../workloads/w3-instances.ts";
 import { firstPages } from "./first-page.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { cpuMsOf } from "../process-cost.ts";
+import { cpuMsOf } from "../costs/process-cost.ts";
 
 const file = fileURLToPath(new URL("./pages-process.ts", import.meta.url));
 

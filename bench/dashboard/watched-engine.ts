@@ -7,7 +7,7 @@
 import { type Bus, bucketStream, connectBus, subjects } from "../../shared/bus/index.ts";
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import { silent } from "../../shared/runtime/index.ts";
-import { CpuMeter, cpuMsOf } from "../process-cost.ts";
+import { CpuMeter, cpuMsOf } from "../costs/process-cost.ts";
 import { Rig } from "../rig.ts";
 import type { ServiceProcess } from "../service.ts";
 import { percentile } from "../stats.ts";

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { CpuMeter } from "../process-cost.ts";
+import { CpuMeter } from "../costs/process-cost.ts";
+import { listMs, readyMs } from "../costs/start-times.ts";
 import { judged } from "../report.ts";
 import { alwaysOwnStreams, Rig } from "../rig.ts";
-import { listMs, readyMs } from "../start-times.ts";
 import { storeFinished } from "../stored-instances.ts";
 import type { Bench, Workload } from "../workload.ts";
 import { figuresOf, shortInstances } from "./w3-instances.ts";

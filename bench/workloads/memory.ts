@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { rssBytesOf } from "../costs/process-cost.ts";
 import { Floor } from "../floor/floor.ts";
-import { rssBytesOf } from "../process-cost.ts";
 import { Rig } from "../rig.ts";
 import { inFlight } from "../stats.ts";
 import { untilRunning } from "../waiting.ts";

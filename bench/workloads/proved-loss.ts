@@ -1,5 +1,5 @@
 import { machineMs } from "../clock.ts";
-import { privateBytesOf } from "../process-cost.ts";
+import { privateBytesOf } from "../costs/process-cost.ts";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import { percentile } from "../stats.ts";

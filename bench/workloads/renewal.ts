@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Bus, connectBus, subjects } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
-import { cpuMsOf } from "../process-cost.ts";
+import { cpuMsOf } from "../costs/process-cost.ts";
 import { inFlight } from "../stats.ts";
 import { untilStatus } from "../waiting.ts";
 import type { Workload } from "../workload.ts";

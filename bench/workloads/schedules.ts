@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Client } from "../../shared/sdk/index.ts";
-import { rssBytesOf } from "../process-cost.ts";
+import { rssBytesOf } from "../costs/process-cost.ts";
 import { Rig } from "../rig.ts";
 import { inFlight, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { listMs, median, readyMs, runMs } from "../costs/start-times.ts";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import type { ServiceName } from "../service.ts";
-import { listMs, median, readyMs, runMs } from "../start-times.ts";
 import { percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 

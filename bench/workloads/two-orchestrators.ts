@@ -1,4 +1,4 @@
-import { CpuMeter } from "../process-cost.ts";
+import { CpuMeter } from "../costs/process-cost.ts";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import type { Workload } from "../workload.ts";

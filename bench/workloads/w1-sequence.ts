@@ -1,4 +1,4 @@
-import { CpuMeter } from "../process-cost.ts";
+import { CpuMeter } from "../costs/process-cost.ts";
 import { ratioOf } from "../report.ts";
 import { intervals, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";

@@ -1,9 +1,9 @@
 import type { Client } from "../../shared/sdk/index.ts";
 import { machineMs } from "../clock.ts";
+import { CpuMeter } from "../costs/process-cost.ts";
+import { ServerCount } from "../costs/server-count.ts";
 import type { FloorRun } from "../floor/floor.ts";
-import { CpuMeter } from "../process-cost.ts";
 import { ratioOf } from "../report.ts";
-import { ServerCount } from "../server-count.ts";
 import { inFlight, named, percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 

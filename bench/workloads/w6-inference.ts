@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { InferInput } from "../app/inference.ts";
-import { BareModel } from "../bare-model.ts";
+import { BareModel } from "../floor/bare-model.ts";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import { intervals, percentile } from "../stats.ts";

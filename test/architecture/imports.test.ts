@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { page, withGraph } from "../support/import-graph.ts";
+import { page, withGraph } from "../support/documents/import-graph.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

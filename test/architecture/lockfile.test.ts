@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { lockfilePath, missingFrom, readLockfile } from "../support/complete-lockfile.ts";
+import { lockfilePath, missingFrom, readLockfile } from "../support/documents/complete-lockfile.ts";
 
-test("the lock file names the packages of every platform: if not, run test/support/complete-lockfile.ts", () => {
+test("the lock file names the packages of every platform: if not, run test/support/documents/complete-lockfile.ts", () => {
   expect([...missingFrom(readLockfile()).keys()]).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { describeApi, publicApi } from "../support/public-api.ts";
+import { describeApi, publicApi } from "../support/documents/public-api.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 

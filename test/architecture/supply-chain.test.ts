@@ -6,7 +6,7 @@ import { readAudit } from "../supply-chain/audit.ts";
 import { imagesIn } from "../supply-chain/images.ts";
 import { installScripts } from "../supply-chain/install-scripts.ts";
 import { isAccepted, licencePage, packages } from "../supply-chain/licences.ts";
-import { readLockfile } from "../support/complete-lockfile.ts";
+import { readLockfile } from "../support/documents/complete-lockfile.ts";
 
 const text = (name: string): string => readFileSync(`${packageDir()}/${name}`, "utf8");
 

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { startDev } from "../support/cli.ts";
+import { startDev } from "../support/processes/cli.ts";
 import { blockOf, commandsOf, forRun } from "./snippets.ts";
 import { curl, type Found, natsCli, natsGo, natsPy, type Tool } from "./tools.ts";
 

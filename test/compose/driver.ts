@@ -8,7 +8,7 @@ import {
   type RequestOptions,
 } from "@nats-io/transport-node";
 import { z } from "zod";
-import { until } from "../support/stack.ts";
+import { until } from "../support/processes/stack.ts";
 
 /** What `hold` of the test's application says of itself. */
 export const HoldStatus = z.object({

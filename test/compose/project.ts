@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { packageDir } from "../../services/version.ts";
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
-import { until } from "../support/stack.ts";
+import { until } from "../support/processes/stack.ts";
 import { attempt, command, type Finished } from "./command.ts";
 import { docker, type Engine } from "./engine/index.ts";
 

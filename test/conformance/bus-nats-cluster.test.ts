@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Bus, connectBus, encode, ensureTopology, subjects } from "../../shared/bus/index.ts";
 import { HistoryStore } from "../../shared/history/index.ts";
 import { silent, sleep, systemClock, systemRuntime } from "../../shared/runtime/index.ts";
-import { type NatsCluster, startCluster } from "../support/nats-cluster.ts";
+import { type NatsCluster, startCluster } from "../support/nats/nats-cluster.ts";
 
 const names = subjects();
 let cluster: NatsCluster;

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Bus, connectBus } from "../../shared/bus/index.ts";
 import { type Happening, silent } from "../../shared/runtime/index.ts";
-import { startGreeting } from "../support/greeting-server.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import { startGreeting } from "../support/nats/greeting-server.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 import { bytes } from "./rig.ts";
 
 const config = (code: string) => expect.objectContaining({ name: "Fault", kind: "config", code });

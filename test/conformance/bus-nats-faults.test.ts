@@ -13,8 +13,8 @@ import {
   type PublishOutcome,
 } from "../../shared/bus/index.ts";
 import { silent, systemClock } from "../../shared/runtime/index.ts";
-import { blobKeys } from "../support/blob-keys.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import { blobKeys } from "../support/nats/blob-keys.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 import { bytes, fresh, Inbox, limits, text, until, workQueue } from "./rig.ts";
 
 let server: TestNats;

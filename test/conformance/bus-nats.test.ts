@@ -1,6 +1,6 @@
 import { type Bus, connectBus } from "../../shared/bus/index.ts";
 import { silent, sleep, systemClock } from "../../shared/runtime/index.ts";
-import { startNats } from "../support/nats-server.ts";
+import { startNats } from "../support/nats/nats-server.ts";
 import { busConformance } from "./bus.ts";
 
 busConformance("NATS", async () => {

@@ -9,7 +9,7 @@ import {
   TypedBucket,
 } from "../../shared/bus/index.ts";
 import { type Happening, silent, sleep, systemRandom } from "../../shared/runtime/index.ts";
-import { blobKeys } from "../support/blob-keys.ts";
+import { blobKeys } from "../support/nats/blob-keys.ts";
 import { type BusRig, bytes, fresh, limits, text, until } from "./rig.ts";
 
 const bucketSpec = (name: string, markerTtlMs = 60_000) =>

@@ -5,7 +5,7 @@ import { type Bus, connectBus, ensureTopology, subjects, topology } from "../../
 import { HistoryStore, type Position } from "../../shared/history/index.ts";
 import { type Happening, silent, systemRuntime } from "../../shared/runtime/index.ts";
 import { MemoryBroker } from "../../shared/testing/memory/index.ts";
-import { startNats } from "../support/nats-server.ts";
+import { startNats } from "../support/nats/nats-server.ts";
 import { bytes, limits } from "./rig.ts";
 
 const names = subjects();

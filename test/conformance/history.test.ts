@@ -2,7 +2,7 @@ import { connectBus } from "../../shared/bus/index.ts";
 import { subjects } from "../../shared/bus/subjects.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { MemoryBroker } from "../../shared/testing/memory/index.ts";
-import { startNats } from "../support/nats-server.ts";
+import { startNats } from "../support/nats/nats-server.ts";
 import { type HistorySuiteBus, historySuite } from "./history.ts";
 
 async function real(): Promise<HistorySuiteBus> {

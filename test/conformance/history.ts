@@ -7,7 +7,7 @@ import { type Subjects, subjects } from "../../shared/bus/subjects.ts";
 import { ensureTopology, ownHistory } from "../../shared/bus/topology.ts";
 import { HistoryStore, type HistoryStoreOptions, type Position } from "../../shared/history/index.ts";
 import { type Happening, systemRuntime } from "../../shared/runtime/index.ts";
-import { blobKeys } from "../support/blob-keys.ts";
+import { blobKeys } from "../support/nats/blob-keys.ts";
 
 export interface HistorySuiteBus {
   bus: Bus;

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
-import { browserPath } from "../support/browser.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { eventually, writeHistory } from "../support/gateway.ts";
+import { browserPath } from "../support/gateway/browser.ts";
+import { openDashboard } from "../support/gateway/dashboard.ts";
+import { eventually, writeHistory } from "../support/gateway/gateway.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 

@@ -1,9 +1,9 @@
 /** The page of one orchestration, and starting it again. */
 import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { browserPath } from "../support/browser.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { eventually, names, writeHistory } from "../support/gateway.ts";
+import { browserPath } from "../support/gateway/browser.ts";
+import { openDashboard } from "../support/gateway/dashboard.ts";
+import { eventually, names, writeHistory } from "../support/gateway/gateway.ts";
 
 const retry = { maxAttempts: 2, initialDelayMs: 100, maxDelayMs: 1000, factor: 2, nonRetryable: [] };
 const declined = {

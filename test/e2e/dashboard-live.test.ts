@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { browserPath, launchBrowser } from "../support/browser.ts";
-import { Stack, until } from "../support/stack.ts";
+import { browserPath, launchBrowser } from "../support/gateway/browser.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../support/apps/dashboard-app.ts", import.meta.url));
 

@@ -1,10 +1,10 @@
 /** What the dashboard shows, from the overview to one event, while it happens. */
 import { describe, expect, it } from "vitest";
-import { browserPath } from "../support/browser.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { longHistory, reclaimedHistory } from "../support/demo-world.ts";
-import { eventually, hands, startGateway, writeHistory } from "../support/gateway.ts";
-import { startServer } from "../support/secured-nats.ts";
+import { browserPath } from "../support/gateway/browser.ts";
+import { openDashboard } from "../support/gateway/dashboard.ts";
+import { longHistory, reclaimedHistory } from "../support/gateway/demo-world.ts";
+import { eventually, hands, startGateway, writeHistory } from "../support/gateway/gateway.ts";
+import { startServer } from "../support/nats/secured-nats.ts";
 
 describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () => {
   const dashboard = openDashboard();

@@ -1,8 +1,8 @@
 /** What is done from the dashboard, and who may do it. */
 import { describe, expect, it } from "vitest";
-import { browserPath } from "../support/browser.ts";
-import { openDashboard } from "../support/dashboard.ts";
-import { eventually, names, startGateway, writeHistory } from "../support/gateway.ts";
+import { browserPath } from "../support/gateway/browser.ts";
+import { openDashboard } from "../support/gateway/dashboard.ts";
+import { eventually, names, startGateway, writeHistory } from "../support/gateway/gateway.ts";
 
 describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () => {
   const dashboard = openDashboard();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { isAlive, repository, runCli, startDev, until } from "../support/cli.ts";
+import { isAlive, repository, runCli, startDev, until } from "../support/processes/cli.ts";
 
 const app = join(repository, "examples/app.ts");
 const demo = join(repository, "examples/classify/demo.ts");

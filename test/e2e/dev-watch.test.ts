@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type Dev, repository, runCli, startDev, until } from "../support/cli.ts";
+import { type Dev, repository, runCli, startDev, until } from "../support/processes/cli.ts";
 
 let dir: string;
 let dev: Dev;

@@ -9,8 +9,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { bin, type Dev, repository, startDev } from "../support/cli.ts";
-import { pagesWithCommands, type ShownCommand, shownCommands } from "../support/shown-commands.ts";
+import { pagesWithCommands, type ShownCommand, shownCommands } from "../support/documents/shown-commands.ts";
+import { bin, type Dev, repository, startDev } from "../support/processes/cli.ts";
 
 /** By the beginning of the line. */
 const elsewhere: readonly (readonly [page: string, begins: string, reason: string])[] = [
@@ -68,7 +68,7 @@ beforeAll(async () => {
   const tools: Record<string, string> = {
     holdfast: `exec ${process.execPath} ${bin} "$@"`,
     npx: `[ "$1" = holdfast ] && shift && exec ${process.execPath} ${bin} "$@"; exit 127`,
-    nats: `exec ${process.execPath} --import ${join(repository, "node_modules/tsx/dist/esm/index.mjs")} ${join(repository, "test/support/nats-command.ts")} "$@"`,
+    nats: `exec ${process.execPath} --import ${join(repository, "node_modules/tsx/dist/esm/index.mjs")} ${join(repository, "test/support/nats/nats-command.ts")} "$@"`,
     curl: `exec /usr/bin/env PATH="$REAL_PATH" curl --silent --show-error --fail-with-body "$@"`,
   };
   mkdirSync(join(folder, "bin"));

@@ -12,8 +12,8 @@ import { LittleServer } from "../../examples/connection-pool/little-server.ts";
 import { loadMails } from "../../examples/mails/mails.ts";
 import { trip } from "../../examples/trip/app.ts";
 import type { HistoryEntry, StreamItem } from "../../shared/sdk/index.ts";
-import { browserPath, launchBrowser } from "../support/browser.ts";
-import { Stack, until } from "../support/stack.ts";
+import { browserPath, launchBrowser } from "../support/gateway/browser.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 let stack: Stack;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
-import { browserPath, launchBrowser } from "../support/browser.ts";
-import { startNats } from "../support/nats-server.ts";
-import { until } from "../support/stack.ts";
+import { browserPath, launchBrowser } from "../support/gateway/browser.ts";
+import { startNats } from "../support/nats/nats-server.ts";
+import { until } from "../support/processes/stack.ts";
 
 const bin = fileURLToPath(new URL("../../bin/holdfast.js", import.meta.url));
 

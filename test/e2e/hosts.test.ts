@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadMails } from "../../examples/mails/mails.ts";
-import { Stack, until } from "../support/stack.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/hosted-mails.ts", import.meta.url));
 

@@ -1,6 +1,6 @@
 /** Retries and timeouts from the orchestration's point of view, and timers that are neither early nor far too late. */
 import { expect, it } from "vitest";
-import { installation } from "../support/installation.ts";
+import { installation } from "../support/processes/installation.ts";
 
 const world = installation({ app: "lifecycle", watchers: 0 });
 const { journal, start } = world;

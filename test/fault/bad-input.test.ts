@@ -2,9 +2,9 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checked } from "../apps/lifecycle.ts";
-import { runCli } from "../support/cli.ts";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { runCli } from "../support/processes/cli.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const world = installation({ app: "lifecycle", watchers: 0 });
 let nc: NatsConnection;

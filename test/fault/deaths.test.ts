@@ -4,9 +4,9 @@
  */
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Journal } from "../support/journal.ts";
-import { type ServiceProcess, Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { Streams } from "../support/nats/streams.ts";
+import { Journal } from "../support/processes/journal.ts";
+import { type ServiceProcess, Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
 const never = { WORKER_ACK_WAIT: "10m", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "600000" };

@@ -1,7 +1,7 @@
 /** F9, S13: SIGTERM takes a worker out of service; what it holds goes elsewhere, or is told why it is over. */
 import { expect, it } from "vitest";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const world = installation({
   app: "held",

@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FaultPoint } from "../../services/orchestrator/fault-points.ts";
-import { Stack } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { Streams } from "../support/nats/streams.ts";
+import { Stack } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/held.ts", import.meta.url));
 

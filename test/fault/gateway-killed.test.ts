@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { encode } from "../../shared/bus/index.ts";
 import { derivedCapability } from "../../shared/capabilities/index.ts";
-import { installation } from "../support/installation.ts";
-import type { ServiceProcess } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import type { ServiceProcess } from "../support/processes/stack.ts";
 
 const world = installation({ app: "durable", orchestrators: 1, workers: 0, watchers: 0 });
 

@@ -1,7 +1,7 @@
 /** F14, F15: code that keeps the thread, and code that hangs though its worker is well (S8). */
 import { expect, it } from "vitest";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const world = installation({ app: "hanging", env: { WORKER_REGISTER_EVERY: "300ms" } });
 const { start, result } = world;

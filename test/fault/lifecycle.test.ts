@@ -1,7 +1,7 @@
 /** The whole life of instances on real processes: signals, children, generations, ends of every kind. */
 import { describe, expect, it } from "vitest";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const world = installation({ app: "lifecycle", watchers: 0 });
 const { journal, start } = world;

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Journal } from "../support/journal.ts";
-import { Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { Streams } from "../support/nats/streams.ts";
+import { Journal } from "../support/processes/journal.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
 

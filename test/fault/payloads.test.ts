@@ -1,8 +1,8 @@
 /** Values far larger than a message: in, through an activity, out, and refused where they are too large. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { Streams } from "../support/nats/streams.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/lifecycle.ts", import.meta.url));
 const megabyte = 1024 * 1024;

@@ -4,8 +4,8 @@
  */
 import { expect, it } from "vitest";
 import type { SessionInfo } from "../../shared/sdk/index.ts";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const long = { WORKER_LEASE_TTL: "10m" };
 const supervised = { WORKER_SUPERVISED: "true" };

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Stack, until } from "../support/stack.ts";
-import { Streams } from "../support/streams.ts";
+import { Streams } from "../support/nats/streams.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const deployment = (name: string) => fileURLToPath(new URL(`../apps/${name}.ts`, import.meta.url));
 

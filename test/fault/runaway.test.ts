@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Stack, until } from "../support/stack.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../apps/faults.ts", import.meta.url));
 

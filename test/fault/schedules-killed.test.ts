@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { runId } from "../../shared/schedules/index.ts";
-import { Stack, until } from "../support/stack.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../../examples/schedule/app.ts", import.meta.url));
 

@@ -1,7 +1,7 @@
 /** F7, F12: the watchers die, sleep and come back; a loss is told once, however late. */
 import { expect, it } from "vitest";
-import { installation } from "../support/installation.ts";
-import { until } from "../support/stack.ts";
+import { installation } from "../support/processes/installation.ts";
+import { until } from "../support/processes/stack.ts";
 
 const world = installation({
   app: "held",

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Bus, connectBus } from "../../shared/bus/index.ts";
 import { seededRandom, silent } from "../../shared/runtime/index.ts";
 import { Network, type Weather } from "../nemesis/network.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
-import { until } from "../support/stack.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
+import { until } from "../support/processes/stack.ts";
 
 let nats: TestNats;
 let well: Bus;

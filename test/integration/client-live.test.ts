@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../services/cli/main.ts";
 import { Client, type StreamItem } from "../../shared/sdk/index.ts";
-import { type Dev, startDev, until } from "../support/cli.ts";
+import { type Dev, startDev, until } from "../support/processes/cli.ts";
 
 const app = `
 import { call, defineOrchestration, defineSession } from "holdfast";

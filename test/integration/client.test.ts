@@ -14,7 +14,7 @@ import {
 import { HistoryStore } from "../../shared/history/index.ts";
 import { silent, systemRuntime } from "../../shared/runtime/index.ts";
 import { Client, defineOrchestration } from "../../shared/sdk/index.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 
 const names = subjects("cl");
 

@@ -22,8 +22,8 @@ import {
 import { processMark } from "../../shared/embedded-nats/process-mark.ts";
 import { runCommand } from "../../shared/embedded-nats/run-command.ts";
 import { Fault } from "../../shared/errors/index.ts";
-import { until } from "../support/cli.ts";
-import { startNats } from "../support/nats-server.ts";
+import { startNats } from "../support/nats/nats-server.ts";
+import { until } from "../support/processes/cli.ts";
 
 let root: string;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
 } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 
 const options = { partitions: 2, historyShards: 1, replicas: 1 };
 const names = subjects();

@@ -22,7 +22,7 @@ import {
   ThreadedLeaseKeeper,
 } from "../../shared/leases/index.ts";
 import { type Runtime, silent, systemRuntime } from "../../shared/runtime/index.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 
 const names = subjects();
 const bucket = names.bucket("leases");
@@ -285,7 +285,7 @@ describe("on a thread of its own (S8)", () => {
   });
 
   test("a process paused for longer than the TTL knows at its first turn after it (F10)", async () => {
-    const entry = fileURLToPath(new URL("../support/lease-holder-child.ts", import.meta.url));
+    const entry = fileURLToPath(new URL("../support/processes/lease-holder-child.ts", import.meta.url));
     const child = fork(entry, [nats.url, key("a"), "1000"], { execArgv: ["--import", "tsx"] });
     const heard = new Map<string, unknown>();
     child.on("message", (message: { kind: string }) => heard.set(message.kind, message));

@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { pickFreePort as freePort } from "../../shared/embedded-nats/free-port.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
-import { startWatcherProcess, type WatcherProcess } from "../support/watcher-process.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
+import { startWatcherProcess, type WatcherProcess } from "../support/processes/watcher-process.ts";
 
 const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
 const undo: (() => unknown)[] = [];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { main } from "../../services/cli/main.ts";
-import { type Dev, startDev, until } from "../support/cli.ts";
+import { type Dev, startDev, until } from "../support/processes/cli.ts";
 
 describe("plain NATS", () => {
   let dir: string;

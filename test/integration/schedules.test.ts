@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { main } from "../../services/cli/main.ts";
 import { encode } from "../../shared/bus/index.ts";
 import type { ScheduleSpec } from "../../shared/sdk/index.ts";
-import { type ServiceProcess, Stack, until } from "../support/stack.ts";
+import { type ServiceProcess, Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../../examples/schedule/app.ts", import.meta.url));
 let stack: Stack;

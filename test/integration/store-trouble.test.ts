@@ -11,9 +11,9 @@ import {
 } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { startCluster } from "../support/nats-cluster.ts";
-import { startNats } from "../support/nats-server.ts";
-import { until } from "../support/stack.ts";
+import { startCluster } from "../support/nats/nats-cluster.ts";
+import { startNats } from "../support/nats/nats-server.ts";
+import { until } from "../support/processes/stack.ts";
 
 const names = subjects();
 const topology = { partitions: 1, historyShards: 1, replicas: 1 };

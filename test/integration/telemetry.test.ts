@@ -6,9 +6,16 @@ import { packageDir } from "../../services/version.ts";
 import { encode, subjects } from "../../shared/bus/index.ts";
 import { systemClock } from "../../shared/runtime/index.ts";
 import { Telemetry } from "../../shared/telemetry/index.ts";
-import { eventually, hands, json, names, startGateway, type TestGateway } from "../support/gateway.ts";
-import type { TestNats } from "../support/nats-server.ts";
-import { startServer } from "../support/secured-nats.ts";
+import {
+  eventually,
+  hands,
+  json,
+  names,
+  startGateway,
+  type TestGateway,
+} from "../support/gateway/gateway.ts";
+import type { TestNats } from "../support/nats/nats-server.ts";
+import { startServer } from "../support/nats/secured-nats.ts";
 
 const example = (file: string) => readFileSync(join(packageDir(), "examples", "observability", file), "utf8");
 

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Stack, until } from "../support/stack.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 
 interface Span {
   traceId: string;

@@ -1,6 +1,6 @@
 /** What is done to the fleet, drawn by lot. Each blow ends what it began. */
 import { type Random, sleep, systemClock } from "../../shared/runtime/index.ts";
-import { until } from "../support/stack.ts";
+import { until } from "../support/processes/stack.ts";
 import type { Fleet, Member } from "./fleet.ts";
 import type { Weather } from "./network.ts";
 

@@ -2,9 +2,9 @@
 import { fileURLToPath } from "node:url";
 import { connectBus } from "../../shared/bus/index.ts";
 import { type Random, silent } from "../../shared/runtime/index.ts";
-import { type NatsCluster, startCluster } from "../support/nats-cluster.ts";
-import { startNats, type TestNats } from "../support/nats-server.ts";
-import { type ServiceName, type ServiceProcess, Stack, until } from "../support/stack.ts";
+import { type NatsCluster, startCluster } from "../support/nats/nats-cluster.ts";
+import { startNats, type TestNats } from "../support/nats/nats-server.ts";
+import { type ServiceName, type ServiceProcess, Stack, until } from "../support/processes/stack.ts";
 import { Network, type Weather } from "./network.ts";
 
 export interface Member {

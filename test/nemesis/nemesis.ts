@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { seededRandom, sleep, systemClock } from "../../shared/runtime/index.ts";
 import { LeaseLog, type Report, violationLines } from "../../shared/verify/index.ts";
-import { until } from "../support/stack.ts";
+import { until } from "../support/processes/stack.ts";
 import { blows } from "./blows.ts";
 import { Fleet, type Member } from "./fleet.ts";
 import { Load } from "./load.ts";

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { pickFreePort } from "../../shared/embedded-nats/free-port.ts";
 import type { StreamItem } from "../../shared/sdk/index.ts";
-import { Stack, until } from "../support/stack.ts";
+import { Stack, until } from "../support/processes/stack.ts";
 import { tokensPerStep } from "./app.ts";
 
 const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));

@@ -1,5 +1,5 @@
 /** The licences of all packages in the lock file. */
-import { readLockfile } from "../support/complete-lockfile.ts";
+import { readLockfile } from "../support/documents/complete-lockfile.ts";
 
 export interface Package {
   name: string;

@@ -10,7 +10,7 @@ import { newestGeneration } from "../../schemas/index.ts";
 import { Fleet } from "../../shared/fleet/index.ts";
 import { silent, sleep, systemClock } from "../../shared/runtime/index.ts";
 import { verify, violationLines } from "../../shared/verify/index.ts";
-import { type ServiceName, type ServiceProcess, Stack, until } from "../support/stack.ts";
+import { type ServiceName, type ServiceProcess, Stack, until } from "../support/processes/stack.ts";
 import { Load } from "./load.ts";
 import { previousBuild, previousCommit } from "./previous-build.ts";
 

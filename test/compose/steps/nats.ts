@@ -1,5 +1,5 @@
 /** NATS restarts and dies under load: what was acknowledged is done. */
-import { until } from "../../support/stack.ts";
+import { until } from "../../support/processes/stack.ts";
 import { check, ensure } from "../check.ts";
 import { newId, type Stage } from "../stage.ts";
 import { hold } from "./sessions.ts";

@@ -1,6 +1,6 @@
 /** Four workers, and how soon the new ones are given sessions. */
 import { z } from "zod";
-import { until } from "../../support/stack.ts";
+import { until } from "../../support/processes/stack.ts";
 import { check, ensure } from "../check.ts";
 import type { Container } from "../project.ts";
 import { newId, type Stage } from "../stage.ts";

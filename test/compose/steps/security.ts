@@ -1,6 +1,6 @@
 /** Roles as `docker compose up` has them: who may do what, where secrets are not, and new keys while work goes on. */
 import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
-import { until } from "../../support/stack.ts";
+import { until } from "../../support/processes/stack.ts";
 import { check, ensure } from "../check.ts";
 import type { Stage } from "../stage.ts";
 import { hold } from "./sessions.ts";

@@ -1,6 +1,6 @@
 /** Sessions and the containers that hold them. */
 
-import { until } from "../../support/stack.ts";
+import { until } from "../../support/processes/stack.ts";
 import { check, ensure } from "../check.ts";
 import type { HoldStatus } from "../driver.ts";
 import { newId, type Stage } from "../stage.ts";

@@ -25,7 +25,7 @@ import {
   roleTables,
   type Scope,
 } from "../../../shared/security/index.ts";
-import { type SecuredNats, startSecuredNats } from "../../support/secured-nats.ts";
+import { type SecuredNats, startSecuredNats } from "../../support/nats/secured-nats.ts";
 
 const names = subjects();
 const options = { ...defaultTopology, historyShards: 2 };

@@ -16,7 +16,7 @@ import {
 } from "../../../shared/bus/index.ts";
 import { silent, systemRandom } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
-import { startNats, type TestNats } from "../../support/nats-server.ts";
+import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
 
 const users = `
 authorization {

@@ -14,10 +14,10 @@ import { connectionSettings } from "../../../services/run-service.ts";
 import { subjects } from "../../../shared/bus/index.ts";
 import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import type { RoleName } from "../../../shared/security/index.ts";
-import { makeCertificates } from "../../support/certificates.ts";
-import { startNats } from "../../support/nats-server.ts";
-import type { SecuredNats } from "../../support/secured-nats.ts";
-import { Stack, until } from "../../support/stack.ts";
+import { makeCertificates } from "../../support/nats/certificates.ts";
+import { startNats } from "../../support/nats/nats-server.ts";
+import type { SecuredNats } from "../../support/nats/secured-nats.ts";
+import { Stack, until } from "../../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
 const bin = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));

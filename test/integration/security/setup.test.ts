@@ -15,8 +15,8 @@ import {
   subjects,
 } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
-import { makeCertificates } from "../../support/certificates.ts";
-import { startNats, type TestNats } from "../../support/nats-server.ts";
+import { makeCertificates } from "../../support/nats/certificates.ts";
+import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
 
 const names = subjects();
 const options = { ...defaultTopology, historyShards: 1 };

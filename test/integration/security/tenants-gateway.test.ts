@@ -17,8 +17,8 @@ import { tenantsOf } from "../../../services/gateway/tenants.ts";
 import { connectBus, defaultTopology, ensureTopology, subjects } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import { inboxPrefix } from "../../../shared/security/index.ts";
-import { startNats, type TestNats } from "../../support/nats-server.ts";
-import { until } from "../../support/stack.ts";
+import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
+import { until } from "../../support/processes/stack.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
 const app = fileURLToPath(new URL("../../../examples/basics/app.ts", import.meta.url));

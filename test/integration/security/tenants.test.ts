@@ -15,7 +15,7 @@ import {
 import { silent } from "../../../shared/runtime/index.ts";
 import { Client } from "../../../shared/sdk/index.ts";
 import { inboxPrefix, type RoleName } from "../../../shared/security/index.ts";
-import { startNats, type TestNats } from "../../support/nats-server.ts";
+import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
 
 const names = subjects();
 const options = { ...defaultTopology, historyShards: 1 };

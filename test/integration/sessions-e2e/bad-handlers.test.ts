@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { systemRandom } from "../../../shared/runtime/index.ts";
-import { blobKeys } from "../../support/blob-keys.ts";
-import { isAlive } from "../../support/cli.ts";
-import { installation } from "../../support/installation.ts";
-import { until } from "../../support/stack.ts";
+import { blobKeys } from "../../support/nats/blob-keys.ts";
+import { isAlive } from "../../support/processes/cli.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
 
 const places = ["inline", "thread", "process"] as const;
 

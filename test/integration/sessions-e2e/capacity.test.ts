@@ -2,9 +2,9 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { LeaseLog } from "../../../shared/verify/index.ts";
-import { Journal } from "../../support/journal.ts";
-import { Stack } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
+import { Streams } from "../../support/nats/streams.ts";
+import { Journal } from "../../support/processes/journal.ts";
+import { Stack } from "../../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../../apps/held.ts", import.meta.url));
 

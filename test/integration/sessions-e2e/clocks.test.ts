@@ -1,7 +1,7 @@
 /** Sessions come and go by clocks, by hand and by token. */
 import { describe, expect, it } from "vitest";
-import { installation } from "../../support/installation.ts";
-import { until } from "../../support/stack.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
 
 const world = installation({ app: "held", env: { WORKER_RESOURCE_ID: "disk-1" }, leases: true });
 const { journal, start, result } = world;

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { type HistoryEvent, PoolSignal, poolInstance } from "../../../schemas/index.ts";
 import { historyViolations } from "../../../shared/verify/index.ts";
 import type { Sat } from "../../apps/lent.ts";
-import { installation } from "../../support/installation.ts";
-import { checkTurns } from "../../support/seats.ts";
-import { until } from "../../support/stack.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
+import { checkTurns } from "../../support/worlds/seats.ts";
 
 /** Who joined, as a lender heard it. */
 function joinedBy(event: HistoryEvent): string[] {

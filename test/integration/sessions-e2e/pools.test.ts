@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { poolInstance } from "../../../schemas/index.ts";
 import { historyViolations } from "../../../shared/verify/index.ts";
 import type { Answer } from "../../apps/pooled.ts";
-import { installation } from "../../support/installation.ts";
-import { until } from "../../support/stack.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
 
 describe.each([
   ["live", "false"],

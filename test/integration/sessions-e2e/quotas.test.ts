@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LeaseLog } from "../../../shared/verify/index.ts";
-import { Stack, until } from "../../support/stack.ts";
-import { Streams } from "../../support/streams.ts";
+import { Streams } from "../../support/nats/streams.ts";
+import { Stack, until } from "../../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../../apps/quota.ts", import.meta.url));
 const reached = "type scarce is at 2 of 2 in the whole installation (maxTotal)";

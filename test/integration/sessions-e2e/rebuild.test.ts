@@ -1,6 +1,6 @@
 /** Bare sessions, whose state is the application's own business, and the policy that gives it back. */
 import { expect, it } from "vitest";
-import { installation } from "../../support/installation.ts";
+import { installation } from "../../support/processes/installation.ts";
 
 const world = installation({ app: "held" });
 const { journal, start, result } = world;

@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";
-import { installation } from "../../support/installation.ts";
-import { until } from "../../support/stack.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
 
 const others = fileURLToPath(new URL("../../apps/held-others.ts", import.meta.url));
 

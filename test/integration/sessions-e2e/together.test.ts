@@ -1,7 +1,7 @@
 /** Sessions beside each other and beside everything else an orchestration does. */
 import { describe, expect, it } from "vitest";
-import { installation } from "../../support/installation.ts";
-import { until } from "../../support/stack.ts";
+import { installation } from "../../support/processes/installation.ts";
+import { until } from "../../support/processes/stack.ts";
 
 describe.each([
   ["live", "false"],

@@ -8,7 +8,7 @@ import {
   type SessionTypeOptions,
 } from "../../../shared/definitions/index.ts";
 import { SessionLostError } from "../../../shared/errors/index.ts";
-import { SessionRig } from "../../support/session-rig.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import { NonRetryableError } from "../../../shared/errors/index.ts";
-import { SessionRig } from "../../support/session-rig.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
-import { type HeldWorker, SessionRig } from "../../support/session-rig.ts";
+import { type HeldWorker, SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { StreamChunk } from "../../../schemas/index.ts";
 import * as app from "../../support/apps/isolated-app.ts";
-import { SessionRig } from "../../support/session-rig.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 const appPath = fileURLToPath(new URL("../../support/apps/isolated-app.ts", import.meta.url));
 

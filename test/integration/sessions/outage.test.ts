@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
-import { SessionRig } from "../../support/session-rig.ts";
-import { startWorkerProcess } from "../../support/worker-process.ts";
+import { startWorkerProcess } from "../../support/processes/worker-process.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

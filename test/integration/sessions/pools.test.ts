@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { encode } from "../../../shared/bus/index.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
-import { SessionRig } from "../../support/session-rig.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

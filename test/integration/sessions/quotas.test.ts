@@ -6,8 +6,8 @@ import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts"
 import { Bucket, decode, leaseKeys } from "../../../shared/bus/index.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import { LeaseLog } from "../../../shared/verify/index.ts";
-import { SessionRig } from "../../support/session-rig.ts";
-import { startWorkerProcess } from "../../support/worker-process.ts";
+import { startWorkerProcess } from "../../support/processes/worker-process.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 let leases: LeaseLog;

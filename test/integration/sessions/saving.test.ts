@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import { saved } from "../../support/apps/isolated-app.ts";
-import { blobKeys } from "../../support/blob-keys.ts";
-import { SessionRig } from "../../support/session-rig.ts";
+import { blobKeys } from "../../support/nats/blob-keys.ts";
+import { SessionRig } from "../../support/worlds/session-rig.ts";
 
 let rig: SessionRig;
 beforeAll(async () => {

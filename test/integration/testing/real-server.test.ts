@@ -6,7 +6,7 @@ import { connectBus } from "../../../shared/bus/index.ts";
 import { defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import { testEnvironment } from "../../../shared/testing/index.ts";
-import { startNats, type TestNats } from "../../support/nats-server.ts";
+import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
 
 const flaky = defineActivity("flaky", {
   retry: { maxAttempts: 3, initialDelay: "1m" },

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { StreamChunk } from "../../../schemas/index.ts";
 import { defineActivity } from "../../../shared/definitions/index.ts";
 import { NonRetryableError } from "../../../shared/errors/index.ts";
-import { ActivityRig, type Reported } from "../../support/activity-rig.ts";
+import { ActivityRig, type Reported } from "../../support/worlds/activity-rig.ts";
 
 let rig: ActivityRig;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { Bucket, decode } from "../../../shared/bus/index.ts";
 import { defineActivity } from "../../../shared/definitions/index.ts";
 import { systemRuntime } from "../../../shared/runtime/index.ts";
 import { LiveWorkers } from "../../../shared/sessions/index.ts";
-import { ActivityRig } from "../../support/activity-rig.ts";
+import { ActivityRig } from "../../support/worlds/activity-rig.ts";
 
 let rig: ActivityRig;
 beforeAll(async () => {

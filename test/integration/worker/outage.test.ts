@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { defineActivity } from "../../../shared/definitions/index.ts";
-import { ActivityRig } from "../../support/activity-rig.ts";
+import { ActivityRig } from "../../support/worlds/activity-rig.ts";
 
 let rig: ActivityRig;
 beforeAll(async () => {

@@ -1,7 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { ActivityRig } from "../../support/activity-rig.ts";
-import { forkWorker, startWorkerProcess, type WorkerProcess } from "../../support/worker-process.ts";
+import {
+  forkWorker,
+  startWorkerProcess,
+  type WorkerProcess,
+} from "../../support/processes/worker-process.ts";
+import { ActivityRig } from "../../support/worlds/activity-rig.ts";
 
 const app = fileURLToPath(new URL("../../support/apps/worker-app.ts", import.meta.url));
 const running = new Set<WorkerProcess>();

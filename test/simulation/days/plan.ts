@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { seededRandom } from "../../../shared/runtime/index.ts";
 import type { BusFaults } from "../../../shared/testing/memory/index.ts";
-import { programs as anyProgram, type Step } from "../../support/random-program.ts";
+import { programs as anyProgram, type Step } from "../../support/worlds/random-program.ts";
 import { cruelKinds, type FaultKind, faultKinds } from "./faults.ts";
 import { known } from "./programs.ts";
 

@@ -9,7 +9,7 @@ import {
 import { sleep } from "../../../shared/runtime/index.ts";
 import type { World } from "../../../shared/testing/world/world.ts";
 import { expected as expectedOf, simulatedApp } from "../../apps/simulated.ts";
-import { programWork, runProgram, type Step } from "../../support/random-program.ts";
+import { programWork, runProgram, type Step } from "../../support/worlds/random-program.ts";
 
 /** So many sessions of this type may be held at once, by all workers together (QUOTA-1). */
 export const scarceSeats = 1;

@@ -66,7 +66,7 @@ describe("loadApp", () => {
       if (manifest !== undefined) await writeFile(join(dir, folder, "package.json"), manifest);
       for (const [name, text] of Object.entries(several)) await writeFile(join(dir, folder, name), text);
     }
-    const child = resolve(import.meta.dirname, "../../support/load-app-child.ts");
+    const child = resolve(import.meta.dirname, "../../support/processes/load-app-child.ts");
     const args = ["--import", "tsx", child, ...asked.map((name) => join(dir, name))];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     const lines = stdout.trim().split("\n");

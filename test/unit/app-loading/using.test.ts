@@ -61,7 +61,7 @@ describe("defect 31", () => {
   afterAll(() => rm(dir, { recursive: true, force: true }));
 
   const run = async (file: string): Promise<unknown> => {
-    const child = resolve(import.meta.dirname, "../../support/call-module-child.ts");
+    const child = resolve(import.meta.dirname, "../../support/processes/call-module-child.ts");
     const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", child, file]);
     return JSON.parse(stdout);
   };

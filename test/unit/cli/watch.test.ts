@@ -5,7 +5,7 @@ import { branchOf } from "../../../services/cli/watch/branch.ts";
 import { News, newsLine } from "../../../services/cli/watch/lines.ts";
 import { drawTree, type Tree } from "../../../services/cli/watch/tree.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
-import { reclaimedHistory } from "../../support/demo-world.ts";
+import { reclaimedHistory } from "../../support/gateway/demo-world.ts";
 
 const golden = (name: string) => `../../golden/cli/${name}.txt`;
 

@@ -12,7 +12,7 @@ import {
 } from "../../../services/gateway/dashboard/src/timeline/layout.ts";
 import type { DatedEvent } from "../../../services/gateway/routes/history.ts";
 import { foldTimeline } from "../../../shared/timeline/index.ts";
-import { longHistory, reclaimedHistory } from "../../support/demo-world.ts";
+import { longHistory, reclaimedHistory } from "../../support/gateway/demo-world.ts";
 
 type Turn = { at: number; events: Record<string, unknown>[] };
 

@@ -6,8 +6,8 @@ import {
   defineOrchestration,
 } from "../../../shared/definitions/index.ts";
 import { nextDeadline } from "../../../shared/replay/index.ts";
-import { type Bench, scenario } from "../../support/instance-bench.ts";
-import { began, completed, failed, start, wake } from "../../support/instance-messages.ts";
+import { type Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { began, completed, failed, start, wake } from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", { run: async (_ctx, input: unknown) => input });
 

@@ -5,7 +5,7 @@ import {
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { CancelledError, isCancelled } from "../../../shared/errors/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   cancel,
@@ -15,7 +15,7 @@ import {
   start,
   terminate,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", { run: async () => "done" });
 const tidy = defineActivity("tidy", { run: async () => "tidied" });

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { defineOrchestration } from "../../../shared/definitions/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
-import { cancel, childDone, childFailed, start, terminate } from "../../support/instance-messages.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
+import { cancel, childDone, childFailed, start, terminate } from "../../support/worlds/instance-messages.ts";
 
 const parent = defineOrchestration("parent", {
   async run(ctx) {

@@ -5,7 +5,7 @@ import {
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { isCancelled } from "../../../shared/errors/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   childDone,
@@ -15,7 +15,7 @@ import {
   signal,
   start,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const a = defineActivity("a", { run: async () => "a", retry: { maxAttempts: 1 } });
 const b = defineActivity("b", { run: async () => "b", retry: { maxAttempts: 1 } });

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
-import { type Bench, scenario } from "../../support/instance-bench.ts";
+import { type Bench, scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   cancel,
@@ -12,7 +12,7 @@ import {
   start,
   stateMissing,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const step = defineActivity("step", { run: async () => 0 });
 const counts = defineOrchestration("counts", {

@@ -6,8 +6,8 @@ import {
   defineOrchestration,
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
-import { Bench, scenario } from "../../support/instance-bench.ts";
-import { completed, signal, start, wake } from "../../support/instance-messages.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { completed, signal, start, wake } from "../../support/worlds/instance-messages.ts";
 
 const step = defineActivity("step", { run: async () => 0 });
 const flow = (run: (ctx: OrchestrationContext) => Promise<unknown>) => ({

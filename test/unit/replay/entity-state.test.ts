@@ -1,8 +1,8 @@
 /** `ctx.state` over executions, histories that stay short by themselves, and limits. */
 import { describe, expect, test } from "vitest";
 import { defineOrchestration } from "../../../shared/definitions/index.ts";
-import { Bench, scenario } from "../../support/instance-bench.ts";
-import { signal, start, update } from "../../support/instance-messages.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { signal, start, update } from "../../support/worlds/instance-messages.ts";
 
 const account = defineOrchestration("account", {
   state: { balance: 0, moves: [] as number[] },

@@ -7,7 +7,7 @@ import {
   defineSession,
   type OpenSessionOptions,
 } from "../../../shared/definitions/index.ts";
-import { Bench, scenario } from "../../support/instance-bench.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   completed,
@@ -17,7 +17,7 @@ import {
   start,
   stateMissing,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", { run: async () => 0 });
 const load = defineActivity("load", { run: async () => 0 });

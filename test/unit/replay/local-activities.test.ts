@@ -2,8 +2,8 @@
 import { expect } from "vitest";
 import { z } from "zod";
 import { defineActivity, defineOrchestration, type LocalOptions } from "../../../shared/definitions/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
-import { cancel, completed, failed, start } from "../../support/instance-messages.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
+import { cancel, completed, failed, start } from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", {
   queue: "far-away",

@@ -8,8 +8,8 @@ import {
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
 import { collecting, renewing, rounds } from "../../apps/losing.ts";
-import { Bench, scenario } from "../../support/instance-bench.ts";
-import { completed, failed, signal, start, wake } from "../../support/instance-messages.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { completed, failed, signal, start, wake } from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", { run: async () => 0 });
 const flow = (run: (ctx: OrchestrationContext) => Promise<unknown>) => ({

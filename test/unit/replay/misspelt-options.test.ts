@@ -7,8 +7,8 @@ import {
   defineSession,
   defineSignal,
 } from "../../../shared/definitions/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
-import { signal, start } from "../../support/instance-messages.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
+import { signal, start } from "../../support/worlds/instance-messages.ts";
 
 const work = defineActivity("work", { run: async () => 1 });
 const model = defineSession("model", { init: () => 1, calls: { ask: call({ run: async () => 1 }) } });

@@ -6,7 +6,7 @@ import {
   defineOrchestration,
   type OrchestrationContext,
 } from "../../../shared/definitions/index.ts";
-import { Bench, scenario } from "../../support/instance-bench.ts";
+import { Bench, scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   cancel,
@@ -17,7 +17,7 @@ import {
   start,
   terminate,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const charge = defineActivity("charge", { run: async () => 0 });
 const refund = defineActivity("refund", { run: async () => 0 });

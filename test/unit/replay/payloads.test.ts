@@ -6,8 +6,8 @@ import {
   defineOrchestration,
   defineSession,
 } from "../../../shared/definitions/index.ts";
-import { type Bench, scenario } from "../../support/instance-bench.ts";
-import { activated, completed, held, signal, start } from "../../support/instance-messages.ts";
+import { type Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { activated, completed, held, signal, start } from "../../support/worlds/instance-messages.ts";
 
 const echo = defineActivity("echo", { run: async (_ctx, input: unknown) => input });
 const store = defineSession("store", {

@@ -6,10 +6,10 @@
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Bench } from "../../support/instance-bench.ts";
-import { AskedFor } from "../../support/instance-laws.ts";
-import { appOf, programs, type Step } from "../../support/random-program.ts";
-import { type Happened, RandomWorld, live as relive } from "../../support/random-world.ts";
+import { Bench } from "../../support/worlds/instance-bench.ts";
+import { AskedFor } from "../../support/worlds/instance-laws.ts";
+import { appOf, programs, type Step } from "../../support/worlds/random-program.ts";
+import { type Happened, RandomWorld, live as relive } from "../../support/worlds/random-world.ts";
 
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.HOLDFAST_RUNS ?? 100);

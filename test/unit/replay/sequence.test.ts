@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
-import { scenario } from "../../support/instance-bench.ts";
-import { completed, failed, start, wake } from "../../support/instance-messages.ts";
+import { scenario } from "../../support/worlds/instance-bench.ts";
+import { completed, failed, start, wake } from "../../support/worlds/instance-messages.ts";
 
 const add = defineActivity("add", { run: async (_ctx, { a, b }: { a: number; b: number }) => a + b });
 

@@ -1,8 +1,8 @@
 /** Figures, not limits: how fast a history of 10 000 events becomes a running instance again. */
 import { expect, test } from "vitest";
 import { defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
-import { Bench } from "../../support/instance-bench.ts";
-import { completed, start } from "../../support/instance-messages.ts";
+import { Bench } from "../../support/worlds/instance-bench.ts";
+import { completed, start } from "../../support/worlds/instance-messages.ts";
 
 const step = defineActivity("step", { run: async (_ctx, n: number) => n });
 const steps = defineOrchestration("steps", {

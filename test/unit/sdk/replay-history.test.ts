@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { HistoryFile, historyFile } from "../../../shared/sdk/replaying/history-file.ts";
 import { replayHistory } from "../../../shared/sdk/replaying/replay-history.ts";
-import { Bench } from "../../support/instance-bench.ts";
-import { cancel, completed, signal, start, terminate } from "../../support/instance-messages.ts";
+import { Bench } from "../../support/worlds/instance-bench.ts";
+import { cancel, completed, signal, start, terminate } from "../../support/worlds/instance-messages.ts";
 
 const step = defineActivity("step", { run: async () => 0 });
 const other = defineActivity("other", { run: async () => 0 });

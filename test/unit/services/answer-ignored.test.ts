@@ -6,7 +6,7 @@ import { answerIgnored } from "../../../services/orchestrator/ignored/answer-ign
 import type { Outbox } from "../../../services/orchestrator/publishing/publish.ts";
 import { subjects } from "../../../shared/bus/index.ts";
 import { initialState } from "../../../shared/replay/index.ts";
-import { held } from "../../support/instance-messages.ts";
+import { held } from "../../support/worlds/instance-messages.ts";
 
 async function answered(report: unknown, why = "unknown", owner?: string): Promise<unknown[]> {
   const sent: unknown[] = [];

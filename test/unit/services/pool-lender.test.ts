@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { EventId, InstanceId, type PoolSignal } from "../../../schemas/index.ts";
 import { poolLender } from "../../../services/orchestrator/pools/pool-lender.ts";
 import { call, collectApp, defineSession } from "../../../shared/definitions/index.ts";
-import { type Bench, scenario } from "../../support/instance-bench.ts";
+import { type Bench, scenario } from "../../support/worlds/instance-bench.ts";
 import {
   activated,
   cancel,
@@ -13,7 +13,7 @@ import {
   signal,
   start,
   wake,
-} from "../../support/instance-messages.ts";
+} from "../../support/worlds/instance-messages.ts";
 
 const model = defineSession("model", {
   idleTimeout: "7s",

@@ -2,8 +2,8 @@
 import { expect } from "vitest";
 import type { ScheduleCommand, ScheduleSpec } from "../../../schemas/index.ts";
 import { scheduleKeeper } from "../../../services/orchestrator/schedules/schedule-keeper.ts";
-import { type Bench, scenario } from "../../support/instance-bench.ts";
-import { signal, start, wake } from "../../support/instance-messages.ts";
+import { type Bench, scenario } from "../../support/worlds/instance-bench.ts";
+import { signal, start, wake } from "../../support/worlds/instance-messages.ts";
 
 const app = { scheduleKeeper };
 const options = { instanceId: "schedule-a" };

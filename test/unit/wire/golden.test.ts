@@ -10,8 +10,8 @@ import { collectApp } from "../../../shared/definitions/index.ts";
 import { historyFile } from "../../../shared/sdk/replaying/history-file.ts";
 import { replayHistory } from "../../../shared/sdk/replaying/replay-history.ts";
 import { programs } from "../../golden/wire/v1/programs.ts";
-import { asLaterVersion } from "../../support/later-version.ts";
-import { everyWired } from "../../support/wire-schemas.ts";
+import { asLaterVersion } from "../../support/documents/later-version.ts";
+import { everyWired } from "../../support/documents/wire-schemas.ts";
 
 const folder = fileURLToPath(new URL("../../golden/wire/v1/", import.meta.url));
 const files = (under: string): string[] => readdirSync(`${folder}${under}`).sort();

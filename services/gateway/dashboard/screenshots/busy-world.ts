@@ -3,7 +3,7 @@
  * schedules, limits, pools, sessions by key, streams and dead letters. Nothing of it is made up: the engine did it all.
  */
 import { fileURLToPath } from "node:url";
-import { Stack, until } from "../../../../test/support/stack.ts";
+import { Stack, until } from "../../../../test/support/processes/stack.ts";
 import { conversation, translator } from "./busy-app.ts";
 
 const app = fileURLToPath(new URL("./app.ts", import.meta.url));

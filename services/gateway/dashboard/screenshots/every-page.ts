@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { launchBrowser } from "../../../../test/support/browser.ts";
+import { launchBrowser } from "../../../../test/support/gateway/browser.ts";
 import { busyWorld } from "./busy-world.ts";
 
 const screens = {

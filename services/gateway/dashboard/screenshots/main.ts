@@ -6,8 +6,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
-import { launchBrowser } from "../../../../test/support/browser.ts";
-import { Stack, until } from "../../../../test/support/stack.ts";
+import { launchBrowser } from "../../../../test/support/gateway/browser.ts";
+import { Stack, until } from "../../../../test/support/processes/stack.ts";
 import { shootEveryPage } from "./every-page.ts";
 
 const app = fileURLToPath(new URL("./app.ts", import.meta.url));

@@ -1,0 +1,54 @@
+/** Looks at, and may change, everything the members of a simulated world say to one another. */
+import type { Headers, PublishOptions } from "../../../shared/bus/bus.ts";
+import type { MemoryBus } from "../../../shared/testing/memory/index.ts";
+import type { World } from "../../../shared/testing/world/world.ts";
+
+export interface Said {
+  subject: string;
+  body: Uint8Array;
+  headers: Headers;
+  /** It answers a request on `subject`. */
+  answer: boolean;
+}
+
+export type Tap = (said: Said) => { body: Uint8Array; headers: Headers };
+
+/** Everybody who connects from now on, and whoever is outside. */
+export function tapWorld(world: World, tap: Tap): void {
+  tapBus(world.outside, tap);
+  const connect = world.broker.connect.bind(world.broker);
+  world.broker.connect = (options) => tapBus(connect(options), tap);
+}
+
+function tapBus(bus: MemoryBus, tap: Tap): MemoryBus {
+  const said = (subject: string, body: Uint8Array, headers: Headers = {}, answer = false) =>
+    body.length === 0 ? { body, headers } : tap({ subject, body, headers, answer });
+  const publish = bus.publish.bind(bus);
+  bus.publish = (subject, body, options: PublishOptions = {}) => {
+    const changed = said(subject, body, options.headers);
+    return publish(subject, changed.body, { ...options, headers: changed.headers });
+  };
+  const send = bus.send.bind(bus);
+  bus.send = (subject, body, headers) => {
+    const changed = said(subject, body, headers);
+    send(subject, changed.body, changed.headers);
+  };
+  const request = bus.request.bind(bus);
+  bus.request = (subject, body, options) => {
+    const changed = said(subject, body, options.headers);
+    return request(subject, changed.body, { ...options, headers: changed.headers });
+  };
+  const subscribe = bus.subscribe.bind(bus);
+  bus.subscribe = (subject, options, onMessage) =>
+    subscribe(subject, options, (message) => {
+      const { reply } = message;
+      const answer: typeof reply =
+        reply &&
+        ((body, headers) => {
+          const changed = said(message.subject, body, headers, true);
+          reply(changed.body, changed.headers);
+        });
+      onMessage({ ...message, reply: answer });
+    });
+  return bus;
+}
