@@ -1,17 +1,12 @@
 /** JSON Schema of everything on the wire, for users of other languages. Written to `schemas/json` by `npm run schemas`. */
 import { z } from "zod";
-import { ClaimAnswer } from "./claim-answer.ts";
 import { Commit } from "./events.ts";
 import { FlowAsk, FlowCommand, FlowInput, FlowOptions, FlowReply, FlowWord } from "./flow.ts";
-import { FromHostMessage, ToHostMessage } from "./host-protocol.ts";
 import { KeyedInput, KeyedRequest, KeyedRoute, KeyedSignal } from "./keyed.ts";
+import { ClaimAnswer } from "./messages/claim-answer.ts";
+import { FromHostMessage, ToHostMessage } from "./messages/host-protocol.ts";
+import { ChildReport, UpdateAnswer, Wake } from "./messages/instance-messages.ts";
 import {
-  ActivityReport,
-  ActivityTask,
-  CancelNotice,
-  ChildReport,
-  ControlRequest,
-  DeadLetter,
   LaneAnswer,
   LaneCalls,
   LaneHoldings,
@@ -19,19 +14,18 @@ import {
   LaneRecordings,
   LaneReturn,
   LaneTasks,
+} from "./messages/lane-messages.ts";
+import { ControlRequest, DeadLetter, WorkerControl } from "./messages/operator-messages.ts";
+import {
   LeaseValue,
   QuotaSeat,
   SessionClaim,
   SessionReport,
   SessionWork,
-  StreamChunk,
-  UpdateAnswer,
-  Wake,
-  WorkerControl,
-} from "./messages.ts";
+} from "./messages/session-messages.ts";
+import { ActivityReport, ActivityTask, CancelNotice, StreamChunk } from "./messages/task-messages.ts";
 import { Failure, Payload } from "./payload.ts";
 import { InstanceSummary, ServiceInfo, SessionRecord, WorkerInfo } from "./read-models.ts";
-
 import { ScheduleCommand, ScheduleInput, ScheduleSpec, ScheduleState } from "./schedule.ts";
 
 const documents = {

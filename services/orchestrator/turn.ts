@@ -16,19 +16,19 @@ import {
   isEnded,
   type Turn,
 } from "../../shared/replay/index.ts";
-import { adoptAll } from "./adopt-payloads.ts";
-import { announceClosed, announceCommitted } from "./announce-turn.ts";
-import { commitOf } from "./commit-of-turn.ts";
+import { adoptAll } from "./turn/adopt-payloads.ts";
+import { announceClosed, announceCommitted } from "./turn/announce-turn.ts";
+import { commitOf } from "./turn/commit-of-turn.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { EarlierIds } from "./earlier-ids.ts";
-import { HistoryPlace } from "./history-place.ts";
+import { EarlierIds } from "./turn/earlier-ids.ts";
+import { HistoryPlace } from "./turn/history-place.ts";
 import { ignore } from "./ignored/ignore.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import type { LocalWork } from "./local/local-work.ts";
 import { runAhead } from "./local/run-ahead.ts";
 import type { Mail } from "./mail.ts";
-import type { OpenTurn } from "./open-turn.ts";
-import { nothing, type PredecessorCommit, predecessorCommit, stillStands } from "./predecessor-commit.ts";
+import type { OpenTurn } from "./turn/open-turn.ts";
+import { nothing, type PredecessorCommit, predecessorCommit, stillStands } from "./turn/predecessor-commit.ts";
 import { InstancePublisher } from "./publishing/instance-publisher.ts";
 import { timerFiredBy } from "./publishing/schedule-effects.ts";
 import { showAgain, tellParked } from "./quarantine/tell-parked.ts";

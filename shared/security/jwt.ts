@@ -3,8 +3,9 @@
  */
 import { createHash } from "node:crypto";
 import { type KeyPair, publicKeyOf, signWith, subjects } from "../bus/index.ts";
+import type { Scope } from "./grants.ts";
 import { longestAnswerMs, permissionsOf } from "./permissions.ts";
-import type { RoleName, Scope } from "./roles.ts";
+import type { RoleName } from "./roles.ts";
 import type { AccountLimits } from "./server-config.ts";
 
 const header = { typ: "JWT", alg: "ed25519-nkey" };

@@ -1,6 +1,7 @@
 /** Turns the table of roles into the permissions of a NATS user. */
 import type { Subjects } from "../bus/index.ts";
-import { type RoleName, roles, type Scope } from "./roles.ts";
+import type { Scope } from "./grants.ts";
+import { type RoleName, roles } from "./roles.ts";
 
 export interface Permissions {
   publish: { allow: string[]; deny: string[] };

@@ -2,7 +2,8 @@
  * The permissions of every role as data: one row for each thing a role does, with the reason. The server's
  * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
  */
-import { poolSignal } from "../../schemas/index.ts";
+
+import { anyHistory, beacon, blobs, fleet, type Grant, ownStreams, type Scope } from "./grants.ts";
 import {
   entry,
   kv,
@@ -13,20 +14,13 @@ import {
   remove,
   removeConsumer,
   self,
-  streamNames,
   take,
   view,
-} from "./calls.ts";
+} from "./jetstream-subjects.ts";
+import { workerGrants } from "./worker-grants.ts";
 
 export const roleNames = ["provisioner", "orchestrator", "worker", "watcher", "gateway", "client"] as const;
 export type RoleName = (typeof roleNames)[number];
-
-/** Subjects begin with `{.}`, and names of streams and buckets contain `{_}`, where the prefix goes. */
-export interface Grant {
-  why: string;
-  publish?: readonly string[];
-  subscribe?: readonly string[];
-}
 
 export interface Role {
   says: string;
@@ -36,35 +30,6 @@ export interface Role {
   /** Subjects excluded from what the rows allow. */
   never?: readonly string[];
 }
-
-/** Narrows a worker or a client. A field left out narrows nothing. */
-export interface Scope {
-  /** For a worker: the group whose user it logs in as. Groups have inboxes of their own, and do not hear each other. */
-  group?: string | undefined;
-  /** For a worker: the activities it runs, by queue and name. */
-  activities?: readonly { queue: string; name: string }[];
-  /** For a worker: pools whose calls it takes. */
-  pools?: readonly string[];
-  /** For a worker: session types it opens. */
-  sessionTypes?: readonly string[];
-  /** For a client: orchestrations it may start. */
-  orchestrations?: readonly string[];
-  /**
-   * For orchestrators and watchers: each history has a stream of its own, which requires the permission to
-   * create and delete streams.
-   */
-  ownHistories?: boolean;
-}
-
-const blobs = { write: ["$O.{_}blobs.>", ...purge("OBJ_{_}blobs")], read: view("OBJ_{_}blobs") };
-const ownStreams: Grant = {
-  why: "a stream of its own for each history",
-  publish: ["$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.DELETE.*", "$JS.API.CONSUMER.CREATE.*.*.>"],
-};
-/** A permission cannot name part of a stream name: it names one stream or all of them. */
-const anyHistory = [...read("*"), streamNames];
-const fleet: Grant = { why: "which versions are alive", publish: view(kv("services"), kv("workers")) };
-const beacon: Grant = { why: "says that it is alive", publish: [entry("services", "*.*"), "{.}pulse"] };
 
 export const roles: Readonly<Record<RoleName, Role>> = {
   provisioner: {
@@ -330,90 +295,3 @@ export const roles: Readonly<Record<RoleName, Role>> = {
     ],
   },
 };
-
-/**
- * Calls that wait are taken from a consumer whose name only its worker knows (SEC-5): subjects of the stream name the
- * worker, and a permission cannot name part of a name.
- */
-const calls = (types: readonly string[]): Grant => ({
-  why: "takes calls on its sessions",
-  publish: [...take("{_}SESSIONS", "*", "{.}sessions.*.*"), removeConsumer("{_}SESSIONS", "*")],
-  subscribe: [...types.map((type) => `{.}sessions.*.*.calls.${type}`), "{.}lanes.sessions.*.*"],
-});
-
-function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[] {
-  const tasks = activities?.map(({ queue, name }) => ({
-    consumer: `a_${queue}=${name}`,
-    subject: `${queue}.${name}`,
-  })) ?? [{ consumer: "*", subject: "*.*" }];
-  const shared = pools?.map((pool) => ({ consumer: `p_${pool}`, subject: `pool-${pool}.*` })) ?? [];
-  return [
-    { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
-    {
-      why: "takes tasks",
-      publish: [
-        ...[...tasks, ...shared].flatMap(({ consumer, subject }) =>
-          take("{_}ACTIVITIES", consumer, `{.}activities.${subject}`),
-        ),
-        ...listConsumers("{_}ACTIVITIES"),
-      ],
-      subscribe: tasks.flatMap(({ subject }) => [
-        `{.}lanes.activities.${subject}`,
-        `{.}lanes.workers.*.${subject}`,
-      ]),
-    },
-    {
-      why: "takes claims of sessions",
-      publish: (sessionTypes ?? ["*"]).flatMap((type) =>
-        take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
-      ),
-    },
-    ...(sessionTypes?.length === 0 ? [] : [calls(sessionTypes ?? ["*"])]),
-    {
-      why: "reports to instances, and to pools",
-      publish: [
-        "{.}orchestrations.*.activity",
-        "{.}orchestrations.*.session",
-        `{.}orchestrations.*.signal.${poolSignal}`,
-        "{.}lanes.owners.*.*.*",
-        "{.}dead.*.*",
-      ],
-    },
-    { why: "what running code writes out", publish: ["{.}streams.*.*.*"] },
-    {
-      why: "hears of the lane, of cancels, of claims it should look at, of a drain",
-      publish: ["{.}nudge.*"],
-      subscribe: [
-        "{.}lanes.holdings.*",
-        "{.}lanes.recordings.*",
-        "{.}lanes.seekers",
-        "{.}cancels",
-        "{.}nudge.*",
-        "{.}control.*",
-      ],
-    },
-    {
-      why: "leases of its sessions, seats and beats",
-      publish: [
-        entry("leases", "session.*.*"),
-        entry("leases", "quota.>"),
-        entry("leases", "beat.>"),
-        ...view(kv("leases")),
-      ],
-    },
-    {
-      why: "heartbeats, rates, the register of workers and sessions",
-      publish: [
-        entry("heartbeats", ">"),
-        ...read(kv("heartbeats")),
-        entry("limits", ">"),
-        ...read(kv("limits")),
-        entry("workers", "*"),
-        ...read(kv("sessions")),
-      ],
-    },
-    { why: "big values", publish: [...blobs.write, ...blobs.read] },
-    fleet,
-    beacon,
-  ];
-}

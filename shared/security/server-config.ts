@@ -1,7 +1,8 @@
 /** The part of a nats-server configuration that defines accounts, their users, permissions and limits. */
 import { subjects } from "../bus/index.ts";
+import type { Scope } from "./grants.ts";
 import { longestAnswerMs, type Permissions, permissionsOf } from "./permissions.ts";
-import type { RoleName, Scope } from "./roles.ts";
+import type { RoleName } from "./roles.ts";
 
 export interface UserSpec {
   name: string;

@@ -2,7 +2,7 @@
 import { type Delivery, encode } from "../../../shared/bus/index.ts";
 import type { Considered, InboxMessage, Instance, Turn, UpdateRecord } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
-import type { EarlierIds } from "../earlier-ids.ts";
+import type { EarlierIds } from "../turn/earlier-ids.ts";
 import { knownAnswer, refusedAnswer } from "./update-answer.ts";
 
 export type Update = Extract<InboxMessage, { kind: "update" }>;

@@ -1,9 +1,9 @@
 /** Which stream keeps the history of one instance: a shared one, or one of its own when it has run for long. */
-import { scheduleOrchestration } from "../../schemas/index.ts";
-import { isFault } from "../../shared/errors/index.ts";
-import type { Position } from "../../shared/history/index.ts";
-import { type Instance, type InstanceState, isEnded } from "../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "./deps.ts";
+import { scheduleOrchestration } from "../../../schemas/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
+import type { Position } from "../../../shared/history/index.ts";
+import { type Instance, type InstanceState, isEnded } from "../../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
 
 /** The store may be full for long, and each try takes time of the instance's turns. */
 const triesAgainMs = 30_000;

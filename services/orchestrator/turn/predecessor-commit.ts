@@ -3,10 +3,10 @@
  * the message is redelivered, and its commit is found in the history. A turn caused by a local timer leaves
  * no message behind, only the timer's schedule.
  */
-import { type Commit, Wake } from "../../schemas/index.ts";
-import { decode, scheduledFor } from "../../shared/bus/index.ts";
-import { type Effect, type Instance, lifeDeadlines } from "../../shared/replay/index.ts";
-import type { OrchestratorDeps } from "./deps.ts";
+import { type Commit, Wake } from "../../../schemas/index.ts";
+import { decode, scheduledFor } from "../../../shared/bus/index.ts";
+import { type Effect, type Instance, lifeDeadlines } from "../../../shared/replay/index.ts";
+import type { OrchestratorDeps } from "../deps.ts";
 
 export interface PredecessorCommit {
   /** What the last commit is; `nothing`: this owner made it, or there is no commit. */

@@ -1,7 +1,7 @@
 /** The record of one turn as it is appended to the history. */
-import type { Commit, InstanceId } from "../../schemas/index.ts";
-import { type Instance, isOfSecondGeneration, type Turn } from "../../shared/replay/index.ts";
-import { type Random, token } from "../../shared/runtime/index.ts";
+import type { Commit, InstanceId } from "../../../schemas/index.ts";
+import { type Instance, isOfSecondGeneration, type Turn } from "../../../shared/replay/index.ts";
+import { type Random, token } from "../../../shared/runtime/index.ts";
 
 /** `laned`: tasks that go by the lane. `anchor`: sequence of the inbox message that stands for them (LANE-1). */
 export const commitOf = (

@@ -3,10 +3,10 @@
  * recorded, because the sender's copies may be deleted first. Instances send each other values that already
  * belong to the receiver (publishing/effects.ts); other senders may not.
  */
-import type { Payload } from "../../schemas/index.ts";
-import type { Payloads } from "../../shared/bus/index.ts";
-import type { InboxMessage } from "../../shared/replay/index.ts";
-import type { Mail } from "./mail.ts";
+import type { Payload } from "../../../schemas/index.ts";
+import type { Payloads } from "../../../shared/bus/index.ts";
+import type { InboxMessage } from "../../../shared/replay/index.ts";
+import type { Mail } from "../mail.ts";
 
 type Adopting = Pick<Payloads, "adopt">;
 

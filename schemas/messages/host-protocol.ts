@@ -4,7 +4,7 @@
  * agreed on a version.
  */
 import { z } from "zod";
-import type { Failure } from "./payload.ts";
+import type { Failure } from "../payload.ts";
 
 /** The protocol version of this build. A host announces its own when it is ready. */
 export const hostProtocolVersion = 1;

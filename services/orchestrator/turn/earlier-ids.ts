@@ -3,9 +3,9 @@
  * the latest of them in memory; when a caller's own id is not among those, all of them are read from the
  * history, so that each is received once, for ever (Q2).
  */
-import type { HistoryEvent } from "../../schemas/index.ts";
-import type { HistoryMark, HistoryStore } from "../../shared/history/index.ts";
-import type { InboxMessage, InstanceState } from "../../shared/replay/index.ts";
+import type { HistoryEvent } from "../../../schemas/index.ts";
+import type { HistoryMark, HistoryStore } from "../../../shared/history/index.ts";
+import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
 
 export class EarlierIds {
   readonly #history: Pick<HistoryStore, "readOn">;

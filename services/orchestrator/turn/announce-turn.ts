@@ -1,6 +1,6 @@
 /** Announces each turn to logs, metrics and dashboards. */
-import { type InstanceState, softLimitEvents, type Turn } from "../../shared/replay/index.ts";
-import type { Runtime } from "../../shared/runtime/index.ts";
+import { type InstanceState, softLimitEvents, type Turn } from "../../../shared/replay/index.ts";
+import type { Runtime } from "../../../shared/runtime/index.ts";
 
 type Told = Pick<Runtime, "clock" | "announce">;
 

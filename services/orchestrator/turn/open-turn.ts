@@ -1,6 +1,6 @@
-import type { Effect, Turn } from "../../shared/replay/index.ts";
-import type { LaneWork } from "./lane/lane-work.ts";
-import type { LocalWork } from "./local/local-work.ts";
+import type { Effect, Turn } from "../../../shared/replay/index.ts";
+import type { LaneWork } from "../lane/lane-work.ts";
+import type { LocalWork } from "../local/local-work.ts";
 
 /** What the running turn has gathered so far. */
 export interface OpenTurn {
