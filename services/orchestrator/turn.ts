@@ -12,26 +12,32 @@ import {
   deadlineOf,
   type Effect,
   type InboxMessage,
-  Instance,
+  type Instance,
   isEnded,
   type Turn,
 } from "../../shared/replay/index.ts";
-import { adoptAll } from "./turn/adopt-payloads.ts";
-import { announceClosed, announceCommitted } from "./turn/announce-turn.ts";
-import { commitOf } from "./turn/commit-of-turn.ts";
 import type { OrchestratorDeps } from "./deps.ts";
-import { EarlierIds } from "./turn/earlier-ids.ts";
-import { HistoryPlace } from "./turn/history-place.ts";
 import { ignore } from "./ignored/ignore.ts";
 import type { LaneWork } from "./lane/lane-work.ts";
 import type { LocalWork } from "./local/local-work.ts";
 import { runAhead } from "./local/run-ahead.ts";
 import type { Mail } from "./mail.ts";
-import type { OpenTurn } from "./turn/open-turn.ts";
-import { nothing, type PredecessorCommit, predecessorCommit, stillStands } from "./turn/predecessor-commit.ts";
 import { InstancePublisher } from "./publishing/instance-publisher.ts";
 import { timerFiredBy } from "./publishing/schedule-effects.ts";
 import { showAgain, tellParked } from "./quarantine/tell-parked.ts";
+import { adoptAll } from "./turn/adopt-payloads.ts";
+import { announceClosed, announceCommitted } from "./turn/announce-turn.ts";
+import { commitOf } from "./turn/commit-of-turn.ts";
+import { EarlierIds } from "./turn/earlier-ids.ts";
+import { HistoryPlace } from "./turn/history-place.ts";
+import { copyWithCode, emptyInstance, freshCopy } from "./turn/instance-copies.ts";
+import type { OpenTurn } from "./turn/open-turn.ts";
+import {
+  nothing,
+  type PredecessorCommit,
+  predecessorCommit,
+  stillStands,
+} from "./turn/predecessor-commit.ts";
 import { answerUpdate, considerUpdate, type Update } from "./updates/consider-update.ts";
 
 interface Loaded {
@@ -125,14 +131,8 @@ export class LoadedInstance {
   }
 
   /** A copy for queries alone: of an ended instance only the state was loaded. */
-  async withCode(): Promise<Instance> {
-    const { instance } = this;
-    if (!isEnded(instance.state)) return instance;
-    const { history } = this.#deps;
-    const commits = this.#over ?? (await history.load(this.instanceId))?.commits;
-    const copy = emptyInstance(this.#deps, this.instanceId);
-    await copy.load(commits ?? [], { check: true });
-    return copy;
+  withCode(): Promise<Instance> {
+    return copyWithCode(this.#deps, this.instance, this.#over);
   }
 
   /** Kept until this owner has made a commit of its own, which fences all earlier owners (T4). */
@@ -229,7 +229,7 @@ export class LoadedInstance {
       }
       if (!(await this.#consider(message, turn.facts, delivery))) return "done";
     }
-    if (this.instance.isAhead) this.instance = await this.#fresh();
+    if (this.instance.isAhead) this.instance = await freshCopy(this.#deps, this.instance);
     if (delivery) await this.#scheduleAgainIfEarly(message, delivery, turn);
     const firedOf = delivery && timerFiredBy(message, this.instance.state);
     const isRepeated = message.kind === "signal" && (await this.#earlier.has(message, this.instance.state));
@@ -321,17 +321,9 @@ export class LoadedInstance {
     const considered = await considerUpdate(this.instance, this.#earlier, update);
     if (considered.kind === "acceptable") return true;
     await answerUpdate(this.#deps, this.instanceId, update, considered, facts, delivery);
-    if (considered.kind === "refused" && considered.spoiled) this.instance = await this.#fresh();
+    if (considered.kind === "refused" && considered.spoiled)
+      this.instance = await freshCopy(this.#deps, this.instance);
     return false;
-  }
-
-  /** A copy as of the history: nothing of this turn is recorded yet. */
-  async #fresh(): Promise<Instance> {
-    const { history } = this.#deps;
-    const instance = emptyInstance(this.#deps, this.instanceId);
-    await instance.load((await history.load(this.instanceId))?.commits ?? []);
-    if (this.instance.isAhead) instance.takeResumed(); // already announced
-    return instance;
   }
 
   async #commitTurn(turn: OpenTurn): Promise<"done" | "fenced"> {
@@ -406,6 +398,3 @@ export class LoadedInstance {
     return showAgain(this.#deps, this.#publisher.target, this.instance);
   }
 }
-
-const emptyInstance = ({ host, runaways }: OrchestratorDeps, instanceId: string): Instance =>
-  new Instance(instanceId, host, runaways.whyNot(instanceId));

@@ -26,6 +26,7 @@ export {
 } from "./handles/sessions/lending.ts";
 export { wantedPool } from "./handles/sessions/pool-handle.ts";
 export { hardLimitEvents, softLimitEvents } from "./history-limits.ts";
-export { Instance, type InstanceHost, type Turn } from "./instance.ts";
+export { Instance } from "./instance.ts";
 export { installGuards } from "./run/guards.ts";
 export { replayInOneStretch, watched, watchWindows } from "./run/turn-window.ts";
+export type { InstanceHost, Turn } from "./turn-of-instance.ts";

@@ -2,21 +2,13 @@
  * One instance in memory: its state and its running code. It takes turns and knows nothing of the bus.
  * Dropping it and building it again from its commits changes nothing (T8).
  */
-
-import type { Commit, EventId, EventKind, Failure, HistoryEvent, NewEvent } from "../../schemas/index.ts";
-import {
-  isCommand,
-  isEngineOrchestration,
-  leftOutOrchestration,
-  type MessageNames,
-  messagesQuery,
-} from "../../schemas/index.ts";
-import type { App } from "../definitions/index.ts";
+import type { Commit, EventId, EventKind, HistoryEvent, NewEvent } from "../../schemas/index.ts";
+import { isCommand, type MessageNames, messagesQuery } from "../../schemas/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { writeJson } from "../runtime/index.ts";
 import { accept } from "./decide/accept.ts";
-import type { PlacementFacts } from "./decide/accept-session.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
+import { unknownOrchestration } from "./decide/failures.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { nextExecution } from "./decide/next-execution.ts";
 import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
@@ -26,32 +18,12 @@ import { eventOfFirstGeneration } from "./fold/first-generation.ts";
 import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
 import type { Asked } from "./handles/messages/queries.ts";
 import type { Considered } from "./handles/messages/updates.ts";
+import { RecordedMessages } from "./recorded-messages.ts";
 import { engineEnding } from "./run/engine-ending.ts";
-import { offload, type PayloadAccess, valuesOf } from "./run/payload-access.ts";
-import { type IssuedCommand, type Journal, Runner, type Shown } from "./run/runner.ts";
-
-export interface InstanceHost extends Journal {
-  readonly app: App;
-  readonly payloads: PayloadAccess;
-  readonly placement: PlacementFacts;
-  /** An execution fails when it has this many events. */
-  readonly historyLimit?: number | undefined;
-  /** The generations that every living process can read (E1). Undefined: all. */
-  readonly generation?: { allows(generation: number): boolean };
-}
-
-export interface Turn {
-  events: HistoryEvent[];
-  effects: Effect[];
-  /** True if the code could not be run: the commit holds facts only, which the code sees later. */
-  deferred: boolean;
-  /** True for the first commit of an execution. */
-  startsExecution: boolean;
-  /**
-   * First events of further runs of the code, if there were any (services/orchestrator/local/run-ahead.ts).
-   */
-  rounds?: EventId[];
-}
+import { offload, valuesOf } from "./run/payload-access.ts";
+import type { IssuedCommand, Shown } from "./run/round.ts";
+import { Runner } from "./run/runner.ts";
+import type { InstanceHost, Turn } from "./turn-of-instance.ts";
 
 export class Instance {
   readonly #host: InstanceHost;
@@ -62,8 +34,7 @@ export class Instance {
   #isAhead = false;
   #parked: Fault | undefined;
   #wasParked = false;
-  #inbox: number[] = [];
-  #lastInbox: readonly number[] = [];
+  #messages = new RecordedMessages();
   /** The effects of the last commit; published again when one of its messages comes twice (T3). */
   #lastEffects: Effect[] = [];
 
@@ -145,7 +116,7 @@ export class Instance {
     for (const seq of commit.inbox) state.applied.add(seq);
     // The anchor is not acknowledged yet and must be recognised again, however many messages came since.
     if (commit.anchor !== undefined) state.applied.add(commit.anchor);
-    this.#lastInbox = behind(commit.inbox, commit.anchor);
+    this.#messages.replayed(commit.inbox, commit.anchor);
     this.#lastEffects = effects;
   }
 
@@ -304,15 +275,7 @@ export class Instance {
   }
 
   #unknown(name: string, facts: readonly HistoryEvent[]): IssuedCommand[] {
-    const names = [...this.#host.app.orchestrations.keys()].filter(
-      (known) => !isEngineOrchestration(known) && known !== leftOutOrchestration,
-    );
-    const failure: Failure = {
-      code: "unknown_orchestration",
-      message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
-      retryable: false,
-      details: { name, names },
-    };
+    const failure = unknownOrchestration(this.#host.app, name);
     // A history that ran under this name has lost its code by a deployment: wait for it (T6). A new start is
     // refused.
     const isNew = facts.some((fact) => fact.kind === "instance.started") && this.#state.execution === 1;
@@ -333,12 +296,12 @@ export class Instance {
     if (this.#parked) return parkedInstance(instanceId, this.#parked);
     const runner = this.#runner;
     if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
-    if (name === messagesQuery) return { kind: "answered", json: writeJson(this.#messages(runner)) };
+    if (name === messagesQuery) return { kind: "answered", json: writeJson(this.#messageNames(runner)) };
     return runner.queries.ask(instanceId, runner.now, name, input);
   }
 
   /** An instance that is over still answers queries, and nothing else. */
-  #messages({ queries, updates, signals }: Runner): MessageNames {
+  #messageNames({ queries, updates, signals }: Runner): MessageNames {
     const over = isEnded(this.#state);
     return {
       queries: queries.names,
@@ -385,8 +348,9 @@ export class Instance {
     const begunAnew = nextExecution(before);
     this.#state = initialState(before.instanceId);
     this.#state.execution = before.execution + 1;
-    this.#inbox = [...before.applied].slice(-carriedSequences);
-    for (const seq of this.#inbox) this.#state.applied.add(seq);
+    const carried = [...before.applied].slice(-carriedSequences);
+    for (const seq of carried) this.#state.applied.add(seq);
+    this.#messages.begin(carried);
     this.#runner = undefined;
     this.#unseen = [];
     this.#record(begunAnew, now, facts, effects);
@@ -398,21 +362,18 @@ export class Instance {
   /** The message with this sequence became a fact of this turn. */
   applied(seq: number): void {
     this.#state.applied.add(seq);
-    this.#inbox.push(seq);
+    this.#messages.add(seq);
   }
 
   /** Sequences to record with the commit of this turn; the commit records `anchor` separately. */
   takeInbox(anchor?: number): number[] {
-    const inbox = this.#inbox;
-    this.#inbox = [];
     if (anchor !== undefined) this.#state.applied.add(anchor);
-    this.#lastInbox = behind(inbox, anchor);
-    return inbox;
+    return this.#messages.take(anchor);
   }
 
   /** True if this message belongs to the latest commit, whose effects may not all be published (T3). */
   isBehindLastCommit(seq: number): boolean {
-    return this.#lastInbox.includes(seq);
+    return this.#messages.isOfLastCommit(seq);
   }
 }
 
@@ -427,10 +388,6 @@ function roundsOf(events: readonly HistoryEvent[], firstIds: readonly EventId[])
   }
   return parts;
 }
-
-/** Messages whose redelivery means that a commit's effects may not be published. */
-const behind = (inbox: readonly number[], anchor: number | undefined): readonly number[] =>
-  anchor === undefined ? inbox.slice() : [...inbox, anchor];
 
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;

@@ -3,8 +3,8 @@ import type { Delivery } from "../../../shared/bus/index.ts";
 import type { Accepted, InboxMessage, Instance } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import type { LaneWork } from "../lane/lane-work.ts";
-import { type PredecessorCommit, tellsOfDeath } from "../turn/predecessor-commit.ts";
 import type { Outbox } from "../publishing/publish.ts";
+import { type PredecessorCommit, tellsOfDeath } from "../turn/predecessor-commit.ts";
 import { answerIgnored } from "./answer-ignored.ts";
 import { deadLetterIgnored } from "./dead-letter-ignored.ts";
 

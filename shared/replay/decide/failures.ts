@@ -1,5 +1,12 @@
 /** Failures the engine itself makes. Codes are part of the contract. */
-import type { Attachment, Failure, LossReason } from "../../../schemas/index.ts";
+import {
+  type Attachment,
+  type Failure,
+  isEngineOrchestration,
+  type LossReason,
+  leftOutOrchestration,
+} from "../../../schemas/index.ts";
+import type { App } from "../../definitions/index.ts";
 
 export const cancelledFailure = (reason?: string): Failure => ({
   code: "cancelled",
@@ -72,3 +79,16 @@ export const initFailedFailure = (
   details: { sessionId, type, attempts },
   cause,
 });
+
+/** Names the orchestrations of the application, without those of the engine. */
+export function unknownOrchestration(app: App, name: string): Failure {
+  const names = [...app.orchestrations.keys()].filter(
+    (known) => !isEngineOrchestration(known) && known !== leftOutOrchestration,
+  );
+  return {
+    code: "unknown_orchestration",
+    message: `no orchestration named "${name}"; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ") || "none"}`,
+    retryable: false,
+    details: { name, names },
+  };
+}

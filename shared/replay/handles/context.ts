@@ -38,7 +38,8 @@ import { type Duration, parseDuration } from "../../runtime/index.ts";
 import { softLimitEvents } from "../history-limits.ts";
 import { ContinueAsNew } from "../run/code-ending.ts";
 import { keep } from "../run/promise-graph.ts";
-import type { Operation, Runner } from "../run/runner.ts";
+import type { Operation } from "../run/round.ts";
+import type { Runner } from "../run/runner.ts";
 import { plainValue } from "../run/to-payload.ts";
 import { outside } from "../run/turn-window.ts";
 import { runChild, spawnChild } from "./child.ts";
@@ -313,11 +314,11 @@ export class Context implements OrchestrationContext {
   }
 
   random(): number {
-    return this.runner.random();
+    return this.runner.random.next();
   }
 
   uuid(): string {
-    return this.runner.uuid();
+    return this.runner.random.uuid();
   }
 
   sideEffect<T>(fn: () => T): T {

@@ -29,6 +29,11 @@ export class EntityState {
     });
   }
 
+  /** Anything but an object is no state. */
+  static of(value: unknown): EntityState {
+    return new EntityState(typeof value === "object" && value !== null ? { ...value } : {});
+  }
+
   get view(): StateValues {
     return this.#view;
   }

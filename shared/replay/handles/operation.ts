@@ -1,7 +1,7 @@
 /** Durable operations: a command in the history, and the promise of its result. */
 import { CancelledError } from "../../errors/index.ts";
 import { byEngine } from "../run/promise-graph.ts";
-import type { Operation } from "../run/runner.ts";
+import type { Operation } from "../run/round.ts";
 import type { Context } from "./context.ts";
 import { cancellable } from "./promise-combinators.ts";
 import type { ScopeMember } from "./scope.ts";

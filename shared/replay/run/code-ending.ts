@@ -2,7 +2,8 @@
 import { Name, type NewEvent, type Payload } from "../../../schemas/index.ts";
 import { validate } from "../../definitions/index.ts";
 import { Fault, isCancelled, toFailure } from "../../errors/index.ts";
-import type { IssuedCommand, Runner } from "./runner.ts";
+import type { IssuedCommand } from "./round.ts";
+import type { Runner } from "./runner.ts";
 import { toPayload } from "./to-payload.ts";
 
 export type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };

@@ -3,7 +3,8 @@ import { toFailure } from "../../errors/index.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { hardLimitEvents, historyTooLong } from "../history-limits.ts";
 import { continued } from "./code-ending.ts";
-import type { IssuedCommand, Runner } from "./runner.ts";
+import type { IssuedCommand } from "./round.ts";
+import type { Runner } from "./runner.ts";
 
 /**
  * Marked as the engine's, so that replay does not expect it from the code. Undefined: the execution goes on.

@@ -43,7 +43,7 @@ function guardDate(): void {
 
 function guardRandom(): void {
   const realRandom = Math.random;
-  Math.random = () => occupant()?.random() ?? realRandom();
+  Math.random = () => occupant()?.random.next() ?? realRandom();
   const { crypto } = globalThis;
   crypto.randomUUID = deterministic(crypto.randomUUID.bind(crypto));
   const realValues = crypto.getRandomValues.bind(crypto);
@@ -51,7 +51,7 @@ function guardRandom(): void {
     const who = occupant();
     if (!who || !ArrayBuffer.isView(array)) return realValues(array);
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    for (let index = 0; index < bytes.length; index++) bytes[index] = who.random() * 256;
+    for (let index = 0; index < bytes.length; index++) bytes[index] = who.random.next() * 256;
     return array;
   };
   nodeCrypto.randomUUID = deterministic(nodeCrypto.randomUUID);
@@ -63,7 +63,7 @@ type RandomUuid = typeof nodeCrypto.randomUUID;
 const deterministic =
   (real: RandomUuid): RandomUuid =>
   (options) =>
-    (occupant()?.uuid() as ReturnType<RandomUuid> | undefined) ?? real(options);
+    (occupant()?.random.uuid() as ReturnType<RandomUuid> | undefined) ?? real(options);
 
 function guardTimers(): void {
   const refuseInside = <A extends unknown[], R>(name: string, real: (...args: A) => R): ((...args: A) => R) =>

@@ -37,6 +37,10 @@ class Looker implements Occupant {
   readonly instanceId: string;
   readonly now: number;
   readonly #what: string;
+  readonly random = {
+    next: () => this.refuse("a random number"),
+    uuid: () => this.refuse("a random id"),
+  };
   /** The first refused operation, even if the code caught the error. */
   refused: string | undefined;
 
@@ -44,14 +48,6 @@ class Looker implements Occupant {
     this.instanceId = instanceId;
     this.now = now;
     this.#what = what;
-  }
-
-  random(): number {
-    return this.refuse("a random number");
-  }
-
-  uuid(): string {
-    return this.refuse("a random id");
   }
 
   resolveNext(): boolean {

@@ -6,7 +6,7 @@ import {
   type Payload,
   payloadsOf,
 } from "../../../schemas/index.ts";
-import type { Values } from "./runner.ts";
+import type { Values } from "./round.ts";
 import { jsonText } from "./to-payload.ts";
 
 export interface PayloadAccess {
@@ -16,12 +16,12 @@ export interface PayloadAccess {
   fetch(payload: Payload): Promise<unknown>;
 }
 
-const inline: Values = (payload) => ("json" in payload ? payload.json : undefined);
+export const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);
 
 /** Every value in these events that the code may read; awaits only if a big one is among them. */
 export function valuesOf(events: readonly HistoryEvent[], access: PayloadAccess): Values | Promise<Values> {
   const isBlob = (payload: Payload): boolean => "blob" in payload;
-  if (!events.some((event) => payloadsOf(event).some(isBlob))) return inline;
+  if (!events.some((event) => payloadsOf(event).some(isBlob))) return inlineValue;
   const blobs = events.flatMap(payloadsOf).filter(isBlob);
   return (async () => {
     const values = new Map<string, unknown>();

@@ -8,11 +8,9 @@
  * REPLAY-5 Code that waits for nothing durable and is not done awaits something it must not
  *    (`non_durable_await`).
  */
-
 import type { EventKind, HistoryEvent, NewEvent, Payload, SessionId } from "../../../schemas/index.ts";
 import { commandsDiffer, describeCommand } from "../../../schemas/index.ts";
-import type { AnyOrchestration, WorkLog } from "../../definitions/index.ts";
-import { validate } from "../../definitions/index.ts";
+import { type AnyOrchestration, validate, type WorkLog } from "../../definitions/index.ts";
 import {
   activityErrorFrom,
   CancelledError,
@@ -22,7 +20,7 @@ import {
   type HoldfastError,
   isFault,
 } from "../../errors/index.ts";
-import { hash32, type Random, SparseMap, seededRandom, systemRandom, uuid } from "../../runtime/index.ts";
+import { SparseMap } from "../../runtime/index.ts";
 import { sessionLostFailure } from "../decide/failures.ts";
 import type { InstanceState } from "../fold/state.ts";
 import { Conditions } from "../handles/conditions.ts";
@@ -36,47 +34,13 @@ import type { KeyUse } from "../handles/sessions/keyed-session.ts";
 import { OpenSessions } from "../handles/sessions/open-sessions.ts";
 import { snapshot } from "../handles/snapshot.ts";
 import { type Ending, endingCommand } from "./code-ending.ts";
+import { CodeRandom } from "./code-random.ts";
+import { Patches } from "./patches.ts";
+import { inlineValue } from "./payload-access.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
+import type { IssuedCommand, Journal, Operation, Shown, Values } from "./round.ts";
 import type { toPayload } from "./to-payload.ts";
 import { type Occupant, occupant, openWindow } from "./turn-window.ts";
-
-/** A durable operation the code waits for. */
-export interface Operation {
-  readonly scope: Scope;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  /** The command that cancels the operation, if it can be cancelled. */
-  readonly cancelCommand: (() => NewEvent) | undefined;
-  /** Set on work of a session. */
-  readonly sessionId?: string | undefined;
-}
-
-export interface IssuedCommand {
-  event: NewEvent;
-  /** Size of its payload as JSON: a payload that is too big goes to the blob store before the commit. */
-  payloadBytes: number;
-}
-
-/**
- * A fact and the time at which it was recorded: the code sees deferred facts later, but its clock shows that
- * time.
- */
-export interface Shown {
-  readonly fact: HistoryEvent;
-  readonly at: number;
-}
-
-/** The plain value behind each payload, fetched before the code runs. */
-export type Values = (payload: Payload) => unknown;
-
-/** Receives the code's own log lines. */
-export interface Journal {
-  /**
-   * Names the processes that cannot read events of this generation yet; undefined if it may be written (E1).
-   */
-  heldBackBy?(generation: number): string | undefined;
-  log(instanceId: string, level: keyof WorkLog, message: string, fields?: unknown): void;
-}
 
 export class Runner implements Occupant {
   readonly state: InstanceState;
@@ -93,10 +57,9 @@ export class Runner implements Occupant {
   readonly conditions = new Conditions();
   #entity: EntityState | undefined;
   readonly rootScope = new Scope(undefined, false);
+  readonly random = new CodeRandom(this);
   now = 0;
   readonly #journal: Journal;
-  /** Made when the code first asks for it: most code never does. */
-  #random: Random | undefined;
   #values: Values = inlineValue;
   #issued: IssuedCommand[] = [];
   /** Recorded commands that the code has yet to issue; undefined when live. */
@@ -106,7 +69,7 @@ export class Runner implements Occupant {
   #ending: Ending | undefined;
   #begun = false;
   #over = false;
-  readonly #patches = new SparseMap<string, boolean>();
+  readonly #patches = new Patches();
   /** Counters behind derived ids. */
   sessionCount = 0;
   childCount = 0;
@@ -147,22 +110,6 @@ export class Runner implements Occupant {
   needs(generation: number, what: string): HoldfastError | undefined {
     const older = this.replaying ? undefined : this.#journal.heldBackBy?.(generation);
     return older === undefined ? undefined : needsNewerFleet(what, older);
-  }
-
-  random(): number {
-    return this.#source.next();
-  }
-
-  uuid(): string {
-    return uuid(this.#source);
-  }
-
-  /** Code that runs beside the turn (a side effect) must not use random numbers that replay will need. */
-  get #source(): Random {
-    if (occupant() !== this) return systemRandom;
-    const { instanceId, execution } = this.state;
-    this.#random ??= seededRandom(hash32(`${instanceId}:${execution}`));
-    return this.#random;
   }
 
   refuse(what: string): never {
@@ -268,13 +215,7 @@ export class Runner implements Occupant {
 
   /** True for instances that reach the point with the changed code; old histories have no mark there. */
   patched(patch: string): boolean {
-    const known = this.#patches.get(patch);
-    if (known !== undefined) return known;
-    const next = this.#expected?.[0];
-    const marked = this.#expected === undefined || (next?.kind === "patch.marked" && next.patch === patch);
-    if (marked) this.issue({ kind: "patch.marked", patch });
-    this.#patches.set(patch, marked);
-    return marked;
+    return this.#patches.reached(patch, this.#expected, () => this.issue({ kind: "patch.marked", patch }));
   }
 
   /** Stored signals are given out one at a time: a waiter that lost by one is not waiting for the next. */
@@ -332,7 +273,7 @@ export class Runner implements Occupant {
     this.delivered++;
     switch (fact.kind) {
       case "instance.started":
-        if (fact.carried?.state) this.#entity = new EntityState(asState(this.value(fact.carried.state)));
+        if (fact.carried?.state) this.#entity = EntityState.of(this.value(fact.carried.state));
         this.#registerQueries();
         for (const { name, payload } of fact.carried?.signals ?? [])
           this.signals.arrive(name, { payload, value: this.value(payload) });
@@ -456,8 +397,3 @@ export class Runner implements Occupant {
     return !this.sessions.awaited() && !this.signals.awaited();
   }
 }
-
-const asState = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null ? { ...value } : {};
-
-const inlineValue: Values = (payload) => ("json" in payload ? payload.json : undefined);

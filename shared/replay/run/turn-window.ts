@@ -19,8 +19,7 @@ export interface Occupant {
   readonly followsPromises: boolean;
   /** Time of the turn, for Date and friends. */
   readonly now: number;
-  random(): number;
-  uuid(): string;
+  readonly random: { next(): number; uuid(): string };
   /** The code did something that is not allowed in an orchestration. */
   refuse(what: string): never;
   /**

@@ -83,3 +83,6 @@ export interface WaitForEndOptions extends ViewOptions {
   /** Also return when the instance is parked and stays parked for a moment. */
   untilParked?: boolean | undefined;
 }
+
+/** Options for a handle, which knows that its instance exists. */
+export type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };

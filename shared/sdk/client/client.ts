@@ -23,7 +23,7 @@ import { parseDuration, silent, systemRuntime } from "../../runtime/index.ts";
 import { askMessages, askQuery } from "../instance/ask-query.ts";
 import { handleOf, type InstanceHandle } from "../instance/handle.ts";
 import { readStream, type StreamItem, type StreamOptions } from "../instance/instance-stream.ts";
-import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";
+import type { SignalOptions } from "../instance/message-id.ts";
 import { outputOf, tooLate } from "../instance/outcome.ts";
 import { waitForEnd } from "../instance/wait-for-end.ts";
 import { KeyedCalls } from "../keyed/keyed-calls.ts";
@@ -35,9 +35,9 @@ import type {
   ClientConnectOptions,
   ClientOptions,
   ClientParts,
+  KnownResultOptions,
   QueryArguments,
   QueryOptions,
-  ResultOptions,
   StartOptions,
   UpdateArguments,
   UpdateHandle,
@@ -57,13 +57,11 @@ import {
 } from "./instances.ts";
 import { PoolClient, type PoolHandle, type PoolOf } from "./pool-client.ts";
 import { ScheduleClient } from "./schedule-client.ts";
+import { sendSignal } from "./send-signal.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { startInstance } from "./start-instance.ts";
 import { type AnsweredUpdate, askUpdate } from "./updates.ts";
 import { WorkerClient } from "./worker-client.ts";
-
-/** Options for a handle, which knows that its instance exists. */
-type KnownResultOptions = ResultOptions & { known?: boolean; justStarted?: boolean };
 
 /**
  * Starts, signals, asks, watches and ends orchestrations of one installation.
@@ -115,7 +113,9 @@ export class Client {
   static connect(options: ClientConnectOptions = {}): Promise<Client> {
     return userFacing(async () => {
       const { url, ...given } = options;
-      const { prefix, ...connection } = url === undefined ? found(given) : { ...given, url };
+      // Options given by the caller take precedence over those found.
+      const { prefix, ...connection } =
+        url === undefined ? { ...whereToConnect(), ...given } : { ...given, url };
       const names = subjects(prefix);
       const bus = await connectBus({ ...connection, blobBucket: names.blobBucket, announce: silent });
       return new Client({ bus, names });
@@ -212,21 +212,8 @@ export class Client {
     signal: S,
     ...[payload, options = {}]: InputArguments<SignalIn<S>, SignalOptions>
   ): Promise<void> {
-    return userFacing(async () => {
-      requireToken("instance id", instanceId);
-      const name = requireToken("signal name", typeof signal === "string" ? signal : signal.name);
-      if (typeof signal !== "string")
-        validate(signal.payload, payload, "invalid_signal", `payload of signal "${name}"`);
-      const { messageId } = options;
-      if (messageId !== undefined) requireMessageId(messageId);
-      // Looked up while the signal is on its way: a signal takes one round trip.
-      const [{ seq }, summary] = await Promise.all([
-        this.#sender.signal(instanceId, name, payload, messageId),
-        this.#instances.summary(instanceId).catch(() => undefined),
-      ]);
-      if (!summary || !isTerminal(summary.status)) return;
-      if (!(await this.#histories.received(instanceId, seq))) throw ended(instanceId, summary.status);
-    });
+    const parts = { sender: this.#sender, instances: this.#instances, histories: this.#histories };
+    return userFacing(() => sendSignal(parts, instanceId, signal, payload, options));
   }
 
   /**
@@ -411,6 +398,3 @@ export class Client {
 
 /** Connects to the installation at `url`, or to the one that is found (see `Client.connect`). */
 export const connect = (options: ClientConnectOptions = {}): Promise<Client> => Client.connect(options);
-
-/** Options given by the caller take precedence over those found. */
-const found = (given: Omit<ClientConnectOptions, "url">) => ({ ...whereToConnect(), ...given });

@@ -28,6 +28,7 @@ import { type IdleRule, idleRuleOf } from "../session-options.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { Ending } from "./attachment-ending.ts";
 import { CheckpointSaver } from "./checkpoint-saver.ts";
+import { reportClaimLater } from "./claimed-report.ts";
 import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
 import { HeldSessionView } from "./held-session-view.ts";
@@ -59,9 +60,6 @@ type Phase =
   | Extract<Live, { kind: "initialising" }>
   | (Extract<Live, { kind: "ready" }> & { idle: Timer | undefined })
   | { kind: "ending"; done: Promise<void>; calls: Calls | undefined };
-
-/** How long `init` may take before the instance is informed which worker runs it. */
-const claimedAfterMs = 10;
 
 export class Attachment {
   readonly claim: SessionClaim;
@@ -196,40 +194,23 @@ export class Attachment {
   #begin(): Phase {
     const controller = new AbortController();
     const { deps } = this.#around;
-    const claimed = this.#sayClaimed();
+    const claimedSent = this.#init.kept
+      ? () => Promise.resolve()
+      : reportClaimLater(this.#around, this.claim, this.#on, this.#mayTell);
     const startedAt = deps.runtime.clock.monotonic();
     const made = this.#make(controller).then(
       (housed) => {
         const initMs = deps.runtime.clock.monotonic() - startedAt;
-        void claimed.said().then(() => this.#ready(housed, initMs));
+        void claimedSent().then(() => this.#ready(housed, initMs));
         return housed;
       },
       (error: unknown) => {
-        void claimed.said();
+        void claimedSent();
         void this.end({ kind: "init_failed", error: toFailure(error) });
         return undefined;
       },
     );
     return { kind: "initialising", controller, made };
-  }
-
-  /**
-   * Reports the claim only if `init` takes a moment; otherwise the report that the state is ready says it
-   * too.
-   */
-  #sayClaimed(): { said(): Promise<unknown> } {
-    const { reporter, deps } = this.#around;
-    if (this.#init.kept) return { said: () => Promise.resolve() };
-    let saying: Promise<unknown> = Promise.resolve();
-    const soon = deps.runtime.clock.after(claimedAfterMs, () => {
-      saying = reporter.session(this.claim, { kind: "claimed", on: this.#on }, this.#mayTell);
-    });
-    return {
-      said: () => {
-        soon.cancel();
-        return saying;
-      },
-    };
   }
 
   async #make(controller: AbortController): Promise<Housed> {
