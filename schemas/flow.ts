@@ -56,7 +56,7 @@ export const FlowRequest = wireObject({
   flow: FlowOptions,
   /** Where the start lies in the inbox: starts that wait are served in this order. */
   seq: z.int().positive().optional(),
-  /** The sender heard nothing: what was decided before is sent once more. */
+  /** The sender got no answer: the keeper sends its earlier decision once more. */
   again: z.boolean().optional(),
 });
 export type FlowRequest = z.infer<typeof FlowRequest>;
@@ -98,7 +98,7 @@ export const FlowWord = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
   word: z.enum(["go", "waiting", "left-out"]),
-  /** The keeper is told of the end of the run. */
+  /** The keeper gets a message when the run ends. */
   followed: z.boolean().optional(),
 });
 export type FlowWord = z.infer<typeof FlowWord>;

@@ -9,7 +9,7 @@ interface InboxVerbRow {
   readonly byClients: boolean;
 }
 
-/** What each verb takes, and who sends it. */
+/** For each verb: the parts of its subject, its payload, and its senders. */
 export const inboxVerbs = {
   start: { names: "orchestration name", byClients: true },
   signal: { names: "signal name", byClients: true },

@@ -32,7 +32,7 @@ export const Pulse = wireObject({
 });
 export type Pulse = z.infer<typeof Pulse>;
 
-/** Stream `AUDIT`, subject `audit.<action>`: somebody did something through the gateway. */
+/** Stream `AUDIT`, subject `audit.<action>`: a user of the gateway did this. */
 export const AuditEntry = wireObject({
   v: SchemaVersion,
   at: z.number(),

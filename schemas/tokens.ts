@@ -1,4 +1,7 @@
-/** What subjects are made of. Apart from the schemas, so that whoever only builds subjects need not load those. */
+/**
+ * The tokens that subjects consist of. Apart from the schemas, so that code which only builds subjects need
+ * not load them.
+ */
 
 /** The one rule for everything that becomes a token of a subject or a key. */
 export const tokenPattern = /^[A-Za-z0-9_-]{1,128}$/;

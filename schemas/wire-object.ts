@@ -1,13 +1,14 @@
 import { z } from "zod";
 
 /**
- * An object on the wire (E1). Fields it does not name are kept as they came, so that whoever passes it on or stores it
- * again loses nothing of what a newer version wrote. In the type they do not exist: what we write is checked strictly.
+ * An object on the wire (E1). Fields it does not name are kept as they came, so that a process which passes
+ * the object on or stores it again loses nothing a newer version wrote. In the type they do not exist: what
+ * we write is checked strictly.
  */
 export const wireObject = <S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strip> =>
   z.looseObject(shape);
 
-/** The fields of an entry that its schema does not name: whoever writes it anew takes them along. */
+/** The fields of an entry that its schema does not name: a process that writes the entry anew keeps them. */
 export function unknownFields(schema: z.ZodObject, value: object | undefined): Record<string, unknown> {
   if (!value) return {};
   return Object.fromEntries(Object.entries(value).filter(([name]) => !(name in schema.shape)));

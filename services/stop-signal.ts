@@ -4,7 +4,7 @@ export type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
 export interface StopSignal {
   readonly told: Promise<StopReason>;
-  /** Aborted when `told` resolves. */
+  /** Aborted when the first signal arrives. */
   readonly signal: AbortSignal;
   dispose(): void;
 }

@@ -161,12 +161,12 @@ export type SessionReport = z.infer<typeof SessionReport>;
 export const LeaseValue = wireObject({
   v: SchemaVersion,
   holder: z.string(),
-  /** The instance that is told of the expiry. Only on leases of sessions. */
+  /** The instance to which the expiry is reported. Only on leases of sessions. */
   session: wireObject({
     instanceId: InstanceId,
     sessionId: SessionId,
     attachment: z.int().positive(),
-    /** For whoever has to report the loss (C1). @generation 2 */
+    /** Shown by the process that reports the loss (C1). @generation 2 */
     lossCapability: z.string().optional(),
   }).optional(),
 });

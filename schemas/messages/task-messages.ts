@@ -21,7 +21,9 @@ export const ActivityTask = wireObject({
   /** True if the worker must report the start of the run, because a timeout counts from it. */
   reportStart: z.boolean(),
   traceparent: z.string().optional(),
-  /** Made by an orchestrator; whoever runs the task shows it with all it says about it (C1). @generation 2 */
+  /**
+   * Made by an orchestrator; the worker that runs the task shows it with every report (C1). @generation 2
+   */
   capability: z.string().optional(),
   /** Key of the heartbeat details, the same for all attempts. Absent: see `detailsKey`. @generation 2 */
   detailsKey: z.string().optional(),

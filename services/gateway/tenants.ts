@@ -13,7 +13,10 @@ export interface Tenant {
   env: Environment;
 }
 
-/** Say who a caller is, and so must come from the tenant's own file: a token of all would be a token of each. */
+/**
+ * These settings identify callers and must come from the tenant's own file: a token shared by all would
+ * open each tenant.
+ */
 const ofOneTenant =
   /^(GATEWAY_TOKENS_FILE|GATEWAY_TOKEN_FILE|GATEWAY_PUBLIC_URL|GATEWAY_OIDC_.+|NATS_NKEY|NATS_CREDS|HOLDFAST_PREFIX)$/;
 

@@ -206,7 +206,7 @@ export class LoadedInstance {
 
   async #askAfterPredecessor(turn: OpenTurn): Promise<void> {
     if (!this.#inherited.unvouched) return;
-    // What a keeper of flow control heard straight from another orchestrator leaves no message behind (FLOW-5).
+    // Plain messages from other orchestrators to a keeper of flow control are never redelivered (FLOW-5).
     turn.owed ||= this.instance.state.name === flowOrchestration;
     turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);
     this.#inherited = { ...this.#inherited, unvouched: false };

@@ -71,8 +71,8 @@ export class Expiries implements Service {
   }
 
   /**
-   * The session has no register entry, so its instance is unknown and cannot be told. Old sessions were
-   * registered once and have been forgotten since.
+   * The session has no register entry, so its instance is unknown and gets no report. Entries of old
+   * sessions were removed.
    */
   async #unregistered(message: Delivery, sessionId: string): Promise<void> {
     const { runtime, config, counters } = this.#deps;

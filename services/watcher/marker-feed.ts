@@ -98,7 +98,7 @@ export class MarkerFeed implements Service {
       if (this.#consumption && (await this.#consumption.ended) === "stopped") return;
       try {
         if (!signal.aborted) await this.#consume();
-        // Opened while `stop` waited: nobody else ends it.
+        // Opened while `stop` waited: no other code ends it.
         if (signal.aborted) await this.#consumption?.stop();
       } catch (error) {
         this.#consumption = undefined;
@@ -118,7 +118,7 @@ export class MarkerFeed implements Service {
     return true;
   }
 
-  /** Moves a marker to the dead letters when no instance can be told of it. */
+  /** Moves a marker to the dead letters when the instance to report to is unknown. */
   async bury(message: Delivery, id: string, code: string, why: string): Promise<void> {
     const buried = await bury(this.#deps, message, { what: "expiry", id, code, message: why });
     if (buried) message.ack();

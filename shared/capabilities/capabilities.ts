@@ -1,16 +1,16 @@
 /**
- * C1: whoever reports shows a capability that only an orchestrator could have made.
+ * C1: every report carries a capability that only an orchestrator could have made.
  *
- * A capability is a keyed hash (HMAC-SHA-256, 128 bits of it) over what its owner may report. The keys are known to
- * orchestrators alone. It travels with the task or the claim to the worker, which sends it back with everything it
- * says about that task or session. Workers derive weaker capabilities from it, each for one purpose, for places that
- * others can read.
+ * A capability is a keyed hash (HMAC-SHA-256, 128 bits of it) over what its owner may report. The keys are
+ * known to orchestrators alone. It travels with the task or the claim to the worker, which sends it back
+ * with everything it says about that task or session. Workers derive weaker capabilities from it, each for
+ * one purpose, for places that others can read.
  *
  * The first letter says what the hash is over:
- *   q  a task from a queue: instance, execution, task, attempt
- *   s  a call of a session: instance, execution, task, attempt, epoch
- *   c  a claim of a session: instance, session, attachment; the attachment follows the letter
- *   h  what only the engine may say in the headers of a start: instance, parent, follower, grants
+ *   q a task from a queue: instance, execution, task, attempt
+ *   s a call of a session: instance, execution, task, attempt, epoch
+ *   c a claim of a session: instance, session, attachment; the attachment follows the letter
+ *   h what only the engine may say in the headers of a start: instance, parent, follower, grants
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
@@ -37,8 +37,9 @@ export interface SessionAddress {
 }
 
 /**
- * What only the engine may say in the headers of a start: whose child it is, whom to tell of its end and which sessions
- * it may use. A client that could say it could answer for another's child and call another's session.
+ * Headers of a start that only the engine may set: its parent, the instance that follows its end, and the
+ * sessions it may use. A client that could set them could report for another instance's child and call its
+ * sessions.
  */
 export interface StartBonds {
   readonly parent?: { instanceId: string; execution: number; of: number } | undefined;

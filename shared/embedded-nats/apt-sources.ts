@@ -37,7 +37,7 @@ export function distributionOf(osRelease: string): Distribution | undefined {
 }
 
 /**
- * Reads both formats, told apart by file name as apt does. Takes only the base archive: its suite is the
+ * Reads both formats, distinguished by file name as apt does. Takes only the base archive: its suite is the
  * machine's own and it has `main`. Security, updates and third-party archives have no newer suite of that
  * name.
  */

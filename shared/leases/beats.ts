@@ -12,8 +12,8 @@ import type { Attempt } from "../bus/index.ts";
 import { derivedCapability } from "../capabilities/index.ts";
 
 /**
- * Identifies the run and what its instance is told when it is silent: an expiry marker has nothing but its
- * key.
+ * Identifies the run, and holds the report its instance gets when the run is silent: an expiry marker has
+ * nothing but its key.
  */
 export interface BeatAddress extends Attempt {
   readonly name: string;

@@ -148,7 +148,7 @@ function sendable(happening: Happening): Happening {
   return happening.kind === "fault" ? { ...happening, error: undefined } : happening;
 }
 
-/** Outside a thread nobody asks for it. */
+/** Outside a thread it is never requested. */
 export const setup = setupOf<ThreadSetup>(workerData);
 
 if (parentPort) {

@@ -6,7 +6,7 @@ import type { LossReason } from "../../schemas/index.ts";
 import { type Bus, publishAnew, subjects } from "../bus/index.ts";
 import { systemRandom } from "../runtime/index.ts";
 
-/** Names the session, and the instance that is told. */
+/** Names the session, and the instance to which the loss is reported. */
 export interface SessionAddress {
   readonly instanceId: string;
   readonly sessionId: string;

@@ -21,10 +21,7 @@ export interface ThreadSetup {
   /** A process whose main loop is blocked for longer gives its leases up; undefined: each lease's own TTL. */
   stallLimitMs: number | undefined;
   giveUpAfterMs: number | undefined;
-  /**
-   * Prefix of the subjects under which instances are told that a session's holder stalled. Undefined: no
-   * report is sent.
-   */
+  /** Prefix of the subjects for reports that a session's holder stalled. Undefined: no report is sent. */
   prefix: string | undefined;
   /** When the main loop last ran. */
   beat: SharedArrayBuffer;

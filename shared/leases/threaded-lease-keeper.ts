@@ -48,9 +48,7 @@ export interface ThreadedLeaseKeeperOptions {
   /** How long the main loop may be blocked. Default: the TTL of each lease. */
   stallLimitMs?: number;
   giveUpAfterMs?: number;
-  /**
-   * For holders of sessions: prefix of the subjects under which instances are told that this process stalled.
-   */
+  /** For holders of sessions: prefix of the subjects for reports that this process stalled. */
   prefix?: string;
   /** Starts the thread: one with further duties, or, in tests, one that misbehaves. */
   spawn?: (workerData: ThreadSetup) => Worker;

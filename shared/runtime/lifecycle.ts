@@ -10,8 +10,8 @@ export interface Service {
 }
 
 /**
- * Starts parts that do not need each other. If one fails, the others are waited for before it is thrown: whoever stops
- * them then finds none that is still starting.
+ * Starts parts that do not need each other. If one fails, the others are awaited before the error is
+ * thrown: none is still starting when the caller stops them.
  */
 export async function startAll(parts: readonly (Pick<Service, "start"> | undefined)[]): Promise<void> {
   const outcomes = await Promise.allSettled(parts.map((part) => part?.start()));

@@ -13,7 +13,7 @@ interface Holder {
 
 const holderText = ({ workerId, epoch }: Holder): string => `${workerId}, epoch ${shortEpoch(epoch)}`;
 
-/** Shown as long as the session has this holder: people who look only now see that it is not the first. */
+/** Shown as long as the session has this holder, so that people see later that it is not the first. */
 const afterLoss = ({ losses }: SessionLife): string =>
   losses === undefined
     ? ""

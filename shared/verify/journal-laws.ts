@@ -101,7 +101,7 @@ export class AgainstJournal {
       }
       if (messageId !== undefined && this.#signals.findLastIndex(same) !== first)
         say("I12", `${what} is in the history twice`);
-      // Signals without an id and a value cannot be told apart.
+      // Signals without an id and a value cannot be distinguished.
       if (messageId === undefined && value === undefined) continue;
       if (first < (bySender.get(sender) ?? -1))
         say("I12", `${what} was received before what its sender sent earlier`);

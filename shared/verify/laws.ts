@@ -1,7 +1,4 @@
-/**
- * The laws that the checker proves (docs/laws.md), and what a violation means for the people who run the
- * installation.
- */
+/** The laws that the checker proves (docs/laws.md), and what a violation means for operators. */
 
 export interface LawText {
   readonly says: string;

@@ -32,7 +32,7 @@ function query(cli: Cli): Command {
     );
 }
 
-/** What can be sent to an instance, for those who do not have its code before them. */
+/** Lists what can be sent to an instance, for people who do not have its code at hand. */
 const showNames = (cli: Cli, id: string, options: ClientOptions & { timeout: number }): Promise<void> =>
   withClient(cli, options, async ({ client, out }) => {
     const names = await client.messages(id, { timeout: options.timeout });

@@ -49,7 +49,7 @@ export function serveEvents(source: EventSource): Handler {
     c.header("content-type", "text/event-stream; charset=utf-8");
     c.header("cache-control", "no-store");
     c.header("x-accel-buffering", "no");
-    // A token for some orchestrations hears of one instance, not of the whole installation.
+    // A token for some orchestrations follows one instance, not the whole installation.
     const wanted = new Set<Topic>(scope?.orchestrations ? [] : query.data.topics);
     return stream(c, async (out) => {
       let end: () => void = () => undefined;

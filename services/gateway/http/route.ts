@@ -50,7 +50,10 @@ export interface RouteSpec<P = unknown, Q = unknown, B = unknown, A = unknown> {
   offline?: boolean;
   /** The audit entry of the route. Every route that changes anything has one. */
   audit?: (input: { params: P; query: Q; body: B }) => { target: string; with?: Record<string, string> };
-  /** Whose values the answer shows, for routes that show users' values: who reads them is in the audit (GATEWAY-8). */
+  /**
+   * The instance or session whose values the answer shows: each reading of users' values is in the audit
+   * (GATEWAY-8).
+   */
   reads?: (input: { params: P; query: Q; body: B }) => string;
   /** The answer is a user's value and nothing else: callers that may not see values are refused. */
   valueOnly?: boolean;

@@ -1,7 +1,7 @@
 /**
  * Sends live updates to many pages. Each batch is serialised once per topic and sent to every page that
- * follows the topic. A page that cannot keep up misses batches and is told to load again; batches never pile
- * up here.
+ * follows the topic. A page that cannot keep up misses batches and gets a request to load again; batches
+ * never pile up here.
  */
 
 import { hiderOf } from "../security/index.ts";

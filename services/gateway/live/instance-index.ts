@@ -182,7 +182,7 @@ function matches(row: InstanceRow, filter: InstanceFilter): boolean {
   );
 }
 
-/** Whoever asks for the orchestration, the session or the parent by name wants to see it. */
+/** A filter that names an orchestration, a session or a parent shows it even if it belongs to the engine. */
 const namesEngine = (row: InstanceRow, { name, session, parent }: InstanceFilter): boolean =>
   row.engine === true && [name, session, parent].some((one) => one !== undefined);
 

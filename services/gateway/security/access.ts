@@ -1,4 +1,7 @@
-/** Who a caller is, by whatever the request shows: a token, the cookie of one, or the cookie of a log-in. */
+/**
+ * Identifies a caller by what the request carries: a token, the cookie of a token, or the cookie of a
+ * log-in.
+ */
 import { type Identity, type PayloadReaders, seesPayloads } from "./identity.ts";
 import type { Oidc } from "./oidc.ts";
 import type { Tokens } from "./tokens.ts";

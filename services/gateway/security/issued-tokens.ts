@@ -1,7 +1,7 @@
 /**
- * API tokens that administrators issue: each with a role, a scope and an end, revoked at once on every gateway.
- * They lie in the settings bucket, as digests: whoever may write there (orchestrators, watchers, gateways) could
- * add one, nobody can read one back.
+ * API tokens that administrators issue: each with a role, a scope and an end, revoked at once on every
+ * gateway. They lie in the settings bucket as digests: services that may write there (orchestrators,
+ * watchers, gateways) could add one, but no process can read one back.
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
@@ -80,7 +80,7 @@ export class IssuedTokens {
     await this.#tail?.stop();
   }
 
-  /** The tokens that are not revoked; who looks one up compares `expiresAt` with the time. */
+  /** The tokens that are not revoked. The caller compares `expiresAt` with the time. */
   known(): readonly KnownToken[] {
     return this.#known;
   }

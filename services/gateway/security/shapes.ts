@@ -1,7 +1,7 @@
 /**
- * Users' values as shapes, for callers who may not see values (GATEWAY-7). Which parts of an answer are users' values
- * is read off the answer's schema: whatever it leaves open (`z.unknown()`), payloads, and the words of errors, which
- * users' code writes. A field that is added later is hidden unless its schema says what it is.
+ * Users' values as shapes, for callers who may not see values (GATEWAY-7). The answer's schema says which
+ * parts are users' values: parts it leaves open (`z.unknown()`), payloads, and the messages of errors,
+ * which users' code writes. A field that is added later is hidden unless its schema says what it is.
  */
 import { z } from "zod";
 import { Failure, Payload } from "../../../schemas/index.ts";

@@ -1,6 +1,7 @@
 /**
- * Tells readers of streams whether a chunk was written by a worker that was given the task (C1): readers have no
- * keys. Any orchestrator answers; where none has keys, nobody does, and readers believe all chunks.
+ * Tells readers of streams whether a chunk was written by a worker that was given the task (C1): readers
+ * have no keys. Any orchestrator with keys answers. If none has keys, readers get no answer and accept all
+ * chunks.
  */
 import { StreamCheck, type StreamChecked } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Stoppable, type Subjects } from "../../../shared/bus/index.ts";

@@ -1,9 +1,11 @@
 /**
- * Starts under limits, held by the owner of their instance until their keeper has decided. A start lies in the
- * inbox of its own instance, as every start does; its owner asks the keeper straight, without a durable message.
+ * Starts under limits, held by the owner of their instance until their keeper has decided. A start lies in
+ * the inbox of its own instance, as every start does; its owner asks the keeper straight, without a durable
+ * message.
  *
- * FLOW-4 A held start is acknowledged when it runs, when it was left out, or when its keeper has it in its history
- *    and sends it again. Nothing else removes it: who takes the partition over finds it and asks again.
+ * FLOW-4 A held start is acknowledged when it runs, when it was left out, or when its keeper has it in its
+ *    history and sends it again. Nothing else removes it: the next owner of the partition finds it and asks
+ *    again.
  */
 import {
   type FlowAsk,

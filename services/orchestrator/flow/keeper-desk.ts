@@ -1,9 +1,9 @@
 /**
- * What the owner of a keeper of flow control hears straight from other orchestrators, and tells them. Nothing rests
- * on these messages: a start lies in the inbox until it was handed over (FLOW-4), and an end that nobody confirms is
- * told by the inbox.
+ * Plain messages between the owner of a keeper of flow control and other orchestrators. Correctness does
+ * not depend on them: a start lies in the inbox until it was handed over (FLOW-4), and an end that no
+ * keeper confirms is sent by the inbox.
  *
- * FLOW-5 A keeper hands a start over to the orchestrator that confirms that it holds it; where nobody does, the
+ * FLOW-5 A keeper hands a start over to the orchestrator that confirms that it holds it; if none does, the
  *    start is sent by the inbox.
  */
 import {

@@ -94,7 +94,7 @@ async function answerFollower(
 ): Promise<void> {
   const { instanceId, status } = state;
   const own = state.follower?.instanceId === follower.instanceId;
-  if (own && !isEnded(state)) return; // the follower is told when the instance ends
+  if (own && !isEnded(state)) return; // the follower gets the end when the instance ends
   const told = { follower, instanceId, status: own ? status : "taken" };
   await tellEnded(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
 }

@@ -57,8 +57,8 @@ const recordedAfterMs = 10;
  */
 const slowMs = 1_000;
 /**
- * `nobody`: no process listens; the worker is gone or about to reconnect. `timeout`: the worker listens but
- * does not answer; its event loop may be busy.
+ * `nobody`: no process subscribes; the worker is gone or about to reconnect. `timeout`: the worker listens
+ * but does not answer; its event loop may be busy.
  */
 const patienceMs = { nobody: 5_000, timeout: 30_000 };
 
@@ -75,7 +75,7 @@ export class Lane implements Service {
   readonly #works = new Set<OutTasks>();
   /** Worker id → since when the worker has not answered. */
   readonly #silent = new Map<string, number>();
-  /** Worker id → keys of recorded results that the worker has not been told of yet. */
+  /** Worker id → keys of recorded results not yet reported to the worker. */
   readonly #recorded = new Map<string, string[]>();
   #saying: Timer | undefined;
   #subscription: Stoppable | undefined;

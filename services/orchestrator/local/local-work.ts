@@ -2,15 +2,16 @@
  * The local activities of one instance: what `ctx.local` asked for, run in this process between its turns.
  *
  * LOCAL-1 An activity that is open in the instance's state and due runs here, once per attempt; one that is
- *    no longer open is told to stop. This is checked after every turn, so it does not matter why an activity
- *    is open: just asked for, left by an owner that died, or due for its next attempt.
- * LOCAL-2 An inbox message that is kept unacknowledged (the anchor of the lane), or a durable schedule of its
- *    event, stands for a running activity: one of them brings the instance to the next owner if this process
- *    dies.
+ *    no longer open is aborted. This is checked after every turn, so it does not matter why an activity is
+ *    open: just asked for, left by an owner that died, or due for its next attempt.
+ * LOCAL-2 An inbox message that is kept unacknowledged (the anchor of the lane), or a durable schedule of
+ *    its event, stands for a running activity: one of them brings the instance to the next owner if this
+ *    process dies.
  * LOCAL-3 The report of an activity is mail of the instance like a worker's. The first completion of the
  *    current attempt wins (T5).
  * LOCAL-4 An activity that runs ahead of its commit (run-ahead.ts) counts only once that commit is stored:
- *    its report is part of the same commit or waits for it, and is dropped with a commit that was not stored.
+ *    its report is part of the same commit or waits for it, and is dropped with a commit that was not
+ *    stored.
  */
 import type { ActivityReport, EventId, WorkerId } from "../../../schemas/index.ts";
 import { CancelledError } from "../../../shared/errors/index.ts";

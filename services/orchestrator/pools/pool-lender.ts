@@ -6,8 +6,8 @@
  * LENDER-1 A member is lent to one borrower at a time, and only while a worker holds it.
  * LENDER-2 Borrowers are served in the order in which they came.
  * LENDER-3 A borrower keeps its member until it leaves. If the member's worker dies, the member is claimed
- *    anew and stays with its borrower; if the member cannot be claimed any more, the borrower is told, and
- *    the pool opens another member for the others.
+ *    anew and stays with its borrower; if the member cannot be claimed any more, the borrower gets its end,
+ *    and the pool opens another member for the others.
  */
 
 import { z } from "zod";
@@ -207,7 +207,7 @@ class Lender {
   }
 
   async #letGo(member: Member): Promise<void> {
-    this.#lentTo.delete(member.id); // LENDER-3: the end of the session has told the borrower
+    this.#lentTo.delete(member.id); // LENDER-3: the borrower learned of it from the end of the session
     this.#freeSince.delete(member.id);
     await this.#members.letGo(member);
   }

@@ -1,4 +1,4 @@
-/** Where the effects of one instance go, and what those who publish them share. */
+/** The destinations of an instance's effects, shared by all files that publish them. */
 import type { Attachment, SessionWork } from "../../../schemas/index.ts";
 import type { StoredMessage } from "../../../shared/bus/index.ts";
 import type { Effect, InstanceState } from "../../../shared/replay/index.ts";

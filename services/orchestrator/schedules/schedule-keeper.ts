@@ -1,14 +1,16 @@
 /**
- * The orchestration that keeps one schedule. It is an instance like any other, so its times survive whatever
- * an instance survives.
+ * The orchestration that keeps one schedule. It is an instance like any other, so its times survive
+ * whatever an instance survives.
  *
- * SCHEDULE-1 Every time of the schedule is handled once: the keeper's history records up to which time it has
- *    come, and the run of a time has an id made of that time, so a start that is sent twice starts nothing.
+ * SCHEDULE-1 Every time of the schedule is handled once: the keeper's history records up to which time it
+ *    has come, and the run of a time has an id made of that time, so a start that is sent twice starts
+ *    nothing.
  * SCHEDULE-2 What the time zone data of this process says is recorded: replay asks the history, never the
  *    data.
- * SCHEDULE-3 Except with `allow`, runs are followed: the keeper is told of the end of each run before the
- *    next begins.
- * SCHEDULE-4 The input of an execution is the schedule as it stands: a change begins a new execution at once.
+ * SCHEDULE-3 Except with `allow`, runs are followed: the keeper gets the end of each run before the next
+ *    begins.
+ * SCHEDULE-4 The input of an execution is the schedule as it stands: a change begins a new execution at
+ *    once.
  */
 import {
   type Overlap,

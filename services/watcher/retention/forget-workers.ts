@@ -44,7 +44,7 @@ export class ForgetWorkers implements RetentionStep {
     return done;
   }
 
-  /** Workers that have a consumer or to whom work was sent. */
+  /** Workers that have a consumer, or messages waiting for them. */
   async #mentioned(): Promise<Set<string>> {
     const { bus, names } = this.#deps;
     const found = new Set<string>();

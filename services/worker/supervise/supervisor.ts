@@ -1,9 +1,11 @@
 /**
- * `WORKER_SUPERVISED=true`: this process starts the worker as its child and waits. The kernel tells a parent
- * at once how its child ended, also by the out-of-memory killer: then the supervisor reports the worker's
- * sessions as lost (D1), and ends as the worker did, so that whoever started it can start it again.
+ * `WORKER_SUPERVISED=true`: this process starts the worker as its child and waits. The kernel informs a
+ * parent at once how its child ended, also after the out-of-memory killer: then the supervisor reports the
+ * worker's sessions as lost (D1) and ends as the worker did, so that the container runtime or service
+ * manager can start it again.
  *
- * It loads nothing while the worker lives. A worker that is paused or hangs is none of its business (S5).
+ * It loads nothing while the worker lives. It does nothing about a worker that is paused or hangs: the
+ * lease decides (S5).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { constants } from "node:os";

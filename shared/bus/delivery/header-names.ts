@@ -65,7 +65,10 @@ export const headerNames = {
   claim: "Holdfast-Claim",
   /** On a bucket entry: the id of the write, for the same purpose. */
   write: "Holdfast-Write",
-  /** On the marker of a session's removed entry: the session that was over, so that nobody brings it back. */
+  /**
+   * On the marker of a session's removed entry: the session that was over, so that no late write restores
+   * its entry.
+   */
   over: "Holdfast-Over",
   /** Id of the commit: tells our own ambiguous append from another owner's. */
   commit: "Holdfast-Commit",

@@ -131,7 +131,7 @@ export class Consumers {
       consumer: name,
       inboxPrefix: this.#inboxPrefix,
       maxMessages: 1,
-      // While somebody listens to everything (`nats sub '>'`), a request that outlives its subscription
+      // While a client listens to everything (`nats sub '>'`), a request that outlives its subscription
       // swallows a message.
       expiresMs: options.expiresMs,
       room: () => (delivery === undefined && performance.now() < endsAt ? 1 : 0),

@@ -105,7 +105,7 @@ export class Streams {
     if (answer.kind === "nobody") throw noStream(`create stream ${spec.name}`);
     if (answer.kind === "ok") {
       // `did_create` is always true. A stream older than this request existed before; two clients that create
-      // it at the same time may both be told that they created it.
+      // it at the same time may both get the answer that they created it.
       const ageMs = Date.parse(answer.value.ts) - Date.parse(answer.value.created);
       return { created: ageMs <= performance.now() - asked };
     }

@@ -84,7 +84,7 @@ export function outside<T>(fn: () => T): T {
   }
 }
 
-/** Runs `fn` at once, between two windows, as code of `who`. */
+/** Runs `fn` at once, between two windows, as code of this occupant. */
 export function withinWindow<T>(who: Occupant, fn: () => T): T {
   const before = current;
   current = who;

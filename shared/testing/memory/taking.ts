@@ -70,7 +70,7 @@ export class Taking implements ClaimTaker, Consumption {
     this.#finish("stopped");
   }
 
-  /** Whoever connects anew asks anew: what was lost with the old connection takes no room. */
+  /** A new connection asks anew: messages lost with the old one take no room. */
   #forgetLost(): void {
     for (const [seq, delivery] of this.#unsettled)
       if (this.#onTheWay.has(delivery)) this.#unsettled.delete(seq);

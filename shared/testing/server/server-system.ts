@@ -312,7 +312,7 @@ function plainlyAt(url: string): { host: string; port: number } | undefined {
   return host === undefined ? undefined : { host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? 4222) };
 }
 
-/** A member would complain about the address of its cable, which nobody has asked for. */
+/** A member would complain about its listening address, which the test did not choose. */
 async function ensureAnswered(url: string): Promise<void> {
   const at = plainlyAt(url);
   if (at === undefined || (await readInfo(at)).kind !== "nobody") return;

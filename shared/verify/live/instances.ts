@@ -120,7 +120,7 @@ async function unmoved(installation: Installation, suspects: readonly Suspect[])
   return still;
 }
 
-/** I16: the code was told of the cancel, and nothing open could hold it up. */
+/** I16: the code got the cancel, and nothing open could delay it. */
 const isSlowToEnd = (live: LiveInstance, found: Found, now: number, { cancelMs }: LiveBounds): boolean =>
   live.cancelRequestedAt !== undefined &&
   live.needs.length === 0 &&

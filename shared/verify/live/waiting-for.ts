@@ -62,7 +62,7 @@ export function needsOf({ state, last }: Folded, overdueBefore: number): Need[] 
         keys.claim(sessionId, phase.attachment),
         keys.lease(sessionId, phase.attachment),
       ]);
-    // If the same holder won the next attachment, its instance is told of it soon (S14).
+    // If the same holder won the next attachment, its instance gets the report soon (S14).
     if (phase.kind === "claimed" || phase.kind === "active" || phase.kind === "rebuilding")
       add(
         `the holder of session ${sessionId}, ${phase.on.workerId} with attachment ${phase.on.attachment}`,

@@ -1,5 +1,6 @@
 /**
- * The application of the screenshots: documents labelled in a session, a report, and a person who is asked.
+ * The application of the screenshots: documents labelled in a session, a report, and a question to a
+ * person.
  */
 import { z } from "zod";
 import {

@@ -154,7 +154,7 @@ export class ThreadGroup implements Carrier {
     }
   }
 
-  /** The number under which the worker hears of something that a thread asks. */
+  /** The request number under which a thread's question reaches the worker. */
   #askedBy(thread: Carrier, number: number): number {
     this.#asked.set(++this.#lastAsked, { thread, number });
     return this.#lastAsked;

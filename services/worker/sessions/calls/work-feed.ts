@@ -35,7 +35,7 @@ const remembered = 4096;
 /** `lane`: where the result goes if the work came by the lane. */
 export type OnWork = (sessionId: string, work: SessionWork, lane?: WayBack) => boolean;
 
-/** Letters of the consumer's name that nobody can guess (SEC-5). */
+/** Random letters that make the consumer's name secret (SEC-5). */
 const secretLength = 22;
 
 export class WorkFeed implements Service {
@@ -92,7 +92,7 @@ export class WorkFeed implements Service {
       const again = await this.#consumeAgain();
       if (!again) return;
       this.#consumption = consumption = again;
-      // Opened while `stop` waited: nobody else ends it.
+      // Opened while `stop` waited: no other code ends it.
       if (this.#stopping.signal.aborted) await again.stop();
     }
   }

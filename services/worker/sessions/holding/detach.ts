@@ -110,8 +110,8 @@ async function release({ around, lease }: Detaching, ending: Ending): Promise<bo
 }
 
 /**
- * The bucket of leases was made anew while `init` ran: no expiry informs the watcher, and the instance may not
- * have heard of this holder, so that it would wait for it until the session's creation timeout.
+ * The bucket of leases was made anew while `init` ran: no expiry informs the watcher, and the instance may
+ * not know of this holder, so that it would wait for it until the session's creation timeout.
  */
 async function tellVanished(one: Detaching): Promise<void> {
   const { bus, names, runtime } = one.around.deps;
