@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { wireObject } from "../wire-object.ts";
-import { SessionReport } from "./messages.ts";
+import { SessionReport } from "./session-messages.ts";
 
 /** The answer of a worker to which a claim was offered on `nudge.<workerId>`. */
 export const ClaimAnswer = wireObject({

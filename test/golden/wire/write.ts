@@ -13,9 +13,9 @@ import { collectApp } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../../apps/simulated.ts";
-import { samplesOf } from "../../support/samples.ts";
-import { tapWorld } from "../../support/tapped-bus.ts";
-import { answeredAs, everyWired, wiredAs, wiredHeaders } from "../../support/wire-schemas.ts";
+import { samplesOf } from "../../support/documents/samples.ts";
+import { answeredAs, everyWired, wiredAs, wiredHeaders } from "../../support/documents/wire-schemas.ts";
+import { tapWorld } from "../../support/nats/tapped-bus.ts";
 
 const folder = process.argv[2];
 if (folder === undefined) throw new Error("into which folder?");
