@@ -11,7 +11,7 @@ import { closings, requestAgain } from "./decide/accept-session.ts";
 import { unknownOrchestration } from "./decide/failures.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { nextExecution } from "./decide/next-execution.ts";
-import { endedInstance, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
+import { endedInstance, neverRan, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
@@ -127,6 +127,10 @@ export class Instance {
     effects: Effect[],
   ): Promise<void> {
     const state = this.#state;
+    if (endedByMessage(events, state)) {
+      for (const event of events) effects.push(...apply(state, event, at));
+      return;
+    }
     const firstCommand = events.findIndex(isCommand);
     const lead = deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
     const rest = deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
@@ -295,6 +299,7 @@ export class Instance {
     if (status === "absent" || status === "pending") return noInstance(instanceId);
     if (this.#parked) return parkedInstance(instanceId, this.#parked);
     const runner = this.#runner;
+    if (!runner && isEnded(this.#state)) return neverRan(instanceId, name);
     if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
     if (name === messagesQuery) return { kind: "answered", json: writeJson(this.#messageNames(runner)) };
     return runner.queries.ask(instanceId, runner.now, name, input);
@@ -378,6 +383,17 @@ export class Instance {
 }
 
 type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
+
+/** True if this turn ended the instance without its code, which never saw the other facts of the turn. */
+const endedByMessage = (events: readonly HistoryEvent[], { cancelRequested }: InstanceState): boolean =>
+  events.some(
+    ({ kind }) =>
+      kind === "instance.terminated" ||
+      // The code ends as cancelled only where that was asked for.
+      (kind === "instance.cancelled" &&
+        !cancelRequested &&
+        !events.some((event) => event.kind === "cancel.requested")),
+  );
 
 /** Splits the events of a commit by the runs of the code they belong to. */
 function roundsOf(events: readonly HistoryEvent[], firstIds: readonly EventId[]): HistoryEvent[][] {

@@ -14,3 +14,10 @@ export const endedInstance = (instanceId: string, status: string) =>
   refusedBecause("instance_ended", `instance ${instanceId} has ended (${status})`, { status });
 export const parkedInstance = (instanceId: string, { code, message }: Fault) =>
   refusedBecause("instance_parked", `the code of instance ${instanceId} cannot be run: ${message}`, { code });
+/** It was ended before its code ran for the first time, so nobody can answer for it. */
+export const neverRan = (instanceId: string, query: string) =>
+  refusedBecause(
+    "unknown_query",
+    `instance ${instanceId} answers no query "${query}": it ended before its code ran; there are: none`,
+    { names: [] },
+  );

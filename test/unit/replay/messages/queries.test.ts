@@ -42,6 +42,23 @@ scenario(
   },
 );
 
+scenario(
+  "is answered after a terminate that came in one turn with what the code never saw",
+  { worker, quick },
+  async (bench) => {
+    await bench.turn(start("worker"));
+    await bench.turn(completed(bench.task("quick"), 1), { kind: "terminate" });
+    expect(bench.state.status).toBe("terminated");
+    expect(await bench.query("progress")).toEqual({ done: 0 });
+  },
+);
+
+scenario("says of code that never ran that it answers nothing", { worker, quick }, async (bench) => {
+  await bench.turn(start("worker"), { kind: "terminate" });
+  expect(bench.state.status).toBe("terminated");
+  await expect(bench.query("progress")).rejects.toMatchObject({ code: "unknown_query" });
+});
+
 scenario("sees the time of the last turn", { worker, quick }, async (bench) => {
   await bench.turn(start("worker"));
   const { at } = bench.commits.at(-1) ?? { at: 0 };
