@@ -134,12 +134,20 @@ class FlowKeeper {
 
   #obey(command: FlowCommand): void {
     if (command.kind === "start") return this.#request(command);
-    const key = this.#keyOf.get(command.instanceId);
+    const { instanceId } = command;
+    const key = this.#keyOf.get(instanceId) ?? this.#keyWaitedFor(instanceId);
     const state = key === undefined ? undefined : this.#state.keys[key];
     if (!state) return;
-    this.#keyOf.delete(command.instanceId);
-    ended(state, command.instanceId);
+    this.#keyOf.delete(instanceId);
+    ended(state, instanceId);
     this.#advance(key ?? "");
+  }
+
+  /** The key of a start that waits here and was ended before it could begin (FLOW-6). */
+  #keyWaitedFor(instanceId: string): string | undefined {
+    const waits = ({ waiting, debounced }: FlowKeyState) =>
+      debounced?.start.instanceId === instanceId || waiting.some((one) => one.instanceId === instanceId);
+    return Object.entries(this.#state.keys).find(([, state]) => waits(state))?.[0];
   }
 
   #request(command: FlowRequest): void {

@@ -101,8 +101,11 @@ function debounce(
   return before ? [leftOut(before.start, "debounced", `${start.instanceId} came behind it`)] : [];
 }
 
+/** Of a run, or of a start that was ended before it could begin. */
 export function ended(state: FlowKeyState, instanceId: string): void {
   state.running = state.running.filter((one) => one !== instanceId);
+  state.waiting = state.waiting.filter((one) => one.instanceId !== instanceId);
+  if (state.debounced?.start.instanceId === instanceId) state.debounced = undefined;
 }
 
 /** Starts every waiting start that may start now. */

@@ -6,6 +6,8 @@
  * FLOW-4 A held start is acknowledged when it runs, when it was left out, or when its keeper has it in its
  *    history and sends it again. Nothing else removes it: the next owner of the partition finds it and asks
  *    again.
+ * FLOW-6 A start that waits and is asked to cancel or terminate ends before its code runs: its instance begins
+ *    and ends in one commit, and its keeper hears of that end as of any other.
  */
 import {
   type FlowAsk,
@@ -147,6 +149,20 @@ export class HeldStarts implements Service {
   release(instanceId: string): void {
     const held = this.#held.get(instanceId);
     if (held) this.#acknowledge(held);
+  }
+
+  /**
+   * FLOW-6: the start is not held any more, and its instance ends before its code runs. `settled` is called when that
+   * is recorded. Returns false if the start is not held.
+   */
+  endUnbegun(instanceId: string, over: NonNullable<Start["over"]>, settled: () => void): boolean {
+    const held = this.#held.get(instanceId);
+    if (!held) return false;
+    this.#letGo(held);
+    const { start, holding, delivery } = held;
+    const message = { ...start, flow: undefined, follower: followerOf(start), over };
+    holding.put(instanceId, { message, delivery, done: settled });
+    return true;
   }
 
   /** Another orchestrator owns the partition: it gets the starts again. */

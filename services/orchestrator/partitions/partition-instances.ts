@@ -93,6 +93,11 @@ export class PartitionInstances {
       const isHeld = this.#instances.get(instanceId)?.holds(delivery.seq);
       if (message.kind === "start" && message.flow && !isHeld)
         return this.#deps.heldStarts.hold({ instanceId, start: message, delivery, holding: this.#holding });
+      if ((message.kind === "cancel" && !message.parent) || message.kind === "terminate") {
+        const status = message.kind === "cancel" ? "cancelled" : "terminated";
+        const over = { status, reason: message.reason } as const;
+        if (this.#deps.heldStarts.endUnbegun(instanceId, over, () => delivery.ack())) return;
+      }
       this.#instance(instanceId).put({ message, delivery });
       if (message.kind === "start") this.#deps.heldStarts.release(instanceId);
       return;

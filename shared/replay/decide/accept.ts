@@ -2,7 +2,13 @@
  * Decides what a message means to an instance in its present state. It uses data only: retries, timeouts,
  * fences and session policies are decided here, before anything is written.
  */
-import { type ActivityReport, type ChildReport, currentRules, Name } from "../../../schemas/index.ts";
+import {
+  type ActivityReport,
+  type ChildReport,
+  currentRules,
+  Name,
+  type NewEvent,
+} from "../../../schemas/index.ts";
 import { type InstanceState, isEnded, isSameParent } from "../fold/state.ts";
 import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
@@ -68,7 +74,7 @@ function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind
   if (state.status !== "absent" && state.status !== "pending") return ignored("repeated");
   const carried =
     state.earlySignals.length > 0 ? { signals: state.earlySignals.map(named), sessions: [] } : undefined;
-  return facts({
+  const started: NewEvent = {
     kind: "instance.started",
     name: Name.parse(message.name),
     input: message.input,
@@ -78,7 +84,9 @@ function acceptStart(state: InstanceState, message: Extract<InboxMessage, { kind
     traceparent: message.traceparent,
     rules: currentRules,
     carried,
-  });
+  };
+  const { over } = message;
+  return over ? facts(started, { kind: `instance.${over.status}`, reason: over.reason }) : facts(started);
 }
 
 const named = ({ name, payload }: InstanceState["earlySignals"][number]) => ({

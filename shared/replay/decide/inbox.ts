@@ -23,6 +23,8 @@ export type InboxMessage =
       flow?: FlowOptions | undefined;
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
+      /** It waited for its keeper and was asked to end before it could begin: its code never runs. */
+      over?: { status: "cancelled" | "terminated"; reason?: string | undefined } | undefined;
     }
   /** `ofCaller`: the caller chose the id and may use it again at any time. */
   | {

@@ -170,3 +170,51 @@ test("a start that its keeper left out does not run, also if the word about it i
   await world.clock.advance(120_000);
   for (const id of ids) expect(await inboxOf(id)).toEqual([]);
 });
+
+test.each(["cancel", "terminate"] as const)(
+  "FLOW-6: one that waits ends by %s before its code runs, and leaves the line",
+  async (verb) => {
+    await open();
+    const first = await world.orchestrator();
+    const one = { concurrency: { limit: 1, onBusy: "replace" as const } };
+    await start("runs", 20_000, one);
+    await start("waits", 10, one);
+    await world.clock.advance(2_000);
+    await world.run(world.client[verb]("waits", "not wanted"));
+    await expect(result("waits")).rejects.toThrow("not wanted");
+    expect(await world.run(world.client.status("waits"))).toMatchObject({
+      status: verb === "cancel" ? "cancelled" : "terminated",
+      events: 2,
+    });
+    await expect(world.run(world.client.query("waits", "any"))).rejects.toThrow("ended before its code ran");
+    // Nobody is left for the next one to replace; whoever takes over finds the same.
+    first.kill();
+    await world.orchestrator();
+    await start("next", 10, one);
+    expect(await result("next")).toBe(10);
+    expect(await result("runs")).toBe(20_000);
+    await world.clock.advance(120_000);
+    expect(await inboxOf("waits")).toEqual([]);
+  },
+);
+
+test.each(points)(
+  "FLOW-6: whoever takes it over, and dies at %s while it ends, it never runs",
+  async (point) => {
+    await open();
+    const first = await world.orchestrator();
+    await start("runs", 20_000, { concurrency: 1 });
+    await start("waits", 10, { concurrency: 1 });
+    await start("behind", 10, { concurrency: 1 });
+    await world.clock.advance(2_000);
+    first.kill();
+    await world.run(world.client.cancel("waits"));
+    await world.orchestrator({ point, count: 1 });
+    await world.clock.advance(20_000);
+    await world.orchestrator();
+    await expect(result("waits")).rejects.toMatchObject({ code: "cancelled" });
+    expect(await result("behind")).toBe(10);
+    const history = await world.run(world.client.history("waits"));
+    expect(history.map(({ kind }) => kind)).toEqual(["instance.started", "instance.cancelled"]);
+  },
+);
