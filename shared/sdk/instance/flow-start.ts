@@ -26,15 +26,20 @@ export function parseFlow(flow: unknown): FlowOptions {
     const given = options[part];
     if (typeof given === "object") refuseUnknownOptions(`flow.${part}`, given, partNames[part]);
   }
+  // "singleton: false" says nothing.
+  const says = (control: (typeof controls)[number]) =>
+    options[control] !== undefined && options[control] !== false;
   for (const [one, other] of contradictions) {
-    if (options[one] !== undefined && options[other] !== undefined)
-      throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
+    if (says(one) && says(other)) throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
   }
-  if (controls.every((control) => options[control] === undefined))
-    throw invalid(`flow says no limit: one of ${controls.join(", ")} is needed`);
+  if (!controls.some(says)) throw invalid(`flow says no limit: one of ${controls.join(", ")} is needed`);
   positive(options.rate?.per, "flow.rate.per");
-  positive(options.debounce?.period, "flow.debounce.period");
-  positive(options.debounce?.maxWait, "flow.debounce.maxWait");
+  const periodMs = positive(options.debounce?.period, "flow.debounce.period");
+  const maxWaitMs = positive(options.debounce?.maxWait, "flow.debounce.maxWait");
+  if (maxWaitMs !== undefined && maxWaitMs < (periodMs ?? 0))
+    throw invalid(
+      `flow.debounce: maxWait (${maxWaitMs} ms) is shorter than period (${periodMs} ms), which would never count`,
+    );
   positive(options.throttle?.period, "flow.throttle.period");
   return options;
 }
@@ -52,9 +57,11 @@ const contradictions = [
 ] as const;
 const controls = ["concurrency", "singleton", "rate", "debounce", "throttle"] as const;
 
-function positive(value: number | string | undefined, what: string): void {
-  if (value === undefined) return;
-  if (parseDuration(value, what) < 1) throw invalid(`${what} must be at least 1 ms`);
+function positive(value: number | string | undefined, what: string): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = parseDuration(value, what);
+  if (ms < 1) throw invalid(`${what} must be at least 1 ms`);
+  return ms;
 }
 
 /** Returns milliseconds; throws if the delay is not a duration or is negative. */

@@ -269,6 +269,11 @@ test("bad input is refused where it is given", async () => {
   await refused({ key: "k" }, "flow says no limit");
   await refused({ key: "k", singleton: true, concurrency: 2 }, "both singleton and concurrency");
   await refused({ key: "k", debounce: { period: 1 }, throttle: { period: 1 } }, "both debounce and throttle");
+  await refused({ key: "k", singleton: false }, "flow says no limit");
+  await refused(
+    { key: "k", debounce: { period: "10s", maxWait: "5s" } },
+    "maxWait (5000 ms) is shorter than period",
+  );
   await refused({ key: "k", concurency: 1 }, 'flow has no option "concurency"; did you mean "concurrency"?');
   await refused({ key: "k", concurrency: { limit: 1, onbusy: "reject" } }, 'did you mean "onBusy"?');
   await refused({ key: "k", rate: { limit: 1, per: "1s", brust: 2 } }, 'did you mean "burst"?');
