@@ -4,6 +4,7 @@ export { defaultDataDir } from "./data-dir.ts";
 export { type Duration, parseDuration } from "./duration.ts";
 export { setupOf, startEarly } from "./early-thread.ts";
 export { type Announce, type Happening, silent } from "./happenings.ts";
+export { parseInstant } from "./instant.ts";
 export { once, type Service, startAll, within } from "./lifecycle.ts";
 export { hash32, type Random, seededRandom, systemRandom, token, uuid } from "./random.ts";
 export { RecentTimes } from "./recent-times.ts";

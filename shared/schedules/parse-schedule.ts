@@ -2,7 +2,8 @@
 import { Cron } from "croner";
 import { type Overlap, ScheduleSpec } from "../../schemas/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
-import { parseDuration } from "../runtime/index.ts";
+import { parseDuration, parseInstant } from "../runtime/index.ts";
+import { nextTime } from "./times.ts";
 
 export type Recurrence =
   | { kind: "cron"; lines: readonly Cron[] }
@@ -43,7 +44,7 @@ export function parseSchedule(value: unknown, now: number | undefined): ParsedSc
     throw refused("endAt is over: no time is to come");
   if (now !== undefined && recurrence.kind === "at" && !recurrence.at.some((time) => time > now - lateMs))
     throw refused("at is over: no time is to come");
-  return {
+  const schedule: ParsedSchedule = {
     spec,
     recurrence,
     startAt,
@@ -53,6 +54,10 @@ export function parseSchedule(value: unknown, now: number | undefined): ParsedSc
     overlap: spec.overlap ?? "skip",
     catchUpMs: spec.catchUp === undefined ? defaultCatchUpMs : span(spec.catchUp, "catchUp"),
   };
+  const bounds = (["startAt", "endAt"] as const).filter((name) => spec[name] !== undefined).join(" and ");
+  if (now !== undefined && bounds !== "" && nextTime(schedule, now - lateMs) === undefined)
+    throw refused(`no time of ${recurrence.kind} is to come by ${bounds}`);
+  return schedule;
 }
 
 function recurrenceOf(spec: ScheduleSpec, now: number | undefined): Recurrence {
@@ -109,6 +114,11 @@ const plain = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .replace(/^Cron\w*: /, "")
     .replace(/^invalid configuration format .*, exactly/i, "exactly")
+    // It counts days and months from 0.
+    .replace(
+      /^Invalid value for (day|month): (\d+)$/,
+      (_, unit, n) => `there is no ${unit}: ${Number(n) + 1}`,
+    )
     .replace(/^Invalid value for/, "there is no")
     .replace(/\.$/, "");
 
@@ -127,8 +137,8 @@ function span(value: number | string, what: string): number {
 }
 
 function instant(value: number | string, what: string): number {
-  const at = typeof value === "number" ? value : Date.parse(value);
-  if (Number.isFinite(at)) return at;
+  const at = typeof value === "number" ? value : parseInstant(value);
+  if (at !== undefined) return at;
   throw refused(
     `${what}: ${JSON.stringify(value)} is no time; write ISO 8601, such as "2027-01-31T09:00:00Z"`,
   );

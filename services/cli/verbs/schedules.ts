@@ -1,6 +1,7 @@
 /** schedule create | list | show | pause | resume | trigger | backfill | delete */
 
 import { Command, InvalidArgumentError } from "commander";
+import { parseInstant } from "../../../shared/runtime/index.ts";
 import type { Overlap, ScheduleSpec } from "../../../shared/sdk/index.ts";
 import { count } from "../../../shared/wording/index.ts";
 import { type Cli, type ClientOptions, clientCommand, withClient } from "../connection/client-command.ts";
@@ -180,7 +181,7 @@ function remove(cli: Cli): Command {
 const overlap = (description: string) => choice("--overlap <policy>", description, overlaps);
 
 const instant = (text: string): number => {
-  const at = Date.parse(text);
-  if (Number.isFinite(at)) return at;
+  const at = parseInstant(text);
+  if (at !== undefined) return at;
   throw new InvalidArgumentError("It must be a time like 2026-11-01T00:00:00Z.");
 };

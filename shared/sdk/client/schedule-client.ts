@@ -7,7 +7,7 @@ import {
   type InstanceSummary,
   longestScheduleId,
   Overlap,
-  type ScheduleCommand,
+  ScheduleCommand,
   ScheduleInput,
   type ScheduleOptions,
   ScheduleRun,
@@ -102,6 +102,7 @@ export class ScheduleClient {
         return;
       }
       const { paused, note } = options;
+      if (note !== undefined) checked({ kind: "pause", note });
       const input = { spec, cursor: now, ...(paused ? { paused: { note, at: now } } : {}) };
       await this.#start(scheduleOrchestration, input, { id: scheduleInstance(scheduleId) });
     });
@@ -203,7 +204,7 @@ export class ScheduleClient {
     const keeper = scheduleInstance(scheduleId);
     await publishOrThrow(bus, {
       subject: names.signal(keeper, scheduleSignal),
-      body: encode(command),
+      body: encode(checked(command)),
       msgId: `schedule-${keeper}-${token(runtime.random)}`,
     });
   }
@@ -213,6 +214,14 @@ export class ScheduleClient {
 function specOf(given: ScheduleOptions, now: number): ScheduleSpec {
   refuseUnknownOptions("the schedule", given, ScheduleSpec.shape);
   return parseSchedule(given, now).spec;
+}
+
+/** What its keeper would not take. */
+function checked(command: ScheduleCommand): ScheduleCommand {
+  const parsed = ScheduleCommand.safeParse(command);
+  if (parsed.success) return command;
+  const [issue] = parsed.error.issues;
+  throw invalid(`${command.kind}: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? "is none"}`);
 }
 
 /** Builds the view from a keeper's summary. The next times are those after `now`. */

@@ -127,6 +127,14 @@ test("what is no schedule, and a misspelt option, are refused where they are giv
       message: expect.stringContaining("both cron and every"),
     });
   }
+  const note = "x".repeat(4097);
+  for (const attempt of [() => schedules.pause("b", note), () => schedules.create("c", spec, { note })]) {
+    await world.run(schedules.create("b", spec, { replace: true }));
+    await expect(world.run(attempt())).rejects.toMatchObject({
+      code: "invalid_option",
+      message: expect.stringContaining("pause: note"),
+    });
+  }
   await expect(world.run(schedules.create("x".repeat(97), spec))).rejects.toMatchObject({
     code: "invalid_option",
   });

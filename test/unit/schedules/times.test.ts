@@ -93,6 +93,12 @@ it("single times come in order, each once, and not before they start or after th
     "2026-12-01T00:00:00Z",
     "2026-12-24T18:00:00Z",
   ]);
+  const zones = ["2026-12-24T18:00+02:00", "2026-12-24T15:30", "2026-12-24"];
+  expect(times({ at: zones }, "2026-11-20T09:05:00Z", 5)).toEqual([
+    "2026-12-24T00:00:00Z",
+    "2026-12-24T15:30:00Z",
+    "2026-12-24T16:00:00Z",
+  ]);
   const bounds = { startAt: "2026-11-22T00:00:00Z", endAt: "2026-11-23T00:00:00Z" };
   expect(times({ every: "12h", ...bounds }, "2026-11-20T09:05:00Z", 5)).toEqual([
     "2026-11-22T00:00:00Z",
@@ -171,6 +177,9 @@ describe("what is no schedule says what is wrong with it", () => {
   it.each([
     [{ cron: "61 * * * *" }, `cron: "61 * * * *": there is no minute: 61; ${right}`],
     [{ cron: "0 25 * * *" }, `cron: "0 25 * * *": there is no hour: 25; ${right}`],
+    [{ cron: "0 0 32 * *" }, /there is no day: 32;/],
+    [{ cron: "0 0 1 13 *" }, /there is no month: 13;/],
+    [{ cron: "0 0 * * 8" }, /there is no dayOfWeek: 8;/],
     [
       { cron: "* * *" },
       `cron: "* * *": exactly five, six, or seven space separated parts are required; ${right}`,
@@ -191,11 +200,21 @@ describe("what is no schedule says what is wrong with it", () => {
     [{ every: 0 }, "every: 0 ms is too often, the shortest is 100 ms"],
     [{ every: "soon" }, /every: "soon" is not a duration/],
     [{ at: "tomorrow" }, /at: "tomorrow" is no time; write ISO 8601/],
+    // Read by Date.parse as a day of the year 2001, or of another month, by the clock of whichever process reads it.
+    [{ at: "someday 1" }, /at: "someday 1" is no time/],
+    [{ at: "2027-02-30T00:00:00Z" }, /at: "2027-02-30T00:00:00Z" is no time/],
+    [{ every: "1h", startAt: "1/2/2027" }, /startAt: "1\/2\/2027" is no time/],
+    [{ every: "1h", endAt: "2027" }, /endAt: "2027" is no time/],
     [{ at: "2020-01-01T00:00:00Z" }, "at is over: no time is to come"],
     [{ every: "1h", endAt: "2020-01-01T00:00:00Z" }, "endAt is over: no time is to come"],
     [
       { every: "1h", startAt: "2028-01-01T00:00:00Z", endAt: "2027-01-01T00:00:00Z" },
       "endAt is before startAt: there is no time between them",
+    ],
+    [{ cron: "0 0 1 1 *", endAt: "2026-12-01" }, "no time of cron is to come by endAt"],
+    [
+      { at: "2027-01-01", startAt: "2027-02-01", endAt: "2027-03-01" },
+      "no time of at is to come by startAt and endAt",
     ],
     [{ every: "1h", limit: 0 }, /limit: /],
     [{ every: "1h", jitter: -5 }, /jitter: /],
