@@ -1,7 +1,7 @@
-import { tokenPattern, tokenRule } from "../../schemas/tokens.ts";
 import { Fault } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import { brand, requireName } from "./brand.ts";
+import { requireTags } from "./check-session-type.ts";
 import { activityOptionNames, refuseUnknownOptions, retryOptionNames } from "./option-names.ts";
 import type { Schema, SchemaIn, SchemaOut } from "./schema.ts";
 
@@ -231,18 +231,18 @@ export function defineActivity<
     input,
     output,
     rate: rate as RateLimit | undefined,
-    tags: (requires?.tags ?? []).map((tag) => requireTag(name, tag)),
+    tags: tagsOf(name, requires?.tags ?? []),
     run: run as ActivityDefinition["run"],
   } as ActivityDefinition<IS extends Schema ? SchemaIn<IS> : I, OS extends Schema ? SchemaOut<OS> : O>;
 }
 
-function requireTag(name: string, tag: unknown): string {
-  if (typeof tag === "string" && tokenPattern.test(tag)) return tag;
-  throw new Fault("config", {
-    code: "invalid_activity_definition",
-    message: `activity "${name}": tag ${JSON.stringify(tag)} is not allowed: must be ${tokenRule}`,
+const tagsOf = (name: string, tags: unknown): string[] =>
+  requireTags("requires.tags", tags, (message) => {
+    throw new Fault("config", {
+      code: "invalid_activity_definition",
+      message: `activity "${name}": ${message}`,
+    });
   });
-}
 
 function checkRate(name: string, { limit, per, burst = 1 }: Omit<RateLimit, "key">): void {
   const refuse = (message: string) => {

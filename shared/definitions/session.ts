@@ -3,6 +3,7 @@ import { Fault } from "../errors/index.ts";
 import { type Duration, parseDuration } from "../runtime/index.ts";
 import type { ActivityContext, SessionView, WorkLog } from "./activity.ts";
 import { brand, requireName } from "./brand.ts";
+import { checkSessionType } from "./check-session-type.ts";
 import { checkHosting, type HostCommand, type HostingOptions } from "./hosting.ts";
 import {
   callOptionNames,
@@ -295,6 +296,7 @@ export function defineSession(
     without: names.filter((callName) => !hasCode(callName)),
   });
   checkSpec(name, hosted ? { ...spec, restore: spec.checkpoint } : spec, names);
+  checkSessionType(name, spec, calls);
   const own = <F extends (...args: never[]) => unknown>(code: F | boolean | undefined): F | undefined =>
     typeof code === "function" ? code : undefined;
   const { threads = 1 } = options;

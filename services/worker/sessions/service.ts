@@ -6,7 +6,6 @@ import { HostPool } from "../hosts/index.ts";
 import { Slots } from "../slots.ts";
 import { DirectCalls } from "./calls/direct-calls.ts";
 import { type OnWork, WorkFeed } from "./calls/work-feed.ts";
-import { checkTypes } from "./check-types.ts";
 import { Capacity } from "./claiming/capacity.ts";
 import { ClaimTaker } from "./claiming/claim-taker.ts";
 import { Claims } from "./claiming/claims.ts";
@@ -44,7 +43,6 @@ export class SessionService implements SessionPart {
     const timing = timingOf(deps);
     const { config, app, runtime } = deps;
     this.#types = config.sessions.types ?? [...app.sessions.keys(), bareSessionType];
-    checkTypes(this.#types.flatMap((type) => app.sessions.get(type) ?? []));
     this.#warmth = new WarmKeys(runtime.clock);
     this.#capacity = new Capacity(
       {

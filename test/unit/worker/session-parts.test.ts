@@ -5,7 +5,6 @@ import { Heartbeat } from "../../../services/worker/hosts/isolated/heartbeat.ts"
 import { movable } from "../../../services/worker/hosts/isolated/protocol.ts";
 import { type Aborting, LazyAbort } from "../../../services/worker/lazy-abort.ts";
 import { Batch } from "../../../services/worker/sessions/calls/batch.ts";
-import { checkTypes } from "../../../services/worker/sessions/check-types.ts";
 import { Capacity, type Place } from "../../../services/worker/sessions/claiming/capacity.ts";
 import { RecentKeys } from "../../../shared/bus/index.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
@@ -199,10 +198,10 @@ describe("small parts", () => {
   });
 
   it("types that contradict themselves are refused by name", () => {
-    const refuse = (options: object, calls = {}) => {
-      const definition = defineSession("wrong", { init: () => ({}), calls, ...options });
-      return () => checkTypes([definition]);
-    };
+    const refuse =
+      (options: object, calls = {}) =>
+      () =>
+        defineSession("wrong", { init: () => ({}), calls, ...options });
     expect(refuse({ leaseTtl: "1500ms" })).toThrow(/leaseTtl of session type wrong of 1500 ms/);
     expect(refuse({ concurrency: 0 })).toThrow(/concurrency of session type wrong is 0/);
     for (const maxTotal of [0, -1, 1.5, Number.NaN]) {
@@ -217,5 +216,15 @@ describe("small parts", () => {
     expect(refuse({}, hasty)).toThrow(/heartbeatTimeout \(2000 ms\) and timeout \(1000 ms\) of wrong.hasty/);
     const none = { none: call({ batch: { maxSize: 0, maxDelay: 1 }, run: () => [] }) };
     expect(refuse({}, none)).toThrow(/batch.maxSize of wrong.none is 0/);
+    expect(refuse({ host: { ping: { enable: false } } })).toThrow(/host.ping .* did you mean "enabled"/);
+    expect(refuse({ host: { pingTimeout: 0 } })).toThrow(/host.pingTimeout of session type wrong must be/);
+    expect(refuse({ host: { maxAge: "long" } })).toThrow(/host.maxAge of session type wrong: "long"/);
+    expect(refuse({ host: { maxRssMb: -1 } })).toThrow(/host.maxRssMb of session type wrong is -1/);
+    expect(refuse({ isolation: "vm" })).toThrow(/isolation of session type wrong is "vm": there are inline/);
+    expect(refuse({ afterCancel: "stop" })).toThrow(/afterCancel of session type wrong is "stop"/);
+    expect(refuse({ requires: { tags: "gpu" } })).toThrow(/tags must be a list, not "gpu"/);
+    expect(refuse({ requires: { tags: ["a b"] } })).toThrow(/tag "a b" is not allowed/);
+    expect(refuse({ requires: { tag: ["gpu"] } })).toThrow(/did you mean "tags"/);
+    expect(refuse({ requires: { resources: { vram: -1 } } })).toThrow(/resources.vram is -1/);
   });
 });
