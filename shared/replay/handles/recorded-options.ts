@@ -147,10 +147,6 @@ function atOnce(
   return { ...(concurrency > 1 && { concurrency }), ...(maxBatch > 1 && { maxBatch }) };
 }
 
-/**
- * Refuses it even though an older version let it pass: a history that already has the session is not checked
- * again.
- */
 export function refuseUnusedRebuild({ onLost, recovery }: OpenSessionOptions): void {
   if (!recovery?.rebuild || onLost === undefined || lossPolicies[onLost]?.rebuilds) return;
   const message = `recovery.rebuild is never run with onLost: "${onLost}": leave onLost out, or set onLost: "rebuild"`;

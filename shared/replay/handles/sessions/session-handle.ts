@@ -1,6 +1,12 @@
 /** Opens sessions, and makes the handles by which code uses them. */
 
-import { bareSessionType, Name, SessionId, type SessionState } from "../../../../schemas/index.ts";
+import {
+  bareSessionType,
+  isEngineOrchestration,
+  Name,
+  SessionId,
+  type SessionState,
+} from "../../../../schemas/index.ts";
 import {
   type ActivityOptions,
   type AnyActivity,
@@ -9,6 +15,7 @@ import {
   type OpenSessionOptions,
   openSessionOptionNames,
   refuseUnknownOptions,
+  requireMetadata,
   type SessionInfo,
   validate,
 } from "../../../definitions/index.ts";
@@ -84,7 +91,7 @@ function issueOpened(
   resourceId: string | undefined,
 ): void {
   validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
-  if (!runner.recalls("session.opened")) refuseUnusedRebuild(own);
+  if (!runner.recalls("session.opened")) refuseWhatOlderLetPass(runner.definition.name, own);
   if (runner.followsPromises) refuseUnknownOptions(`openSession("${typeName}")`, own, openSessionOptionNames);
   const config = snapshot(own.config, `config of session "${typeName}"`);
   const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
@@ -95,6 +102,15 @@ function issueOpened(
   );
   runner.sessions.openedNow(sessionId, typeName, options.lazy);
   runner.sessions.metadataNow(sessionId, recorded.options.metadata);
+}
+
+/** A history that already has the session is not checked again. The engine's own instances name what is the engine's. */
+function refuseWhatOlderLetPass(orchestration: string, own: OpenSessionOptions): void {
+  refuseUnusedRebuild(own);
+  refuseUnknownOptions("recovery", own.recovery, { rebuild: true, maxAutoRetries: true });
+  const placementNames = { tags: true, resources: true, buildId: true, affinityKey: true };
+  refuseUnknownOptions("placement", own.placement, placementNames);
+  if (own.metadata !== undefined && !isEngineOrchestration(orchestration)) requireMetadata({}, own.metadata);
 }
 
 /**

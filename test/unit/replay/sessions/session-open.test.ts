@@ -297,6 +297,10 @@ const bad = flow(async (ctx) => {
     () => ctx.openSession(model, { config, onLost: "restore" }),
     () => ctx.openSession({ creationTimeout: 0 }),
     () => ctx.recreateSession("rubbish"),
+    () => ctx.openSession({ metadata: { "": "nameless" } }),
+    () => ctx.openSession({ metadata: { "holdfast-key": "of somebody else" } }),
+    () => ctx.openSession({ placement: { tag: ["gpu"] } as never }),
+    () => ctx.openSession({ recovery: { maxAutoRetry: 1 } as never }),
   ];
   for (const attempt of tries)
     await attempt().catch((error) => messages.push(`${error.code}: ${error.message}`));
@@ -315,6 +319,10 @@ scenario("bad options are refused by name, and nothing is opened", bad, async (b
     expect.stringMatching(/"restore" needs checkpoint and restore on session "model"/),
     expect.stringMatching(/creationTimeout must be at least 1 ms/),
     "invalid_token: not a token made by session.token()",
+    expect.stringMatching(/^invalid_metadata: .* must have 1 to 128 characters/),
+    expect.stringMatching(/^invalid_metadata: .* is the engine's own/),
+    'invalid_option: placement has no option "tag"; did you mean "tags"?',
+    'invalid_option: recovery has no option "maxAutoRetry"; did you mean "maxAutoRetries"?',
   ]);
   expect(bench.kinds).toEqual(["instance.started", "instance.completed"]);
 });
