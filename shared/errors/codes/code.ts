@@ -49,8 +49,12 @@ export const code: CodeGroup = {
       cause: "Undo steps of a saga failed after the error they answer to.",
       remedy: "`details.failures` names each; put right by hand what they should have undone.",
     },
+    not_in_a_handler: {
+      cause: "The handler of an update called ctx.continueAsNew.",
+      remedy: "Set what the orchestration waits for with ctx.until, and let its own code continue.",
+    },
     condition_broken: {
-      cause: "The function given to ctx.condition changed something or awaited.",
+      cause: "The function given to ctx.until changed something or awaited.",
       remedy: "Let it look and return a boolean.",
     },
     look_only: {

@@ -5,8 +5,9 @@
  */
 import type { NewEvent } from "../../../../schemas/index.ts";
 import { type Schema, type UpdateDefinition, validate } from "../../../definitions/index.ts";
-import { Fault, toFailure } from "../../../errors/index.ts";
+import { Fault, HoldfastError, toFailure } from "../../../errors/index.ts";
 import { SparseMap } from "../../../runtime/index.ts";
+import { ContinueAsNew } from "../../run/code-ending.ts";
 import { look } from "../../run/look.ts";
 import type { Runner } from "../../run/runner.ts";
 import { toPayload } from "../../run/to-payload.ts";
@@ -125,9 +126,20 @@ function answered(of: number, name: string, handler: Handler, value: unknown) {
 }
 
 const failed = (of: number, error: unknown) => ({
-  event: { kind: "update.failed", of, error: toFailure(error) } satisfies Answer,
+  event: {
+    kind: "update.failed",
+    of,
+    error: toFailure(error instanceof ContinueAsNew ? notInAHandler() : error),
+  } satisfies Answer,
   bytes: 0,
 });
+
+const notInAHandler = () =>
+  new HoldfastError({
+    code: "not_in_a_handler",
+    message:
+      "the handler of an update called ctx.continueAsNew, which is for the code of the orchestration itself: let it wait with ctx.until for what the handler sets",
+  });
 
 const noHandler = (orchestration: string, name: string, of: number): Fault =>
   new Fault("nondeterminism", {

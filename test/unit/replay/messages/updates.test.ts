@@ -210,6 +210,24 @@ describe("bad input", () => {
     });
   });
 
+  test("a handler that continues as new is told that it may not, and the instance goes on", async () => {
+    const continues = defineOrchestration("continues", {
+      run: async (ctx) => {
+        ctx.onUpdate("again", () => ctx.continueAsNew());
+        return await ctx.waitForSignal("go");
+      },
+    });
+    const bench = new Bench({ continues });
+    await bench.turn(start("continues"), update("again"));
+    const events = bench.commits.flatMap((commit) => commit.events);
+    expect(events.find(({ kind }) => kind === "update.failed")).toMatchObject({
+      error: { code: "not_in_a_handler" },
+    });
+    expect(bench.state).toMatchObject({ execution: 1, status: "running" });
+    await bench.turn(signal("go", 7));
+    expect(bench.output).toBe(7);
+  });
+
   test("not existing, ended and parked are three different codes", async () => {
     const bench = new Bench(app);
     expect((await bench.turn(update("add", 1))).verdicts).toEqual(["instance_not_found"]);
