@@ -53,6 +53,7 @@ const shown = (value: unknown): unknown => (occupant()?.looksOnly ? readOnly(val
 
 function readOnly(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Date) return new Date(value); // its methods do not work on a proxy
   return new Proxy(value, {
     get: (target, key) => readOnly(Reflect.get(target, key)),
     set: (_target, key) => refuseLook(key),

@@ -14,7 +14,12 @@ export function timeoutScope<T>(
   what: string,
   work: (inner: OrchestrationContext) => Promise<T>,
 ): Promise<T> {
-  const ms = parseDuration(duration, "timeout");
+  let ms: number;
+  try {
+    ms = parseDuration(duration, "timeout");
+  } catch (error) {
+    return rejected(error);
+  }
   const { scopeOf } = context;
   const scope = new Scope(scopeOf, false);
   const timing = new Scope(scopeOf, false);
@@ -42,6 +47,12 @@ export function timeoutScope<T>(
     scope.cancel();
     timing.cancel();
   });
+}
+
+function rejected(error: unknown): Promise<never> {
+  const promise = Promise.reject(error);
+  promise.catch(handled);
+  return promise;
 }
 
 const tooLate = (what: string, ms: number): TimeoutError =>

@@ -63,6 +63,32 @@ scenario(
   },
 );
 
+scenario(
+  "a query reads a date in the state, and cannot change it",
+  {
+    dated: defineOrchestration("dated", {
+      state: { at: undefined as Date | undefined },
+      queries: {
+        year: ({ at }) => at?.getUTCFullYear(),
+        spoil: ({ at }) => at?.setTime(0),
+      },
+      run: async (ctx) => {
+        ctx.state.at = new Date("2027-05-01T00:00:00Z");
+        await ctx.waitForSignal("go");
+        return ctx.state.at;
+      },
+    }),
+  },
+  async (bench) => {
+    await bench.turn(start("dated"));
+    expect(await bench.query("year")).toBe(2027);
+    expect(await bench.query("spoil")).toBe(0);
+    expect(await bench.query("year")).toBe(2027);
+    await bench.turn(signal("go"));
+    expect(bench.output).toBe("2027-05-01T00:00:00.000Z");
+  },
+);
+
 describe("bad input", () => {
   test.each([0, -1, 1.5, Number.NaN])("autoContinue of %s is refused where it is given", (autoContinue) => {
     expect(() => defineOrchestration("x", { autoContinue, run: async () => null })).toThrow(/autoContinue/);

@@ -39,6 +39,24 @@ scenario(
   },
 );
 
+scenario(
+  "a time that is none rejects where it is awaited",
+  {
+    hasty: defineOrchestration("hasty", {
+      run: (ctx) =>
+        Promise.all([
+          ctx.timeout("soon" as "1s", async () => "done").catch(codeOf),
+          ctx.until(() => false, { timeout: -1 }).catch(codeOf),
+          ctx.waitForSignal("n", { timeout: Number.NaN }).catch(codeOf),
+        ]),
+    }),
+  },
+  async (bench) => {
+    await bench.turn(start("hasty"));
+    expect(bench.output).toEqual(["invalid_duration", "invalid_duration", "invalid_duration"]);
+  },
+);
+
 test("10 000 signals in a burst are applied in order, and replay the same", async () => {
   const all = defineOrchestration("all", {
     run: async (ctx) => {
