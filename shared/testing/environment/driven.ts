@@ -19,11 +19,21 @@ export function driven<T extends object>(target: T, drive: Drive): T {
 }
 
 function drivenResult(result: unknown, drive: Drive): unknown {
-  if (result instanceof Promise) return drive(result);
+  if (result instanceof Promise) return drive(result.then((value) => drivenUpdate(value, drive)));
   if (isGenerator(result)) return drivenGenerator(result, drive);
   if (isCallable(result)) return drivenCalls(result, drive);
   if (isCallStream(result)) return drivenStream(result, drive);
   return result;
+}
+
+/** The handle of an update that was accepted waits for its answer by itself. */
+function drivenUpdate<T>(value: T, drive: Drive): T {
+  if (typeof value !== "object" || value === null || !("updateId" in value) || !("result" in value))
+    return value;
+  const { result } = value;
+  if (typeof result !== "function") return value;
+  const method = result as (...args: unknown[]) => Promise<unknown>;
+  return { ...value, result: (...args: unknown[]) => drive(method(...args)) };
 }
 
 /** True for the session of a key or a pool, whose methods are on the object and on its class. */

@@ -49,6 +49,22 @@ const count = defineOrchestration("count", {
 });
 const app = { patient, charge, buy, counter, count };
 
+test("the answer of an update that was only accepted is awaited in the test's time", async () => {
+  const slow = defineOrchestration("slow", {
+    async run(ctx) {
+      ctx.onUpdate("later", async () => {
+        await ctx.sleep("1h");
+        return "an hour later";
+      });
+      await ctx.waitForSignal("end");
+    },
+  });
+  await using env = await testEnvironment({ app: { slow } });
+  const handle = await env.client.start(slow);
+  const accepted = await env.client.startUpdate(handle.instanceId, "later");
+  expect(await accepted.result({ timeout: "2h" })).toBe("an hour later");
+});
+
 test("a result is there as soon as the work is done, a month later by the clock of the test", async () => {
   await using env = await testEnvironment({ app });
   const before = env.now().getTime();
