@@ -96,6 +96,7 @@ export class Gateway implements Service {
       overview: () => this.#overview(),
     };
     this.#gauges = new GatewayGauges(options.registry, {
+      now: () => runtime.clock.now(),
       live: this.#live,
       broadcast: this.#broadcast,
       streams: () => this.#streams.latest,

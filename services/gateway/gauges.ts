@@ -3,9 +3,11 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Broadcast } from "./live/broadcast.ts";
 import type { LiveView } from "./live/live-view.ts";
 import type { Overview } from "./live/overview.ts";
+import { sessionSums } from "./live/session-sums.ts";
 import type { StreamsView } from "./live/stream-watch.ts";
 
 export interface GaugeSources {
+  now(): number;
   live: LiveView;
   broadcast: Broadcast;
   streams(): StreamsView | undefined;
@@ -52,9 +54,7 @@ export class GatewayGauges implements HttpMetrics {
     for (const gauge of Object.values(set)) gauge.reset();
     for (const counts of [overview.counts, overview.engineCounts])
       for (const [status, n] of Object.entries(counts)) set.instances.inc({ status }, n);
-    for (const session of this.#sources.live.sessions()) {
-      set.sessions.inc({ type: session.type, phase: session.phase });
-    }
+    this.#fillSessions();
     const { workers, services } = overview;
     set.workers.set({ state: "serving" }, workers.alive - workers.draining);
     set.workers.set({ state: "draining" }, workers.draining);
@@ -74,6 +74,24 @@ export class GatewayGauges implements HttpMetrics {
     }
     set.pages.set(this.#sources.broadcast.size);
     this.#fillStreams(this.#sources.streams());
+  }
+
+  #fillSessions(): void {
+    const set = this.#gauges;
+    const sessions = this.#sources.live.sessions();
+    for (const { type, phase } of sessions) set.sessions.inc({ type, phase });
+    for (const [type, sums] of sessionSums(sessions, this.#sources.now())) {
+      set.sessionAge.set({ type }, sums.oldestMs / 1000);
+      set.sessionIdle.set({ type }, sums.idleMs / 1000);
+      set.sessionCalls.set({ type, state: "running" }, sums.running);
+      set.sessionCalls.set({ type, state: "queued" }, sums.queued);
+      set.sessionHostBytes.set({ type }, sums.hostBytes);
+      set.sessionBlobs.set({ type }, sums.blobs);
+      set.sessionBlobBytes.set({ type }, sums.blobBytes);
+      set.sessionInits.set({ type }, sums.inits);
+      set.sessionRebuilds.set({ type }, sums.rebuilds);
+      set.sessionOwners.set({ type }, sums.owners);
+    }
   }
 
   #fillStreams(streams: StreamsView | undefined): void {
@@ -105,6 +123,19 @@ function gauges(registry: Registry) {
   return {
     instances: gauge("instances", "Instances by status", ["status"]),
     sessions: gauge("sessions", "Sessions by type and phase", ["type", "phase"]),
+    sessionAge: gauge("session_oldest_seconds", "Age of the oldest open session", ["type"]),
+    sessionIdle: gauge("session_idle_seconds", "Longest time a held session has gone without a call", [
+      "type",
+    ]),
+    sessionCalls: gauge("session_calls", "Calls that run or wait at holders of sessions", ["type", "state"]),
+    sessionHostBytes: gauge("session_host_bytes", "Memory of session hosts that are processes", ["type"]),
+    sessionBlobs: gauge("session_blobs", "What open sessions keep under names", ["type"]),
+    sessionBlobBytes: gauge("session_blob_bytes", "Bytes that open sessions keep under names", ["type"]),
+    sessionInits: gauge("session_inits", "How often init made the states of open sessions", ["type"]),
+    sessionRebuilds: gauge("session_rebuilds", "How often open sessions were rebuilt", ["type"]),
+    sessionOwners: gauge("session_owners", "Workers that have held open sessions, 20 a session at most", [
+      "type",
+    ]),
     workers: gauge("workers", "Workers that are alive", ["state"]),
     slotsUsed: gauge("worker_slots_used", "Slots in use over all workers", ["kind"]),
     slotsMax: gauge("worker_slots_max", "Slots over all workers", ["kind"]),

@@ -70,7 +70,8 @@ describe("the gateway's /metrics", () => {
   it("tells the installation: instances, sessions, slots, streams, dead letters, requests", async () => {
     const put = hands(gateway.bus);
     await put.instance({ instanceId: "m-1", status: "running" });
-    await put.session({ sessionId: "m-s", phase: "active", type: "ml" });
+    const blobs = [{ name: "m-b", key: "k", bytes: 7, storedAt: 1 }];
+    await put.session({ sessionId: "m-s", phase: "active", type: "ml", rebuilds: 3, blobs });
     await put.worker({ workerId: "m-w" });
     await put.dead({ what: "inbox", id: "x", subject: "inbox.1.x.cancel", body: "" });
     await gateway.bus.ensureConsumer({
@@ -90,6 +91,8 @@ describe("the gateway's /metrics", () => {
       );
     }, "the numbers");
     expect(text).toContain('holdfast_sessions{type="ml",phase="active"} 1');
+    expect(text).toContain('holdfast_session_blob_bytes{type="ml"} 7');
+    expect(text).toContain('holdfast_session_rebuilds{type="ml"} 3');
     expect(text).toContain('holdfast_worker_slots_max{kind="activities"} 8');
     expect(text).toContain('holdfast_stream_messages{stream="DEAD"} 1');
     expect(text).toMatch(

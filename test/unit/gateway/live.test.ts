@@ -4,6 +4,8 @@ import type { InstanceSummary } from "../../../schemas/index.ts";
 import { withoutIds } from "../../../services/gateway/gauges.ts";
 import { InstanceIndex } from "../../../services/gateway/live/instance-index.ts";
 import { parseTtl } from "../../../services/gateway/live/live-view.ts";
+import type { SessionRow } from "../../../services/gateway/live/rows.ts";
+import { sessionSums } from "../../../services/gateway/live/session-sums.ts";
 import { findTroubles, type TroubleInput } from "../../../services/gateway/live/troubles.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";
 import { Rates } from "../../../shared/wording/rates.ts";
@@ -184,4 +186,27 @@ it("keeps ids of workers out of labels", () => {
     "a_default_greet",
     "c_ml",
   ]);
+});
+
+describe("sessions in metrics", () => {
+  it("sum up what describe() says of each, by type, without those that are over", () => {
+    const row = (more: object) =>
+      ({ type: "ml", phase: "active", openedAt: 1_000, owners: [{}], ...more }) as unknown as SessionRow;
+    const held = { calls: 9, running: 0, queued: 2, since: 2_000 };
+    const blobs = [{ name: "a", bytes: 10 }];
+    const rows = [
+      row({ inits: 2, rebuilds: 1, blobs, work: { ...held, hostBytes: 500 } }),
+      row({ openedAt: 5_000, inits: 1, work: { ...held, running: 1, queued: 0, usedAt: 3_000 } }),
+      row({ phase: "parked", openedAt: 4_000, owners: [] }),
+      row({ phase: "closed", openedAt: 0, inits: 50, rebuilds: 50 }),
+      row({ type: "other", openedAt: 9_000, work: { ...held, queued: 0, usedAt: 9_500 } }),
+    ];
+    const sums = sessionSums(rows, 10_000);
+    expect(sums.get("ml")).toEqual({
+      ...{ oldestMs: 9_000, idleMs: 8_000, running: 1, queued: 2, hostBytes: 500 },
+      ...{ blobs: 1, blobBytes: 10, inits: 3, rebuilds: 1, owners: 2 },
+    });
+    expect(sums.get("other")).toMatchObject({ oldestMs: 1_000, idleMs: 500, owners: 1 });
+    expect([...sums.keys()]).toEqual(["ml", "other"]);
+  });
 });
