@@ -2,6 +2,7 @@
 
 export * from "./account/app.ts";
 export * from "./agent/app.ts";
+export * from "./auction/app.ts";
 export * from "./basics/app.ts";
 export * from "./cart/app.ts";
 export * from "./classify/app.ts";
