@@ -239,24 +239,24 @@ describe("agent", () => {
     expect((await kinds(id, "session.activated")).at(-1)).toMatchObject({ restored: true });
   });
 
-  it.skipIf(browserPath() === undefined)(
-    "repeats a turn that was cut off, once and on the memory before it, and the page shows it",
-    async () => {
-      const { sessionId } = await told(3);
-      const before = items.at(-1)?.offset ?? 0;
-      await using page = await openAgentPage();
-      await say(small.repeat(25));
-      await until("it has begun to speak", () => items.some(({ offset }) => offset > before));
-      await until("the page shows four turns", async () => (await page.lines()).length === 4);
-      await killHolder(sessionId);
-      const { last } = await told(4);
+  it("repeats a turn that was cut off, once and on the memory before it, and the page shows it", async () => {
+    const { sessionId } = await told(3);
+    const before = items.at(-1)?.offset ?? 0;
+    // Without a browser on the machine all but the page is judged.
+    await using page = browserPath() === undefined ? undefined : await openAgentPage();
+    await say(small.repeat(25));
+    await until("it has begun to speak", () => items.some(({ offset }) => offset > before));
+    if (page) await until("the page shows four turns", async () => (await page.lines()).length === 4);
+    await killHolder(sessionId);
+    const { last } = await told(4);
+    if (page) {
       // What the dead worker had said is taken away, and the whole turn stands there once.
       await until("the page shows the whole turn", async () => (await page.lines()).at(-1) === last);
       expect(await page.lines()).toContain("another worker goes on");
-      const runs = new Set(items.filter(({ offset }) => offset > before).map(({ run }) => run));
-      expect(runs.size).toBe(2);
-    },
-  );
+    }
+    const runs = new Set(items.filter(({ offset }) => offset > before).map(({ run }) => run));
+    expect(runs.size).toBe(2);
+  });
 
   it("is stopped by an event to its session", async () => {
     const { sessionId } = await told(4);
