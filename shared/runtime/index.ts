@@ -1,4 +1,5 @@
 export { type Backoff, backoffMs, jittered } from "./backoff.ts";
+export { builtModule } from "./built-module.ts";
 export { type Clock, keepingAlive, sleep, systemClock, type Timer } from "./clock.ts";
 export { defaultDataDir } from "./data-dir.ts";
 export { type Duration, parseDuration } from "./duration.ts";

@@ -101,7 +101,7 @@ it("a task that kills its workers is poisoned after the last of its deliveries",
   expect(report.result).toMatchObject({ kind: "failed", error: { code: "poisoned", retryable: false } });
 });
 
-it("refuses settings it does not know or that contradict each other, in one line", async () => {
+it("refuses settings it does not know or that contradict each other, in one line and perhaps a remedy", async () => {
   const wrong: Record<string, string>[] = [
     { WORKER_SLOTS: "4" },
     { WORKER_MAX_SESSIONS: "0", WORKER_SESSION_TYPES: "x" },
@@ -112,13 +112,26 @@ it("refuses settings it does not know or that contradict each other, in one line
     wrong.map(async (env) => {
       const child = forkWorker({ NATS_URL: rig.nats.url, HOLDFAST_APP: app, LOG_LEVEL: "silent", ...env });
       running.add(child);
-      return [await child.exited, child.stderr().trim()];
+      const code = await child.exited;
+      const [line, ...remedy] = child.stderr().trim().split("\n");
+      expect(remedy.every((more) => more.startsWith("  "))).toBe(true);
+      return [code, line];
     }),
   );
   expect(refusals).toEqual([
-    [1, "unknown setting WORKER_SLOTS"],
-    [1, "WORKER_MAX_SESSIONS and WORKER_SESSION_TYPES contradict: no room for the types named"],
-    [1, 'WORKER_DRAIN_TIMEOUT="2h" must be a duration from 0 ms to 3600000 ms'],
-    [1, "WORKER_ACTIVITIES names no-such-activity, which the application does not have"],
+    [2, expect.stringContaining("unknown setting WORKER_SLOTS")],
+    [
+      2,
+      expect.stringContaining(
+        "WORKER_MAX_SESSIONS and WORKER_SESSION_TYPES contradict: no room for the types named",
+      ),
+    ],
+    [2, expect.stringContaining('WORKER_DRAIN_TIMEOUT="2h" must be a duration from 0 ms to 3600000 ms')],
+    [
+      2,
+      expect.stringContaining(
+        "WORKER_ACTIVITIES names no-such-activity, which the application does not have",
+      ),
+    ],
   ]);
 });

@@ -1,6 +1,7 @@
 /** What the dashboard's tests watch: a session that is lost, a wait for people, work and a failure. */
+
+import { call, defineActivity, defineOrchestration, defineSession } from "holdfast";
 import { z } from "zod";
-import { call, defineActivity, defineOrchestration, defineSession } from "../../../shared/sdk/index.ts";
 
 export const notebook = defineSession("notebook", {
   leaseTtl: "2s",

@@ -1,6 +1,7 @@
 /** Session types whose states live in programs of other languages, or in what is none. */
+
+import { call, defineSession, type HostOptions } from "holdfast";
 import { z } from "zod";
-import { call, defineSession, type HostOptions } from "../../../shared/definitions/index.ts";
 
 const here = (name: string): URL => new URL(`./hosted/${name}`, import.meta.url);
 const quickPing = { pingInterval: 100, pingTimeout: 300, maxMissed: 2, killGrace: 300 } as const;

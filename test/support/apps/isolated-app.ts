@@ -1,8 +1,7 @@
 /** Session types for tests of hosts: what they do is told by their calls. */
 import { spawn } from "node:child_process";
 import { isMainThread, threadId } from "node:worker_threads";
-import { call, defineSession, type HostOptions } from "../../../shared/definitions/index.ts";
-import { NonRetryableError } from "../../../shared/errors/index.ts";
+import { call, defineSession, type HostOptions, NonRetryableError } from "holdfast";
 
 interface State {
   id: string;

@@ -1,5 +1,5 @@
 /** Session types with a quota over the whole installation, for workers that are killed. */
-import { call, defineSession } from "../../../shared/definitions/index.ts";
+import { call, defineSession } from "holdfast";
 
 export const scarce = defineSession("scarce", {
   maxTotal: 2,

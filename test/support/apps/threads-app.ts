@@ -1,7 +1,6 @@
 /** Session types that compute on several threads of one host. */
 import { threadId } from "node:worker_threads";
-import { call, defineSession } from "../../../shared/definitions/index.ts";
-import { HoldfastError } from "../../../shared/errors/index.ts";
+import { call, defineSession, HoldfastError } from "holdfast";
 
 interface State {
   /** [0] those who came to meet, [1] a count, [2] states made, [3] states shut down */

@@ -1,5 +1,5 @@
 /** Activities for workers that are killed, drained and measured. */
-import { defineActivity } from "../../../shared/sdk/index.ts";
+import { defineActivity } from "holdfast";
 
 export const echo = defineActivity("echo", { run: (_ctx, value: unknown) => value });
 

@@ -17,13 +17,11 @@ export interface WatcherProcess {
 export async function startWatcherProcess(
   natsUrl: string,
   env: Record<string, string> = {},
-  /** The watcher as it is written, others as they were built. */
   service: "watcher" | "orchestrator" = "watcher",
 ): Promise<WatcherProcess> {
-  const file = service === "watcher" ? "services/watcher/main.ts" : "bin/holdfast.js";
-  const entry = fileURLToPath(new URL(`../../../${file}`, import.meta.url));
-  const child = fork(entry, service === "watcher" ? [] : [service], {
-    execArgv: service === "watcher" ? ["--import", "tsx"] : [],
+  const entry = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
+  const child = fork(entry, [service], {
+    execArgv: [],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     env: {
       PATH: process.env.PATH ?? "",

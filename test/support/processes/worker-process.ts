@@ -1,4 +1,4 @@
-/** Starts `worker-child.ts` with an application and waits until it is ready. */
+/** Starts the worker, as it was built, with an application and waits until it is ready. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -25,9 +25,9 @@ export async function startWorkerProcess(
 
 /** Without waiting for anything: for those that are meant to refuse. */
 export function forkWorker(env: Record<string, string>): WorkerProcess & { process: ChildProcess } {
-  const entry = fileURLToPath(new URL("./worker-child.ts", import.meta.url));
-  const child = fork(entry, [], {
-    execArgv: ["--import", "tsx"],
+  const entry = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
+  const child = fork(entry, ["worker"], {
+    execArgv: [],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env },
   });

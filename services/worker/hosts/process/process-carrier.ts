@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { createRequire } from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { builtModule } from "../../../../shared/runtime/index.ts";
 import type { Will, WillMessage } from "../../supervise/will.ts";
 import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
@@ -15,18 +14,18 @@ export class ProcessCarrier implements Carrier {
 
   /** `will`: what the host does for the worker if the worker dies. */
   constructor(setup: HostSetup, env: NodeJS.ProcessEnv, will?: Will) {
-    const sources = import.meta.url.endsWith(".ts");
-    const entry = fileURLToPath(
-      new URL(sources ? "./process-main.ts" : "./process-main.js", import.meta.url),
+    this.#child = fork(
+      builtModule(import.meta.url, "./process-main"),
+      [JSON.stringify(setup), String(process.pid)],
+      {
+        detached: true,
+        serialization: "advanced",
+        env,
+        // The worker's own flags (inspectors, test runners) are not passed on.
+        execArgv: [],
+        stdio: ["ignore", "inherit", "pipe", "ipc"],
+      },
     );
-    this.#child = fork(entry, [JSON.stringify(setup), String(process.pid)], {
-      detached: true,
-      serialization: "advanced",
-      env,
-      // Sources need a loader; the worker's own flags (inspectors, test runners) are not passed on.
-      execArgv: sources ? ["--import", loader()] : [],
-      stdio: ["ignore", "inherit", "pipe", "ipc"],
-    });
     if (will) this.#child.send({ kind: "will", will } satisfies WillMessage, () => undefined);
     this.#words = new LastWords(this.#child.stderr, process.stderr);
     this.#group = new ProcessGroup(this.#child);
@@ -57,5 +56,3 @@ export class ProcessCarrier implements Carrier {
     return this.#group.end(graceMs);
   }
 }
-
-const loader = (): string => pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
