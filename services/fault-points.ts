@@ -3,7 +3,13 @@
  * simulated one, dies exactly there.
  */
 export interface FaultPoints<Point extends string> {
-  reach(point: Point): void;
+  /** `session`: the session whose work has got there. */
+  reach(point: Point, session?: SessionAtPoint): void;
+}
+
+export interface SessionAtPoint {
+  readonly id: string;
+  readonly type: string;
 }
 
 /**

@@ -7,6 +7,7 @@
 import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
 import { activityReportId, encode, publishUntilStored } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
+import type { SessionAtPoint } from "../../fault-points.ts";
 import type { WayBack } from "../lane/index.ts";
 import type { TaskDeps } from "./running/run-task.ts";
 import type { ReportedOutcome } from "./running/task-outcome.ts";
@@ -19,6 +20,8 @@ export type Reported = "recorded" | "stored" | "given_up";
 export interface ReportOptions {
   /** The epoch under which a session's work was done. */
   epoch?: number | undefined;
+  /** The session that did it. */
+  session?: SessionAtPoint | undefined;
   /** Set if the task came by the lane. */
   lane?: WayBack | undefined;
   /** Ends the tries: the process is stopping, and another worker gets the task. */
@@ -31,7 +34,7 @@ export async function publishReport(
   deps: TaskDeps,
   task: Pick<ActivityTask, "instanceId" | "execution" | "of" | "attempt" | "capability">,
   result: Report,
-  { epoch, lane, signal }: ReportOptions = {},
+  { epoch, session, lane, signal }: ReportOptions = {},
 ): Promise<Reported> {
   const { bus, names, runtime, identity } = deps;
   const { instanceId, execution, of, attempt, capability } = task;
@@ -40,9 +43,9 @@ export async function publishReport(
   if (epoch !== undefined) report.epoch = epoch;
   const msgId = activityReportId(task, result.kind, epoch);
   const what = epoch === undefined ? "activity" : "call";
-  deps.faultPoints?.reach(`${what}.before_report`);
+  deps.faultPoints?.reach(`${what}.before_report`, session);
   if (await lane?.tell(instanceId, report)) {
-    deps.faultPoints?.reach(`${what}.after_report`);
+    deps.faultPoints?.reach(`${what}.after_report`, session);
     return "recorded";
   }
   const subject = names.verb(instanceId, "activity");
@@ -60,7 +63,7 @@ export async function publishReport(
   };
   const stored = await publishUntilStored(until, subject, body, { msgId, original: "unseen" });
   if (!stored) return "given_up";
-  deps.faultPoints?.reach(`${what}.after_report`);
+  deps.faultPoints?.reach(`${what}.after_report`, session);
   return "stored";
 }
 

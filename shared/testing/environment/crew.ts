@@ -2,15 +2,22 @@
  * The workers and orchestrators of an environment: starts them, kills them at fault points and replaces the
  * dead.
  */
+import type { SessionAtPoint } from "../../../services/fault-points.ts";
 import type { UserCode } from "../fakes/user-code.ts";
+import type { OnPoint } from "../world/members.ts";
 import { type FaultPointName, faultPoints } from "./options.ts";
 import type { ServiceName, SystemMember, TestSystem } from "./system.ts";
 
 type Mortal = Exclude<ServiceName, "watcher">;
 
+/** The session a test means, by its id or its type. */
+export type MeantSession = { readonly id: string } | { readonly type: string };
+
 interface Trap {
   point: string;
   left: number;
+  /** Undefined: whichever session's work gets there. */
+  session: MeantSession | undefined;
 }
 
 export class Crew {
@@ -40,9 +47,12 @@ export class Crew {
     this.#watcher = await system.wait(system.join("watcher"));
   }
 
-  /** The member that reaches this fault point for the n-th time dies there. */
-  dieAt(at: FaultPointName, count: number): void {
-    this.#traps.push({ point: faultPoints[at], left: count });
+  /**
+   * The member that reaches this fault point for the n-th time dies there; at the points of sessions, with the
+   * work of this one.
+   */
+  dieAt(at: FaultPointName, count: number, session?: MeantSession): void {
+    this.#traps.push({ point: faultPoints[at], left: count, session });
   }
 
   /** Kills a member, this one or any, and starts another in its place. */
@@ -62,11 +72,11 @@ export class Crew {
     this.#watcher?.kill();
   }
 
-  readonly reach = (point: string, memberId: string, die: () => void): void => {
+  readonly reach: OnPoint = (point, memberId, die, session): void => {
     if (point === "turn.after_append") this.#commits++;
     for (const [name, of] of Object.entries(faultPoints))
       if (of === point && isFaultPointName(name)) this.reached.set(name, (this.reached.get(name) ?? 0) + 1);
-    const trap = this.#traps.find((each) => each.point === point);
+    const trap = this.#traps.find((each) => each.point === point && isMeant(each.session, session));
     if (!trap || --trap.left > 0 || this.#over) return;
     this.#traps = this.#traps.filter((each) => each !== trap);
     const service = this.#members.get(memberId)?.service;
@@ -90,5 +100,8 @@ export class Crew {
     await this.#join(service);
   }
 }
+
+const isMeant = (meant: MeantSession | undefined, session: SessionAtPoint | undefined): boolean =>
+  !meant || !session || ("id" in meant ? meant.id === session.id : meant.type === session.type);
 
 const isFaultPointName = (name: string): name is FaultPointName => name in faultPoints;

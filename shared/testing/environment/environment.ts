@@ -164,12 +164,13 @@ export class TestEnvironment implements AsyncDisposable {
 
   /**
    * Kills the worker that holds the session: its state is lost, and another worker takes over as in
-   * production. With `at`, the next member that reaches that fault point dies there instead. `session`: its
-   * id, or its type if there is only one.
+   * production. With `at`, the next member that reaches that fault point dies there instead; at a fault point
+   * of sessions, the next that reaches it with this session. `session`: its id, or its type if there is only
+   * one.
    */
   async kill(session: string | AnySession, { at, count = 1 }: KillOptions = {}): Promise<void> {
     if (at !== undefined) {
-      this.#crew.dieAt(at, count);
+      this.#crew.dieAt(at, count, typeof session === "string" ? { id: session } : { type: session.name });
       return;
     }
     const held = (await this.client.sessions.list()).find(
@@ -219,7 +220,7 @@ export class TestEnvironment implements AsyncDisposable {
     test: (env: TestEnvironment) => Promise<void>,
   ): Promise<FaultPointName[]> {
     await using env = await TestEnvironment.create(this.#options);
-    if (at !== undefined) await env.kill("", { at });
+    if (at !== undefined) env.#crew.dieAt(at, 1);
     try {
       await test(env);
     } catch (error) {

@@ -1,3 +1,5 @@
+import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
+import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Instant } from "../clock/instant.ts";
 import type { BusFaults } from "../memory/index.ts";
@@ -35,7 +37,24 @@ export interface TestEnvironmentOptions {
 }
 
 /** Points in a worker's or orchestrator's work at which a test can kill it. */
-export const faultPoints = {
+export type FaultPointName =
+  | "before-claim"
+  | "after-claim"
+  | "after-init"
+  | "after-activation"
+  | "after-call"
+  | "after-call-report"
+  | "after-activity"
+  | "after-activity-report"
+  | "before-close"
+  | "after-close"
+  | "before-commit"
+  | "after-commit"
+  | "amid-effects"
+  | "after-effects"
+  | "between-executions";
+
+export const faultPoints: Readonly<Record<FaultPointName, FaultPoint | WorkerFaultPoint>> = {
   "before-claim": "claim.before_lease",
   "after-claim": "claim.after_lease",
   "after-init": "init.before_told",
@@ -51,7 +70,4 @@ export const faultPoints = {
   "amid-effects": "effects.half_published",
   "after-effects": "turn.after_effects",
   "between-executions": "continue.between_executions",
-} as const;
-
-/** The name of a fault point. */
-export type FaultPointName = keyof typeof faultPoints;
+};

@@ -1,14 +1,10 @@
 /** What an environment needs of its engine; the in-memory twin and the real server both implement it. */
-import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
-import type { WorkerFaultPoint } from "../../../services/worker/fault-points.ts";
 import type { App } from "../../definitions/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { Client } from "../../sdk/index.ts";
+import type { OnPoint } from "../world/members.ts";
 
 export type ServiceName = "worker" | "orchestrator" | "watcher";
-
-/** Called at every fault point that a member reaches; `die` kills the member there. */
-export type OnPoint = (point: FaultPoint | WorkerFaultPoint, memberId: string, die: () => void) => void;
 
 export interface SystemMember {
   readonly id: string;

@@ -138,7 +138,9 @@ export class ServerSystem implements TestSystem {
         app,
         host: `host-${number}`,
         leaseTtl,
-        faultPoints: (workerId) => ({ reach: (point) => onPoint(point, workerId, die) }),
+        faultPoints: (workerId) => ({
+          reach: (point, session) => onPoint(point, workerId, die, session),
+        }),
       });
       await worker.start();
       return worker.id;

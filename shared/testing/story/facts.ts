@@ -4,6 +4,8 @@ import type {
   ActivityDefinition,
   AnyOrchestration,
   AnySession,
+  Call,
+  CallsOf,
   OrchestrationDefinition,
   SignalDefinition,
   UpdateDefinition,
@@ -109,10 +111,10 @@ export const sessionLost = (type: AnySession): Fact =>
   });
 
 /** The longest waiting call of this session type completes. */
-export const callCompleted = <D extends AnySession>(
+export const callCompleted = <D extends AnySession, K extends keyof CallsOf<D> & string>(
   type: D,
-  call: keyof D["calls"] & string,
-  output: unknown,
+  call: K,
+  output: CallsOf<D>[K] extends Call<infer _S, infer _I, infer O> ? O : never,
 ): Fact =>
   fact(`callCompleted(${type.name}, ${call})`, (bench) => {
     const { phase } = sessionOf(bench, type, "active", "rebuilding");

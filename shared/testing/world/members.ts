@@ -2,11 +2,13 @@
 
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import type { SessionAtPoint } from "../../../services/fault-points.ts";
+import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
 import { Orchestrator, type OrchestratorOptions } from "../../../services/orchestrator/orchestrator.ts";
 import { defaultWatcherConfig, type WatcherConfig } from "../../../services/watcher/config.ts";
 import { Watcher } from "../../../services/watcher/watcher.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
-import type { WorkerFaultPoints } from "../../../services/worker/fault-points.ts";
+import type { WorkerFaultPoint, WorkerFaultPoints } from "../../../services/worker/fault-points.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
 import { SessionService } from "../../../services/worker/sessions/index.ts";
 import { workerSettings } from "../../../services/worker/settings.ts";
@@ -63,6 +65,17 @@ export function orchestratorAt(
     cacheSize,
   });
 }
+
+/**
+ * Called at every fault point that a member reaches, with the session whose work has got there; `die` kills the
+ * member.
+ */
+export type OnPoint = (
+  point: FaultPoint | WorkerFaultPoint,
+  memberId: string,
+  die: () => void,
+  session?: SessionAtPoint,
+) => void;
 
 export interface WorkerAtOptions {
   app: App;

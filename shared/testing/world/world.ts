@@ -14,7 +14,15 @@ import { type Report, type VerifyOptions, verify } from "../../verify/index.ts";
 import { MemberClock } from "../clock/member-clock.ts";
 import { SimulatedClock } from "../clock/simulated-clock.ts";
 import { type BusFaults, MemoryBroker, type MemoryBus } from "../memory/index.ts";
-import { historiesAt, historyShards, orchestratorAt, sessionTtlMs, watcherAt, workerAt } from "./members.ts";
+import {
+  historiesAt,
+  historyShards,
+  type OnPoint,
+  orchestratorAt,
+  sessionTtlMs,
+  watcherAt,
+  workerAt,
+} from "./members.ts";
 
 export { sessionTtlMs };
 
@@ -52,8 +60,7 @@ export interface WorldOptions {
   maxUnacknowledged?: number;
   /** Lets time pass while a promise is awaited; undefined: the world does. */
   drive?: <T>(work: Promise<T>) => Promise<T>;
-  /** Called at every fault point that a member reaches; `die` kills the member there. */
-  onPoint?: (point: FaultPoint | WorkerFaultPoint, memberId: string, die: () => void) => void;
+  onPoint?: OnPoint;
   /** Default 4. */
   partitions?: number;
   /** Idle instances an orchestrator keeps in memory; default 1000. */
@@ -211,9 +218,9 @@ export class World {
         settings,
         ...this.#generation,
         faultPoints: (workerId) => ({
-          reach: (point) => {
+          reach: (point, session) => {
             if (point === dieAt?.point && --left === 0) die();
-            this.#options.onPoint?.(point, workerId, () => bus.kill());
+            this.#options.onPoint?.(point, workerId, () => bus.kill(), session);
           },
         }),
       },

@@ -61,8 +61,14 @@ function collect(file: string, wanted: Map<string, string> | undefined, into: Ma
       if (local && as) next.set(local, as);
     }
     if (next.size === 0) continue;
-    if (target === file) for (const [local, as] of next) declare(text, local, as, into);
-    else collect(target, next, into);
+    if (target !== file) collect(target, next, into);
+    else
+      for (const [local, as] of next) {
+        const path = importOf(text, local);
+        const imported = path && from(path);
+        if (imported) collect(imported, new Map([[local, as]]), into);
+        else declare(text, local, as, into);
+      }
   }
   for (const [, path = ""] of text.matchAll(/^export (?:type )?\* from "(\.[^"]*)";?/gm)) {
     const target = from(path);
@@ -75,13 +81,21 @@ function collect(file: string, wanted: Map<string, string> | undefined, into: Ma
   }
 }
 
+/** The path that the name is imported from; undefined if this file declares it. */
+function importOf(text: string, name: string): string | undefined {
+  const imports = text.matchAll(/^import (?:type )?\{([^}]*)\} from "(\.[^"]*)";?/gm);
+  for (const [, names = "", path = ""] of imports)
+    if (names.split(",").some((one) => one.trim().replace(/^type /, "") === name)) return path;
+  return undefined;
+}
+
 function declare(text: string, name: string, as: string, into: Map<string, Declared>): void {
   const start = new RegExp(
     `^(?:export )?(?:declare )?(?:abstract )?(?:class|function|const|interface|type|enum) ${name.replace("$", "\\$")}\\b`,
     "gm",
   );
   const found = [...text.matchAll(start)];
-  if (found.length === 0) return;
+  if (found.length === 0) throw new Error(`no declaration of ${name} is found`);
   // A schema's type is spelt out over pages; what it stands for is exported as a type of the same name.
   const texts = found
     .map(({ index }) => text.slice(index, endOf(text, index)))

@@ -123,6 +123,29 @@ test("the worker that holds a session is killed: its state is gone, and the code
   await env.expectHistory(handle, ["session.activated", "session.lost", "session.activated"]);
 });
 
+test("a death at a point of sessions meets the session that was named", async () => {
+  const other = defineSession("other", {
+    init: async () => ({ total: 0 }),
+    calls: { add: call({ run: (state: { total: number }, n: number) => (state.total += n) }) },
+  });
+  const both = defineOrchestration("both", {
+    async run(ctx) {
+      await using mine = await ctx.openSession(counter, { onLost: "reclaim" });
+      await using theirs = await ctx.openSession(other, { id: "theirs", onLost: "reclaim" });
+      await mine.add(1);
+      await theirs.add(1);
+      return [await mine.add(1), await theirs.add(1)];
+    },
+  });
+  for (const named of [other, "theirs"] as const) {
+    await using env = await testEnvironment({ app: { counter, other, both }, workers: 3 });
+    await env.kill(named, { at: "after-activation" });
+    const handle = await env.client.start(both);
+    await handle.result();
+    await env.expectHistory(handle, [{ kind: "session.lost", sessionId: "theirs" }]);
+  }
+});
+
 test("a whole session can be faked, and an idle one is parked when the time has come", async () => {
   await using env = await testEnvironment({ app });
   env.fakeSession(counter, { add: (state, n) => (state.total += n * 100) }, () => ({ total: 5 }));

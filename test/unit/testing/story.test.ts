@@ -114,6 +114,8 @@ test("facts have the types of what they are about", () => {
   signalled(paid, { from: "ann" });
   // @ts-expect-error no such call
   callCompleted(counter, "subtract", 1);
+  // @ts-expect-error the call returns a number
+  callCompleted(counter, "add", "one");
 });
 
 test("code that does something else the second time is found", async () => {

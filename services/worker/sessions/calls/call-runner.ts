@@ -261,7 +261,7 @@ export class CallRunner {
       lane?.drop?.(false);
       return;
     }
-    const options = { epoch: session.epoch, lane, signal: fenced };
+    const options = { epoch: session.epoch, session, lane, signal: fenced };
     const telling = publishReport(deps, task, result, options).then((outcome) => {
       this.#telling?.delete(telling);
       if (this.#telling?.size === 0) this.#telling = undefined;

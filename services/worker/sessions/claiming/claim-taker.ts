@@ -79,7 +79,7 @@ export class ClaimTaker {
       const { seats } = seated;
       const lease = await this.#lease(key, claim, ttlMs, seats);
       if (!lease) return notTaken("raced");
-      deps.faultPoints?.reach("claim.after_lease");
+      deps.faultPoints?.reach("claim.after_lease", { id: claim.sessionId, type });
       const init = { claim, lease, definition, capacity, seats, reply, ...this.#callbacks };
       this.#onAttached(new Attachment(this.#around, init));
       return "taken";
@@ -97,7 +97,7 @@ export class ClaimTaker {
   async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
     const { leases, identity, faultPoints } = this.#around.deps;
     const session = leasedSession(claim);
-    faultPoints?.reach("claim.before_lease");
+    faultPoints?.reach("claim.before_lease", { id: claim.sessionId, type: claim.type });
     const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
     if (outcome.kind === "taken") {
       if (outcome.holder !== identity.workerId) await seats.giveBack(); // the seat stays with the lease

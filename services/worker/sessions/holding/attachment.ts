@@ -296,13 +296,13 @@ export class Attachment {
       ...{ sessionId, type, epoch: this.epoch, initMs, warm, restored, openedMs },
       ...{ instanceId: claim.instanceId, traceparent: claim.traceparent },
     });
-    deps.faultPoints?.reach("init.before_told");
+    deps.faultPoints?.reach("init.before_told", this.#view);
     const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
     void reporter.ready(claim, activated, this.#mayTell, this.#init.reply).then((told) => {
       if (!told) return;
       this.noted.ready();
       this.blobs.ready();
-      deps.faultPoints?.reach("init.after_told");
+      deps.faultPoints?.reach("init.after_told", this.#view);
     });
   }
 

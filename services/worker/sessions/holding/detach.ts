@@ -93,13 +93,14 @@ async function endState(
 }
 
 /** Resolves to true if this call removed the lease: then this worker reports the end (HOLD-3). */
-async function release({ around, lease }: Detaching, ending: Ending): Promise<boolean> {
+async function release({ around, claim, lease }: Detaching, ending: Ending): Promise<boolean> {
   if (ending.kind === "fenced") return false;
   const { leases, runtime, faultPoints } = around.deps;
-  faultPoints?.reach("close.before_release");
+  const session = { id: claim.sessionId, type: claim.type };
+  faultPoints?.reach("close.before_release", session);
   try {
     const released = (await leases.release(lease)) === "released";
-    faultPoints?.reach("close.after_release");
+    faultPoints?.reach("close.after_release", session);
     return released;
   } catch (error) {
     // The lease runs out by itself, and the watcher reports the loss.
