@@ -5,6 +5,7 @@ import { hosts } from "./hosts.ts";
 import { keyed } from "./keyed.ts";
 import { local } from "./local.ts";
 import { loss } from "./loss.ts";
+import { lostServer } from "./lost-server.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
 import { provedLoss } from "./proved-loss.ts";
@@ -47,4 +48,5 @@ export const workloads: readonly Workload[] = [
   loss,
   provedLoss,
   w6,
+  lostServer,
 ];
