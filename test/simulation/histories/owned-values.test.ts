@@ -1,5 +1,7 @@
 /** Large values lie in the object store under their owner's id and go with it: whoever accepts one owns a copy. */
 import { expect, test } from "vitest";
+import { inboxHeaders } from "../../../services/orchestrator/parse-inbox.ts";
+import { Payloads } from "../../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
@@ -25,7 +27,14 @@ const leavesChild = defineOrchestration("leaves-child", {
     ctx.spawn(measures, large, { id: "left" });
   },
 });
-const app = collectApp({ makesLarge, measures, asksChild, leavesChild });
+const hears = defineOrchestration("hears", {
+  run: async (ctx, text: string) => {
+    const heard = await ctx.waitForSignal<string>("text");
+    await ctx.waitForSignal("go");
+    return [text.length, heard.length];
+  },
+});
+const app = collectApp({ hears, makesLarge, measures, asksChild, leavesChild });
 
 async function open(): Promise<World> {
   const world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 1] } });
@@ -66,6 +75,26 @@ test("defect 4: a detached child keeps the large input of a parent that retentio
   await world.run(owner.stop());
   await forget(world, "parent");
   expect(await replayed(world, "left")).toBe(large.length);
+});
+
+test("defect 4: an instance keeps large values that another client had stored under an id of its own", async () => {
+  const world = await open();
+  const { outside, names } = world;
+  const stored = await world.run(new Payloads(outside.blobs).wrap(large, "somebody"));
+  if (!("blob" in stored)) throw new Error("not large enough");
+  const publish = (subject: string) =>
+    world.run(
+      outside.publish(subject, new Uint8Array(), {
+        headers: { [inboxHeaders.blob]: JSON.stringify(stored.blob) },
+      }),
+    );
+  const owner = await world.orchestrator();
+  await publish(names.start("a", "hears"));
+  await publish(names.signal("a", "text"));
+  await world.clock.advance(5_000);
+  await world.run(owner.stop());
+  await forget(world, "somebody");
+  expect(await replayed(world, "a")).toEqual([large.length, large.length]);
 });
 
 /** As if its owner had lived on for a moment: nothing comes to it again. */

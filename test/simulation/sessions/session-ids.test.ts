@@ -51,6 +51,18 @@ test("defect 38: a closed session's id is used again while a dead holder's lease
   expect(violationLines(await world.verify({ leases }))).toEqual([]);
 });
 
+test("defect 38: a closed session's id is anybody's at once, behind the attachments it had", async () => {
+  const world = new World({ seed: 1, app, faults: noFaults });
+  await world.prepare();
+  await world.orchestrator();
+  await world.worker();
+  for (const id of ["a", "b", "c"])
+    expect(await world.run((await world.start("counts", null, id)).result()), id).toBe(1);
+  const { record } = await world.run(world.client.sessions.describe("s"));
+  // The holder before may still take the attachment after its last one (S14).
+  expect(record).toMatchObject({ instanceId: "c", phase: "closed", attachment: 5 });
+});
+
 test("defect 38: an instance begun anew opens the session that the one before it had", async () => {
   const world = new World({ seed: 1, app, faults: noFaults });
   await world.prepare();

@@ -95,7 +95,9 @@ test.each([
   await world.clock.advance(3000);
   await garbled(world, "sessions", "held", how);
   worker.kill();
-  await world.clock.advance(60_000);
+  await world.clock.advance(10_000); // not by the reconciler alone, which looks later
+  const kinds = (await world.history("a"))?.flatMap(({ events }) => events.map(({ kind }) => kind));
+  expect(kinds).toContain("session.lost");
   await world.signal("a", "go", null);
   expect(await world.run(handle.result(), 600_000)).toBe("session_lost");
   expect(world.count("dead.lettered")).toBe(0);

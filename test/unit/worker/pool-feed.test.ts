@@ -220,6 +220,19 @@ it("defect 10: is no nearer to poison after a member that stopped while it opene
   const other = await rig.member();
   await rig.clock.advance(200);
   expect(lent(other.calls)).toEqual([1]);
+  expect(other.calls.lent.get(1)?.deliveries, "given back once").toBe(2);
+});
+
+it("defect 10: is not poison, however many members gave it back when they left", async () => {
+  await rig.ask([1]);
+  for (let left = 0; left < 5; left++) {
+    const { calls } = await rig.member();
+    expect(lent(calls)).toEqual([1]);
+    calls.lent.get(1)?.settle("back");
+    await rig.clock.advance(20);
+  }
+  expect(lent((await rig.member()).calls)).toEqual([1]);
+  expect(await rig.said()).toEqual([]);
 });
 
 describe("what comes twice", () => {
