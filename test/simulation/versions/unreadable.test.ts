@@ -95,7 +95,7 @@ test.each([
   await world.clock.advance(3000);
   await garbled(world, "sessions", "held", how);
   worker.kill();
-  await world.clock.advance(10_000); // not by the reconciler alone, which looks later
+  await world.clock.advance(10_000);
   const kinds = (await world.history("a"))?.flatMap(({ events }) => events.map(({ kind }) => kind));
   expect(kinds).toContain("session.lost");
   await world.signal("a", "go", null);
