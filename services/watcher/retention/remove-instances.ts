@@ -79,16 +79,18 @@ export class RemoveInstances implements RetentionStep {
   }
 
   /**
-   * Removes an instance that was never started. Its start may be on its way at this moment: so its inbox
-   * messages stay, the fence of its history decides whether it is still unstarted, and only large values
-   * older than its last signal are deleted.
+   * Removes an instance that was never started. A start under limits may wait in its inbox: then all stays. Its
+   * start may be on its way at this moment: so its inbox messages stay, the fence of its history decides whether
+   * it is still unstarted, and only large values older than its last signal are deleted.
    */
   async #forgetUnstarted(
     { value, revision }: TypedEntry<InstanceSummary>,
     blobs: BlobFolders,
   ): Promise<boolean> {
     const { instanceId, updatedAt } = value;
+    const { bus, names } = this.#deps;
     await blobs.read();
+    if ((await bus.read(names.inboxStream, names.inboxOf(instanceId), 1, 1))?.length) return false;
     const history = await this.#histories.look(instanceId);
     const { bucket } = this.#deps.registers.instances;
     if ((await bucket.get(instanceId, { leader: true }))?.revision !== revision) return false;

@@ -95,6 +95,27 @@ test("defect 8: an id that was never started is forgotten with its signals, and 
   expect(await world.run(forgetting(world, world.outside).run(10)), "what runs stays").toBe(0);
 });
 
+test("defect 8: what a start under limits waits with is not forgotten while it waits", async () => {
+  const job = defineOrchestration("job", {
+    run: async (ctx, { ms, text }: { ms: number; text: string }) => {
+      await ctx.sleep(ms);
+      return [text.length, ms === 0 ? await ctx.waitForSignal("a") : null];
+    },
+  });
+  const world = new World({ seed: 1, app: collectApp({ job }), faults: noFaults, keepEnded: true });
+  await world.prepare();
+  await world.orchestrator();
+  const start = (id: string, input: { ms: number; text: string }) =>
+    world.run(world.client.start("job", input, { id, flow: { key: "k", concurrency: 1 } }));
+  await start("long", { ms: 240_000, text: "" });
+  await start("lone", { ms: 0, text: large });
+  await world.signal("lone", "a", 1);
+  await world.clock.advance(120_000);
+  expect(await world.run(forgetting(world, world.outside).run(10))).toBe(0);
+  await world.run(world.client.result("long"), 300_000);
+  expect(await world.run(world.client.result("lone"), 60_000)).toEqual([large.length, 1]);
+});
+
 test.each([
   ["on its way", 0],
   ["recorded", 100],
