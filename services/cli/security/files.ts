@@ -184,7 +184,7 @@ function composeOverride(folder: string, { mode, tenants }: Secured): string {
     "# Made with --path /security --store-dir /data.",
     "services:",
     "  security: { command: --version } # The keys are made already.",
-    `  nats:\n    command: nats-server -c /security/nats.conf --name nats-1\n    volumes: ["nats-data:/data", ${JSON.stringify(`${resolve(folder, "nats")}:/security:ro`)}]`,
+    `  nats:\n    command: nats-server -c /security/nats.conf\n    volumes: ["nats-data:/data", ${JSON.stringify(`${resolve(folder, "nats")}:/security:ro`)}]`,
     service("provision", "provisioner"),
     ...["orchestrator", "worker", "watcher", "gateway"].map((role) => service(role, role)),
     "",

@@ -62,6 +62,17 @@ it.each(["provisioner", "orchestrator", "worker", "watcher", "gateway"])(
   },
 );
 
+it("NATS servers have nothing but a file as argument: a reload for new keys would take all else for a change", async () => {
+  const out = join(mkdtempSync(join(tmpdir(), "holdfast-compose-")), "security");
+  const stream = { write: () => true, isTTY: false };
+  const cli = { env: {}, exitCode: 0 as const, stdout: stream, stderr: stream };
+  await program(cli).parseAsync(["security", "init", "--out", out], { from: "user" });
+  const override = readFileSync(join(out, "compose.override.yaml"), "utf8");
+  const commands = (text("compose.yaml") + override).match(/nats-server .*$/gm) ?? [];
+  expect(commands).toHaveLength(4);
+  for (const command of commands) expect(command).toMatch(/^nats-server -c \S+$/);
+});
+
 it("compose.yaml gives services only settings they know, and .env.example has all it reads", () => {
   const compose = text("compose.yaml");
   const set = [...compose.matchAll(/^ +([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? "");
