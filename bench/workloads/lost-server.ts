@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type Bus, connectBus, subjects } from "../../shared/bus/index.ts";
 import { silent } from "../../shared/runtime/index.ts";
 import { Client } from "../../shared/sdk/index.ts";
-import { type NatsCluster, startCluster } from "../../test/support/nats-cluster.ts";
+import { type NatsCluster, startCluster } from "../../test/support/nats/nats-cluster.ts";
 import type { Layout } from "../options.ts";
 import { judged } from "../report.ts";
 import { type ServiceName, ServiceProcess } from "../service.ts";
