@@ -19,6 +19,7 @@ import {
 } from "../../../shared/bus/index.ts";
 import { Fault, isFault } from "../../../shared/errors/index.ts";
 import type { InboxMessage } from "../../../shared/replay/index.ts";
+import { sleep } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 import { followerOf } from "../flow/held-starts.ts";
 import type { Mail } from "../mail.ts";
@@ -89,9 +90,26 @@ export class AsideMail {
   /** The messages set aside from this position on, oldest first, and where the next page begins. */
   async read(from: number): Promise<{ mails: Mail[]; next: number }> {
     await this.#moving;
-    const { bus, names } = this.#deps;
-    const stored = (await bus.read(names.asideStream, names.aside(this.#instanceId), from, page)) ?? [];
+    const stored = await this.#stored(from);
     return { mails: stored.flatMap((one) => this.#mail(one)), next: (stored.at(-1)?.seq ?? 0) + 1 };
+  }
+
+  /** A replica that lags would hide what was moved a moment ago, so the leader is asked (HISTORY-4). */
+  async #stored(from: number): Promise<StoredMessage[]> {
+    const { bus, names, runtime } = this.#deps;
+    const subject = names.aside(this.#instanceId);
+    for (;;) {
+      const last = await bus.last(names.asideStream, subject, { leader: true });
+      if (!last || last.seq < from) return [];
+      const stored = (await bus.read(names.asideStream, subject, from, page)) ?? [];
+      if (stored.length === page || (stored.at(-1)?.seq ?? 0) >= last.seq) return stored;
+      await sleep(runtime.clock, 20, this.#signal);
+      if (this.#signal.aborted)
+        throw new Fault("transient", {
+          code: "aside_incomplete",
+          message: `${names.asideStream} does not show message ${last.seq}`,
+        });
+    }
   }
 
   #mail(stored: StoredMessage): Mail[] {

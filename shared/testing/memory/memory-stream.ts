@@ -156,12 +156,12 @@ export class MemoryStream {
   }
 
   /**
-   * True for append-only streams: in others a lagging replica would show replaced messages, which are not
-   * kept here.
+   * A lagging replica does not show what was stored a moment ago. What was removed or replaced meanwhile it
+   * would still show, but that is not kept here: buckets do not lag.
    */
   get #lags(): boolean {
-    const { replicas = 1, retention, maxMsgsPerSubject } = this.spec;
-    return replicas > 1 && retention === "limits" && maxMsgsPerSubject === undefined;
+    const { replicas = 1, maxMsgsPerSubject } = this.spec;
+    return replicas > 1 && maxMsgsPerSubject === undefined;
   }
 
   lastPerSubject(filter: string): StoredMessage[] {

@@ -25,11 +25,13 @@ const maxUnacknowledged = 1_000;
 /** An instance whose history cannot be read until it is mended. */
 async function withSick(
   n: number,
+  lagMs = 0,
 ): Promise<{ world: World; sick: InstanceHandle; mend: () => Promise<unknown> }> {
   const world = new World({
     seed: 8,
     app,
-    faults: { ...noFaults, latencyMs: [1, 1] },
+    faults: { ...noFaults, latencyMs: [1, 1], replicaLagMs: [lagMs, lagMs] },
+    replicas: lagMs > 0 ? 3 : 1,
     layout: "shared",
     maxUnacknowledged,
   });
@@ -101,3 +103,21 @@ test.each(["by the same owner", "by another", "by one that dies while it is at i
     expect(await waiting(world, world.names.inboxStream)).toBe(0);
   },
 );
+
+test("HISTORY-4: what was set aside a moment ago comes back, whatever copy is asked for it", async () => {
+  const many = 160;
+  const { world, sick, mend } = await withSick(many, 5_000);
+  await world.orchestrator();
+  await send(world, 0, 40);
+  await world.clock.advance(30_000);
+  await mend();
+  // One each second: the last of them were moved just before the turn that succeeds.
+  for (let n = 40; n < many; n++) {
+    await send(world, n, n + 1);
+    await world.clock.advance(1_000);
+  }
+  expect(await world.run(sick.result(), 60_000)).toEqual(Array.from({ length: many }, (_, i) => i));
+  await world.clock.advance(120_000);
+  expect(await waiting(world, world.names.asideStream), "nothing is aside any more").toBe(0);
+  expect(await waiting(world, world.names.inboxStream)).toBe(0);
+});
