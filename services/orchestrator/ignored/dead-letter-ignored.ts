@@ -6,15 +6,18 @@ import { type Burial, bury, type Delivery } from "../../../shared/bus/index.ts";
 import { Fault } from "../../../shared/errors/index.ts";
 import type { InboxMessage, InstanceState } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { changesNothing } from "../schedules/changes-nothing.ts";
 
 export async function deadLetterIgnored(
   deps: EngineDeps,
-  { instanceId: id, status }: Readonly<InstanceState>,
+  state: Readonly<InstanceState>,
   message: InboxMessage,
   delivery: Delivery,
   why: string,
 ): Promise<void> {
+  const { instanceId: id, status } = state;
   if (message.kind === "signal" && why === "ended") {
+    if (changesNothing(state, message)) return;
     const { name } = message;
     const reason = `instance ${id} has ended (${status})`;
     await buryOrThrow(deps, delivery, { what: "signal", id, code: "instance_ended", message: reason });
