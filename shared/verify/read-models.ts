@@ -1,7 +1,7 @@
 /** E2: the summary of an instance and the entries of its sessions agree with its history. */
 
 import { isDeepStrictEqual } from "node:util";
-import { sessionPhases } from "../../schemas/index.ts";
+import { type Payload, sessionPhases } from "../../schemas/index.ts";
 import { isEnded } from "../replay/index.ts";
 import type { Folded } from "./fold.ts";
 import type { Installation } from "./installation.ts";
@@ -85,10 +85,14 @@ const isBehind = (
   summary.execution < shown.execution ||
   (summary.execution === shown.execution && summary.events < shown.events);
 
-/** A value that was moved to the object store only for the summary counts as equal. */
-function differ(shown: unknown, stored: unknown): boolean {
-  const moved = typeof shown === "object" && shown !== null && "blob" in shown;
-  return !moved && !isDeepStrictEqual(plain(shown), plain(stored));
+/**
+ * A value that was moved to the object store only for the summary counts as equal. What a later version writes
+ * beside a value is not looked at (E1).
+ */
+function differ(shown: Payload | undefined, stored: Payload | undefined): boolean {
+  if (shown === undefined || stored === undefined) return shown !== stored;
+  if ("blob" in shown) return false;
+  return "blob" in stored || !isDeepStrictEqual(plain(shown.json), plain(stored.json));
 }
 
 /** The value as it is after JSON: without undefined fields. */

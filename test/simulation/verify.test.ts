@@ -481,7 +481,33 @@ const spoilt: [law: string, what: string, spoil: Spoil][] = [
       return {};
     },
   ],
+  [
+    "E2",
+    "a summary with another output",
+    async (stage) => {
+      const id = await tallied(stage);
+      const summary = await entry(stage, "instances", id, (value) => InstanceSummary.parse(value));
+      await write(stage, "instances", id, { ...summary, output: { json: "another" } });
+      return {};
+    },
+  ],
 ];
+
+/** An instance that has ended with an output. */
+async function tallied({ world }: Scene): Promise<string> {
+  const id = await started(world, "waits", 1);
+  await world.signal(id, "go", 7);
+  await world.clock.advance(3_000);
+  return id;
+}
+
+test("E1: what a later version writes beside an output is no other output", async () => {
+  const stage = await scene();
+  const id = await tallied(stage);
+  const summary = await entry(stage, "instances", id, (value) => InstanceSummary.parse(value));
+  await write(stage, "instances", id, { ...summary, output: { ...summary.output, later: true } });
+  expect(await stage.verify()).toEqual([]);
+});
 
 async function sessionsOf({ world }: Scene, id: string): Promise<string[]> {
   const events = (await world.history(id))?.flatMap((commit) => commit.events) ?? [];
