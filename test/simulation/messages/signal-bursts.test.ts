@@ -1,4 +1,4 @@
-/** Ten thousand signals in a burst: each is applied once, in the order the server took them. */
+/** Many signals at once, and a delivery that is lost: each is applied once, in the order the server took them. */
 import { expect, test } from "vitest";
 import { collectApp, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
@@ -20,6 +20,9 @@ const app = collectApp({
       }
       throw new Error("unreachable: signals never end");
     },
+  }),
+  pair: defineOrchestration("pair", {
+    run: async (ctx) => [await ctx.waitForSignal("n"), await ctx.waitForSignal("n")],
   }),
 });
 
@@ -53,4 +56,19 @@ test.each([
     outOfOrder: 0,
   });
   checkHistory((await world.history("ear")) ?? []);
+});
+
+test("T7: a signal whose delivery was lost is not overtaken by the next", async () => {
+  const world = new World({ seed: 1, app, faults: noFaults });
+  await world.prepare();
+  await world.orchestrator();
+  const handle = await world.start("pair", null, "ear");
+  await world.clock.advance(100);
+  const { fate } = world.broker;
+  fate.faults = { ...noFaults, deliveryLost: 1 };
+  await world.signal("ear", "n", "first");
+  await world.clock.advance(10);
+  fate.faults = noFaults;
+  await world.signal("ear", "n", "second");
+  expect(await world.run(handle.result(), 5_000)).toEqual(["first", "second"]);
 });

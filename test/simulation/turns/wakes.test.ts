@@ -190,6 +190,26 @@ test.each(dying)(
   },
 );
 
+test("a wake that the asked copies do not show yet tells of a death when it arrives", async () => {
+  const world = await open();
+  const { broker, names, clock } = world;
+  for (const name of [names.timersStream, names.inboxStream]) {
+    const stream = broker.streams.get(name);
+    if (!stream) throw new Error(`there is no ${name}`);
+    // As the copy of a server that is half a minute behind shows it.
+    stream.readAny = (filter, from) =>
+      stream.read(filter, from).filter(({ at }) => at < clock.now() - 30_000);
+  }
+  await world.worker();
+  const first = await world.orchestrator({ point: "turn.after_append", count: 2 });
+  const handle = await world.start("nap-then-work", 1, "a");
+  await world.clock.advance(5_050); // its twin comes at 5125
+  first.kill();
+  await world.orchestrator();
+  expect(await world.run(handle.result(), 20_000)).toBe("done");
+  expect(runs).toBe(1);
+});
+
 test("a deadline that is early by the clock of its new owner is no sign of a death: nothing runs twice", async () => {
   const world = await open();
   const first = await world.orchestrator();
