@@ -1,15 +1,12 @@
 /**
  * `npm run test:nemesis -- --minutes 10 [--servers 3] [--seed N] [--instances 300] [--record]`: what the nemesis did, what
  * the users did, and what `holdfast verify` says of it. Ends with 1 where something is wrong. `--record` writes the result
- * into docs/proof.md.
+ * into docs/proof.md. `--only kill,pause`: no other blows.
  */
-import { readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { recordProof } from "../support/record-proof.ts";
 import { type NemesisResult, runNemesis } from "./nemesis.ts";
-
-const proof = fileURLToPath(new URL("../../docs/proof.md", import.meta.url));
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -18,6 +15,7 @@ async function main(): Promise<number> {
       servers: { type: "string", default: "1" },
       seed: { type: "string" },
       instances: { type: "string", default: "300" },
+      only: { type: "string" },
       record: { type: "boolean", default: false },
     },
   });
@@ -32,13 +30,17 @@ async function main(): Promise<number> {
     instances: Number(values.instances),
     servers,
     say,
+    ...(values.only !== undefined && { kinds: values.only.split(",") }),
   });
-  const never = minutes < 3 ? [] : [...result.branches].filter(([, n]) => n === 0).map(([branch]) => branch);
+  const never =
+    minutes < 3 || values.only !== undefined
+      ? []
+      : [...result.branches].filter(([, n]) => n === 0).map(([branch]) => branch);
   for (const line of result.wrong) say(`WRONG ${line}`);
   for (const branch of never) say(`NEVER ${branch}`);
   const lines = written(result, { seed, minutes, servers });
   console.log(lines);
-  if (values.record) await record(servers, lines);
+  if (values.record) await recordProof(`nemesis-${servers}`, lines);
   return result.wrong.length + never.length === 0 ? 0 : 1;
 }
 
@@ -62,17 +64,6 @@ function written(result: NemesisResult, run: { seed: number; minutes: number; se
     "|---|---|---|---|---|",
     ...spreads,
   ].join("\n");
-}
-
-/** Between its marks, and nothing else of the page. */
-async function record(servers: number, lines: string): Promise<void> {
-  const text = await readFile(proof, "utf8");
-  const marked = new RegExp(`(<!-- nemesis-${servers} -->\\n)[\\s\\S]*?(<!-- /nemesis-${servers} -->)`);
-  if (!marked.test(text)) throw new Error(`docs/proof.md has no marks <!-- nemesis-${servers} -->`);
-  await writeFile(
-    proof,
-    text.replace(marked, (_all, from: string, to: string) => `${from}\n${lines}\n\n${to}`),
-  );
 }
 
 process.exitCode = await main();

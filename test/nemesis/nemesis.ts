@@ -95,6 +95,8 @@ async function strikeFor(
   { seed, say, servers, kinds = kindsOn(servers) }: NemesisOptions,
   struck: Map<string, number>,
 ): Promise<void> {
+  const unknown = kinds.filter((kind) => !blows[kind]);
+  if (unknown.length > 0) throw new Error(`no blow is called ${unknown.join(", ")}`);
   const random = seededRandom(seed + 1);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)] as T;
   const end = performance.now() + ms;
