@@ -5,7 +5,7 @@
  */
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { recordProof } from "../support/record-proof.ts";
+import { recordProof } from "../support/documents/record-proof.ts";
 import { type NemesisResult, runNemesis } from "./nemesis.ts";
 
 async function main(): Promise<number> {

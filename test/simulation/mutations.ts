@@ -10,6 +10,8 @@ export interface Mutation {
   file: string;
   find: string;
   replace: string;
+  /** A test that fails without it. */
+  scenario?: string;
 }
 
 export const mutations: readonly Mutation[] = [
@@ -19,6 +21,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/history/append-fenced.ts",
     find: "const options = { headers: carried, expectLastSeq };",
     replace: "const options = { headers: carried }; void expectLastSeq;",
+    scenario: "test/conformance/history.test.ts",
   },
   {
     name: "applied set",
@@ -40,6 +43,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/live-instance.ts",
     find: "this.#owed = settled !== undefined && settled !== loaded.lastCommitId;",
     replace: "this.#owed = settled === 'never';",
+    scenario: "test/simulation/histories/late-append.test.ts",
   },
   {
     name: "anchor",
@@ -47,6 +51,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/lane/lane-work.ts",
     find: "if (this.#out.size > 0 || this.#claims?.isWaiting(state)) return mine;",
     replace: "",
+    scenario: "test/simulation/activities/lane.test.ts",
   },
   {
     name: "what an owner before sent by the lane",
@@ -54,6 +59,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/turn.ts",
     find: "const laned = this.#laned;",
     replace: "const laned: number[] = [];",
+    scenario: "test/simulation/activities/lane.test.ts",
   },
   {
     name: "reports by the lane need an anchor",
@@ -61,6 +67,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/mailbox.ts",
     find: "if (anchored || !mails.some(({ elsewhere }) => elsewhere)) return mails;",
     replace: "if (mails.length >= 0) return mails;",
+    scenario: "test/simulation/activities/lane-anchor.test.ts",
   },
   {
     name: "first completion wins",
@@ -68,6 +75,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/replay/decide/accept.ts",
     find: "if (!task || report.attempt !== task.attempt)",
     replace: "if (!task)",
+    scenario: "test/unit/replay/activities.test.ts",
   },
   {
     name: "epoch of a result",
@@ -75,6 +83,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/replay/decide/accept.ts",
     find: 'if (task.target.kind === "session" && (task.sentEpoch === undefined || report.epoch !== task.sentEpoch))',
     replace: "if (report.epoch === -1)",
+    scenario: "test/unit/replay/sessions/session-loss.test.ts",
   },
   {
     name: "message ids of effects",
@@ -83,6 +92,7 @@ export const mutations: readonly Mutation[] = [
     find: "return (await publishUntilStored(until, subject, body, options))?.seq;",
     replace:
       "const { msgId, ...rest } = options; return (await publishUntilStored(until, subject, body, { ...rest, msgId: `${msgId}-${runtime.random.next()}` }))?.seq;",
+    scenario: "test/simulation/turns/effects-once.test.ts",
   },
   {
     name: "message ids of signals",
@@ -90,6 +100,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/replay/decide/accept.ts",
     find: 'if (message.kind === "signal" && message.messageId !== undefined && state.messageIds.has(message.messageId))',
     replace: 'if (message.kind === "signal" && message.messageId === "never")',
+    scenario: "test/simulation/messages/repeated-signals.test.ts",
   },
   {
     name: "order of the inbox",
@@ -97,6 +108,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/partitions/partition.ts",
     find: "if (delivery.order !== next) return again();",
     replace: "if (delivery.order < 0) return again();",
+    scenario: "test/simulation/messages/signal-bursts.test.ts",
   },
   {
     name: "everything unacknowledged again at take-over",
@@ -111,6 +123,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/publishing/effects.ts",
     find: 'case "forget-local":\n      return unschedulings;',
     replace: 'case "forget-local":\n      return beginnings;',
+    scenario: "test/simulation/turns/effects-once.test.ts",
   },
   {
     name: "what a dead owner's timer left",
@@ -118,6 +131,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/turn.ts",
     find: "turn.owed ||= await stillStands(this.#deps, this.#inherited, this.instance);",
     replace: "",
+    scenario: "test/simulation/turns/wakes.test.ts",
   },
   {
     name: "a wake that tells of a death",
@@ -125,6 +139,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/ignored/ignore.ts",
     find: "owed: tellsOfDeath(inherited, instance, wake)",
     replace: "owed: false",
+    scenario: "test/simulation/turns/wakes.test.ts",
   },
   {
     name: "next execution by whoever finds it",
@@ -132,6 +147,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/turn.ts",
     find: 'if (!this.instance.state.next) return "done";',
     replace: 'if (this.#lastAt >= 0) return "done";',
+    scenario: "test/simulation/turns/wakes.test.ts",
   },
   {
     name: "time of a history",
@@ -139,6 +155,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/turn.ts",
     find: "const now = Math.max(clock.now(), this.#lastAt);",
     replace: "const now = clock.now();",
+    scenario: "test/simulation/turns/clocks.test.ts",
   },
   {
     name: "the leader is asked",
@@ -146,6 +163,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/history/store.ts",
     find: "return this.#bus.clustered();\n  }\n\n  /** As many",
     replace: "return false;\n  }\n\n  /** As many",
+    scenario: "test/simulation/histories/replicas.test.ts",
   },
   {
     name: "claim creates its key",
@@ -154,6 +172,7 @@ export const mutations: readonly Mutation[] = [
     find: "const outcome = await store.write({ key, claimId, body, ttlMs, expected, timeoutMs });",
     replace:
       "const there = await store.look(key); const outcome = await store.write({ key, claimId, body, ttlMs, expected: there.kind === 'none' ? expected : there.revision, timeoutMs });",
+    scenario: "test/unit/leases/lease-keeper.test.ts",
   },
   {
     name: "attachment is claimed once",
@@ -161,6 +180,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/leases/claim.ts",
     find: "return once ? undefined : look.revision;",
     replace: "void once; return look.revision;",
+    scenario: "test/unit/leases/lease-keeper.test.ts",
   },
   {
     name: "holder fences itself",
@@ -168,6 +188,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/leases/lease-keeper.ts",
     find: "return this.#holdings.get(lease)?.good ?? false;",
     replace: "return this.#holdings.has(lease);",
+    scenario: "test/unit/leases/lease-keeper.test.ts",
   },
   {
     name: "holder's check before it reports",
@@ -175,6 +196,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/worker/sessions/holding/attachment.ts",
     find: "!this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);",
     replace: "true;",
+    scenario: "test/simulation/sessions/paused-holder.test.ts",
   },
   {
     name: "watcher's grace",
@@ -182,6 +204,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/watcher/grace.ts",
     find: "return Math.max(0, endedAt + ttlMs - this.#runtime.clock.monotonic());",
     replace: "return Math.min(0, endedAt);",
+    scenario: "test/unit/services/watcher-grace.test.ts",
   },
   {
     name: "read model behind the history",
@@ -189,6 +212,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/publishing/summaries.ts",
     find: 'if (newer) return "newer";',
     replace: "",
+    scenario: "test/simulation/turns/stale-summary.test.ts",
   },
   {
     name: "updates are known by their id",
@@ -196,6 +220,7 @@ export const mutations: readonly Mutation[] = [
     file: "shared/replay/instance.ts",
     find: 'if (record) return { kind: "known", record };',
     replace: "",
+    scenario: "test/simulation/messages/updates.test.ts",
   },
 ];
 

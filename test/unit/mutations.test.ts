@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { mutations } from "../simulation/mutations.ts";
 
@@ -6,3 +6,19 @@ test.each(mutations)("the guard that can be taken out is there once: $name", ({ 
   const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
   expect(text.split(find)).toHaveLength(2);
 });
+
+test("docs/proof.md says of each guard what noticed that it was missing; after a change: test:simulation --mutate all --record", () => {
+  const text = readFileSync(new URL("../../docs/proof.md", import.meta.url), "utf8");
+  const [, table = ""] = /<!-- guards -->([\s\S]*?)<!-- \/guards -->/.exec(text) ?? [];
+  const rows = [...table.matchAll(/^\| (.+?) \| (.+?) \| (.*?) ?\|$/gm)].slice(1);
+  expect(rows.map(([, guard]) => guard)).toEqual(mutations.map(({ name }) => name));
+  for (const [row, , days = "", scenario] of rows)
+    expect(scenario !== "" || !days.startsWith("not"), row).toBe(true);
+});
+
+test.each(mutations.filter(({ scenario }) => scenario))(
+  "the scenario of a guard is there: $name",
+  ({ scenario }) => {
+    expect(existsSync(new URL(`../../${scenario}`, import.meta.url))).toBe(true);
+  },
+);

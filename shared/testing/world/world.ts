@@ -52,8 +52,8 @@ export interface WorldOptions {
   /** How long an instance runs before it gets a stream of its own; default 1 s. */
   ownAfterMs?: number | undefined;
   alwaysReplay?: boolean;
-  /** The generation every member writes (E1). Default: the newest. */
-  generation?: Generation;
+  /** The generation every member writes, or the nth (E1). Default: the newest. */
+  generation?: Generation | ((member: number) => Generation);
   /** Replicas of each stream; with the matching fault, replicas lag. */
   replicas?: number;
   /** Limit of unacknowledged messages per partition. */
@@ -109,8 +109,10 @@ export class World {
     this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
   }
 
+  /** Of the member that is made. */
   get #generation(): { generation?: Generation } {
     const { generation } = this.#options;
+    if (typeof generation === "function") return { generation: generation(this.#members) };
     return generation ? { generation } : {};
   }
 

@@ -1,5 +1,5 @@
 /** Everything that may go wrong on a day, besides the network's own unreliability (`BusFaults`). */
-import { bucketStream } from "../../../shared/bus/index.ts";
+import { type BucketName, bucketStream } from "../../../shared/bus/index.ts";
 import type { Member, World } from "../../../shared/testing/world/world.ts";
 import type { PlannedFault } from "./plan.ts";
 
@@ -68,14 +68,18 @@ const lost = (...directions: ("outgoing" | "incoming")[]): Fault =>
     };
   });
 
+/** By somebody who deleted the stream, and a service that made it anew. */
+function recreate({ broker }: World, stream: string): void {
+  const spec = broker.streams.get(stream)?.spec;
+  if (!spec || !broker.isUp) return;
+  broker.delete(stream);
+  broker.ensure(spec);
+}
+
 const recreated =
-  (bucket: "leases" | "workers"): Fault =>
-  ({ world: { broker, names } }) => {
-    const stream = bucketStream(names.bucket(bucket));
-    const spec = broker.streams.get(stream)?.spec;
-    if (!spec || !broker.isUp) return undefined;
-    broker.delete(stream);
-    broker.ensure(spec);
+  (bucket: BucketName): Fault =>
+  ({ world }) => {
+    recreate(world, bucketStream(world.names.bucket(bucket)));
     return undefined;
   };
 
@@ -86,7 +90,7 @@ const wrongBy = (share: number): number => {
   return sign * hour * Math.abs(share * 2 - 1) ** 4;
 };
 
-const all = {
+const common = {
   crash,
   "crash at a point": (crew, planned) => {
     crew.atPoint(planned, (member, room) => {
@@ -208,8 +212,27 @@ const all = {
   },
 } satisfies Record<string, Fault>;
 
-export type FaultKind = keyof typeof all;
-export const faultKinds = Object.keys(all) as FaultKind[];
+const rare = {
+  "engine's leases re-created": recreated("engine"),
+  "services re-created": recreated("services"),
+  // With what lies in a queue its instances would wait for ever: nobody can know of it.
+  "an empty queue re-created": ({ world }, { whom, lastsMs }) => {
+    const { broker, clock, names } = world;
+    const queues = [names.inboxStream, names.activitiesStream, names.claimsStream, names.sessionsStream];
+    const queue = queues[Math.floor(whom * queues.length)] as string;
+    const until = clock.monotonic() + lastsMs;
+    const look = () => {
+      if (broker.streams.get(queue)?.size === 0) recreate(world, queue);
+      else if (clock.monotonic() < until) clock.after(5, look);
+    };
+    look();
+    return undefined;
+  },
+} satisfies Record<string, Fault>;
+
+export type FaultKind = keyof typeof common | keyof typeof rare;
+export const commonKinds = Object.keys(common) as (keyof typeof common)[];
+export const rareKinds = Object.keys(rare) as (keyof typeof rare)[];
 /** What guards are for: drawn more often than the rest. */
 export const cruelKinds: readonly FaultKind[] = [
   "crash",
@@ -221,4 +244,4 @@ export const cruelKinds: readonly FaultKind[] = [
   "server away",
   "clock of the server",
 ];
-export const faults: Record<FaultKind, Fault> = all;
+export const faults: Record<FaultKind, Fault> = { ...common, ...rare };

@@ -10,6 +10,8 @@ import { sleep } from "../../../shared/runtime/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import { type Member, World } from "../../../shared/testing/world/world.ts";
 import { LeaseLog, violationLines } from "../../../shared/verify/index.ts";
+import { asLater } from "../../support/documents/later-version.ts";
+import { type Said, tapWorld } from "../../support/nats/tapped-bus.ts";
 import { type Crew, faults, type Room } from "./faults.ts";
 import type { Plan, PlannedFault } from "./plan.ts";
 import { dayApp, scarceSeats } from "./programs.ts";
@@ -28,6 +30,9 @@ const healedMs = 240_000;
 /** Then what is over must have been tidied up: longer than the server waits for an acknowledgement that was lost. */
 const tidyMs = 100_000;
 
+/** A later version is rolled out member by member. */
+const laterStepMs = 300;
+
 /** How often the watcher tidies up, and how often at most until it has tidied up after a death or an end. */
 const sweepEveryMs = 5_000;
 const sweeps = 12;
@@ -37,6 +42,8 @@ export async function liveDay(plan: Plan): Promise<Outcome> {
   const violations = await day.live();
   const { world, struck } = day;
   for (const [fault, hits = 0] of Object.entries(world.broker.fate.hits)) struck[fault] = hits;
+  if (plan.laterFromMs !== undefined) struck["members of a later version"] = 1;
+  if (plan.firstGenerationMs > 0 && plan.generationStepMs > 0) struck["members of two generations"] = 1;
   const branches: Record<string, number> = {};
   const reach = (branch: string) => {
     branches[branch] = (branches[branch] ?? 0) + 1;
@@ -90,20 +97,29 @@ class Day implements Crew {
         replicaLagMs: [0, 40],
         ...plan.network,
       },
-      keepEnded: true,
-      watcherSettings: { sweepEveryMs, deadAfterMs: 10_000, archiveAfterMs: plan.archiveAfterMs },
-      generation: this.#generation(),
+      watcherSettings: {
+        ...{ sweepEveryMs, deadAfterMs: 10_000, archiveAfterMs: plan.archiveAfterMs },
+        retainForMs: plan.retainForMs ?? 0,
+      },
+      generation: (member) => this.#generation(member),
       // Time is let pass in one place alone: around the whole day.
       drive: (work) => work,
       dedupeMs: plan.dedupeMs,
       onPoint: (point, memberId) => this.#onPoint(point, memberId),
     });
+    const { clock } = this.world;
+    const laterFrom = ({ by }: Said) => (plan.laterFromMs ?? Number.POSITIVE_INFINITY) + by * laterStepMs;
+    if (plan.laterFromMs !== undefined)
+      tapWorld(this.world, (said) =>
+        said.by >= 0 && clock.monotonic() >= laterFrom(said) ? asLater(said) : said,
+      );
     this.#users = new Users(this.world, plan);
   }
 
-  #generation(): Generation {
-    const { firstGenerationMs } = this.#plan;
-    const isOld = () => this.world.clock.monotonic() < firstGenerationMs;
+  #generation(member: number): Generation {
+    const { firstGenerationMs, generationStepMs } = this.#plan;
+    const until = firstGenerationMs > 0 ? firstGenerationMs + member * generationStepMs : 0;
+    const isOld = () => this.world.clock.monotonic() < until;
     const [first, second] = [fixedGeneration(1), fixedGeneration(2)];
     const now = () => (isOld() ? first : second);
     return {
@@ -146,10 +162,12 @@ class Day implements Crew {
     this.#heal();
     const left = await Promise.all(runs.map((run) => this.#within(run, healedMs)));
     await this.#tidied();
+    const journal = await this.#users.journalOfWhatIsThere();
+    if (journal.length < this.#users.journal.length) this.struck["ended instances removed"] = 1;
     // A bucket that was made anew has forgotten who held what.
     const leases = this.struck["leases re-created"] ? {} : { leases: log };
     const orphanMs = this.#plan.archiveAfterMs + sweeps * sweepEveryMs;
-    const report = await world.verify({ quiet: true, journal: this.#users.journal, ...leases, orphanMs });
+    const report = await world.verify({ quiet: true, journal, ...leases, orphanMs });
     return [...left.flat(), ...this.#late, ...this.#seats(log), ...violationLines(report)];
   }
 

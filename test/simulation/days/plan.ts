@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { seededRandom } from "../../../shared/runtime/index.ts";
 import type { BusFaults } from "../../../shared/testing/memory/index.ts";
 import { programs as anyProgram, type Step } from "../../support/worlds/random-program.ts";
-import { cruelKinds, type FaultKind, faultKinds } from "./faults.ts";
+import { commonKinds, cruelKinds, type FaultKind, rareKinds } from "./faults.ts";
 import { known } from "./programs.ts";
 
 export interface PlannedFault {
@@ -40,8 +40,13 @@ export interface Plan {
   sendsAgain: boolean;
   /** For so long the server remembers the ids of messages. */
   dedupeMs: number;
-  /** Everybody writes what the first generation reads, until this time of day. */
+  /** Everybody writes what the first generation reads until this time of day, each next member a while longer. */
   firstGenerationMs: number;
+  generationStepMs: number;
+  /** From this time of day the members are of a later version, one after the other; undefined: none is. */
+  laterFromMs?: number;
+  /** Instances are removed so long after their end; undefined: never. */
+  retainForMs?: number;
   /** How bad the network is, kind by kind, all day long. */
   network: Partial<BusFaults>;
   programs: PlannedProgram[];
@@ -52,20 +57,17 @@ export interface Plan {
 export const dayMs = 5_000;
 
 export function planOf(seed: number): Plan {
-  const random = seededRandom(seed);
-  const draw: Draw = {
-    upTo: (n) => random.next() * n,
-    pick: (list) => list[Math.floor(random.next() * list.length)] as (typeof list)[number],
-    chance: (share) => random.next() < share,
-  };
+  const draw = drawFrom(seed);
   const { upTo, pick, chance } = draw;
   const programs: PlannedProgram[] = [];
   const size = 3 + Math.floor(upTo(4));
   for (let i = 0; i < size; i++) programs.push({ kind: "known", name: pick(known), atMs: upTo(dayMs * 0.6) });
   const [steps = []] = fc.sample(anyProgram, { seed, numRuns: 1 });
   programs.push({ kind: "any", steps, atMs: upTo(dayMs * 0.6) });
-  const faults = Array.from({ length: 1 + Math.floor(upTo(4)) }, () => plannedFault(programs, draw));
-  return {
+  const faults = Array.from({ length: 1 + Math.floor(upTo(4)) }, () =>
+    plannedFault(chance(0.4) ? cruelKinds : commonKinds, programs, draw),
+  );
+  const plan: Plan = {
     seed,
     layout: pick(["per-instance", "shared"] as const),
     ownAfterMs: [0, 20, 1000][seed % 3] ?? 0,
@@ -80,9 +82,23 @@ export function planOf(seed: number): Plan {
     sendsAgain: chance(0.5),
     dedupeMs: pick([200, 120_000]),
     firstGenerationMs: chance(0.15) ? upTo(dayMs) : 0,
+    generationStepMs: 0,
     network: chance(0.5) ? {} : network(upTo),
     programs,
     faults: faults.sort((a, b) => a.atMs - b.atMs),
+  };
+  return withRarities(plan, drawFrom(seed ^ 0x5eed));
+}
+
+/** Drawn apart, so that a seed is the day it was before there were these. */
+function withRarities(plan: Plan, draw: Draw): Plan {
+  const { upTo, chance } = draw;
+  return {
+    ...plan,
+    generationStepMs: chance(0.5) ? upTo(400) : 0,
+    ...(chance(0.1) && { laterFromMs: upTo(dayMs) }),
+    ...(chance(0.15) && { retainForMs: 20_000 + upTo(20_000) }),
+    ...(chance(0.15) && { faults: [...plan.faults, plannedFault(rareKinds, plan.programs, draw)] }),
   };
 }
 
@@ -92,9 +108,22 @@ interface Draw {
   chance(share: number): boolean;
 }
 
-function plannedFault(programs: readonly PlannedProgram[], { upTo, pick, chance }: Draw): PlannedFault {
+function drawFrom(seed: number): Draw {
+  const random = seededRandom(seed);
   return {
-    kind: pick(chance(0.4) ? cruelKinds : faultKinds),
+    upTo: (n) => random.next() * n,
+    pick: (list) => list[Math.floor(random.next() * list.length)] as (typeof list)[number],
+    chance: (share) => random.next() < share,
+  };
+}
+
+function plannedFault(
+  kinds: readonly FaultKind[],
+  programs: readonly PlannedProgram[],
+  { upTo, pick, chance }: Draw,
+): PlannedFault {
+  return {
+    kind: pick(kinds),
     // Programs take a moment, a day takes long: most faults strike while one of them runs.
     atMs: chance(0.7) ? pick(programs).atMs + upTo(600) : upTo(dayMs),
     // Leases live three seconds: shorter, about as long, and longer than everything.

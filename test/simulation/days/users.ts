@@ -48,7 +48,22 @@ export class Users {
     const id = this.#started[Math.floor(share * this.#started.length)];
     if (id === undefined) return;
     this.#terminated.add(id);
-    this.beside(this.surely(() => this.#world.client.terminate(id, "by an operator")));
+    const gone = unless("instance_not_found");
+    this.beside(this.surely(() => this.#world.client.terminate(id, "by an operator").catch(gone)));
+  }
+
+  /** Without what retention has removed: those who saw its end can prove nothing of it any more. */
+  async journalOfWhatIsThere(): Promise<JournalEntry[]> {
+    if (this.#plan.retainForMs === undefined) return this.journal;
+    const gone = new Set<string>();
+    for (const entry of this.journal) {
+      if (entry.kind !== "ended") continue;
+      const status = await this.surely(() =>
+        this.#world.client.status(entry.instanceId).catch(unless("instance_not_found")),
+      );
+      if (status === undefined) gone.add(entry.instanceId);
+    }
+    return this.journal.filter((entry) => !("instanceId" in entry) || !gone.has(entry.instanceId));
   }
 
   /** Runs a program to its end; returns what is wrong with that end. */
@@ -57,7 +72,7 @@ export class Users {
     const name = program.kind === "any" ? "any" : program.name;
     await this.#sleep(program.atMs);
     if (ofSecondGeneration.has(name))
-      while (clock.monotonic() < this.#plan.firstGenerationMs) await this.#sleep(500);
+      while (clock.monotonic() < this.#secondGenerationMs) await this.#sleep(500);
     const id = isSchedule(name) ? await this.#schedule(`plan-${index}`) : `${name}-${index}`;
     const input = program.kind === "any" ? index : size;
     if (!isSchedule(name)) await this.surely(() => client.start(name, input, { id }));
@@ -69,11 +84,19 @@ export class Users {
     // Cancelled before the answer arrived: it has ended when it is asked again.
     if (name === "cancelled")
       await this.surely(() => client.cancel(id, "enough").catch(unless("instance_ended")));
-    if (name === "any") this.beside(this.#endAny(id));
+    const ended = new AbortController();
+    if (name === "any") this.beside(this.#endAny(id, ended.signal));
     const got = await over;
+    ended.abort();
     const { status, output } = got;
     this.journal.push({ kind: "ended", instanceId: id, status, ...(status === "completed" && { output }) });
     return this.#judge(id, name, got);
+  }
+
+  /** When the last of the members has come to the second generation; few are begun on a day. */
+  get #secondGenerationMs(): number {
+    const { firstGenerationMs, generationStepMs } = this.#plan;
+    return firstGenerationMs > 0 ? firstGenerationMs + 12 * generationStepMs : 0;
   }
 
   #judge(id: string, name: string, { status, output, error }: Ended): string[] {
@@ -138,16 +161,16 @@ export class Users {
   }
 
   /** Nobody knows what it waits for: it is given some of everything, and then it has to go. */
-  async #endAny(id: string): Promise<void> {
+  async #endAny(id: string, ended: AbortSignal): Promise<void> {
     while (!this.isHealed) await this.#sleep(1_000);
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 4 && !ended.aborted; round++) {
       // Whoever signals an instance that has ended is told so.
       for (const name of ["a", "b"])
         await this.surely(() => this.#world.client.signal(id, name, round).catch(unless("instance_ended")));
       await this.#sleep(1_000);
     }
     await this.#sleep(6_000);
-    await this.surely(() => this.#world.client.terminate(id, "the day is over"));
+    if (!ended.aborted) await this.surely(() => this.#world.client.terminate(id, "the day is over"));
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -158,6 +181,6 @@ export class Users {
 /** Throws everything again but an error of this code. */
 const unless =
   (code: string) =>
-  (error: unknown): void => {
+  (error: unknown): undefined => {
     if (!(error instanceof HoldfastError) || error.code !== code) throw error;
   };

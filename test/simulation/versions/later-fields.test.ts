@@ -4,33 +4,18 @@
  * ends: nothing is dead-lettered, nothing hangs, nothing is lost. Failures print the seed.
  */
 import { expect, test } from "vitest";
-import type { z } from "zod";
 import { collectApp } from "../../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../../shared/sdk/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
 import { noFaults, someFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
 import { expected, simulatedApp } from "../../apps/simulated.ts";
-import { asLaterVersion, strangeFields } from "../../support/documents/later-version.ts";
-import { answeredAs, wiredAs, wiredHeaders } from "../../support/documents/wire-schemas.ts";
+import { asLater, strangeFields } from "../../support/documents/later-version.ts";
+import { answeredAs, wiredAs } from "../../support/documents/wire-schemas.ts";
 import { type Tap, tapWorld } from "../../support/nats/tapped-bus.ts";
 
 const size = 3;
 const text = new TextDecoder();
-
-const changed = (schema: z.ZodType, json: string): string =>
-  JSON.stringify(asLaterVersion(schema, JSON.parse(json)));
-
-const asLater: Tap = ({ subject, body, headers, answer }) => {
-  const wired = answer ? answeredAs(subject) : wiredAs(subject);
-  const later: Record<string, string> = { ...headers };
-  for (const [name, { schema }] of Object.entries(wiredHeaders)) {
-    const value = later[name];
-    if (value !== undefined) later[name] = changed(schema, value);
-  }
-  if (!wired) return { body, headers: later };
-  return { body: Buffer.from(changed(wired.schema, text.decode(body))), headers: later };
-};
 
 interface Day {
   seed: number;

@@ -1,5 +1,7 @@
 /** Messages as a later version would write them, and whether ours have anything their schema does not name. */
 import { z } from "zod";
+import type { Tap } from "../nats/tapped-bus.ts";
+import { answeredAs, wiredAs, wiredHeaders } from "./wire-schemas.ts";
 
 /** Nested, so that a reader that copies one level only is found out. */
 const laterField = { name: "laterVersion", value: { since: 9, list: [{ more: true }] } };
@@ -49,6 +51,22 @@ export const asLaterVersion = (schema: z.ZodType, value: unknown): unknown =>
     },
     "",
   );
+
+const text = new TextDecoder();
+const changed = (schema: z.ZodType, json: string): string =>
+  JSON.stringify(asLaterVersion(schema, JSON.parse(json)));
+
+/** Everything that is said, with the fields of a later version. */
+export const asLater: Tap = ({ subject, body, headers, answer }) => {
+  const wired = answer ? answeredAs(subject) : wiredAs(subject);
+  const later: Record<string, string> = { ...headers };
+  for (const [name, { schema }] of Object.entries(wiredHeaders)) {
+    const value = later[name];
+    if (value !== undefined) later[name] = changed(schema, value);
+  }
+  if (!wired) return { body, headers: later };
+  return { body: Buffer.from(changed(wired.schema, text.decode(body))), headers: later };
+};
 
 /** Paths of fields that the schema does not name. */
 export function strangeFields(schema: z.ZodType, value: unknown): string[] {

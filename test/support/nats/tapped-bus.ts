@@ -9,20 +9,23 @@ export interface Said {
   headers: Headers;
   /** It answers a request on `subject`. */
   answer: boolean;
+  /** How many have connected before whoever says it; -1: whoever is outside. */
+  by: number;
 }
 
 export type Tap = (said: Said) => { body: Uint8Array; headers: Headers };
 
 /** Everybody who connects from now on, and whoever is outside. */
 export function tapWorld(world: World, tap: Tap): void {
-  tapBus(world.outside, tap);
+  tapBus(world.outside, tap, -1);
   const connect = world.broker.connect.bind(world.broker);
-  world.broker.connect = (options) => tapBus(connect(options), tap);
+  let connected = 0;
+  world.broker.connect = (options) => tapBus(connect(options), tap, connected++);
 }
 
-function tapBus(bus: MemoryBus, tap: Tap): MemoryBus {
+function tapBus(bus: MemoryBus, tap: Tap, by: number): MemoryBus {
   const said = (subject: string, body: Uint8Array, headers: Headers = {}, answer = false) =>
-    body.length === 0 ? { body, headers } : tap({ subject, body, headers, answer });
+    body.length === 0 ? { body, headers } : tap({ subject, body, headers, answer, by });
   const publish = bus.publish.bind(bus);
   bus.publish = (subject, body, options: PublishOptions = {}) => {
     const changed = said(subject, body, options.headers);

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-const proof = fileURLToPath(new URL("../../docs/proof.md", import.meta.url));
+const proof = fileURLToPath(new URL("../../../docs/proof.md", import.meta.url));
 
 export async function recordProof(run: string, lines: string): Promise<void> {
   const text = await readFile(proof, "utf8");
