@@ -40,6 +40,10 @@ export const values: CodeGroup = {
       cause: "The copy of an ended history could not be completed.",
       remedy: "It is tried again by itself.",
     },
+    aside_incomplete: {
+      cause: "Messages that were set aside are not shown (yet) by the server that was asked.",
+      remedy: "Nothing: the next owner of the instance asks again.",
+    },
     aside_unreadable: {
       cause: "A message that was set aside cannot be brought back.",
       remedy: "`holdfast get <id>` names it.",
