@@ -1,5 +1,6 @@
 /** Converts between values and bytes. Bytes from the wire are measured before they are parsed (F32). */
 import type { z } from "zod";
+import { fits } from "../../schemas/index.ts";
 import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
 import { unknownKinds } from "./delivery/unknown-kind.ts";
 
@@ -35,6 +36,7 @@ export function decode<S extends z.ZodType>(
 ): Decoded<z.output<S>> {
   const parsed = parseJson(bytes, limits);
   if (parsed.kind === "invalid") return parsed;
+  if (fits(schema, parsed.value)) return { kind: "ok", value: parsed.value };
   const checked = schema.safeParse(parsed.value);
   if (checked.success) return { kind: "ok", value: checked.data };
   const unknown = unknownKinds(checked.error, parsed.value);
