@@ -39,7 +39,8 @@ export class Rig {
   orchestrator: ServiceProcess | undefined;
   /** Address of the server's HTTP monitoring. */
   readonly monitor: string;
-  readonly #folder: string;
+  /** Removed when the rig stops. */
+  readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
   readonly #services: ServiceProcess[] = [];
   readonly #byNode = new Map<string, ServiceProcess>();
@@ -53,7 +54,7 @@ export class Rig {
     this.nats = nats;
     this.monitor = monitor;
     this.client = client;
-    this.#folder = folder;
+    this.folder = folder;
     this.env = {
       NATS_URL: nats.url,
       HISTORY_LAYOUT: spec.layout,
@@ -145,7 +146,7 @@ export class Rig {
     env: Record<string, string> = {},
     execArgv: string[] = [],
   ): Promise<ServiceProcess> {
-    const logFile = join(this.#folder, `${service}.log`);
+    const logFile = join(this.folder, `${service}.log`);
     const started = await ServiceProcess.start({
       service,
       logFile,
@@ -165,6 +166,6 @@ export class Rig {
     await Promise.all(this.#services.map((service) => service.end("SIGTERM")));
     await this.client.close();
     await this.nats.stop();
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true });
   }
 }

@@ -54,9 +54,13 @@ export class ServiceProcess {
     return message as T;
   }
 
+  /** Until the process has ended, whoever ended it. */
+  async gone(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "exit");
+  }
+
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const gone = once(this.#child, "exit");
+    const gone = this.gone();
     this.#child.kill(signal);
     const patience = setTimeout(() => this.#child.kill("SIGKILL"), stopGraceMs);
     await gone;

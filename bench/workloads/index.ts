@@ -9,6 +9,7 @@ import { lostServer } from "./lost-server.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
 import { provedLoss } from "./proved-loss.ts";
+import { recovery } from "./recovery.ts";
 import { renewal } from "./renewal.ts";
 import { schedules } from "./schedules.ts";
 import { startUp } from "./start-up.ts";
@@ -47,6 +48,7 @@ export const workloads: readonly Workload[] = [
   renewal,
   loss,
   provedLoss,
+  recovery,
   w6,
   lostServer,
 ];

@@ -24,21 +24,27 @@ export const w1: Workload = {
       return intervals(run.stamps[0] ?? []);
     };
     await floorSteps(bench.size(1000, 500));
-    await engineSteps(bench.size(1000, 500));
+    const first = spread(await engineSteps(bench.size(1000, 500)));
     const engineMs: number[] = [];
     const floorMs: number[] = [];
+    const writeMs: number[] = [];
     for (let round = 0; round < rounds; round++) {
+      writeMs.push(...(await floor.appends(n)));
       floorMs.push(...(await floorCpu.during(() => floorSteps(n))));
       engineMs.push(...(await engineCpu.during(() => engineSteps(n))));
     }
     const engine = spread(engineMs);
     const raw = spread(floorMs);
+    const oneWriteP50Ms = spread(writeMs).p50Ms;
     bench.emit({
       n: n * rounds,
       ...engine,
       ...named("floor", { ...raw }),
       ...ratioOf("meanMs", engine.meanMs, raw.meanMs, { atMost: 1.4 }),
       ratioP50: engine.p50Ms / raw.p50Ms,
+      oneWriteP50Ms,
+      firstP50Ms: first.p50Ms,
+      inWrites: { first: first.p50Ms / oneWriteP50Ms, warm: engine.p50Ms / oneWriteP50Ms },
       cpuUs: engineCpu.perUnitUs(n * rounds),
       floorCpuUs: floorCpu.perUnitUs(n * rounds),
     });

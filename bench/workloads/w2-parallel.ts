@@ -20,10 +20,10 @@ export const w2: Workload = {
     const floorMs = async (): Promise<number> =>
       (await floor.run({ instances: 1, inFlight: 1, steps: n, width: n })).wallMs;
     await floorMs();
-    await engineMs();
+    const firstMs = await engineMs();
     const engine: number[] = [];
     const raw: number[] = [];
-    for (let round = 0; round < bench.size(7, 3); round++) {
+    for (let round = 0; round < bench.size(15, 5); round++) {
       raw.push(await floorMs());
       engine.push(await engineMs());
     }
@@ -33,6 +33,7 @@ export const w2: Workload = {
     const floorStepsPerSecond = (n / floorTotalMs) * 1000;
     bench.emit({
       n,
+      firstStepsPerSecond: (n / firstMs) * 1000,
       stepsPerSecond,
       totalMs,
       floorStepsPerSecond,
