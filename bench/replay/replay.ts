@@ -1,10 +1,6 @@
 /** A process that replays one instance repeatedly, like an orchestrator that does not have it in memory. */
 import { fileURLToPath } from "node:url";
-import { loadApp } from "../../shared/app-loading/load-app.ts";
-import { connectBus, subjects } from "../../shared/bus/index.ts";
-import { HistoryStore } from "../../shared/history/index.ts";
-import { Instance, type InstanceHost, installGuards } from "../../shared/replay/index.ts";
-import { silent, systemRuntime } from "../../shared/runtime/index.ts";
+import type { InstanceHost } from "../../shared/replay/index.ts";
 import { percentile } from "../stats.ts";
 import { readRaw } from "./read-raw.ts";
 
@@ -18,6 +14,20 @@ export interface ReplayResult {
   /** The very first round, before the code is compiled. */
   firstMs: number;
 }
+
+// As it is built: the loader of TypeScript gives every function its name anew whenever it is made.
+const built = (path: string): string => new URL(`../../.build/shared/${path}.js`, import.meta.url).href;
+const { loadApp }: typeof import("../../shared/app-loading/load-app.ts") = await import(
+  built("app-loading/load-app")
+);
+const { connectBus, subjects }: typeof import("../../shared/bus/index.ts") = await import(built("bus/index"));
+const { HistoryStore }: typeof import("../../shared/history/index.ts") = await import(built("history/index"));
+const { Instance, installGuards }: typeof import("../../shared/replay/index.ts") = await import(
+  built("replay/index")
+);
+const { silent, systemRuntime }: typeof import("../../shared/runtime/index.ts") = await import(
+  built("runtime/index")
+);
 
 const [, , url = "", instanceId = "", layout = "", rounds = "5"] = process.argv;
 const app = await loadApp(fileURLToPath(new URL("../app/app.ts", import.meta.url)));
