@@ -1,7 +1,6 @@
 export * from "./engine-orchestrations.ts";
 export * from "./event-kinds.ts";
 export * from "./events.ts";
-export { fits } from "./fits.ts";
 export * from "./flow.ts";
 export * from "./generation.ts";
 export * from "./ids.ts";

@@ -1,6 +1,6 @@
 /** Converts between values and bytes. Bytes from the wire are measured before they are parsed (F32). */
 import type { z } from "zod";
-import { fits } from "../../schemas/index.ts";
+import { fits } from "../../schemas/fits.ts";
 import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
 import { unknownKinds } from "./delivery/unknown-kind.ts";
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { BlobRef, Commit, fits, needsNewerVersion, whyNewer } from "../../schemas/index.ts";
+import { fits } from "../../schemas/fits.ts";
+import { BlobRef, Commit, needsNewerVersion, whyNewer } from "../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../bus/index.ts";
 import { headerNames, unknownKinds, utf8 } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";

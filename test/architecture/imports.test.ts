@@ -192,6 +192,7 @@ const sideDoors = [
   "shared/runtime/trace.ts",
   "shared/bus/storage/blobs.ts",
   "shared/leases/renewal-thread.ts",
+  "schemas/fits.ts",
   "schemas/inbox-verbs.ts",
   "schemas/tokens.ts",
 ];
