@@ -213,7 +213,7 @@ export class LiveView implements Service {
   }
 
   #sessionRow(record: SessionRecord): SessionRow {
-    const { v: _, ...row } = record;
+    const { v: _, lossCapability: _c, ...row } = record;
     const lease = this.#leases.get(leaseKeys.session(record.sessionId, record.attachment));
     const held = record.workerId && this.#workers.get(record.workerId)?.sessions;
     const work = held ? held.find((entry) => entry.sessionId === record.sessionId) : undefined;

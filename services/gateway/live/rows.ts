@@ -38,7 +38,8 @@ export const LeaseView = z.strictObject({
 });
 export type LeaseView = z.infer<typeof LeaseView>;
 
-export const SessionRow = SessionRecord.omit({ v: true }).extend({
+/** Without the capability by which the loss of the session is told: it is no reader's business. */
+export const SessionRow = SessionRecord.omit({ v: true, lossCapability: true }).extend({
   /** Absent while no worker holds the session. */
   lease: LeaseView.optional(),
   /** The figures that its holder last reported. */

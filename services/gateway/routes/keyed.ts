@@ -64,10 +64,11 @@ export function keyedRoutes({ client }: GatewayParts): RouteSpec[] {
         const { record, explanation, live, figures } = await client.sessions.describe(
           keyedSessionId(params.type, params.key),
         );
+        const { lossCapability: _, ...shown } = record;
         return {
           ok: true as const,
           sessionId: record.sessionId,
-          session: { ...record, key: record.metadata[keyMetadataKey], live, figures },
+          session: { ...shown, key: record.metadata[keyMetadataKey], live, figures },
           sentences: said(explanation, record.error?.message, caller),
         };
       },

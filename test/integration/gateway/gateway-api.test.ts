@@ -231,7 +231,8 @@ describe("sessions and workers over HTTP", () => {
         },
       ],
     });
-    await put.session({ sessionId: "s1", workerId: "w1-a", epoch: 7, nodeId: "w1", claimedAt: Date.now() });
+    const on = { workerId: "w1-a", epoch: 7, nodeId: "w1", claimedAt: Date.now() };
+    await put.session({ sessionId: "s1", ...on, lossCapability: "c1.secret" });
     await put.lease("s1", 1, "w1-a");
     const row = await eventually(async () => {
       const body = await json(await gateway.get("/api/sessions/s1"));
@@ -241,6 +242,7 @@ describe("sessions and workers over HTTP", () => {
       lease: { holder: "w1-a", ttlMs: 15_000 },
       work: { calls: 12, snapshot: { hits: 3 } },
     });
+    expect(JSON.stringify(row)).not.toContain("secret");
     const explained = await json(await gateway.get("/api/sessions/s1/explain"));
     expect((explained.sentences as string[]).join(" ")).toContain("held by w1-a (epoch 7)");
     expect((await gateway.post("/api/sessions/s1/evict", {})).status).toBe(202);
