@@ -28,7 +28,7 @@ import {
 } from "./config.ts";
 import { optimiseEarly } from "./early-optimisation.ts";
 import { createLogger, type Logger, logHappenings } from "./logger.ts";
-import { untilToldToStop } from "./stop-signal.ts";
+import { untilAskedToStop } from "./stop-signal.ts";
 import { packageVersion } from "./version.ts";
 import { waitForNats } from "./wait-for-nats.ts";
 
@@ -98,7 +98,9 @@ export async function runService<S extends SettingsShape = Record<never, never>>
     telemetry.listen(happening);
   });
   const wantedNames = subjects(config.prefix);
-  const stopSignal = untilToldToStop(runtime.announce, { runsForeignCode: options.runsForeignCode ?? false });
+  const stopSignal = untilAskedToStop(runtime.announce, {
+    runsForeignCode: options.runsForeignCode ?? false,
+  });
   const connection = connectionSettings(config, wantedNames, id);
   const openBus = async () => {
     const opened = await connectBus({ ...connection, announce: runtime.announce });
@@ -137,7 +139,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
       });
       // The service may have to stop while it starts: stop() must cope with a half-started service and with a
       // second call.
-      const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.told]);
+      const first = await Promise.race([service.start().then(() => "started" as const), stopSignal.asked]);
       return { fleet, service, started: first === "started" };
     } catch (error) {
       await service?.stop();
@@ -168,7 +170,7 @@ export async function runService<S extends SettingsShape = Record<never, never>>
           optimiseEarly();
           telemetry.serving = true;
           tellReady(name, id, logger);
-          logger.info({ why: await stopSignal.told }, "stopping");
+          logger.info({ why: await stopSignal.asked }, "stopping");
           telemetry.serving = false;
         }
       } finally {

@@ -3,7 +3,7 @@ import type { Announce } from "../shared/runtime/index.ts";
 export type StopReason = "SIGINT" | "SIGTERM" | "parent gone";
 
 export interface StopSignal {
-  readonly told: Promise<StopReason>;
+  readonly asked: Promise<StopReason>;
   /** Aborted when the first signal arrives. */
   readonly signal: AbortSignal;
   dispose(): void;
@@ -13,7 +13,10 @@ export interface StopSignal {
  * Resolves at the first reason to stop. A second signal ends the process at once, as a crash would;
  * everything is built to survive that.
  */
-export function untilToldToStop(announce: Announce, options: { runsForeignCode?: boolean } = {}): StopSignal {
+export function untilAskedToStop(
+  announce: Announce,
+  options: { runsForeignCode?: boolean } = {},
+): StopSignal {
   let asked = false;
   const stopping = new AbortController();
   let resolve: (reason: StopReason) => void = () => undefined;
@@ -49,7 +52,7 @@ export function untilToldToStop(announce: Announce, options: { runsForeignCode?:
   process.on("unhandledRejection", onRejection);
   process.on("uncaughtException", onException);
   return {
-    told,
+    asked: told,
     signal: stopping.signal,
     dispose() {
       process.off("SIGINT", onSignal);

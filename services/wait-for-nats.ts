@@ -7,7 +7,7 @@ import { keepingAlive, type Runtime, sleep } from "../shared/runtime/index.ts";
 
 const againAfterMs = 500;
 
-export interface Waiting {
+export interface WaitForNatsOptions {
   runtime: Runtime;
   /** Aborts when the service must stop. */
   signal: AbortSignal;
@@ -20,7 +20,7 @@ export interface Waiting {
  */
 export async function waitForNats<T>(
   act: () => Promise<T>,
-  { runtime, signal, waitMs }: Waiting,
+  { runtime, signal, waitMs }: WaitForNatsOptions,
 ): Promise<T | undefined> {
   const deadline = runtime.clock.monotonic() + waitMs;
   let told: string | undefined;

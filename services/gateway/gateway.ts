@@ -13,7 +13,7 @@ import { GatewayGauges } from "./gauges.ts";
 import { Histories } from "./histories.ts";
 import { gatewayApp } from "./http/app.ts";
 import { Origins } from "./http/guards.ts";
-import type { Door } from "./http/port-listener.ts";
+import type { GatewayListener } from "./http/port-listener.ts";
 import type { Readiness } from "./http/probes.ts";
 import { Broadcast } from "./live/broadcast.ts";
 import { parseBody } from "./live/bucket-tail.ts";
@@ -26,7 +26,7 @@ import { Access, IssuedTokens, Oidc, RateLimit, Tokens, TrustedProxies } from ".
 
 export interface GatewayOptions {
   /** May be open already; from now on this gateway answers the requests. */
-  door: Door;
+  door: GatewayListener;
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

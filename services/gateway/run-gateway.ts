@@ -9,8 +9,8 @@ import { type EarlyDeps, runService, type ServiceDeps } from "../run-service.ts"
 import { packageDir, packageVersion } from "../version.ts";
 import { type GatewayConfig, gatewayConfig, gatewaySettings, tokenFileOf } from "./config.ts";
 import { Gateway } from "./gateway.ts";
-import { HostDoors } from "./http/host-doors.ts";
-import { type Door, PortListener } from "./http/port-listener.ts";
+import { HostListeners } from "./http/host-listeners.ts";
+import { type GatewayListener, PortListener } from "./http/port-listener.ts";
 import { waitingApp } from "./http/waiting-app.ts";
 import { writeTokenFile } from "./security/index.ts";
 import { tenantsOf } from "./tenants.ts";
@@ -20,14 +20,14 @@ const dashboardDir = () => join(packageDir(), "dist", "dashboard");
 export async function runGateway(env: Environment): Promise<void> {
   const tenants = tenantsOf(env);
   if (tenants.length === 0) return runOn(env, portOf);
-  let doors: HostDoors | undefined;
+  let doors: HostListeners | undefined;
   let listener: PortListener | undefined;
   try {
     await Promise.all(
       tenants.map(({ host, env: own }) =>
         runOn(own, (config, clock) => {
           listener ??= portOf(config, clock);
-          doors ??= new HostDoors(listener);
+          doors ??= new HostListeners(listener);
           return doors.of(host);
         }),
       ),
@@ -37,7 +37,7 @@ export async function runGateway(env: Environment): Promise<void> {
   }
 }
 
-type MakeDoor = (config: GatewayConfig, clock: Clock) => Door;
+type MakeDoor = (config: GatewayConfig, clock: Clock) => GatewayListener;
 const portOf = ({ host, port }: GatewayConfig, clock: Clock) => new PortListener({ host, port, clock });
 
 async function runOn(env: Environment, makeDoor: MakeDoor): Promise<void> {
@@ -60,7 +60,7 @@ async function runOn(env: Environment, makeDoor: MakeDoor): Promise<void> {
 }
 
 interface Opened {
-  door: Door;
+  door: GatewayListener;
   config: GatewayConfig;
 }
 

@@ -8,7 +8,7 @@ import type { InstanceHost } from "../../shared/replay/index.ts";
 import type { Runtime } from "../../shared/runtime/index.ts";
 import type { LiveWorkers } from "../../shared/sessions/index.ts";
 import type { FaultPoints } from "./fault-points.ts";
-import type { Keepers } from "./flow/keeper-desk.ts";
+import type { Keepers } from "./flow/keeper-messages.ts";
 
 /**
  * Parts that every component of an orchestrator receives: parts of the library, none of the orchestrator's

@@ -187,8 +187,8 @@ export class LiveInstance {
       if (slot) await slot;
       let batch: Mail[] = [];
       try {
-        if (this.#mailbox.hasAside) batch = await this.#mailbox.takeAside();
-        if (batch.length === 0) batch = this.#mailbox.takeWaiting(this.#lane?.anchor !== undefined);
+        if (this.#mailbox.hasAside) batch = await this.#mailbox.popAside();
+        if (batch.length === 0) batch = this.#mailbox.popWaiting(this.#lane?.anchor !== undefined);
         // Awaited even without a turn: the caller stores the promise of this work once the first await is
         // reached.
         await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
@@ -283,7 +283,7 @@ export class LiveInstance {
       this.#lane ??= laneOfInstance(this.#deps, this.instanceId, this.#options.laneSeats, (mail) =>
         this.put(mail),
       );
-      const taken = await loaded.take(batch, this.#lane, () => this.#localWork(), this.#owed);
+      const taken = await loaded.run(batch, this.#lane, () => this.#localWork(), this.#owed);
       if (taken === "done") break;
       this.#locals?.dropAhead();
       this.drop();

@@ -81,7 +81,7 @@ export class Mailbox {
    * Takes messages up to and including the first look: messages set aside are older than those that arrived
    * after the look (ASIDE-2). `anchored`: a message stands for the work on the lane (LANE-1).
    */
-  takeWaiting(anchored: boolean): Mail[] {
+  popWaiting(anchored: boolean): Mail[] {
     const mails = this.#mails;
     const look = mails.findIndex(isLook);
     const end = look < 0 ? mails.length : look + 1;
@@ -90,7 +90,7 @@ export class Mailbox {
   }
 
   /** Takes a page of the messages that were set aside; empty if none are left. */
-  async takeAside(): Promise<Mail[]> {
+  async popAside(): Promise<Mail[]> {
     const from = this.#asideFrom ?? 1;
     const { mails, next } = await this.#aside().read(from);
     this.#asideFrom = next > from ? next : undefined;
@@ -106,7 +106,7 @@ export class Mailbox {
   }
 
   /** Removes all updates from the inbox; the caller answers and acknowledges them. */
-  takeUpdates(): { updateId: string; delivery: Delivery }[] {
+  popUpdates(): { updateId: string; delivery: Delivery }[] {
     const mails = this.#mails;
     this.#mails = mails.filter(({ message }) => message.kind !== "update");
     return mails.flatMap(({ message, delivery }) =>

@@ -24,7 +24,7 @@ import type { OrchestratorDeps } from "./deps.ts";
 import { type FaultPoints, noFaults } from "./fault-points.ts";
 import { flowKeeper, leftOut } from "./flow/flow-keeper.ts";
 import { HeldStarts } from "./flow/held-starts.ts";
-import { KeeperDesk } from "./flow/keeper-desk.ts";
+import { KeeperMessages } from "./flow/keeper-messages.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
 import { Lane } from "./lane/lane.ts";
@@ -92,7 +92,7 @@ export class Orchestrator implements Service {
   readonly #leases: Leases & Service;
   readonly #partitions: Partitions;
   readonly #lane: Lane;
-  readonly #keepers: KeeperDesk;
+  readonly #keepers: KeeperMessages;
   readonly #heldStarts: HeldStarts;
   readonly #deaths: WorkerDeaths;
   readonly #runaways: Runaways;
@@ -121,7 +121,7 @@ export class Orchestrator implements Service {
     this.#deaths = new WorkerDeaths({ bus, names, runtime, workers: this.#workers, onDead });
     const inlineBytes = options.inlineBytes ?? 256 * 1024;
     const payloads = new Payloads(bus.blobs, { inlineBytes });
-    this.#keepers = new KeeperDesk({
+    this.#keepers = new KeeperMessages({
       ...{ id, bus, names, runtime },
       partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
       hear: (word) => this.#heldStarts.hear(word),

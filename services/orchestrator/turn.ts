@@ -24,7 +24,7 @@ import { runAhead } from "./local/run-ahead.ts";
 import type { Mail } from "./mail.ts";
 import { InstancePublisher } from "./publishing/instance-publisher.ts";
 import { timerFiredBy } from "./publishing/schedule-effects.ts";
-import { showAgain, tellParked } from "./quarantine/tell-parked.ts";
+import { showAgain, showParked } from "./quarantine/show-parked.ts";
 import { adoptAll } from "./turn/adopt-payloads.ts";
 import { announceClosed, announceCommitted } from "./turn/announce-turn.ts";
 import { commitOf } from "./turn/commit-of-turn.ts";
@@ -168,7 +168,7 @@ export class LoadedInstance {
    * Runs one turn over all waiting messages. `owed`: the effects of the last commit may be unpublished.
    * "fenced": this copy is stale and must not be used again (T4).
    */
-  async take(
+  async run(
     batch: readonly Mail[],
     lane: LaneWork,
     locals: () => LocalWork,
@@ -235,7 +235,7 @@ export class LoadedInstance {
     const isRepeated = message.kind === "signal" && (await this.#earlier.has(message, this.instance.state));
     const accepted: Accepted = isRepeated
       ? { kind: "ignored", why: "repeated" }
-      : this.instance.take(message, turn.now, turn.facts, turn.effects);
+      : this.instance.accept(message, turn.now, turn.facts, turn.effects);
     // The server removed the schedule when it fired: there is nothing left to remove.
     if (firedOf !== undefined)
       turn.effects = turn.effects.filter((effect) => effect.kind !== "unschedule" || effect.of !== firedOf);
@@ -282,7 +282,7 @@ export class LoadedInstance {
       lane.resent(recalled);
     }
     // An earlier owner may have recorded that the code resumes and died before it announced that.
-    if (this.instance.takeResumed()) await tellParked(this.#deps, this.#publisher.target, this.instance);
+    if (this.instance.popResumed()) await showParked(this.#deps, this.#publisher.target, this.instance);
     if (this.#toShow) {
       this.#toShow = false;
       await this.show();
@@ -358,10 +358,10 @@ export class LoadedInstance {
     const { history, runtime, faultPoints } = this.#deps;
     const { instance } = this;
     const { state } = instance;
-    const changed = instance.parked !== undefined || instance.takeResumed();
+    const changed = instance.parked !== undefined || instance.popResumed();
     this.#publisher.summaries.parked = instance.parked;
     if (turn.events.length === 0) {
-      if (changed) await tellParked(this.#deps, this.#publisher.target, this.instance);
+      if (changed) await showParked(this.#deps, this.#publisher.target, this.instance);
       return "done";
     }
     const laned = lane.plan(state, turn.effects, now);
@@ -386,7 +386,7 @@ export class LoadedInstance {
     this.#inheritedAnchor = undefined;
     faultPoints.reach("turn.after_append");
     announceCommitted(runtime, state, turn, { startedAt, appendAt });
-    if (changed) await tellParked(this.#deps, this.#publisher.target, this.instance);
+    if (changed) await showParked(this.#deps, this.#publisher.target, this.instance);
     await this.#publisher.publish(state, turn.effects, lane);
     this.#sentCommitId = commit.commitId;
     faultPoints.reach("turn.after_effects");

@@ -14,7 +14,7 @@ import { refuseUnknownNames, refuseUnknownSettings, workerConfig } from "./confi
 import { createIdentity } from "./identity.ts";
 import { sessionSide } from "./session-side.ts";
 import { workerSettings } from "./settings.ts";
-import type { Will, WillMessage } from "./supervise/will.ts";
+import type { Will, WillMessage } from "./supervise/last-will.ts";
 import { Worker } from "./worker.ts";
 
 export async function runWorker(env: Environment): Promise<void> {

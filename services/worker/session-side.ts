@@ -8,7 +8,7 @@ import { once } from "../../shared/runtime/index.ts";
 import type { ConnectionSettings } from "../run-service.ts";
 import type { SessionPart, WorkerDeps } from "./deps.ts";
 import { SessionService } from "./sessions/index.ts";
-import type { Will } from "./supervise/will.ts";
+import type { Will } from "./supervise/last-will.ts";
 
 /** Gives the thread that renews leases its setup. */
 export type LeaseThread = (setup: ThreadSetup) => Thread;

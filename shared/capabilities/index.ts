@@ -8,4 +8,4 @@ export {
   KeyedCapabilities,
   noCapabilities,
 } from "./capabilities.ts";
-export { doubtReport, doubtSessionReport } from "./doubts.ts";
+export { doubtReport, doubtSessionReport } from "./check-reports.ts";

@@ -16,8 +16,8 @@ import { type FindServerOptions, findServer } from "./find-server.ts";
 import { canListen, pickFreePort } from "./free-port.ts";
 import { type Answer, readInfo, type ServerInfo } from "./read-info.ts";
 import { renderServerConfig } from "./server-config.ts";
+import type { FoundServer } from "./server-origin.ts";
 import { type ServerExit, ServerProcess } from "./server-process.ts";
-import type { FoundServer } from "./ways.ts";
 
 export interface EmbeddedNatsOptions extends FindServerOptions {
   /** For a server of a cluster, which counts one that comes back under another name as one more. */

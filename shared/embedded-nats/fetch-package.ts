@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type AptWorkspace, openApt } from "./apt-workspace.ts";
 import { runCommand } from "./run-command.ts";
 import { placeInCache } from "./server-cache.ts";
-import type { OnProgress, Way } from "./ways.ts";
+import type { OnProgress, Way } from "./server-origin.ts";
 
 const failed = (...reasons: string[]): Way => ({ kind: "failed", reasons });
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "./run-command.ts";
 import { placeInCache } from "./server-cache.ts";
-import type { OnProgress, Way } from "./ways.ts";
+import type { OnProgress, Way } from "./server-origin.ts";
 
 export interface Release {
   readonly version: string;

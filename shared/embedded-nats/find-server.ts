@@ -6,8 +6,8 @@ import { fetchPackage } from "./fetch-package.ts";
 import { fetchRelease, pinnedRelease, type Release } from "./fetch-release.ts";
 import { binaryName, probeBinary } from "./probe-binary.ts";
 import { defaultCacheDir, findInCache } from "./server-cache.ts";
+import type { FoundServer, OnProgress, Origin, Way } from "./server-origin.ts";
 import { formatServerVersion, minServerVersion } from "./server-version.ts";
-import type { FoundServer, OnProgress, Origin, Way } from "./ways.ts";
 
 export interface FindServerOptions {
   /** Folder of fetched servers; default `~/.cache/holdfast/nats-server`. */

@@ -2,6 +2,7 @@ export { type EmbeddedNats, type EmbeddedNatsOptions, startEmbeddedNats } from "
 export { type FindServerOptions, findServer } from "./find-server.ts";
 export { readInfo } from "./read-info.ts";
 export { defaultCacheDir } from "./server-cache.ts";
+export type { FoundServer, OnProgress, Origin } from "./server-origin.ts";
 export type { ServerExit } from "./server-process.ts";
 export {
   compareServerVersions,
@@ -11,4 +12,3 @@ export {
   parseServerVersion,
   type ServerVersion,
 } from "./server-version.ts";
-export type { FoundServer, OnProgress, Origin } from "./ways.ts";

@@ -7,8 +7,8 @@ import { chmod, copyFile, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { binaryName, probeBinary } from "./probe-binary.ts";
+import type { FoundServer, Way } from "./server-origin.ts";
 import { compareServerVersions, formatServerVersion, parseServerVersion } from "./server-version.ts";
-import type { FoundServer, Way } from "./ways.ts";
 
 export const defaultCacheDir = (): string => join(homedir(), ".cache", "holdfast", "nats-server");
 

@@ -106,14 +106,14 @@ export class Fleet implements Service, Generation {
       known = resolve;
     });
     const watch = await bucket.watch(">", {
-      onEntry: (event) => this.#take(`${name}.${event.key}`, event, memberOf),
+      onEntry: (event) => this.#apply(`${name}.${event.key}`, event, memberOf),
       onCaughtUp: known,
     });
     this.#watches.push(watch);
     await caughtUp;
   }
 
-  #take(key: string, event: BucketEvent, memberOf: MemberOf): void {
+  #apply(key: string, event: BucketEvent, memberOf: MemberOf): void {
     const { clock } = this.#deps.runtime;
     const before = this.#members.get(key);
     this.#silent.delete(key);

@@ -12,7 +12,7 @@ import { Fault } from "../errors/index.ts";
 import { type Clock, sleep } from "../runtime/index.ts";
 import { deadlineOf } from "./holding.ts";
 import { type ClaimOutcome, leaseTiming } from "./lease.ts";
-import type { LeaseStore, Look } from "./lease-store.ts";
+import type { LeaseKeyState, LeaseStore } from "./lease-store.ts";
 
 export interface ClaimRequest {
   key: string;
@@ -74,7 +74,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
 }
 
 /** The revision to create over, or undefined if the key cannot be claimed. */
-function freeAt(look: Look, once: boolean): number | undefined {
+function freeAt(look: LeaseKeyState, once: boolean): number | undefined {
   switch (look.kind) {
     case "none":
       return 0;
@@ -86,7 +86,7 @@ function freeAt(look: Look, once: boolean): number | undefined {
   }
 }
 
-function takenBy(look: Look): Taken {
+function takenBy(look: LeaseKeyState): Taken {
   return look.kind === "held"
     ? { kind: "taken", why: "held", holder: look.holder, revision: look.revision }
     : { kind: "taken", why: "spent", holder: undefined, revision: look.kind === "none" ? 0 : look.revision };

@@ -10,7 +10,7 @@
  */
 import type { Clock } from "../runtime/index.ts";
 import { type Lease, type LeaseTiming, type LossWhy, leaseTiming } from "./lease.ts";
-import type { LeaseStore, Look } from "./lease-store.ts";
+import type { LeaseKeyState, LeaseStore } from "./lease-store.ts";
 
 export type Renewal = { kind: "renewed" } | { kind: "unanswered" } | { kind: "lost"; why: LossWhy };
 
@@ -98,7 +98,7 @@ export class Holding {
   }
 
   /** LEASE-2. Returns `unanswered`, so that the next renewal follows soon and counts from its own start. */
-  #adopt(look: Look): Renewal {
+  #adopt(look: LeaseKeyState): Renewal {
     if (look.kind === "held" && look.claimId === this.claimId) {
       this.#acknowledged(look.revision, this.#unansweredSince);
       return { kind: "unanswered" };
@@ -161,7 +161,7 @@ export class Holding {
 export const deadlineOf = (ttlMs: number, beganAt: number, skewMs: number): number =>
   beganAt + ttlMs - leaseTiming(ttlMs, skewMs).marginMs;
 
-function whyGone(look: Look): LossWhy {
+function whyGone(look: LeaseKeyState): LossWhy {
   switch (look.kind) {
     case "held":
       return "taken";

@@ -13,7 +13,7 @@ const claimHeader = headerNames.claim;
 const tombstoneTtlMs = 600_000;
 
 /** `at` is the server's time of that write: shown to people, never used to decide. */
-export type Look =
+export type LeaseKeyState =
   | { kind: "none" }
   | { kind: "expired"; revision: number; at: number }
   | { kind: "released"; revision: number; at: number }
@@ -55,7 +55,7 @@ export class LeaseStore {
     return this.#publish(write, new Uint8Array(), tombstoneTtlMs, headers);
   }
 
-  async look(key: string): Promise<Look> {
+  async look(key: string): Promise<LeaseKeyState> {
     const last = await this.#bus.last(this.#stream, bucketSubject(this.#bucket, key), { leader: true });
     return last === undefined ? { kind: "none" } : readLease(last);
   }
@@ -78,7 +78,7 @@ export class LeaseStore {
 }
 
 /** Interprets the last message of a lease key. */
-export function readLease(message: StoredMessage): Look {
+export function readLease(message: StoredMessage): LeaseKeyState {
   const { seq: revision, at } = message;
   if (isExpiry(message)) return { kind: "expired", revision, at };
   if (message.headers[headerNames.kvOperation] !== undefined) return { kind: "released", revision, at };

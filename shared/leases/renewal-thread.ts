@@ -20,7 +20,7 @@ import {
   toPlainFault,
 } from "./thread-protocol.ts";
 
-interface Held {
+interface RenewedLease {
   lease: Lease;
   heldUntil: SharedInstant;
   /** The session and instance to notify if the lease is a session's. */
@@ -43,7 +43,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   // The process already had a connection, so NATS was there: this connection waits for the server as that one
   // does.
   const bus = await connectBus({ ...setup.connection, waitForServer: true, announce });
-  const byId = new Map<number, Held>();
+  const byId = new Map<number, RenewedLease>();
   const idOf = new Map<Lease, number>();
   const keeper = new LeaseKeeper({
     bus,
@@ -73,7 +73,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
    * A main loop that has been blocked for too long cannot act, and no other process should wait until its
    * leases run out: this thread releases them, and also tells the instances why.
    */
-  const giveUpStalled = async (id: number, { lease, session }: Held): Promise<void> => {
+  const giveUpStalled = async (id: number, { lease, session }: RenewedLease): Promise<void> => {
     const blockedMs = Math.round(silentMs());
     forget(lease);
     say({ kind: "lost", lease: id, why: "stalled" });

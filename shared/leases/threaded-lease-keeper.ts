@@ -57,7 +57,7 @@ export interface ThreadedLeaseKeeperOptions {
 /** The same default as in the plain keeper. */
 const defaultGiveUpAfterMs = 5000;
 
-interface Held {
+interface KeptLease {
   id: number;
   heldUntil: SharedInstant;
 }
@@ -72,7 +72,7 @@ export class ThreadedLeaseKeeper implements Leases {
   readonly #store: LeaseStore | undefined;
   readonly #beatEveryMs: number;
   readonly #beat = new SharedInstant();
-  readonly #leases = new Map<Lease, Held>();
+  readonly #leases = new Map<Lease, KeptLease>();
   readonly #byId = new Map<number, Lease>();
   readonly #waiting = new Map<
     number,
@@ -176,7 +176,7 @@ export class ThreadedLeaseKeeper implements Leases {
     return { kind: "granted", lease };
   }
 
-  #remember(lease: Lease, held: Held): void {
+  #remember(lease: Lease, held: KeptLease): void {
     this.#leases.set(lease, held);
     this.#byId.set(held.id, lease);
   }
@@ -268,7 +268,7 @@ export class ThreadedLeaseKeeper implements Leases {
     for (const listener of this.#listeners) listener(lease, why);
   }
 
-  #forget(lease: Lease): Held | undefined {
+  #forget(lease: Lease): KeptLease | undefined {
     const held = this.#leases.get(lease);
     if (held === undefined) return undefined;
     held.heldUntil.set(0);

@@ -73,7 +73,7 @@ export class Instance {
   }
 
   /** Returns true once after parked code went on again. */
-  takeResumed(): boolean {
+  popResumed(): boolean {
     const resumed = this.#wasParked && !this.#parked;
     if (resumed) this.#wasParked = false;
     return resumed;
@@ -142,7 +142,7 @@ export class Instance {
   }
 
   /** Decides what a message means and applies it. `finish` must follow in the same turn. */
-  take(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
+  accept(message: InboxMessage, now: number, turn: HistoryEvent[], effects: Effect[]): Accepted {
     if (this.#state.next)
       throw new Error("nothing happens between instance.continued and the next execution");
     if (this.#isAhead) throw new Error(`${this.#state.instanceId} is ahead of its history: load it again`);
@@ -371,9 +371,9 @@ export class Instance {
   }
 
   /** Sequences to record with the commit of this turn; the commit records `anchor` separately. */
-  takeInbox(anchor?: number): number[] {
+  popInbox(anchor?: number): number[] {
     if (anchor !== undefined) this.#state.applied.add(anchor);
-    return this.#messages.take(anchor);
+    return this.#messages.pop(anchor);
   }
 
   /** True if this message belongs to the latest commit, whose effects may not all be published (T3). */

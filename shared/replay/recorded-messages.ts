@@ -14,7 +14,7 @@ export class RecordedMessages {
   }
 
   /** Sequences to record with the commit of this turn; the commit records `anchor` separately. */
-  take(anchor: number | undefined): number[] {
+  pop(anchor: number | undefined): number[] {
     const inbox = this.#next;
     this.#next = [];
     this.replayed(inbox, anchor);

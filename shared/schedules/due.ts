@@ -1,6 +1,6 @@
 /** The times of a schedule that have come due since the last look, and when to look again. */
 import type { ParsedSchedule } from "./parse-schedule.ts";
-import { dueAt, nextTime } from "./times.ts";
+import { dueAt, nextTime } from "./schedule-times.ts";
 
 export interface Due {
   /** In ascending order. */

@@ -1,6 +1,6 @@
 export type { Scope } from "./grants.ts";
 export { accountToken, credentials, operatorToken } from "./jwt.ts";
-export { allows, hears, inboxPrefix, permissionsOf } from "./permissions.ts";
+export { inboxPrefix, mayPublish, maySubscribe, permissionsOf } from "./permissions.ts";
 export { permissionsInTables, roleTables } from "./role-tables.ts";
 export { type RoleName, roleNames } from "./roles.ts";
 export { type AccountSpec, accountsConfig, noLimits } from "./server-config.ts";

@@ -51,8 +51,8 @@ export function covers(wide: string, narrow: string): boolean {
   return a.length === b.length;
 }
 
-export const allows = ({ publish }: Permissions, subject: string): boolean =>
+export const mayPublish = ({ publish }: Permissions, subject: string): boolean =>
   publish.allow.some((one) => covers(one, subject)) && !publish.deny.some((one) => covers(one, subject));
 
-export const hears = ({ subscribe }: Permissions, subject: string): boolean =>
+export const maySubscribe = ({ subscribe }: Permissions, subject: string): boolean =>
   subscribe.allow.some((one) => covers(one, subject));

@@ -3,7 +3,7 @@
  * lease, returns text.
  */
 import type { SessionRecord, WorkerInfo } from "../../schemas/index.ts";
-import type { Look } from "../leases/index.ts";
+import type { LeaseKeyState } from "../leases/index.ts";
 import { shortEpoch } from "../wording/index.ts";
 import type { PlacementClaim } from "./placement.ts";
 import { placeWithinQuotas } from "./quota.ts";
@@ -11,7 +11,7 @@ import { placeWithinQuotas } from "./quota.ts";
 export function explain(
   record: SessionRecord,
   workers: readonly WorkerInfo[],
-  lease: Look | undefined,
+  lease: LeaseKeyState | undefined,
   now: number,
 ): string[] {
   switch (record.phase) {
@@ -87,7 +87,7 @@ function held(record: SessionRecord, now: number): string {
 function holding(
   record: SessionRecord,
   workers: readonly WorkerInfo[],
-  lease: Look | undefined,
+  lease: LeaseKeyState | undefined,
   now: number,
 ): string[] {
   const worker = workers.find(({ workerId }) => workerId === record.workerId);

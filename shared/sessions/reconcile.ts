@@ -7,7 +7,7 @@
 
 import type { SessionRecord } from "../../schemas/index.ts";
 import { sessionPhases } from "../../schemas/index.ts";
-import type { Look } from "../leases/index.ts";
+import type { LeaseKeyState } from "../leases/index.ts";
 
 export interface Suspect {
   attachment: number;
@@ -25,7 +25,7 @@ export const mayBeHeld = ({ phase }: SessionRecord): boolean => sessionPhases[ph
 
 export function judge(
   record: SessionRecord,
-  lease: Look,
+  lease: LeaseKeyState,
   before: Suspect | undefined,
   now: number,
   confirmAfterMs: number,

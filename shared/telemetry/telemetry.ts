@@ -36,7 +36,7 @@ export class Telemetry {
   constructor(options: TelemetryOptions) {
     this.#options = options;
     this.#delay = monitorEventLoopDelay({ resolution: 20 });
-    const metrics = instruments(this.registry, { eventLoopDelaySeconds: () => this.#takeDelay() });
+    const metrics = instruments(this.registry, { eventLoopDelaySeconds: () => this.#popDelay() });
     collectDefaultMetrics({ register: this.registry });
     metrics.build.set({ version: options.version, service: options.service }, 1);
     this.#record = recorder(metrics);
@@ -85,7 +85,7 @@ export class Telemetry {
     await this.#exporting?.stop();
   }
 
-  #takeDelay(): number {
+  #popDelay(): number {
     const nanoseconds = this.#delay.percentile(99);
     this.#delay.reset();
     return nanoseconds / 1e9;

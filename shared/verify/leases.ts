@@ -4,7 +4,7 @@ import { decode, leaseKeys } from "../bus/index.ts";
 import { sleep } from "../runtime/index.ts";
 import { type Installation, isGone } from "./installation.ts";
 import type { LawId } from "./laws.ts";
-import { endOf } from "./live/found.ts";
+import { endOf } from "./live/find-keys.ts";
 import type { LiveBounds, LiveInstance } from "./live/instances.ts";
 import type { Findings } from "./report.ts";
 

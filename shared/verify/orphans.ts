@@ -6,7 +6,7 @@
 import { beatKeys } from "../leases/index.ts";
 import { sleep } from "../runtime/index.ts";
 import { type Installation, isGone } from "./installation.ts";
-import { endOf } from "./live/found.ts";
+import { endOf } from "./live/find-keys.ts";
 import type { Findings } from "./report.ts";
 
 /** How many instance lookups are remembered: leftovers often belong to the same instance. */

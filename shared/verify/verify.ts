@@ -22,14 +22,14 @@ import { AgainstJournal, checkSessionJournal } from "./journal-laws.ts";
 import type { LawId } from "./laws.ts";
 import type { LeaseLog } from "./lease-log.ts";
 import { checkLeases } from "./leases.ts";
-import { endOf } from "./live/found.ts";
+import { instanceIds } from "./list-instances.ts";
+import { endOf } from "./live/find-keys.ts";
 import { checkInstances, type LiveBounds, type LiveInstance, liveInstance } from "./live/instances.ts";
 import { checkOrphans } from "./orphans.ts";
-import { checkQuiet } from "./quiet.ts";
+import { checkQuiet } from "./quiet-installation.ts";
 import { checkReadModels } from "./read-models.ts";
 import { checkReplay } from "./replays.ts";
 import { Findings, type Report } from "./report.ts";
-import { instanceIds } from "./which.ts";
 
 export interface VerifyOptions extends Partial<LiveBounds> {
   bus: Bus;

@@ -91,7 +91,7 @@ export const mutations: readonly Mutation[] = [
     file: "services/orchestrator/publishing/publish.ts",
     find: "return (await publishUntilStored(until, subject, body, options))?.seq;",
     replace:
-      "const { msgId, ...rest } = options; return (await publishUntilStored(until, subject, body, { ...rest, msgId: `${msgId}-${runtime.random.next()}` }))?.seq;",
+      'const { msgId, ...rest } = options; return (await publishUntilStored(until, subject, body, { ...rest, msgId: msgId + "-" + runtime.random.next() }))?.seq;',
     scenario: "test/simulation/turns/effects-once.test.ts",
   },
   {
@@ -193,7 +193,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "holder's check before it reports",
     law: "S7",
-    file: "services/worker/sessions/holding/attachment.ts",
+    file: "services/worker/sessions/holding/held-session.ts",
     find: "!this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);",
     replace: "true;",
     scenario: "test/simulation/sessions/paused-holder.test.ts",

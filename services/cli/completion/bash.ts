@@ -1,5 +1,5 @@
 /** The completion script for bash. */
-import type { CommandSpec } from "./spec.ts";
+import type { CommandSpec } from "./command-tree.ts";
 import { isPath, places } from "./words.ts";
 
 export function bashCompletion(root: CommandSpec): string {

@@ -2,8 +2,8 @@
 import { Argument, Command } from "commander";
 import type { Cli } from "../connection/client-command.ts";
 import { bashCompletion } from "./bash.ts";
+import { type CommandSpec, specOf } from "./command-tree.ts";
 import { fishCompletion } from "./fish.ts";
-import { type CommandSpec, specOf } from "./spec.ts";
 import { zshCompletion } from "./zsh.ts";
 
 const shells: Readonly<Record<string, (root: CommandSpec) => string>> = {

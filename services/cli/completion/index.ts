@@ -1,2 +1,2 @@
+export { type ArgumentSpec, type CommandSpec, type OptionSpec, specOf } from "./command-tree.ts";
 export { completionCommand } from "./completion-command.ts";
-export { type ArgumentSpec, type CommandSpec, type OptionSpec, specOf } from "./spec.ts";

@@ -1,5 +1,5 @@
 /** The words that can follow at each place of a command line. Pure. */
-import { type CommandSpec, everyCommand, type OptionSpec } from "./spec.ts";
+import { type CommandSpec, everyCommand, type OptionSpec } from "./command-tree.ts";
 
 export interface Word {
   text: string;

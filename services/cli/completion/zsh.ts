@@ -1,5 +1,5 @@
 /** The completion script for zsh. */
-import type { CommandSpec } from "./spec.ts";
+import type { CommandSpec } from "./command-tree.ts";
 import { isPath, places, type Word } from "./words.ts";
 
 export function zshCompletion(root: CommandSpec): string {

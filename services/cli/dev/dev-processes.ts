@@ -8,7 +8,7 @@ import { packageDir } from "../../version.ts";
 import { LogTail, shownLogLine } from "./log-tail.ts";
 import { type Death, ServiceProcess } from "./service-process.ts";
 
-export interface CrewOptions {
+export interface DevProcessesOptions {
   logDir: string;
   env: Environment;
   /** Called with one line of text for people. */
@@ -16,14 +16,14 @@ export interface CrewOptions {
 }
 
 export class DevProcesses {
-  readonly #options: CrewOptions;
+  readonly #options: DevProcessesOptions;
   readonly #members = new Set<ServiceProcess>();
   /** One per log file: successive processes of one name write into the same file. */
   readonly #tails = new Map<string, LogTail>();
 
   #stopping = false;
 
-  constructor(options: CrewOptions) {
+  constructor(options: DevProcessesOptions) {
     this.#options = options;
   }
 

@@ -23,9 +23,9 @@ import {
 import { resourceOfHost } from "../../../shared/sessions/index.ts";
 import { count } from "../../../shared/wording/index.ts";
 import { span } from "../terminal/text.ts";
-import type { Finding, Seen } from "./seen.ts";
+import type { Finding, Observations } from "./observations.ts";
 
-export const engineFindings = (seen: Seen): Finding[] => [
+export const engineFindings = (seen: Observations): Finding[] => [
   orchestrators(seen),
   ...partitions(seen),
   watcher(seen),
@@ -53,7 +53,7 @@ const finding = (fact: Pick<Finding, "code" | "what">, { level, message, remedy 
   ...(remedy !== undefined && { todo: remedy }),
 });
 
-const viewOf = (seen: Seen): InstallationView => ({
+const viewOf = (seen: Observations): InstallationView => ({
   now: seen.now,
   services: seen.services.map(({ value }) => value),
   workers: seen.workers.map(({ value }) => value),
@@ -70,13 +70,13 @@ const viewOf = (seen: Seen): InstallationView => ({
   sessions: seen.openSessions,
 });
 
-const alive = ({ services }: Seen, service: ServiceInfo["service"]): ServiceInfo[] =>
+const alive = ({ services }: Observations, service: ServiceInfo["service"]): ServiceInfo[] =>
   services.map(({ value }) => value).filter((info) => info.service === service);
 
 const names = (infos: readonly { host: string; pid: number }[]): string =>
   infos.map(({ host, pid }) => `${host}/${pid}`).join(", ");
 
-function orchestrators(seen: Seen): Finding {
+function orchestrators(seen: Observations): Finding {
   const fact = { code: "orchestrators", what: "orchestrators" };
   const [problem] = missingOrchestrators(viewOf(seen));
   const infos = alive(seen, "orchestrator");
@@ -85,7 +85,7 @@ function orchestrators(seen: Seen): Finding {
     : { ...fact, verdict: "good", found: `${infos.length}: ${names(infos)}` };
 }
 
-function partitions(seen: Seen): Finding[] {
+function partitions(seen: Observations): Finding[] {
   const { count: wanted, held } = seen.partitions;
   const fact = { code: "partitions", what: "partitions" };
   const [problem] = unheldPartitions(viewOf(seen));
@@ -97,7 +97,7 @@ function partitions(seen: Seen): Finding[] {
   return [{ ...finding(fact, problem), verdict: "wrong", found: `${problem.message} (${some})` }];
 }
 
-function watcher(seen: Seen): Finding {
+function watcher(seen: Observations): Finding {
   const fact = { code: "watcher", what: "watcher" };
   const infos = alive(seen, "watcher");
   const [problem] = missingWatchers(viewOf(seen));
@@ -113,7 +113,7 @@ function watcher(seen: Seen): Finding {
   };
 }
 
-function workers(seen: Seen): Finding[] {
+function workers(seen: Observations): Finding[] {
   const fact = { code: "workers", what: "workers" };
   const infos = seen.workers.map(({ value }) => value);
   if (infos.length === 0) {
@@ -132,7 +132,7 @@ function workers(seen: Seen): Finding[] {
 }
 
 /** A resource id must belong to one worker. Workers of 0.1.0 without one share the machine's id. */
-function sharedResources({ workers }: Seen): Finding[] {
+function sharedResources({ workers }: Observations): Finding[] {
   const holders = new Map<string, { resourceId: string; host: string; ids: string[] }>();
   for (const { value } of workers) {
     const { workerId, resourceId, host } = value;
@@ -155,7 +155,7 @@ function sharedResources({ workers }: Seen): Finding[] {
 const skewMs = 2_000;
 
 /** Compares each process's own time of its entry with the server's time of that write. */
-function clocks({ services, workers }: Seen): Finding[] {
+function clocks({ services, workers }: Observations): Finding[] {
   const all = [
     ...services.map(({ value, at }) => ({
       who: `${value.service} ${value.host}/${value.pid}`,
@@ -180,7 +180,7 @@ function clocks({ services, workers }: Seen): Finding[] {
   ];
 }
 
-function versions(seen: Seen): Finding[] {
+function versions(seen: Observations): Finding[] {
   const { fleet } = seen;
   const several = Object.keys(fleet.versions).length > 1;
   const fact = { code: "generation", what: "generation" };
@@ -200,7 +200,7 @@ function versions(seen: Seen): Finding[] {
 }
 
 /** Each worker applies its own maximum: if they differ, the largest is effective. */
-function quotas({ workers }: Seen): Finding[] {
+function quotas({ workers }: Observations): Finding[] {
   const limits = new Map<string, Set<number>>();
   const note = (whose: string, max: number | undefined) => {
     if (max === undefined) return;
@@ -221,7 +221,7 @@ function quotas({ workers }: Seen): Finding[] {
     }));
 }
 
-function lag({ name, consumers }: Seen["queues"][number], seen: Seen): Finding {
+function lag({ name, consumers }: Observations["queues"][number], seen: Observations): Finding {
   const pending = consumers.reduce((sum, consumer) => sum + consumer.pending, 0);
   const running = consumers.reduce((sum, consumer) => sum + consumer.ackPending, 0);
   const fact = { code: "queue", what: name };
@@ -231,7 +231,7 @@ function lag({ name, consumers }: Seen["queues"][number], seen: Seen): Finding {
   return { ...fact, verdict: "good", found };
 }
 
-function histories({ ownHistories, layout, maxOwnStreams }: Seen): Finding {
+function histories({ ownHistories, layout, maxOwnStreams }: Observations): Finding {
   const fact = { code: "histories", what: "histories" };
   if (layout === "shared")
     return { ...fact, verdict: "good", found: `shared streams, ${ownHistories} of their own` };
@@ -245,7 +245,7 @@ function histories({ ownHistories, layout, maxOwnStreams }: Seen): Finding {
   };
 }
 
-function parked(seen: Seen): Finding {
+function parked(seen: Observations): Finding {
   const fact = { code: "parked", what: "parked instances" };
   const [first] = seen.parked;
   const [problem] = parkedInstances(viewOf(seen));
@@ -257,7 +257,7 @@ function parked(seen: Seen): Finding {
   };
 }
 
-function deadLettersFound(seen: Seen): Finding {
+function deadLettersFound(seen: Observations): Finding {
   const fact = { code: "dead_letters", what: "dead letters" };
   const { latest } = seen.dead;
   const [problem] = deadLetters(viewOf(seen));

@@ -1,9 +1,9 @@
 import { engineFindings } from "./engine-findings.ts";
-import { look, type Patient } from "./look.ts";
-import type { Finding } from "./seen.ts";
+import type { Finding } from "./observations.ts";
+import { type ObservedInstallation, observe } from "./observe.ts";
 import { serverFindings } from "./server-findings.ts";
 
-export async function examine(patient: Patient): Promise<Finding[]> {
-  const { server, rest } = await look(patient);
+export async function examine(patient: ObservedInstallation): Promise<Finding[]> {
+  const { server, rest } = await observe(patient);
   return [...serverFindings(server), ...(rest ? engineFindings(rest) : [])];
 }

@@ -1,7 +1,7 @@
 /** Findings as people read them. Pure. */
 import { type Paint, plain } from "../terminal/paint.ts";
 import { oneLine, table } from "../terminal/text.ts";
-import type { Finding } from "./seen.ts";
+import type { Finding } from "./observations.ts";
 
 const words = { good: "ok", note: "note", wrong: "WRONG" } as const;
 const styles = { good: "green", note: "yellow", wrong: "red" } as const;

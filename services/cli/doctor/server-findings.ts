@@ -1,9 +1,9 @@
 /** The NATS server: its version, its settings as far as clients see them, its clock, its streams. Pure. */
 import { skewOf } from "../../../shared/bus/index.ts";
 import { megabytes, span } from "../terminal/text.ts";
-import type { Finding, SeenServer } from "./seen.ts";
+import type { Finding, ServerObservations } from "./observations.ts";
 
-export const serverFindings = (seen: SeenServer): Finding[] => [
+export const serverFindings = (seen: ServerObservations): Finding[] => [
   server(seen),
   disk(seen),
   ...payload(seen),
@@ -17,14 +17,14 @@ export const serverFindings = (seen: SeenServer): Finding[] => [
 ];
 
 /** An older one is refused when we connect. */
-const server = ({ version, maxPayloadBytes }: SeenServer): Finding => ({
+const server = ({ version, maxPayloadBytes }: ServerObservations): Finding => ({
   code: "server",
   what: "NATS server",
   verdict: "good",
   found: `version ${version}, JetStream, messages up to ${megabytes(maxPayloadBytes)}`,
 });
 
-function disk({ sync, streams }: SeenServer): Finding {
+function disk({ sync, streams }: ServerObservations): Finding {
   const fact = { code: "disk", what: "disk" };
   if (sync === "always")
     return { ...fact, verdict: "good", found: "every write is flushed before it is acknowledged" };
@@ -49,7 +49,7 @@ function disk({ sync, streams }: SeenServer): Finding {
 /** User values up to 256 KiB travel inside messages, and several of them in one commit. */
 const smallestPayload = 512 * 1024;
 
-function payload({ maxPayloadBytes }: SeenServer): Finding[] {
+function payload({ maxPayloadBytes }: ServerObservations): Finding[] {
   if (maxPayloadBytes >= smallestPayload) return [];
   return [
     {
@@ -62,7 +62,7 @@ function payload({ maxPayloadBytes }: SeenServer): Finding[] {
   ];
 }
 
-function writes({ write }: SeenServer): Finding[] {
+function writes({ write }: ServerObservations): Finding[] {
   if (write === undefined) return [];
   const fact = { code: "writes", what: "writes" };
   switch (write.kind) {
@@ -92,7 +92,7 @@ function writes({ write }: SeenServer): Finding[] {
 /** A limit is reported from this share on. */
 const nearly = 0.8;
 
-function limits({ account }: SeenServer): Finding {
+function limits({ account }: ServerObservations): Finding {
   const { streams, consumers, bytes, maxStreams, maxConsumers, maxBytes } = account;
   const all = [
     { what: "streams", used: streams, max: maxStreams, shown: String },
@@ -116,7 +116,7 @@ function limits({ account }: SeenServer): Finding {
 }
 
 /** Limits set by operators: when one is reached, the server refuses new messages or drops old ones. */
-function streamLimits({ streams }: SeenServer): Finding[] {
+function streamLimits({ streams }: ServerObservations): Finding[] {
   const full = streams.flatMap(({ name, info, rolls }) => {
     if (!info || rolls) return [];
     const shares = [
@@ -142,7 +142,7 @@ function streamLimits({ streams }: SeenServer): Finding[] {
 const skewNotedMs = 250;
 const skewWrongMs = 2_000;
 
-function clock({ clock }: SeenServer): Finding[] {
+function clock({ clock }: ServerObservations): Finding[] {
   if (!clock) return [];
   const { aheadMs, unsureMs } = clock;
   const off = Math.max(0, Math.abs(aheadMs) - unsureMs);
@@ -165,7 +165,7 @@ function clock({ clock }: SeenServer): Finding[] {
 /** The largest clock error that the shortest default lease (the watcher's) tolerates. */
 const leaseMarginMs = 300;
 
-function serverClocks({ serverClocks }: SeenServer): Finding[] {
+function serverClocks({ serverClocks }: ServerObservations): Finding[] {
   if (serverClocks.length < 2) return [];
   const { leastMs, mostMs } = skewOf(serverClocks);
   const fact = { code: "server_clocks", what: "servers' clocks" };
@@ -184,7 +184,7 @@ function serverClocks({ serverClocks }: SeenServer): Finding[] {
   ];
 }
 
-function streams({ streams }: SeenServer): Finding {
+function streams({ streams }: ServerObservations): Finding {
   const fact = { code: "streams", what: "streams" };
   const missing = streams.filter(({ info }) => info === undefined).map(({ name }) => name);
   if (missing.length === streams.length) {
@@ -207,7 +207,7 @@ function streams({ streams }: SeenServer): Finding {
   return { ...fact, verdict: "good", found: `${streams.length}, ${megabytes(bytes)}` };
 }
 
-function replicas({ streams, replicas }: SeenServer): Finding[] {
+function replicas({ streams, replicas }: ServerObservations): Finding[] {
   const infos = streams.flatMap(({ info }) => info ?? []);
   if (infos.length === 0) return [];
   const fewest = Math.min(...infos.map((info) => info.replicas));

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Fault } from "../../../shared/errors/index.ts";
 import { type Cli, outputOf } from "../connection/client-command.ts";
 import { readSecured, writeSecured } from "./files.ts";
-import { folderOf, type User, withWorkers } from "./secured.ts";
+import { folderOf, type User, withWorkers } from "./security-file.ts";
 
 export interface AddWorkersOptions {
   out: string;

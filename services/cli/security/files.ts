@@ -14,7 +14,7 @@ import {
   noLimits,
   operatorToken,
 } from "../../../shared/security/index.ts";
-import { folderOf, Secured, type Tenant, type User } from "./secured.ts";
+import { folderOf, Secured, type Tenant, type User } from "./security-file.ts";
 
 const stateFile = "security.json";
 const capabilityKeysFile = "capability-keys";

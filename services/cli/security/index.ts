@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { type Cli, outputOf, withFormat } from "../connection/client-command.ts";
 import type { AddWorkersOptions } from "./add-workers.ts";
-import type { Secured } from "./secured.ts";
+import type { Secured } from "./security-file.ts";
 
 interface InitOptions {
   out: string;
@@ -117,7 +117,7 @@ export function securityCommand(cli: Cli): Command {
 async function runInit(cli: Cli, options: InitOptions): Promise<void> {
   const { Fault } = await import("../../../shared/errors/index.ts");
   const { readSecured, writeSecured } = await import("./files.ts");
-  const { newSecured } = await import("./secured.ts");
+  const { newSecurityFile } = await import("./security-file.ts");
   const output = outputOf(cli, options);
   const folder = resolve(options.out);
   const before = readSecured(folder);
@@ -143,7 +143,7 @@ async function runInit(cli: Cli, options: InitOptions): Promise<void> {
       code: "invalid_option",
       message: "--tls-client-cert and --tls-client-key belong together: only one of them is given",
     });
-  const secured = newSecured({
+  const secured = newSecurityFile({
     mode: options.mode,
     port: options.port,
     storeDir: options.storeDir,
@@ -192,7 +192,7 @@ async function runRotate(
 ): Promise<void> {
   const { Fault } = await import("../../../shared/errors/index.ts");
   const { readSecured, writeSecured } = await import("./files.ts");
-  const { rotated } = await import("./secured.ts");
+  const { rotated } = await import("./security-file.ts");
   const folder = resolve(options.out);
   const before = readSecured(folder);
   if (!before)

@@ -1,8 +1,8 @@
 import type { InstanceStatus } from "../../../schemas/index.ts";
 import type { CliConnection } from "../connection/client-command.ts";
 import { LiveRegion } from "../terminal/live-region.ts";
+import { NewEvents, newsLine } from "./event-lines.ts";
 import { type FollowOptions, follow, type Snapshot } from "./follow.ts";
-import { News, newsLine } from "./lines.ts";
 import { drawTree } from "./tree.ts";
 
 /** Returns how the instance ended. */
@@ -13,7 +13,7 @@ export async function show(
 ): Promise<InstanceStatus | "interrupted"> {
   const { out } = connection;
   const region = !out.json && out.stdout.isTTY === true ? new LiveRegion(out.stdout) : undefined;
-  const news = new News();
+  const news = new NewEvents();
   let last: Snapshot | undefined;
   let before: string | undefined;
   for await (const snapshot of follow(connection, instanceId, options)) {

@@ -11,7 +11,7 @@ import { type Clock, once, type Service } from "../../../shared/runtime/index.ts
 export type App = Pick<Hono, "fetch">;
 
 /** Where a gateway's requests come in: a port, or the part of one that answers to a host name. */
-export interface Door extends Service {
+export interface GatewayListener extends Service {
   /** The address with the port that is actually bound. */
   readonly url: string;
   /** From now on this application answers. */
@@ -28,7 +28,7 @@ export interface PortListenerOptions {
 /** Requests in progress get this long when the port closes. */
 const lingerMs = 2_000;
 
-export class PortListener implements Door {
+export class PortListener implements GatewayListener {
   readonly #options: PortListenerOptions;
   readonly #server: Server;
   #app: App | undefined;

@@ -49,7 +49,7 @@ export class BucketTail {
   }
 
   /** Returns the changes since the last call. */
-  take(): KeyChange[] {
+  popChanges(): KeyChange[] {
     const changes: KeyChange[] = [];
     for (const [key, message] of this.#pending) {
       changes.push({ key, message: isGone(message) ? undefined : message, at: message.at });

@@ -123,12 +123,12 @@ export class LiveView implements Service {
 
   #fold(): LiveBatch | undefined {
     const changedSessions = new Set<string>();
-    this.#foldLeases(this.#tails.leases.take(), changedSessions);
-    this.#foldPartitions(this.#tails.engine.take());
-    const workers = this.#foldWorkers(this.#tails.workers.take(), changedSessions);
-    const sessionsGone = this.#foldSessions(this.#tails.sessions.take(), changedSessions);
-    this.#foldServices(this.#tails.services.take());
-    const instances = this.#foldInstances(this.#tails.instances.take());
+    this.#foldLeases(this.#tails.leases.popChanges(), changedSessions);
+    this.#foldPartitions(this.#tails.engine.popChanges());
+    const workers = this.#foldWorkers(this.#tails.workers.popChanges(), changedSessions);
+    const sessionsGone = this.#foldSessions(this.#tails.sessions.popChanges(), changedSessions);
+    this.#foldServices(this.#tails.services.popChanges());
+    const instances = this.#foldInstances(this.#tails.instances.popChanges());
     const sessions = [...changedSessions].flatMap((id) => this.session(id) ?? []);
     const batch: LiveBatch = { instances, sessions, sessionsGone, ...workers };
     return Object.values(batch).some((list) => list.length > 0) ? batch : undefined;

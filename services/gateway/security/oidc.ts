@@ -11,7 +11,7 @@ import { Fault } from "../../../shared/errors/index.ts";
 import { isLoopback } from "./hosts.ts";
 import type { Grant, Identity } from "./identity.ts";
 import { roleAllows } from "./identity.ts";
-import { Sealer } from "./sealed.ts";
+import { Sealer } from "./sealed-cookies.ts";
 
 export interface OidcConfig {
   issuer: string;

@@ -160,7 +160,7 @@ export class WorkerDeaths implements Service {
   /** Returns false if the outcome is unknown; the worker is then asked again. */
   async #declare({ info, revision }: Suspect, since: number): Promise<boolean> {
     const { workerId } = info;
-    const written = revision > 0 && (await this.#takeOut(workerId, revision));
+    const written = revision > 0 && (await this.#removeEntry(workerId, revision));
     if (written === "unknown") return false;
     if (!written && (await this.#register.get(workerId, { leader: true }))) {
       // The worker has renewed its entry since it failed to answer: it is alive.
@@ -175,7 +175,7 @@ export class WorkerDeaths implements Service {
     return true;
   }
 
-  async #takeOut(workerId: string, revision: number): Promise<boolean | "unknown"> {
+  async #removeEntry(workerId: string, revision: number): Promise<boolean | "unknown"> {
     const outcome = await this.#register.delete(workerId, { revision, ttlMs: goneTtlMs, timeoutMs: 1_000 });
     return outcome.kind === "unknown" ? "unknown" : outcome.kind === "written";
   }

@@ -117,7 +117,7 @@ export function advance(state: FlowKeyState, now: number): FlowAction[] {
     actions.push(...enqueue(state, start, onBusy));
   }
   while (state.waiting.length > 0 && hasRoom(state) && (startableAt(state) ?? 0) <= now) {
-    const start = takeNext(state);
+    const start = popNext(state);
     if (!start) break;
     if (state.rate) {
       const { intervalMs, tat } = state.rate;
@@ -169,7 +169,7 @@ export function isIdle(state: FlowKeyState, now: number): boolean {
 }
 
 /** FLOW-2 */
-function takeNext(state: FlowKeyState): WaitingStart | undefined {
+function popNext(state: FlowKeyState): WaitingStart | undefined {
   const oldest = state.waiting.reduce((a, b) => (b.number < a.number ? b : a));
   const oldestsTurn = state.sinceOldest >= oldestEvery - 1;
   const best = oldestsTurn ? oldest : state.waiting.reduce((a, b) => (comesBefore(state, b, a) ? b : a));

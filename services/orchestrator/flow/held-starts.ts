@@ -66,7 +66,7 @@ export interface HeldStartsParts {
   ask(keeper: string, ask: FlowAsk): "asked" | "elsewhere";
 }
 
-interface Held {
+interface HeldStart {
   readonly instanceId: string;
   readonly start: Start;
   readonly holding: Holding;
@@ -85,7 +85,7 @@ export const keeperOfKey = (key: string): string => flowInstance(hash32(key) % f
 
 export class HeldStarts implements Service {
   readonly #parts: HeldStartsParts;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldStart>();
   #subscription: Stoppable | undefined;
 
   constructor(parts: HeldStartsParts) {
@@ -110,7 +110,7 @@ export class HeldStarts implements Service {
     start,
     delivery,
     holding,
-  }: Pick<Held, "instanceId" | "start" | "delivery" | "holding">): void {
+  }: Pick<HeldStart, "instanceId" | "start" | "delivery" | "holding">): void {
     const known = this.#held.get(instanceId);
     if (known && known.delivery.seq !== delivery.seq) return delivery.ack(); // the same id again changes nothing
     const held = known ?? { instanceId, start, holding, delivery, patience: undefined, seated: false };
@@ -170,7 +170,7 @@ export class HeldStarts implements Service {
     for (const held of this.#held.values()) if (held.holding === holding) this.#letGo(held);
   }
 
-  async #ask(held: Held): Promise<void> {
+  async #ask(held: HeldStart): Promise<void> {
     const { id, bus, names, runtime, ask } = this.#parts;
     const { instanceId, start } = held;
     const keeper = keeperOfKey(start.flow?.key ?? "");
@@ -190,7 +190,11 @@ export class HeldStarts implements Service {
     }
   }
 
-  async #requestOf({ instanceId, start, delivery }: Held, keeper: string, again?: true): Promise<Payload> {
+  async #requestOf(
+    { instanceId, start, delivery }: HeldStart,
+    keeper: string,
+    again?: true,
+  ): Promise<Payload> {
     const { payloads } = this.#parts;
     if (!start.flow) throw new Error("unreachable: a start without limits");
     const request: FlowRequest = {
@@ -201,7 +205,7 @@ export class HeldStarts implements Service {
   }
 
   /** The keeper has not decided in time: it gets the request by its inbox, and starts the instance by a message. */
-  async #handOver(held: Held, keeper: string): Promise<void> {
+  async #handOver(held: HeldStart, keeper: string): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const { instanceId, holding } = held;
     const isHeld = () => this.#held.get(instanceId) === held;
@@ -226,13 +230,13 @@ export class HeldStarts implements Service {
     }
   }
 
-  #acknowledge(held: Held): true {
+  #acknowledge(held: HeldStart): true {
     this.#letGo(held);
     held.delivery.ack();
     return true;
   }
 
-  #letGo(held: Held): void {
+  #letGo(held: HeldStart): void {
     held.patience?.cancel();
     if (held.seated) held.holding.seats.free++;
     this.#held.delete(held.instanceId);

@@ -10,7 +10,7 @@ import {
 } from "../../../shared/replay/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { type Outbox, publishEffect } from "../publishing/publish.ts";
-import { tellEnded } from "../publishing/tell-ended.ts";
+import { reportEnd } from "../publishing/report-end.ts";
 
 export async function answerIgnored(
   { bus, names, runtime }: EngineDeps,
@@ -96,7 +96,7 @@ async function answerFollower(
   const own = state.follower?.instanceId === follower.instanceId;
   if (own && !isEnded(state)) return; // the follower gets the end when the instance ends
   const told = { follower, instanceId, status: own ? status : "taken" };
-  await tellEnded(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
+  await reportEnd(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
 }
 
 /**

@@ -182,7 +182,7 @@ export class Offers {
       );
       if (!next) break;
       const share = Math.ceil(group.waiting.length / free.length);
-      void this.#offerTogether(group, next, this.#take(group, Math.min(share, next.room)));
+      void this.#offerTogether(group, next, this.#popTasks(group, Math.min(share, next.room)));
     }
     if (group.inFlight.size > 0) return;
     if (group.waiting.length > 0) this.close(group.subject, closedMs.refused);
@@ -214,7 +214,7 @@ export class Offers {
     return channels;
   }
 
-  #take(group: Group, most: number): WaitingTask[] {
+  #popTasks(group: Group, most: number): WaitingTask[] {
     const limit = this.#options.bus.maxPayloadBytes - headroomBytes;
     let bytes = 0;
     let count = 0;

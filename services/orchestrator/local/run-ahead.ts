@@ -31,7 +31,7 @@ export async function runAhead(
     const reports = leftMs > 0 ? await locals().ahead(instance.state, leftMs) : [];
     if (reports.length === 0) return;
     const facts: HistoryEvent[] = [];
-    for (const report of reports) instance.take({ kind: "activity", report }, now, facts, turn.effects);
+    for (const report of reports) instance.accept({ kind: "activity", report }, now, facts, turn.effects);
     const [first] = facts;
     if (!first) return;
     const next = await instance.finish(facts, turn.effects, now);

@@ -38,7 +38,7 @@ export class Partition {
   readonly lease: Lease;
   readonly #deps: OrchestratorDeps;
   readonly #options: PartitionOptions;
-  readonly #desk: PartitionInstances;
+  readonly #instances: PartitionInstances;
   readonly #ended = new AbortController();
   #consumption: Consumption | undefined;
   /**
@@ -52,7 +52,7 @@ export class Partition {
     this.lease = options.lease;
     this.#deps = deps;
     this.#options = options;
-    this.#desk = new PartitionInstances(deps, options.cache, {
+    this.#instances = new PartitionInstances(deps, options.cache, {
       alwaysReplay: options.alwaysReplay,
       // Unacknowledged messages take room in the feed: half of it is left for everything else.
       laneSeats: Math.floor(options.maxMessages / 2),
@@ -61,11 +61,11 @@ export class Partition {
   }
 
   get instances(): number {
-    return this.#desk.size;
+    return this.#instances.size;
   }
 
   find(instanceId: string): LanePartition | undefined {
-    return this.isHeld ? this.#desk.find(instanceId) : undefined;
+    return this.isHeld ? this.#instances.find(instanceId) : undefined;
   }
 
   get isHeld(): boolean {
@@ -73,12 +73,12 @@ export class Partition {
   }
 
   ask(instanceId: string, question: Question): void {
-    this.#desk.ask(instanceId, question);
+    this.#instances.ask(instanceId, question);
   }
 
   /** For messages that come straight from other orchestrators; the instance need not be in memory. */
   put(instanceId: string, mail: Mail): void {
-    this.#desk.put(instanceId, mail);
+    this.#instances.put(instanceId, mail);
   }
 
   /** Resolves when the first messages may arrive. */
@@ -148,7 +148,7 @@ export class Partition {
   #receive(delivery: Delivery): void {
     this.#deps.time.saw(delivery.at);
     // This check only saves a wasted turn; the protection is the fence of the append (T4).
-    if (this.#options.leases.isHeld(this.lease)) this.#desk.receive(delivery);
+    if (this.#options.leases.isHeld(this.lease)) this.#instances.receive(delivery);
   }
 
   #again(instead?: Consumption): void {
@@ -178,6 +178,6 @@ export class Partition {
     // Wait, because a consumption opened after this would never be stopped.
     await this.#opening.catch(() => undefined);
     await this.#consumption?.stop();
-    await this.#desk.close();
+    await this.#instances.close();
   });
 }

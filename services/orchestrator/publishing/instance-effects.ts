@@ -4,7 +4,7 @@ import { stateOfFirstGeneration } from "../../../shared/replay/index.ts";
 import { inboxHeaders } from "../parse-inbox.ts";
 import { type EffectOf, executionOf, type Publishing } from "./effect-target.ts";
 import { publishEffect } from "./publish.ts";
-import { tellEnded } from "./tell-ended.ts";
+import { reportEnd } from "./report-end.ts";
 
 export async function startChild(by: Publishing, effect: EffectOf<"start-child">): Promise<void> {
   const { deps, state, target } = by;
@@ -70,7 +70,7 @@ export async function tellFollower(by: Publishing, effect: EffectOf<"tell-follow
     const end = { instanceId, status, messageId };
     if (await deps.keepers.ended(follower.instanceId, end, target.outbox.signal)) return;
   }
-  return tellEnded(deps.names, target.outbox, { instanceId, ...effect }, messageId);
+  return reportEnd(deps.names, target.outbox, { instanceId, ...effect }, messageId);
 }
 
 export async function reportToParent(by: Publishing, effect: EffectOf<"report-to-parent">): Promise<unknown> {

@@ -9,7 +9,7 @@ import type { Clock, Timer } from "../../../shared/runtime/index.ts";
 /** As often as the dashboard redraws: a person sees no difference. */
 const patienceMs = 250;
 
-interface Waiting {
+interface LateSummary {
   /** Called when the instance's summary has waited long enough. */
   showNow(): void;
 }
@@ -17,20 +17,20 @@ interface Waiting {
 export class LateSummaries {
   readonly #clock: Clock;
   /** Instances with a postponed summary and since when, oldest first. */
-  readonly #waiting = new Map<Waiting, number>();
+  readonly #waiting = new Map<LateSummary, number>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(instance: Waiting): void {
+  add(instance: LateSummary): void {
     if (this.#waiting.has(instance)) return;
     this.#waiting.set(instance, this.#clock.monotonic());
     this.#timer ??= this.#clock.after(patienceMs, () => this.#look());
   }
 
-  withdraw(instance: Waiting): void {
+  withdraw(instance: LateSummary): void {
     this.#waiting.delete(instance);
   }
 

@@ -57,7 +57,7 @@ export async function scheduleDeadline(
 export async function removeSchedule(by: Publishing, of: number): Promise<unknown> {
   const { bus, names } = by.deps;
   const { instanceId, execution } = by.state;
-  const seq = takeSeq(by, of);
+  const seq = popSeq(by, of);
   if (seq === neverStored) return;
   return seq === undefined
     ? removeStored(by, names.timersStream, names.timer(instanceId, execution, of))
@@ -72,11 +72,11 @@ export async function standForLocal(by: Publishing, task: OpenTask): Promise<voi
 
 /** A schedule that another owner left fires without effect: to look for it would cost a round trip each time. */
 export async function removeLocalSchedule(by: Publishing, of: number): Promise<unknown> {
-  const seq = takeSeq(by, of);
+  const seq = popSeq(by, of);
   return seq === undefined ? undefined : by.deps.bus.deleteMessage(by.deps.names.timersStream, seq);
 }
 
-function takeSeq({ target }: Publishing, of: number): number | undefined {
+function popSeq({ target }: Publishing, of: number): number | undefined {
   const seq = target.schedules.get(of);
   target.schedules.delete(of);
   return seq;

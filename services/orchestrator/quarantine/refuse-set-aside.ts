@@ -22,7 +22,7 @@ export async function refuseSetAside(
     spoiled: false,
   };
   for (const { answer } of questions) answer(refused);
-  for (const { updateId, delivery } of mailbox.takeUpdates()) {
+  for (const { updateId, delivery } of mailbox.popUpdates()) {
     mailbox.forget(delivery);
     if (!(await delivery.ackSync())) continue;
     bus.send(names.answer(instanceId, updateId), encode(refusedAnswer(updateId, refused)));

@@ -17,7 +17,7 @@ export const commitOf = (
   instanceId: instance.state.instanceId as InstanceId,
   execution: instance.state.execution,
   at,
-  inbox: instance.takeInbox(anchor),
+  inbox: instance.popInbox(anchor),
   anchor,
   lane: laned.length > 0 ? [...laned] : undefined,
   ...(turn.rounds && { rounds: turn.rounds }),

@@ -11,7 +11,7 @@ export async function freshCopy(deps: OrchestratorDeps, spoiled: Instance): Prom
   const { instanceId } = spoiled.state;
   const instance = emptyInstance(deps, instanceId);
   await instance.load((await deps.history.load(instanceId))?.commits ?? []);
-  if (spoiled.isAhead) instance.takeResumed(); // already announced
+  if (spoiled.isAhead) instance.popResumed(); // already announced
   return instance;
 }
 

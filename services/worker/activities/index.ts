@@ -1,8 +1,8 @@
 export { missingTags } from "./pulling/served.ts";
+export { giveBack } from "./refusing/count-returns.ts";
 export { decodeTask } from "./refusing/decode-task.ts";
 export { type Arrival, expiryOf, looksExpired, refuseExpired } from "./refusing/expired.ts";
 export { isPoisoned, refusePoisoned } from "./refusing/poison.ts";
-export { giveBack } from "./refusing/returns.ts";
 export { refuseUnreadable, refuseUnreadableCall } from "./refusing/unreadable.ts";
 export { publishReport, type Report, reportOf } from "./report.ts";
 export { callUserCode } from "./running/call-user-code.ts";

@@ -25,22 +25,22 @@ import { PullOneByOne } from "./pulling/pull-one-by-one.ts";
 import { RateLimiter } from "./pulling/rate-limiter.ts";
 import { type ServedActivity, servedActivities } from "./pulling/served.ts";
 import { WaitingLine } from "./pulling/waiting-line.ts";
+import { giveBack } from "./refusing/count-returns.ts";
 import { decodeTask } from "./refusing/decode-task.ts";
 import { type Arrival, expiryOf, looksExpired, refuseExpired } from "./refusing/expired.ts";
 import { isPoisoned, refusePoisoned } from "./refusing/poison.ts";
-import { giveBack } from "./refusing/returns.ts";
-import { maybeSilent, silenceOf } from "./refusing/silent.ts";
+import { maybeSilent, silenceOf } from "./refusing/silent-tasks.ts";
 import { refuseUnreadable } from "./refusing/unreadable.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
 import { CancelNotices, taskKey } from "./running/cancel-notices.ts";
-import { attemptKey, type Held, runsBefore } from "./running/held-task.ts";
+import { attemptKey, type HeldTask, runsBefore } from "./running/held-task.ts";
 import { ReportedTasks } from "./running/reported-tasks.ts";
 import { runTask } from "./running/run-task.ts";
 import type { TaskOutcome } from "./running/task-outcome.ts";
 import { TaskLane } from "./task-lane.ts";
 
 interface Running {
-  readonly held: Held;
+  readonly held: HeldTask;
   readonly abort: LazyAbort;
 }
 
@@ -57,7 +57,7 @@ export class ActivityService implements Service {
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
   /** By attempt. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldTask>();
   readonly #reported: ReportedTasks;
   readonly #line: WaitingLine;
   readonly #running = new Set<Running>();
@@ -226,7 +226,7 @@ export class ActivityService implements Service {
     }
     if (task.attempt > 1) this.#endEarlier(task);
     const lane = delivery instanceof LaneDelivery ? delivery.path : undefined;
-    const held: Held = { key, task, feed, delivery, lane };
+    const held: HeldTask = { key, task, feed, delivery, lane };
     if (!vouched && delivery.deliveries > config.activities.maxDeliveries) {
       slot?.release();
       void this.#refuseIfPoisoned(task, delivery, feed);
@@ -250,7 +250,7 @@ export class ActivityService implements Service {
     }
   }
 
-  async #run(held: Held, slot: Slot): Promise<void> {
+  async #run(held: HeldTask, slot: Slot): Promise<void> {
     const running: Running = { held, abort: new LazyAbort() };
     this.#running.add(running);
     try {
@@ -298,7 +298,7 @@ export class ActivityService implements Service {
     return outcome;
   }
 
-  async #settle(held: Held, outcome: TaskOutcome): Promise<void> {
+  async #settle(held: HeldTask, outcome: TaskOutcome): Promise<void> {
     switch (outcome.kind) {
       case "completed":
       case "failed":
@@ -314,13 +314,13 @@ export class ActivityService implements Service {
   }
 
   /** The task did nothing wrong, so the return must not count as poison. A lane task has no count. */
-  #giveBack({ task, delivery, lane }: Held): Promise<void> {
+  #giveBack({ task, delivery, lane }: HeldTask): Promise<void> {
     if (!lane) return giveBack(this.#deps, task, delivery);
     delivery.nak();
     return Promise.resolve();
   }
 
-  async #tell(held: Held, report: Report): Promise<void> {
+  async #tell(held: HeldTask, report: Report): Promise<void> {
     const how = await this.#report(held, report);
     if (how === "given_up") return;
     this.#reported.add(held.task, held.lane !== undefined && how === "stored");
@@ -332,7 +332,7 @@ export class ActivityService implements Service {
     return this.#reported.has(task) || this.#cancels.covers(task);
   }
 
-  #report({ task, lane }: Held, result: Report) {
+  #report({ task, lane }: HeldTask, result: Report) {
     return publishReport(this.#deps, task, result, { lane, signal: this.#givingUp.signal });
   }
 

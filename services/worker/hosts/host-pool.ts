@@ -1,7 +1,7 @@
 /** The hosts of a worker: one for all inline sessions, and others per session type, by its isolation. */
 import type { AnySession, App } from "../../../shared/definitions/index.ts";
 import { once, type Runtime } from "../../../shared/runtime/index.ts";
-import type { Will } from "../supervise/will.ts";
+import type { Will } from "../supervise/last-will.ts";
 import { commandEnvironment, commandFolder, commandLine } from "./foreign/command.ts";
 import { CommandCarrier } from "./foreign/command-carrier.ts";
 import { checksThreadSafety, hostEnvironment, threadsOf } from "./host-environment.ts";

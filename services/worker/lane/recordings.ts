@@ -7,7 +7,7 @@ import { decode, type Stoppable } from "../../../shared/bus/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 
-interface Waiting {
+interface UnrecordedResult {
   readonly deadline: number;
   resolve(recorded: boolean): void;
 }
@@ -20,7 +20,7 @@ const sweepMs = 500;
 
 export class Recordings implements Service {
   readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity">;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, UnrecordedResult>();
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 

@@ -11,10 +11,10 @@ import { ClaimTaker } from "./claiming/claim-taker.ts";
 import { Claims } from "./claiming/claims.ts";
 import { Fleet, type LoadFigures } from "./claiming/fleet.ts";
 import { WarmKeys } from "./claiming/warm-keys.ts";
-import type { Attachment, AttachmentInit } from "./holding/attachment.ts";
 import { Checkpoints } from "./holding/checkpoints.ts";
+import type { HeldSession, HeldSessionInit } from "./holding/held-session.ts";
 import { HeldSessions } from "./holding/held-sessions.ts";
-import type { Housed } from "./holding/housed.ts";
+import type { PlacedState } from "./holding/placed-state.ts";
 import { Reattach } from "./holding/reattach.ts";
 import { SessionReporter } from "./holding/session-reporter.ts";
 import { PoolFeeds } from "./pools/pool-feeds.ts";
@@ -67,8 +67,8 @@ export class SessionService implements SessionPart {
       pools: new PoolFeeds(deps, timing),
     };
     this.#fleet = new Fleet(deps, this.#types, () => this.#figures());
-    const onAttached = (attachment: Attachment) => this.#attached(attachment);
-    const callbacks: Pick<AttachmentInit, "onModel" | "onEnded"> = {
+    const onAttached = (attachment: HeldSession) => this.#attached(attachment);
+    const callbacks: Pick<HeldSessionInit, "onModel" | "onEnded"> = {
       onModel: (model) => {
         const { name, ...facts } = model;
         runtime.announce({ kind: "model.loaded", model: name, ...facts });
@@ -141,7 +141,7 @@ export class SessionService implements SessionPart {
     };
   }
 
-  #attached(attachment: Attachment): void {
+  #attached(attachment: HeldSession): void {
     this.#held.add(attachment);
     this.#direct.attached(attachment.claim);
     this.#warmth.entered(attachment);
@@ -150,7 +150,7 @@ export class SessionService implements SessionPart {
     else if (this.#fleet.draining) void attachment.end({ kind: "given_up", reason: "drained" });
   }
 
-  #ended(attachment: Attachment, kept: Housed | undefined): void {
+  #ended(attachment: HeldSession, kept: PlacedState | undefined): void {
     this.#held.remove(attachment);
     this.#direct.detached(attachment.claim.sessionId);
     this.#warmth.left(attachment);

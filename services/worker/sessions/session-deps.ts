@@ -1,6 +1,6 @@
 import type { Leases } from "../../../shared/leases/index.ts";
 import type { WorkerDeps } from "../deps.ts";
-import type { Will } from "../supervise/will.ts";
+import type { Will } from "../supervise/last-will.ts";
 
 /** Dependencies of the session side of a worker. */
 export interface SessionDeps extends WorkerDeps {

@@ -9,7 +9,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { constants } from "node:os";
-import { executeWill, isWill, type Will } from "./will.ts";
+import { executeWill, isWill, type Will } from "./last-will.ts";
 
 const signals = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 

@@ -4,8 +4,8 @@
  * checked.
  */
 import { CancelledError, HoldfastError } from "../../errors/index.ts";
-import { look } from "../run/look.ts";
 import { byEngine } from "../run/promise-graph.ts";
+import { look } from "../run/read-only-look.ts";
 import type { Runner } from "../run/runner.ts";
 import type { Scope, ScopeMember } from "./scope.ts";
 

@@ -206,7 +206,7 @@ export class Context implements OrchestrationContext {
       [Symbol.asyncIterator]: () => ({ next, return: end }),
       drain: () => {
         this.runner.refuseLook(`signals "${name}"`);
-        const taken = this.runner.signals.takeAll(name);
+        const taken = this.runner.signals.popAll(name);
         return taken.map(({ value }) =>
           validate(schema, value, "invalid_signal", `payload of signal "${name}"`),
         );

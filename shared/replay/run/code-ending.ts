@@ -6,7 +6,7 @@ import type { IssuedCommand } from "./round.ts";
 import type { Runner } from "./runner.ts";
 import { toPayload } from "./to-payload.ts";
 
-export type Ending = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
+export type CodeEnding = { kind: "returned"; value: unknown } | { kind: "threw"; error: unknown };
 
 interface Snapshot {
   payload: Payload;
@@ -25,7 +25,7 @@ export class ContinueAsNew {
 }
 
 /** Returns a fault if the code has not ended but broken a rule. */
-export function endingCommand(runner: Runner, ending: Ending): IssuedCommand | Fault {
+export function endingCommand(runner: Runner, ending: CodeEnding): IssuedCommand | Fault {
   return ending.kind === "threw" ? afterError(runner, ending.error) : afterValue(runner, ending.value);
 }
 

@@ -33,7 +33,7 @@ import { Scope } from "../handles/scope.ts";
 import type { KeyUse } from "../handles/sessions/keyed-session.ts";
 import { OpenSessions } from "../handles/sessions/open-sessions.ts";
 import { snapshot } from "../handles/snapshot.ts";
-import { type Ending, endingCommand } from "./code-ending.ts";
+import { type CodeEnding, endingCommand } from "./code-ending.ts";
 import { CodeRandom } from "./code-random.ts";
 import { Patches } from "./patches.ts";
 import { inlineValue } from "./payload-access.ts";
@@ -66,7 +66,7 @@ export class Runner implements Occupant {
   #expected: HistoryEvent[] | undefined;
   #nextId = 1;
   #fault: Fault | undefined;
-  #ending: Ending | undefined;
+  #ending: CodeEnding | undefined;
   #begun = false;
   #over = false;
   readonly #patches = new Patches();
@@ -181,13 +181,13 @@ export class Runner implements Occupant {
    * (REPLAY-3).
    */
   issue(event: NewEvent, payloadBytes = 0): number {
-    this.#take(event, payloadBytes);
+    this.#recordOrMatch(event, payloadBytes);
     return this.#nextId++;
   }
 
   /** As `issue`, but returns the recorded event while replaying. */
   issueOrRecall<K extends EventKind>(event: NewEvent<K>, payloadBytes = 0): NewEvent<K> {
-    const recorded = this.#take(event as NewEvent, payloadBytes);
+    const recorded = this.#recordOrMatch(event as NewEvent, payloadBytes);
     this.#nextId++;
     return (recorded ?? event) as NewEvent<K>;
   }
@@ -200,7 +200,7 @@ export class Runner implements Occupant {
     return this.#expected?.[0]?.kind === kind;
   }
 
-  #take(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
+  #recordOrMatch(event: NewEvent, payloadBytes: number): HistoryEvent | undefined {
     if (this.#fault) throw this.#fault;
     this.refuseLook(describeCommand(event));
     if (occupant() !== this) throw this.failWith(outsideTurn(this.definition.name, event));

@@ -162,7 +162,7 @@ export class Instances {
       }
       return !olderThanAll(page, found.oldest());
     });
-    return found.take().map((summary) => {
+    return found.sorted().map((summary) => {
       const { v: _, input, output, customStatus, ...plain } = summary;
       return { ...plain, ...inlineValues({ input, output, customStatus }) };
     });

@@ -12,7 +12,7 @@ import {
 } from "../../bus/index.ts";
 import { type BlobInfo, requireKey, type SessionBlobs } from "../../definitions/index.ts";
 import { fromFailure, HoldfastError, SessionLostError, SessionUnusable } from "../../errors/index.ts";
-import { LeaseStore, type Look } from "../../leases/index.ts";
+import { type LeaseKeyState, LeaseStore } from "../../leases/index.ts";
 import { token } from "../../runtime/index.ts";
 import { explain, figuresOf, type SessionFigures } from "../../sessions/index.ts";
 import { Newest } from "../instance/newest.ts";
@@ -27,7 +27,7 @@ export interface SessionDescription {
   record: SessionRecord;
   /** The holder's latest report: calls, queue, snapshot. Undefined if no live worker reports it. */
   live: WorkerInfo["sessions"][number] | undefined;
-  lease: Look;
+  lease: LeaseKeyState;
   /** Age, last use, calls, errors, queue, memory, model loads, rebuilds and owners. */
   figures: SessionFigures;
   /** Where the session is and why, in sentences. */
@@ -98,7 +98,7 @@ export class SessionClient {
       for await (const { key, value } of this.#records.entries()) {
         found.put(key, fits(value) ? value : undefined);
       }
-      return found.take();
+      return found.sorted();
     });
   }
 
@@ -107,7 +107,7 @@ export class SessionClient {
       const record = await this.#record(sessionId);
       const workers: WorkerInfo[] = [];
       for await (const { value } of this.#workers.entries()) workers.push(value);
-      const lease: Look =
+      const lease: LeaseKeyState =
         record.attachment === 0
           ? { kind: "none" }
           : await this.#leases.look(leaseKeys.session(sessionId, record.attachment));

@@ -30,7 +30,7 @@ export class Newest<T> {
     return [...this.#kept.values()].at(-1);
   }
 
-  take(): T[] {
+  sorted(): T[] {
     this.#cut();
     return [...this.#kept.values()];
   }

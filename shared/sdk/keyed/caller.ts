@@ -47,7 +47,7 @@ export interface CallRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly attempt: number;
   /** What the answer must show: only the worker that was asked knows it (C1). */
   readonly capability: string;
@@ -68,7 +68,7 @@ export class Caller {
   readonly #names: Subjects;
   readonly #runtime: Runtime;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, WaitingCall>();
   #listening: Promise<Stoppable> | undefined;
   #calls = 0;
 

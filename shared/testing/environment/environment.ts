@@ -20,8 +20,8 @@ import { type ExpectedEvent, historyDifference } from "../history/expected-event
 import { checkHistory } from "../history/history-laws.ts";
 import { historyTable } from "../history/history-table.ts";
 import { someFaults } from "../memory/index.ts";
-import { Crew } from "./crew.ts";
-import { driven } from "./driven.ts";
+import { driven } from "./drive-virtual-time.ts";
+import { EnvironmentMembers } from "./environment-members.ts";
 import type { FaultPointName, TestEnvironmentOptions } from "./options.ts";
 import type { SystemOptions, TestSystem } from "./system.ts";
 import { TwinSystem } from "./twin-system.ts";
@@ -58,13 +58,13 @@ export class TestEnvironment implements AsyncDisposable {
   readonly #options: TestEnvironmentOptions;
   readonly #dice: Random;
   readonly #code: UserCode;
-  readonly #crew: Crew;
+  readonly #crew: EnvironmentMembers;
   readonly #system: TestSystem;
   #closed: Promise<void> | undefined;
 
   private constructor(
     options: TestEnvironmentOptions,
-    parts: { code: UserCode; crew: Crew; system: TestSystem },
+    parts: { code: UserCode; crew: EnvironmentMembers; system: TestSystem },
   ) {
     this.seed = options.seed ?? 1;
     this.#options = options;
@@ -81,7 +81,7 @@ export class TestEnvironment implements AsyncDisposable {
   /** Creates and starts an environment with as many members as the options say. */
   static async create(options: TestEnvironmentOptions): Promise<TestEnvironment> {
     const code = new UserCode();
-    const crew = new Crew(code);
+    const crew = new EnvironmentMembers(code);
     const system = await systemOf(options, {
       app: code.watched(appOf(options.app)),
       seed: options.seed ?? 1,

@@ -139,7 +139,7 @@ export class MemoryBroker implements ServerTime {
     for (const stream of this.streams.values()) {
       const source = stream.spec.sources?.find((one) => one.stream === from);
       if (source && matches(source.from, message.subject))
-        stream.take(transformed(source, message.subject), message);
+        stream.store(transformed(source, message.subject), message);
     }
   }
 
@@ -159,7 +159,7 @@ export class MemoryBroker implements ServerTime {
   }
 
   streamFor(subject: string): MemoryStream | undefined {
-    for (const stream of this.streams.values()) if (stream.takes(subject)) return stream;
+    for (const stream of this.streams.values()) if (stream.stores(subject)) return stream;
     return undefined;
   }
 

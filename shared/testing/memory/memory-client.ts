@@ -25,12 +25,12 @@ import { type Announce, silent, sleep } from "../../runtime/index.ts";
 import { ClientState, type Direction, never } from "./client-state.ts";
 import type { MemoryBroker } from "./memory-broker.ts";
 import { MemoryConsumer } from "./memory-consumer.ts";
+import { MemoryConsumption } from "./memory-consumption.ts";
 import { MemoryPublisher, noStream } from "./memory-publisher.ts";
 import type { MemoryStream } from "./memory-stream.ts";
 import { MemoryTail, type TailOptions } from "./memory-tail.ts";
 import type { Subscriber } from "./plain-messages.ts";
 import { overlap } from "./subject-match.ts";
-import { Taking } from "./taking.ts";
 
 const unansweredMs = 5_000;
 
@@ -46,7 +46,7 @@ export class MemoryBus implements Bus {
   readonly #broker: MemoryBroker;
   readonly #state: ClientState;
   readonly #publisher: MemoryPublisher;
-  readonly #takings = new Set<Taking>();
+  readonly #takings = new Set<MemoryConsumption>();
   readonly #tails = new Set<MemoryTail>();
   readonly #subscribers = new Set<Subscriber>();
 
@@ -206,7 +206,7 @@ export class MemoryBus implements Bus {
     if (options.signal?.aborted) return undefined;
     const found = await this.#state.ask(() => this.#consumer(stream, consumer));
     let delivery: Delivery | undefined;
-    const taking: Taking = this.#take(found, {
+    const taking: MemoryConsumption = this.#take(found, {
       maxMessages: 1,
       onMessage: (message) => {
         if (delivery !== undefined) return message.nak();
@@ -325,8 +325,8 @@ export class MemoryBus implements Bus {
     this.#subscribers.clear();
   }
 
-  #take(consumer: MemoryConsumer, options: ConsumeOptions): Taking {
-    const taking = new Taking(this.#state, consumer, options);
+  #take(consumer: MemoryConsumer, options: ConsumeOptions): MemoryConsumption {
+    const taking = new MemoryConsumption(this.#state, consumer, options);
     this.#takings.add(taking);
     void taking.ended.then(() => this.#takings.delete(taking));
     return taking;

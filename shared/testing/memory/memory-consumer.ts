@@ -11,7 +11,7 @@ import type { MemoryStream, ServerTime } from "./memory-stream.ts";
 export interface ClaimTaker {
   /** How many more messages it takes now; 0 while its client is disconnected. */
   room(): number;
-  take(delivery: Delivery): void;
+  receive(delivery: Delivery): void;
   /** The server has sent so many deliveries, and none for a second. */
   idle(deliveries: number): void;
   /** The message will be redelivered: it no longer belongs to this taker. */
@@ -134,7 +134,7 @@ export class MemoryConsumer {
       const order = ++this.#handedOut;
       this.#armHeartbeat();
       if (this.#fate.strikes("deliveryLost")) continue;
-      taker.take(this.#delivery(message, out.deliveries, order));
+      taker.receive(this.#delivery(message, out.deliveries, order));
       if (this.#fate.strikes("deliveredTwice") && this.#out.has(message.seq)) this.#giveAgain(message.seq);
     }
   }

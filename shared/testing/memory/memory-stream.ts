@@ -80,7 +80,7 @@ export class MemoryStream {
     return this.#bytes;
   }
 
-  takes(subject: string): boolean {
+  stores(subject: string): boolean {
     return this.spec.subjects.some((filter) => matches(filter, subject));
   }
 
@@ -111,7 +111,7 @@ export class MemoryStream {
   }
 
   /** Stores a message without checking ids and limits: the source stream has accepted it already. */
-  take(subject: string, { body, headers }: StoredMessage): void {
+  store(subject: string, { body, headers }: StoredMessage): void {
     this.#store(subject, body, { ...headers });
     this.#announce();
   }
@@ -233,7 +233,7 @@ export class MemoryStream {
     if (ttlMs !== undefined && this.spec.markerTtlMs === undefined && !this.spec.timesToLive) {
       throw new Fault("config", { code: "ttl_disabled", message: `${this.spec.name} has no times to live` });
     }
-    if (schedule && (!this.spec.schedules || schedule.target === subject || !this.takes(schedule.target))) {
+    if (schedule && (!this.spec.schedules || schedule.target === subject || !this.stores(schedule.target))) {
       throw new Fault("contract", { code: "invalid_schedule", message: `target ${schedule.target}` });
     }
   }

@@ -25,9 +25,9 @@ import {
   watcherAt,
   workerAt,
 } from "../world/members.ts";
-import { Cable } from "./cable.ts";
 import { CalendarClock } from "./calendar-clock.ts";
 import { memberBus } from "./member-bus.ts";
+import { MemberConnection } from "./member-connection.ts";
 import { hasten, pendingSchedules } from "./pending-schedules.ts";
 import { ownPrefix, type UsedServer, useServer } from "./servers.ts";
 
@@ -56,7 +56,7 @@ export class ServerSystem implements TestSystem {
   readonly #names: Subjects;
   readonly #calendar: CalendarClock;
   readonly #outside: Connected;
-  readonly #cables: Set<Cable>;
+  readonly #connections: Set<MemberConnection>;
   readonly #random;
   #members = 0;
   #seen = { progress: 0, quietMs: 0, lookedAt: systemClock.monotonic() };
@@ -68,7 +68,7 @@ export class ServerSystem implements TestSystem {
       server: UsedServer;
       names: Subjects;
       calendar: CalendarClock;
-      cables: Set<Cable>;
+      connections: Set<MemberConnection>;
       outside: Connected;
     },
   ) {
@@ -77,7 +77,7 @@ export class ServerSystem implements TestSystem {
     this.#server = parts.server;
     this.#names = parts.names;
     this.#calendar = parts.calendar;
-    this.#cables = parts.cables;
+    this.#connections = parts.connections;
     this.#outside = parts.outside;
     this.client = new Client(parts.outside.place);
   }
@@ -88,10 +88,10 @@ export class ServerSystem implements TestSystem {
       await ensureAnswered(server.url);
       const names = subjects(ownPrefix());
       const calendar = new CalendarClock(options.startsAt);
-      const cables = new Set<Cable>();
+      const connections = new Set<MemberConnection>();
       const runtime = { clock: calendar, random: seededRandom(options.seed), announce: silent };
-      const outside = await connectMember(server.url, { names, calendar, cables, runtime });
-      return new ServerSystem(options, { server, names, calendar, cables, outside });
+      const outside = await connectMember(server.url, { names, calendar, connections, runtime });
+      return new ServerSystem(options, { server, names, calendar, connections, outside });
     } catch (error) {
       await server.release();
       throw error;
@@ -118,7 +118,7 @@ export class ServerSystem implements TestSystem {
     const { place, kill } = await connectMember(this.#server.url, {
       names,
       calendar,
-      cables: this.#cables,
+      connections: this.#connections,
       runtime,
     });
     const die = () => {
@@ -202,14 +202,14 @@ export class ServerSystem implements TestSystem {
   }
 
   async outage(ms: number): Promise<void> {
-    if (this.#cables.size === 0)
+    if (this.#connections.size === 0)
       throw new HoldfastError({
         code: "no_outage",
         message: "env.outage cannot cut a connection with TLS: use a server without it, or no server at all",
       });
-    for (const cable of this.#cables) cable.unplug();
+    for (const connection of this.#connections) connection.disconnect();
     await pause(ms);
-    for (const cable of this.#cables) cable.plug();
+    for (const connection of this.#connections) connection.reconnect();
     this.#recoveredAt = systemClock.monotonic() + recoveryMs;
   }
 
@@ -277,18 +277,18 @@ async function connectMember(
   {
     names,
     calendar,
-    cables,
+    connections,
     runtime,
-  }: { names: Subjects; calendar: CalendarClock; cables: Set<Cable>; runtime: Runtime },
+  }: { names: Subjects; calendar: CalendarClock; connections: Set<MemberConnection>; runtime: Runtime },
 ): Promise<Connected> {
   const at = plainlyAt(url);
-  const cable = at && (await Cable.lay(at));
-  if (cable) cables.add(cable);
+  const connection = at && (await MemberConnection.open(at));
+  if (connection) connections.add(connection);
   const cut = () => {
-    cable?.cut();
-    if (cable) cables.delete(cable);
+    connection?.cut();
+    if (connection) connections.delete(connection);
   };
-  const through = cable ? throughCable(url, cable.port) : url;
+  const through = connection ? throughProxy(url, connection.port) : url;
   try {
     const real = await connectBus({ url: through, blobBucket: names.blobBucket, announce: silent });
     const { bus, kill } = memberBus(real, calendar, cut);
@@ -324,5 +324,5 @@ async function ensureAnswered(url: string): Promise<void> {
   });
 }
 
-const throughCable = (url: string, port: number): string =>
+const throughProxy = (url: string, port: number): string =>
   url.replace(plainAddress, (_all, _scheme, user = "") => `nats://${user}127.0.0.1:${port}`);

@@ -197,7 +197,7 @@ export class Bench {
         }
       }
       if (this.instance.isAhead) await this.reload();
-      const verdict = this.instance.take(message, this.now, facts, effects);
+      const verdict = this.instance.accept(message, this.now, facts, effects);
       if (verdict.kind === "facts") this.instance.applied(seq);
       result.accepted.push(verdict);
       result.verdicts.push(verdict.kind === "facts" ? "facts" : verdict.why);
@@ -238,7 +238,7 @@ export class Bench {
         instanceId: this.instanceId as Commit["instanceId"],
         execution: this.state.execution,
         at: this.now,
-        inbox: this.instance.takeInbox(),
+        inbox: this.instance.popInbox(),
         ...(turn.deferred ? { deferred: true as const } : {}),
         events: turn.events,
       };

@@ -2,10 +2,10 @@
 import type { Commit } from "../../../schemas/index.ts";
 import type { Say } from "../report.ts";
 import { answersFit, resultsOnce } from "./answers.ts";
+import { oneEnd, wholeHistory } from "./gap-free-history.ts";
 import { executionOf, type HistoryLaw, type HistoryWatch } from "./law.ts";
 import { closedOnce, epochsGrow, lentToOne, ownersOnly } from "./sessions.ts";
-import { messagesOnce, timersInTime } from "./times-and-mail.ts";
-import { oneEnd, wholeHistory } from "./whole.ts";
+import { messagesOnce, timersInTime } from "./timers-and-messages.ts";
 
 export const historyLaws: readonly HistoryLaw[] = [
   oneEnd,

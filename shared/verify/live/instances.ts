@@ -6,7 +6,7 @@ import { sleep } from "../../runtime/index.ts";
 import type { Folded } from "../fold.ts";
 import type { Installation } from "../installation.ts";
 import type { Findings } from "../report.ts";
-import { type Found, foundAmong } from "./found.ts";
+import { type Found, foundAmong } from "./find-keys.ts";
 import { keys, type Need, needsOf } from "./waiting-for.ts";
 
 /** A session of a live instance, according to its history. */

@@ -16,8 +16,8 @@ import {
 } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import {
-  allows,
-  hears,
+  mayPublish,
+  maySubscribe,
   permissionsInTables,
   permissionsOf,
   type RoleName,
@@ -175,7 +175,9 @@ describe.each(roleNames)("%s", (role) => {
     for (const subject of everything) nc.publish(subject, "");
     await nc.flush();
     // The client tells of refusals a moment after they have come.
-    await expect.poll(() => everything.filter((one) => refused.has(one) === allows(table, one))).toEqual([]);
+    await expect
+      .poll(() => everything.filter((one) => refused.has(one) === mayPublish(table, one)))
+      .toEqual([]);
     await nc.close();
   });
 
@@ -193,7 +195,7 @@ describe.each(roleNames)("%s", (role) => {
     ];
     for (const subject of heard) nc.subscribe(subject, { callback: () => undefined });
     await nc.flush();
-    await expect.poll(() => heard.filter((one) => refused.has(one) === hears(table, one))).toEqual([]);
+    await expect.poll(() => heard.filter((one) => refused.has(one) === maySubscribe(table, one))).toEqual([]);
     await nc.close();
   });
 
@@ -233,12 +235,12 @@ describe.each(["worker", "client"] as const)("a %s for a part of the work", (rol
 
   it("may do what its part needs, and nothing of the others'", async () => {
     const table = permissionsOf(role, names, narrowed[role]);
-    for (const subject of others[role]) expect(allows(table, subject), subject).toBe(false);
+    for (const subject of others[role]) expect(mayPublish(table, subject), subject).toBe(false);
     const { nc, refused } = await rawClient(role, part);
     const all = [...everything, ...others[role]];
     for (const subject of all) nc.publish(subject, "");
     await nc.flush();
-    await expect.poll(() => all.filter((one) => refused.has(one) === allows(table, one))).toEqual([]);
+    await expect.poll(() => all.filter((one) => refused.has(one) === mayPublish(table, one))).toEqual([]);
     const heard = [
       ...plain,
       "lanes.activities.q.other",
@@ -249,9 +251,9 @@ describe.each(["worker", "client"] as const)("a %s for a part of the work", (rol
     refused.clear();
     for (const subject of heard) nc.subscribe(subject, { callback: () => undefined });
     await nc.flush();
-    await expect.poll(() => heard.filter((one) => refused.has(one) === hears(table, one))).toEqual([]);
-    expect(hears(table, "_INBOX_worker.>"), "what workers of other groups are told").toBe(false);
-    expect(hears(table, "lanes.activities.q.other")).toBe(false);
+    await expect.poll(() => heard.filter((one) => refused.has(one) === maySubscribe(table, one))).toEqual([]);
+    expect(maySubscribe(table, "_INBOX_worker.>"), "what workers of other groups are told").toBe(false);
+    expect(maySubscribe(table, "lanes.activities.q.other")).toBe(false);
     await nc.close();
   });
 });
@@ -321,7 +323,7 @@ it("headers let workers and clients do no more than the document says", async ()
   for (const role of ["worker", "client"] as const) {
     const { nc } = await rawClient(role);
     const table = permissionsInTables(document, role);
-    const stored = plain.filter((one) => allows(table, one) && !one.startsWith("_INBOX"));
+    const stored = plain.filter((one) => mayPublish(table, one) && !one.startsWith("_INBOX"));
     for (const subject of stored) {
       const publish = async (name: string, value: string): Promise<string | undefined> => {
         const wire = headers();

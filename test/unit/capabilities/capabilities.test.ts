@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newCapabilityKey, newSecured, rotated } from "../../../services/cli/security/secured.ts";
+import { newCapabilityKey, newSecurityFile, rotated } from "../../../services/cli/security/security-file.ts";
 import { KeysFile } from "../../../services/orchestrator/capabilities/keys-file.ts";
 import {
   capabilityKey,
@@ -109,9 +109,9 @@ test("keys change in two steps, and at each of them orchestrators before and aft
     limits: noLimits,
     scope: {},
   } as const;
-  const steps = [newSecured(init)];
+  const steps = [newSecurityFile(init)];
   for (const step of ["begin", "finish", "begin", "finish"] as const)
-    steps.push(rotated(steps.at(-1) ?? newSecured(init), step, roleNames));
+    steps.push(rotated(steps.at(-1) ?? newSecurityFile(init), step, roleNames));
   const at = steps.map(({ tenants }) => made(...(tenants[0]?.capabilityKeys ?? [])));
   for (const [n, before] of at.entries()) {
     const after = at[n + 1] ?? before;

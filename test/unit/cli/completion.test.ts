@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { bashCompletion } from "../../../services/cli/completion/bash.ts";
+import { specOf } from "../../../services/cli/completion/command-tree.ts";
 import { fishCompletion } from "../../../services/cli/completion/fish.ts";
-import { specOf } from "../../../services/cli/completion/spec.ts";
 import { zshCompletion } from "../../../services/cli/completion/zsh.ts";
 import { program } from "../../../services/cli/program.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ServiceInfo, SessionRecord, type WorkerInfo } from "../../../schemas/index.ts";
 import { engineFindings } from "../../../services/cli/doctor/engine-findings.ts";
+import type { Finding, Observations } from "../../../services/cli/doctor/observations.ts";
 import { shownFindings } from "../../../services/cli/doctor/report.ts";
-import type { Finding, Seen } from "../../../services/cli/doctor/seen.ts";
 import { serverFindings } from "../../../services/cli/doctor/server-findings.ts";
 import { Finding as FindingShape } from "../../../services/cli/reference/shapes.ts";
 
@@ -66,7 +66,7 @@ const consumer = (pending: number, ackPending = 0) => ({
   handedOutSeq: 0,
 });
 
-const well: Seen = {
+const well: Observations = {
   now,
   version: "2.15.1",
   sync: "always",
@@ -111,7 +111,7 @@ const opening = (sessionId: string, more: Record<string, unknown> = {}) =>
     ...more,
   });
 
-const sick: Seen = {
+const sick: Observations = {
   ...well,
   sync: undefined,
   maxPayloadBytes: 65_536,
@@ -142,8 +142,8 @@ const sick: Seen = {
   openSessions: [opening("w-1"), opening("w-2"), opening("young", { updatedAt: now - 100 })],
 };
 
-const examine = (seen: Seen): Finding[] => [...serverFindings(seen), ...engineFindings(seen)];
-const verdicts = (seen: Seen) =>
+const examine = (seen: Observations): Finding[] => [...serverFindings(seen), ...engineFindings(seen)];
+const verdicts = (seen: Observations) =>
   Object.fromEntries(
     examine(seen).map(({ code, what, verdict }) => [code === "queue" ? what : code, verdict]),
   );
@@ -177,7 +177,7 @@ describe("the doctor", () => {
     expect(findings.find((finding) => finding.code === "parked")?.todo).toMatch(todo);
   });
 
-  it.each<[string, Partial<Seen>, string, Finding["verdict"] | undefined]>([
+  it.each<[string, Partial<Observations>, string, Finding["verdict"] | undefined]>([
     ["no orchestrator", { services: [service("watcher", { acting: true })] }, "orchestrators", "wrong"],
     ["no watcher", { services: [service("orchestrator")] }, "watcher", "wrong"],
     ["no worker", { workers: [] }, "workers", "wrong"],
@@ -269,7 +269,7 @@ describe("the doctor", () => {
 });
 
 describe("a store that takes no more", () => {
-  const of = (seen: Partial<Seen>, code: string) =>
+  const of = (seen: Partial<Observations>, code: string) =>
     examine({ ...well, ...seen }).find((f) => f.code === code);
 
   it("defect 22: is not called healthy when the server refuses what is written", () => {

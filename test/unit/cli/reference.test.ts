@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { everyCommand, specOf } from "../../../services/cli/completion/spec.ts";
+import { everyCommand, specOf } from "../../../services/cli/completion/command-tree.ts";
 import { program } from "../../../services/cli/program.ts";
 import { cliReference } from "../../../services/cli/reference/reference.ts";
 import { shapeText } from "../../../services/cli/reference/shape-text.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { HistoryEvent } from "../../../schemas/index.ts";
 import { colours } from "../../../services/cli/terminal/paint.ts";
 import { branchOf } from "../../../services/cli/watch/branch.ts";
-import { News, newsLine } from "../../../services/cli/watch/lines.ts";
+import { NewEvents, newsLine } from "../../../services/cli/watch/event-lines.ts";
 import { drawTree, type Tree } from "../../../services/cli/watch/tree.ts";
 import type { HistoryEntry } from "../../../shared/sdk/index.ts";
 import { reclaimedHistory } from "../../support/gateway/demo-world.ts";
@@ -224,7 +224,7 @@ describe("the tree of an instance", () => {
 });
 
 it("tells what is new once, in the order of time", () => {
-  const news = new News();
+  const news = new NewEvents();
   const first = news.since(new Map([["order-7", parent.slice(0, 3)]]));
   expect(first).toHaveLength(3);
   const second = news.since(

@@ -11,7 +11,7 @@ import {
   TrustedProxies,
   writeTokenFile,
 } from "../../../services/gateway/security/index.ts";
-import { Sealer } from "../../../services/gateway/security/sealed.ts";
+import { Sealer } from "../../../services/gateway/security/sealed-cookies.ts";
 
 describe("addresses behind proxies", () => {
   const proxies = new TrustedProxies(["10.0.0.0/8", "127.0.0.1", "fd00::/8"]);

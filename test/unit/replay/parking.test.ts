@@ -122,7 +122,7 @@ test("what happens while parked is recorded as deferred, and shown to the fixed 
   expect(bench.fault).toBeUndefined();
   expect(bench.instance.hasUnseen).toBe(true);
   await bench.turn(wake());
-  expect(bench.instance.takeResumed()).toBe(true);
+  expect(bench.instance.popResumed()).toBe(true);
   expect(bench.output).toEqual({ paid: "paid", word: "sesame", at: heardAt });
   await bench.reload();
   expect(bench.fault).toBeUndefined();

@@ -11,7 +11,7 @@ it("keeps the newest of many, and never many more than asked for", () => {
     const n = (i * 7919) % 100_000;
     newest.put(`i${n}`, n);
   }
-  expect(newest.take()).toEqual([
+  expect(newest.sorted()).toEqual([
     99_999, 99_998, 99_997, 99_996, 99_995, 99_994, 99_993, 99_992, 99_991, 99_990,
   ]);
 });

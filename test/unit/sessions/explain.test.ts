@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SessionRecord, WorkerInfo } from "../../../schemas/index.ts";
-import type { Look } from "../../../shared/leases/index.ts";
+import type { LeaseKeyState } from "../../../shared/leases/index.ts";
 import { explain } from "../../../shared/sessions/explain.ts";
 
 const now = 100_000;
@@ -47,8 +47,8 @@ const worker = (workerId: string, fields: object = {}): WorkerInfo =>
     ...fields,
   });
 
-const held: Look = { kind: "held", revision: 9, at: now - 1200, claimId: "c", holder: "w3" };
-const expired: Look = { kind: "expired", revision: 9, at: now - 3100 };
+const held: LeaseKeyState = { kind: "held", revision: 9, at: now - 1200, claimId: "c", holder: "w3" };
+const expired: LeaseKeyState = { kind: "expired", revision: 9, at: now - 3100 };
 const free = {
   slots: { activities: { used: 0, max: 1 }, calls: { used: 0, max: 1 }, sessions: { used: 0, max: 4 } },
 };

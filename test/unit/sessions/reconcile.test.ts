@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SessionRecord } from "../../../schemas/index.ts";
 import { judgeLoss } from "../../../services/watcher/report-loss.ts";
-import type { Look } from "../../../shared/leases/index.ts";
+import type { LeaseKeyState } from "../../../shared/leases/index.ts";
 import { judge, mayBeHeld } from "../../../shared/sessions/reconcile.ts";
 
 const record = (phase: string, attachment = 1): SessionRecord =>
@@ -19,10 +19,10 @@ const record = (phase: string, attachment = 1): SessionRecord =>
     owners: [],
   });
 
-const held: Look = { kind: "held", revision: 1, at: 0, claimId: "c", holder: "w" };
-const expired: Look = { kind: "expired", revision: 1, at: 0 };
-const released: Look = { kind: "released", revision: 1, at: 0 };
-const none: Look = { kind: "none" };
+const held: LeaseKeyState = { kind: "held", revision: 1, at: 0, claimId: "c", holder: "w" };
+const expired: LeaseKeyState = { kind: "expired", revision: 1, at: 0 };
+const released: LeaseKeyState = { kind: "released", revision: 1, at: 0 };
+const none: LeaseKeyState = { kind: "none" };
 
 describe("reconciling the register with the leases", () => {
   test("a held lease is fine", () => {

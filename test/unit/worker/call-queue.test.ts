@@ -16,9 +16,9 @@ describe("calls waiting for their turn", () => {
   it("go one by one in order where nothing batches", () => {
     const queue = batching();
     for (const of of [1, 2]) queue.add(queued(of, "one"));
-    expect(queue.take(0)).toMatchObject({ kind: "run", calls: [{ task: { of: 1 } }] });
-    expect(queue.take(0)).toMatchObject({ kind: "run", calls: [{ task: { of: 2 } }] });
-    expect(queue.take(0)).toEqual({ kind: "empty" });
+    expect(queue.popTurn(0)).toMatchObject({ kind: "run", calls: [{ task: { of: 1 } }] });
+    expect(queue.popTurn(0)).toMatchObject({ kind: "run", calls: [{ task: { of: 2 } }] });
+    expect(queue.popTurn(0)).toEqual({ kind: "empty" });
   });
 
   it("wait for company until the batch is full, its oldest has waited enough, or another call is behind", () => {
@@ -30,7 +30,7 @@ describe("calls waiting for their turn", () => {
     expect(queue.look(102)).toMatchObject({ kind: "run", calls: [{ task: { of: 1 } }] });
     const full = batching();
     for (const of of [1, 2, 3, 4]) full.add(queued(of, "many"));
-    const turn = full.take(0);
+    const turn = full.popTurn(0);
     expect(turn.kind === "run" ? ofs(turn.calls) : []).toEqual([1, 2, 3]);
     expect(full.look(0)).toEqual({ kind: "wait", ms: 10 });
   });
@@ -41,7 +41,7 @@ describe("calls waiting for their turn", () => {
         const queue = batching();
         for (const [index, name] of names.entries()) queue.add(queued(index, name));
         const taken: number[] = [];
-        for (let turn = queue.take(1000); turn.kind === "run"; turn = queue.take(1000)) {
+        for (let turn = queue.popTurn(1000); turn.kind === "run"; turn = queue.popTurn(1000)) {
           expect(new Set(turn.calls.map((call) => call.task.name)).size).toBe(1);
           expect(turn.calls.length).toBeLessThanOrEqual(turn.calls[0].task.name === "many" ? 3 : 1);
           taken.push(...ofs(turn.calls));

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ActivityTask } from "../../../schemas/index.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
-import type { Loan } from "../../../services/worker/sessions/calls/call-queue.ts";
+import type { SharedCall } from "../../../services/worker/sessions/calls/call-queue.ts";
 import { PoolFeed } from "../../../services/worker/sessions/pools/pool-feed.ts";
 import { PoolGrowth } from "../../../services/worker/sessions/pools/pool-growth.ts";
 import { defaultTiming, type SessionDeps } from "../../../services/worker/sessions/session-deps.ts";
@@ -28,11 +28,11 @@ const names = subjects();
 
 /** The calls of a member, in the test's hands. */
 class HeldCalls {
-  readonly lent = new Map<number, Loan>();
+  readonly lent = new Map<number, SharedCall>();
   readonly cancelled: number[] = [];
   answer: "taken" | "seen" | "ended" = "taken";
   waitMs = 0;
-  lend(task: ActivityTask, loan: Loan) {
+  lend(task: ActivityTask, loan: SharedCall) {
     if (this.answer === "taken") this.lent.set(task.of, loan);
     return this.answer;
   }

@@ -4,7 +4,7 @@ import { QuotaSeat } from "../../../schemas/index.ts";
 import { SeatBoard } from "../../../services/worker/sessions/quotas/seat-board.ts";
 import { judgeSeat } from "../../../services/worker/sessions/quotas/seat-care.ts";
 import { leaseKeys } from "../../../shared/bus/index.ts";
-import type { Look } from "../../../shared/leases/index.ts";
+import type { LeaseKeyState } from "../../../shared/leases/index.ts";
 import { seededRandom } from "../../../shared/runtime/index.ts";
 
 const seatOf = (sessionId: string, holder = "w1"): QuotaSeat =>
@@ -88,7 +88,7 @@ describe("a board of seats", () => {
 });
 
 describe("whose seat it still is", () => {
-  const held = (holder: string | undefined): Look => ({
+  const held = (holder: string | undefined): LeaseKeyState => ({
     kind: "held",
     revision: 1,
     at: 0,
@@ -102,7 +102,7 @@ describe("whose seat it still is", () => {
     ["given back", { kind: "released", revision: 2, at: 0 }, "over"],
     ["expired", { kind: "expired", revision: 2, at: 0 }, "expired"],
     ["nothing there", { kind: "none" }, "unclaimed"],
-  ] satisfies [string, Look, string][])("%s", (_what, lease, verdict) => {
+  ] satisfies [string, LeaseKeyState, string][])("%s", (_what, lease, verdict) => {
     expect(judgeSeat(seatOf("s"), lease)).toBe(verdict);
   });
 });

@@ -7,11 +7,11 @@ import type { Runtime, Timer } from "../../../../shared/runtime/index.ts";
 import type { WorkerConfig } from "../../config.ts";
 import type { Slot, Slots, Waiter } from "../../slots.ts";
 import { taskKey } from "../running/cancel-notices.ts";
-import type { Held } from "../running/held-task.ts";
+import type { HeldTask } from "../running/held-task.ts";
 import type { Feed } from "./feed.ts";
 
-interface Waiting {
-  readonly held: Held;
+interface WaitingTask {
+  readonly held: HeldTask;
   readonly waiter: Waiter;
   readonly patience: Timer;
 }
@@ -23,16 +23,16 @@ export interface WaitingLineInit {
   /** This feed brings more tasks than can start. */
   onSurplus: (feed: Feed) => void;
   /** Called when this worker is leaving: gives the task back without counting against it. */
-  giveBack: (held: Held) => Promise<void>;
+  giveBack: (held: HeldTask) => Promise<void>;
   /** This worker no longer holds the task. */
-  onLeft: (held: Held) => void;
+  onLeft: (held: HeldTask) => void;
 }
 
 const mostHandBacks = 2;
 
 export class WaitingLine {
   readonly #init: WaitingLineInit;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingTask>();
   readonly #handBackUntilDelivery: number;
 
   constructor(init: WaitingLineInit) {
@@ -40,11 +40,11 @@ export class WaitingLine {
     this.#handBackUntilDelivery = Math.min(mostHandBacks, init.limits.maxDeliveries - 1);
   }
 
-  add(held: Held, onSlot: (slot: Slot) => void): void {
+  add(held: HeldTask, onSlot: (slot: Slot) => void): void {
     const { runtime, slots, limits } = this.#init;
     const patience = runtime.clock.after(limits.surplusWaitMs, () => this.#surplus(held.feed));
     let given = false;
-    let waiting: Waiting | undefined;
+    let waiting: WaitingTask | undefined;
     const waiter = slots.request((slot) => {
       given = true;
       if (waiting) this.#waiting.delete(waiting);
@@ -78,7 +78,7 @@ export class WaitingLine {
     }
   }
 
-  async #handBack(waiting: Waiting, why: "surplus" | "drain"): Promise<void> {
+  async #handBack(waiting: WaitingTask, why: "surplus" | "drain"): Promise<void> {
     const { held } = waiting;
     this.#remove(waiting);
     if (why === "surplus") held.delivery.nak();
@@ -87,7 +87,7 @@ export class WaitingLine {
     this.#init.runtime.announce({ kind: "activity.handed_back", instanceId, name, of, why });
   }
 
-  #remove(waiting: Waiting): void {
+  #remove(waiting: WaitingTask): void {
     waiting.patience.cancel();
     waiting.waiter.leave();
     this.#waiting.delete(waiting);

@@ -6,7 +6,7 @@ import type { ActivityTask } from "../../../../schemas/index.ts";
 import { buryDelivery, type Delivery } from "../../../../shared/bus/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 import { publishReport } from "../report.ts";
-import { countReturns } from "./returns.ts";
+import { countReturns } from "./count-returns.ts";
 
 /**
  * True if the task was delivered more often than allowed, not counting deliveries that leaving workers gave

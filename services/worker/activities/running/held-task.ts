@@ -5,7 +5,7 @@ import type { Feed } from "../pulling/feed.ts";
 import { taskKey } from "./cancel-notices.ts";
 
 /** A task handed out to this worker and not settled yet. */
-export interface Held {
+export interface HeldTask {
   /** Names one attempt of one task. */
   readonly key: string;
   readonly task: ActivityTask;

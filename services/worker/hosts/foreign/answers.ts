@@ -3,22 +3,22 @@ import { BatchItem, type Failure, type FromHostMessage } from "../../../../schem
 import { Fault, HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
 import type { CheckedBatch, CheckedCall } from "../checked-call.ts";
 import type { Item, Refusal } from "../isolated/protocol.ts";
-import { takeBytes } from "./attachments.ts";
+import { extractBytes } from "./binary-parts.ts";
 
-export type Waiting =
+export type OpenRequest =
   | { kind: "call"; checked: CheckedCall }
   | { kind: "batch"; checked: CheckedCall; batch: CheckedBatch }
   | { kind: "checkpoint"; type: string }
   | { kind: "other" };
 
-type Answered = (Waiting & { cancelled: boolean }) | { kind: "unasked"; why: Refusal };
+type Answered = (OpenRequest & { cancelled: boolean }) | { kind: "unasked"; why: Refusal };
 type Done = Pick<Extract<FromHostMessage, { kind: "done" }>, "value" | "bytes">;
 
 export class Answers {
-  readonly #waiting = new Map<number, Waiting & { cancelled: boolean }>();
+  readonly #waiting = new Map<number, OpenRequest & { cancelled: boolean }>();
   #last = 0;
 
-  wait(id: number, waiting: Waiting): void {
+  wait(id: number, waiting: OpenRequest): void {
     this.#last = Math.max(this.#last, id);
     this.#waiting.set(id, { ...waiting, cancelled: false });
   }
@@ -42,7 +42,7 @@ export class Answers {
   }
 
   /** Turns a host's answer into the worker's value. Throws if it is not of the form asked for. */
-  static valueOf(waiting: Waiting, done: Done): unknown {
+  static valueOf(waiting: OpenRequest, done: Done): unknown {
     const { value, bytes } = done;
     switch (waiting.kind) {
       case "call":
@@ -86,7 +86,7 @@ function itemOf(checked: CheckedCall, value: unknown, bytes: Done["bytes"]): Ite
 /** Results are JSON: bytes that no schema has turned into text cannot be recorded. */
 export function noBytes(value: unknown, bytes: Done["bytes"], what: string): Failure | undefined {
   if (!bytes || bytes.length === 0) return undefined;
-  const [left] = takeBytes({ value }).attachments;
+  const [left] = extractBytes({ value }).attachments;
   if (!left) return undefined;
   const path = left.at.slice(1).join(".");
   const message = `${what}: ${path === "" ? "it" : path} is bytes, and results are JSON: let the output schema turn them into text`;

@@ -9,7 +9,7 @@ import { FromHostMessage, type ToHostMessage } from "../../../../schemas/index.t
 import type { AnySession } from "../../../../shared/definitions/index.ts";
 import type { Carrier, CarrierListener, Exit } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
-import { LastWords } from "../process/last-words.ts";
+import { LastLines } from "../process/last-lines.ts";
 import { ProcessGroup } from "../process/process-group.ts";
 import { ForeignServer } from "./foreign-server.ts";
 import { frame } from "./frame.ts";
@@ -39,7 +39,7 @@ export class CommandCarrier implements Carrier {
   readonly #child: ChildProcess;
   readonly #stdin: Writable | null;
   readonly #group: ProcessGroup;
-  readonly #words: LastWords;
+  readonly #words: LastLines;
   readonly #server: ForeignServer;
   #listener: CarrierListener | undefined;
   /** Set if the program broke the protocol and is being ended for it. */
@@ -59,7 +59,7 @@ export class CommandCarrier implements Carrier {
     this.#stdin?.on("error", () => undefined);
     this.#child.stdio[3]?.on("error", () => undefined);
     this.#group = new ProcessGroup(this.#child);
-    this.#words = new LastWords(this.#child.stderr, process.stderr);
+    this.#words = new LastLines(this.#child.stderr, process.stderr);
     this.#server = new ForeignServer({
       definition: setup.definition,
       send: (message) => this.#send(message),

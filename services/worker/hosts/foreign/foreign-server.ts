@@ -16,7 +16,7 @@ import { type AnySession, validate } from "../../../../shared/definitions/index.
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 import { CheckedCall, failureOf, unknownCode } from "../checked-call.ts";
 import type { FromHost, HostRequest, Refusal, ToHost } from "../isolated/protocol.ts";
-import { Answers, noBytes, type Waiting } from "./answers.ts";
+import { Answers, noBytes, type OpenRequest } from "./answers.ts";
 
 export interface ForeignServerInit {
   definition: AnySession;
@@ -120,7 +120,7 @@ export class ForeignServer {
   }
 
   /** `message` is undefined if the host need not be asked. */
-  #translate(id: number, request: HostRequest): { message: ToHostMessage | undefined; waiting: Waiting } {
+  #translate(id: number, request: HostRequest): { message: ToHostMessage | undefined; waiting: OpenRequest } {
     const { name: type, config: schema } = this.#definition;
     switch (request.kind) {
       case "init": {
@@ -157,7 +157,7 @@ export class ForeignServer {
   #call(
     id: number,
     { key, name, inputs, run }: Extract<HostRequest, { kind: "call" }>,
-  ): { message: ToHostMessage | undefined; waiting: Waiting } {
+  ): { message: ToHostMessage | undefined; waiting: OpenRequest } {
     const { name: type, calls } = this.#definition;
     const call = Object.hasOwn(calls, name) ? calls[name] : undefined;
     if (!call) throw unknownCode("call", name, `session type ${type}`);
@@ -167,7 +167,7 @@ export class ForeignServer {
       return { message: { kind: "call", id, key, name, input, run }, waiting: { kind: "call", checked } };
     }
     const batch = checked.parseAll(inputs);
-    const waiting: Waiting = { kind: "batch", checked, batch };
+    const waiting: OpenRequest = { kind: "batch", checked, batch };
     if (batch.good.length === 0) return { message: undefined, waiting };
     return { message: { kind: "batch", id, key, name, inputs: [...batch.good], run }, waiting };
   }

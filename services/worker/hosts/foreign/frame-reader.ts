@@ -4,7 +4,7 @@
  * is handed over unchanged.
  */
 import { Attachments } from "../../../../schemas/index.ts";
-import { putBytes } from "./attachments.ts";
+import { insertBytes } from "./binary-parts.ts";
 
 export interface FrameListener {
   message(message: object): void;
@@ -38,7 +38,7 @@ export class FrameReader {
 
   push(chunk: Buffer): void {
     let rest = chunk;
-    while (rest.length > 0 && this.#reading.kind !== "over") rest = this.#take(this.#reading, rest);
+    while (rest.length > 0 && this.#reading.kind !== "over") rest = this.#consume(this.#reading, rest);
   }
 
   /** The stream is over: the rest is no whole message. */
@@ -51,7 +51,7 @@ export class FrameReader {
   }
 
   /** Returns the rest of the chunk. */
-  #take(reading: Exclude<Reading, { kind: "over" }>, chunk: Buffer): Buffer {
+  #consume(reading: Exclude<Reading, { kind: "over" }>, chunk: Buffer): Buffer {
     switch (reading.kind) {
       case "line": {
         const end = chunk.indexOf(newline);
@@ -109,7 +109,7 @@ export class FrameReader {
 
   #whole({ message, attachments, parts }: Extract<Reading, { kind: "bytes" }>): void {
     this.#reading = emptyLine();
-    if (putBytes(message, attachments, Buffer.concat(parts))) this.#listener.message(message);
+    if (insertBytes(message, attachments, Buffer.concat(parts))) this.#listener.message(message);
     else this.#breach(JSON.stringify(message));
   }
 

@@ -1,11 +1,11 @@
 import type { ToHostMessage } from "../../../../schemas/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
 import { writeJson } from "../../../../shared/runtime/index.ts";
-import { takeBytes } from "./attachments.ts";
+import { extractBytes } from "./binary-parts.ts";
 
 /** A message as it is written to a host: its line, then its bytes, which are not copied. */
 export function frame(message: ToHostMessage, limitBytes: number): Uint8Array[] {
-  const taken = takeBytes(message);
+  const taken = extractBytes(message);
   const { attachments } = taken;
   const text = writeJson(attachments.length === 0 ? message : { ...taken.message, bytes: attachments });
   const line = Buffer.from(`${text}\n`);

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import { executeWill, type Will } from "../../supervise/will.ts";
+import { executeWill, type Will } from "../../supervise/last-will.ts";
 
 /** `channel closed`: the worker died, or has let go of this host. */
 export type ToParentWatch = { kind: "will"; will: Will } | { kind: "channel closed" };

@@ -1,15 +1,15 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { builtModule } from "../../../../shared/runtime/index.ts";
-import type { Will, WillMessage } from "../../supervise/will.ts";
+import type { Will, WillMessage } from "../../supervise/last-will.ts";
 import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
-import { LastWords } from "./last-words.ts";
+import { LastLines } from "./last-lines.ts";
 import { ProcessGroup } from "./process-group.ts";
 
 /** A process with a group of its own, so that the processes it starts end with it. */
 export class ProcessCarrier implements Carrier {
   readonly #child: ChildProcess;
-  readonly #words: LastWords;
+  readonly #words: LastLines;
   readonly #group: ProcessGroup;
 
   /** `will`: what the host does for the worker if the worker dies. */
@@ -27,7 +27,7 @@ export class ProcessCarrier implements Carrier {
       },
     );
     if (will) this.#child.send({ kind: "will", will } satisfies WillMessage, () => undefined);
-    this.#words = new LastWords(this.#child.stderr, process.stderr);
+    this.#words = new LastLines(this.#child.stderr, process.stderr);
     this.#group = new ProcessGroup(this.#child);
   }
 

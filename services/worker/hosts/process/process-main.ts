@@ -3,7 +3,7 @@
  * worker.
  */
 import { startThread } from "../../../../shared/runtime/index.ts";
-import { isWill } from "../../supervise/will.ts";
+import { isWill } from "../../supervise/last-will.ts";
 import type { HostSetup } from "../isolated/carrier.ts";
 import type { ToHost } from "../isolated/protocol.ts";
 import { serveHost } from "../isolated/serve-host.ts";

@@ -2,19 +2,19 @@ import type { Worker } from "node:worker_threads";
 import { startThread, within } from "../../../../shared/runtime/index.ts";
 import type { Carrier, CarrierListener, HostSetup } from "../isolated/carrier.ts";
 import type { FromHost, Post, ToHost } from "../isolated/protocol.ts";
-import { LastWords } from "../process/last-words.ts";
+import { LastLines } from "../process/last-lines.ts";
 
 /** A thread of this process: buffers move to it, and a crash of its code ends only the thread. */
 export class ThreadCarrier implements Carrier {
   readonly pid = undefined;
   readonly #thread: Worker;
-  readonly #words: LastWords;
+  readonly #words: LastLines;
   readonly #exited: Promise<void>;
 
   constructor(setup: HostSetup, env: NodeJS.ProcessEnv) {
     // `stderr` gives the worker the stream; without it the last lines would go to the terminal only.
     this.#thread = startThread(import.meta.url, "./thread-main", { workerData: setup, env, stderr: true });
-    this.#words = new LastWords(this.#thread.stderr, process.stderr);
+    this.#words = new LastLines(this.#thread.stderr, process.stderr);
     this.#exited = new Promise((resolve) => this.#thread.once("exit", () => resolve()));
   }
 

@@ -7,7 +7,7 @@ import type { ActivityTask } from "../../../../schemas/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 
 /** A call taken from a queue shared with other members of a pool. The holder of the loan settles it once. */
-export interface Loan {
+export interface SharedCall {
   /** How often the queue delivered the call, to any member. */
   readonly deliveries: number;
   /** `done`: the call was answered, or its caller no longer waits. `back`: another member may take it. */
@@ -21,7 +21,7 @@ export interface QueuedCall {
   /** Monotonic clock. */
   readonly arrivedAt: number;
   /** Undefined if the call was sent to this session alone. */
-  readonly loan?: Loan | undefined;
+  readonly loan?: SharedCall | undefined;
   /** Set if the call came by the lane: its result goes back there. */
   readonly lane?: WayBack | undefined;
 }
@@ -72,7 +72,7 @@ export class CallQueue {
     return { kind: "run", calls: [head, ...this.#waiting.slice(1, Math.min(together, rule.maxSize))] };
   }
 
-  take(now: number): Turn {
+  popTurn(now: number): Turn {
     const turn = this.look(now);
     if (turn.kind === "run") this.#waiting = this.#waiting.slice(turn.calls.length);
     return turn;

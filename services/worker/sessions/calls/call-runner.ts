@@ -18,7 +18,7 @@ import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 import { Batch, resultOf } from "./batch.ts";
 import { batchRuleOf, withLimits } from "./call-limits.ts";
-import type { Loan, QueuedCall } from "./call-queue.ts";
+import type { QueuedCall, SharedCall } from "./call-queue.ts";
 
 export interface CallRunnerInit {
   deps: SessionDeps;
@@ -252,7 +252,7 @@ export class CallRunner {
     if (call || late) onHung(detail);
   }
 
-  #tell({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: Loan): void {
+  #tell({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: SharedCall): void {
     const { deps, session, mayTell, fenced } = this.#init;
     this.#untold++;
     if (!mayTell()) {

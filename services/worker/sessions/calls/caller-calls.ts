@@ -68,12 +68,12 @@ export class CallerCalls {
     if (known?.kind === "over") return message.reply?.(known.answer);
     if (known) {
       known.askedAt = clock.monotonic();
-      return message.reply?.(this.#taken());
+      return message.reply?.(this.#popBytes());
     }
     this.#calls.set(key, { kind: "open", sessionId, call, askedAt: clock.monotonic() });
     const back = new WayToCaller(this.#deps, message, call, {
       ended: (answer) => this.#end(key, answer),
-      taken: () => this.#taken(),
+      taken: () => this.#popBytes(),
     });
     if (!this.#onWork(sessionId, call, back)) {
       this.#calls.delete(key);
@@ -83,7 +83,7 @@ export class CallerCalls {
     this.#timer ??= clock.after(lookMs, () => this.#look());
   }
 
-  #taken(): Uint8Array {
+  #popBytes(): Uint8Array {
     return encode({ v: 1, kind: "taken", workerId: this.#deps.identity.workerId });
   }
 

@@ -24,7 +24,7 @@ import type { HostSession } from "../../hosts/index.ts";
 import type { WayBack } from "../../lane/index.ts";
 import type { Slot, Slots } from "../../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
-import { CallQueue, type Loan, type QueuedCall } from "./call-queue.ts";
+import { CallQueue, type QueuedCall, type SharedCall } from "./call-queue.ts";
 import { CallRunner, type CallRunnerInit } from "./call-runner.ts";
 
 export interface CallsInit extends CallRunnerInit {
@@ -132,7 +132,7 @@ export class Calls {
    * Adds a call from a queue shared with other members. Only a call that is `taken` will be settled here
    * (CALL-4).
    */
-  lend(task: ActivityTask, loan: Loan): "taken" | "seen" | "ended" {
+  lend(task: ActivityTask, loan: SharedCall): "taken" | "seen" | "ended" {
     return this.#enter({ task, call: true, loan });
   }
 
@@ -264,7 +264,7 @@ export class Calls {
       this.#init.onFenced?.();
       return;
     }
-    const turn = this.#ended || this.#holds > 0 ? undefined : this.#queue.take(this.#now());
+    const turn = this.#ended || this.#holds > 0 ? undefined : this.#queue.popTurn(this.#now());
     if (turn?.kind !== "run") {
       slot.release();
       if (turn?.kind === "wait") this.#pump();

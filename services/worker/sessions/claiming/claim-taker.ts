@@ -3,7 +3,7 @@ import type { Failure, SessionClaim, SessionReport } from "../../../../schemas/i
 import { bucketStream, bucketSubject, leaseKeys } from "../../../../shared/bus/index.ts";
 import { type Fault, isFault } from "../../../../shared/errors/index.ts";
 import { type Lease, requireTtl } from "../../../../shared/leases/index.ts";
-import { Attachment, type AttachmentInit } from "../holding/attachment.ts";
+import { HeldSession, type HeldSessionInit } from "../holding/held-session.ts";
 import { leasedSession } from "../holding/leased-session.ts";
 import { poolOf } from "../pools/pool-of.ts";
 import type { Quotas, Seats } from "../quotas/quotas.ts";
@@ -22,8 +22,8 @@ export class ClaimTaker {
   readonly #around: SessionServices;
   readonly #capacity: Capacity;
   readonly #quotas: Quotas;
-  readonly #onAttached: (attachment: Attachment) => void;
-  readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
+  readonly #onAttached: (attachment: HeldSession) => void;
+  readonly #callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">;
   /**
    * Claims being taken now: a forwarded claim and a delivery of the same claim must not race each other here.
    */
@@ -32,8 +32,8 @@ export class ClaimTaker {
   constructor(
     around: SessionServices,
     { capacity, quotas }: { capacity: Capacity; quotas: Quotas },
-    onAttached: (attachment: Attachment) => void,
-    callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,
+    onAttached: (attachment: HeldSession) => void,
+    callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">,
   ) {
     this.#around = around;
     this.#capacity = capacity;
@@ -81,7 +81,7 @@ export class ClaimTaker {
       if (!lease) return notTaken("raced");
       deps.faultPoints?.reach("claim.after_lease", { id: claim.sessionId, type });
       const init = { claim, lease, definition, capacity, seats, reply, ...this.#callbacks };
-      this.#onAttached(new Attachment(this.#around, init));
+      this.#onAttached(new HeldSession(this.#around, init));
       return "taken";
     } catch (error) {
       capacity.free();

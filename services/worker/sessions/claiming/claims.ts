@@ -23,7 +23,7 @@ import { ClaimPuller } from "./claim-puller.ts";
 import type { ClaimReply } from "./claim-reply.ts";
 import type { ClaimTaker } from "./claim-taker.ts";
 import type { Fleet } from "./fleet.ts";
-import { Waiting } from "./waiting-claims.ts";
+import { WaitingClaims } from "./waiting-claims.ts";
 
 /**
  * A message that does not parse may be for a newer worker; after this many deliveries no worker can read it.
@@ -52,7 +52,7 @@ export interface ClaimsInit {
 
 export class Claims implements Service {
   readonly #init: ClaimsInit;
-  readonly #waiting: Waiting;
+  readonly #waiting: WaitingClaims;
   readonly #pullers: ClaimPuller[];
   readonly #nudges: ClaimForwarding;
   /**
@@ -66,7 +66,7 @@ export class Claims implements Service {
     this.#init = init;
     const { deps, timing, capacity, fleet } = init;
     const { clock } = deps.runtime;
-    this.#waiting = new Waiting(clock, () => deps.view?.workers(), {
+    this.#waiting = new WaitingClaims(clock, () => deps.view?.workers(), {
       again: (claim) => void this.#again(claim).finally(() => this.#fill()),
       forgotten: () => this.#fill(),
       room: (type) => init.quotas.room(type),

@@ -21,7 +21,7 @@ export interface WaitingListener {
  * are looked at again at once (CLAIM-3). A forgotten claim only waits for its next delivery, so the number is
  * bounded.
  */
-export class Waiting {
+export class WaitingClaims {
   readonly #clock: Clock;
   readonly #view: () => readonly WorkerInfo[] | undefined;
   readonly #on: WaitingListener;

@@ -2,7 +2,7 @@
 import type { WorkerInfo } from "../../../../schemas/index.ts";
 import type { Clock } from "../../../../shared/runtime/index.ts";
 import type { ModelFacts } from "../../hosts/index.ts";
-import type { Attachment } from "../holding/attachment.ts";
+import type { HeldSession } from "../holding/held-session.ts";
 
 /** How long a key counts as warm after the last session with it left. */
 const cooledAfterMs = 600_000;
@@ -26,11 +26,11 @@ export class WarmKeys {
     if (this.#models.size > mostModels) this.#models.delete([...this.#models.keys()][0] ?? "");
   }
 
-  entered({ claim }: Attachment): void {
+  entered({ claim }: HeldSession): void {
     this.#held.set(claim.affinityKey, (this.#held.get(claim.affinityKey) ?? 0) + 1);
   }
 
-  left({ claim }: Attachment): void {
+  left({ claim }: HeldSession): void {
     const { affinityKey } = claim;
     const still = (this.#held.get(affinityKey) ?? 1) - 1;
     if (still > 0) this.#held.set(affinityKey, still);

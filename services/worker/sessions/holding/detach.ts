@@ -14,18 +14,18 @@ import type { Calls } from "../calls/calls.ts";
 import type { PoolFeed } from "../pools/pool-feed.ts";
 import type { Seats } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
-import { abortReason, describeEnding, type Ending, isPlanned } from "./attachment-ending.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import type { Housed } from "./housed.ts";
+import type { PlacedState } from "./placed-state.ts";
+import { abortReason, describeEnding, isPlanned, type SessionEnding } from "./session-ending.ts";
 import { shutDownSession, shutDownUnmade } from "./shut-down-session.ts";
 
 /** The parts of the attachment that exist when it ends. */
 export type Live =
-  | { kind: "initialising"; controller: AbortController; made: Promise<Housed | undefined> }
+  | { kind: "initialising"; controller: AbortController; made: Promise<PlacedState | undefined> }
   | {
       kind: "ready";
       /** Replaced when the state moves to another host. */
-      housed: Housed;
+      placed: PlacedState;
       calls: Calls;
       /** Set if the session is a member of a pool: brings it the pool's calls. */
       pool: PoolFeed | undefined;
@@ -42,7 +42,11 @@ export interface Detaching {
 }
 
 /** Returns a clean state that outlived its lease and may be attached again (S14). */
-export async function detach(one: Detaching, live: Live, ending: Ending): Promise<Housed | undefined> {
+export async function detach(
+  one: Detaching,
+  live: Live,
+  ending: SessionEnding,
+): Promise<PlacedState | undefined> {
   const { around, claim, lease } = one;
   const { sessionId, type } = claim;
   const { epoch } = lease;
@@ -62,9 +66,9 @@ export async function detach(one: Detaching, live: Live, ending: Ending): Promis
 async function endState(
   { around, definition, saver, hooks }: Detaching,
   live: Live,
-  ending: Ending,
+  ending: SessionEnding,
   reason: Error,
-): Promise<Housed | undefined> {
+): Promise<PlacedState | undefined> {
   const { closeMs } = around.timing;
   const { clock } = around.deps.runtime;
   if (live.kind === "initialising") {
@@ -72,13 +76,13 @@ async function endState(
     await shutDownUnmade(live.made, { hooks, closeMs, clock });
     return undefined;
   }
-  const { calls, housed } = live;
+  const { calls, placed } = live;
   if (ending.kind === "fenced" && ending.why === "expired" && !calls.dirty) {
     calls.end(reason);
-    return housed;
+    return placed;
   }
   const planned = isPlanned(ending);
-  await shutDownSession(housed, {
+  await shutDownSession(placed, {
     ...{ calls, reason, hooks, clock },
     finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
     // A hung call has already had its time.
@@ -93,7 +97,7 @@ async function endState(
 }
 
 /** Resolves to true if this call removed the lease: then this worker reports the end (HOLD-3). */
-async function release({ around, claim, lease }: Detaching, ending: Ending): Promise<boolean> {
+async function release({ around, claim, lease }: Detaching, ending: SessionEnding): Promise<boolean> {
   if (ending.kind === "fenced") return false;
   const { leases, runtime, faultPoints } = around.deps;
   const session = { id: claim.sessionId, type: claim.type };
@@ -128,7 +132,7 @@ async function tellVanished(one: Detaching): Promise<void> {
   }
 }
 
-async function tell({ around, claim, lease, saver }: Detaching, ending: Ending): Promise<void> {
+async function tell({ around, claim, lease, saver }: Detaching, ending: SessionEnding): Promise<void> {
   const { reporter, deps, timing } = around;
   const { clock } = deps.runtime;
   const giveUpAt = clock.monotonic() + timing.tellMs;

@@ -1,15 +1,15 @@
 import type { Attachment as Holder, SessionClaim } from "../../../../schemas/index.ts";
 import type { SessionView } from "../../../../shared/definitions/index.ts";
 import { askForBlobs } from "../../hosts/index.ts";
-import type { Ending } from "./attachment-ending.ts";
-import type { MetadataTeller } from "./metadata-teller.ts";
+import type { MetadataReporter } from "./metadata-reporter.ts";
 import type { SessionBlobs } from "./session-blobs.ts";
+import type { SessionEnding } from "./session-ending.ts";
 
 /** The part of an attachment that the view needs. */
 export interface Viewed {
-  readonly noted: MetadataTeller;
+  readonly noted: MetadataReporter;
   readonly blobs: SessionBlobs;
-  end(ending: Ending): Promise<void>;
+  end(ending: SessionEnding): Promise<void>;
 }
 
 /**

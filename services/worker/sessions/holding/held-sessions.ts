@@ -1,26 +1,26 @@
 import type { SessionWork } from "../../../../schemas/index.ts";
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
 import type { WayBack } from "../../lane/index.ts";
-import type { Attachment } from "./attachment.ts";
+import type { HeldSession } from "./held-session.ts";
 
 /**
  * The attachments on this worker. Two attachments of one session may overlap while the older one ends (S3).
  */
 export class HeldSessions {
-  readonly #byKey = new Map<string, Attachment>();
-  readonly #bySession = new Map<string, Attachment[]>();
+  readonly #byKey = new Map<string, HeldSession>();
+  readonly #bySession = new Map<string, HeldSession[]>();
 
-  all(): Attachment[] {
+  all(): HeldSession[] {
     return [...this.#byKey.values()];
   }
 
-  add(attachment: Attachment): void {
+  add(attachment: HeldSession): void {
     const { sessionId } = attachment.claim;
     this.#byKey.set(attachment.lease.key, attachment);
     this.#bySession.set(sessionId, [...(this.#bySession.get(sessionId) ?? []), attachment]);
   }
 
-  remove(attachment: Attachment): void {
+  remove(attachment: HeldSession): void {
     const { sessionId } = attachment.claim;
     this.#byKey.delete(attachment.lease.key);
     const left = this.#bySession.get(sessionId)?.filter((one) => one !== attachment) ?? [];

@@ -14,7 +14,7 @@ import {
 } from "../../hosts/index.ts";
 import { waitForStore } from "../../wait-for-store.ts";
 import type { SessionServices } from "../session-services.ts";
-import type { Housed } from "./housed.ts";
+import type { PlacedState } from "./placed-state.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 export interface StateRequest {
@@ -27,20 +27,20 @@ export interface StateRequest {
   /** Called with the chosen host before any code of the session runs there. */
   readonly onPlace?: (host: Host) => void;
   /** A state that outlived the previous lease: taken over instead of made (S14). */
-  readonly kept: Housed | undefined;
+  readonly kept: PlacedState | undefined;
 }
 
 /** Makes the same state in another host of its kind from a checkpoint. The old state is left unchanged. */
 export async function moveState(
   around: SessionServices,
-  from: Housed,
+  from: PlacedState,
   request: Omit<StateRequest, "kept">,
-): Promise<Housed> {
+): Promise<PlacedState> {
   const bytes = await from.state.checkpoint();
   return makeIn(around, { ...request, kept: undefined }, bytes);
 }
 
-export async function makeState(around: SessionServices, request: StateRequest): Promise<Housed> {
+export async function makeState(around: SessionServices, request: StateRequest): Promise<PlacedState> {
   const { claim, definition, facts, session, kept } = request;
   if (kept) {
     await kept.state.adopt(facts, session);
@@ -58,21 +58,21 @@ async function makeIn(
   around: SessionServices,
   { claim, definition, facts, session, hooks, signal, onPlace }: StateRequest,
   restore: Uint8Array | undefined,
-): Promise<Housed> {
+): Promise<PlacedState> {
   const place = await around.hosts.acquire(definition, signal);
   onPlace?.(place.host);
   try {
     const state = new HostSession(place.host, facts, session);
     const { config: sent } = claim;
     const config = sent && (await waitForStore(around.deps, signal, () => around.deps.payloads.unwrap(sent)));
-    const housed = { state, place, warm: false, restored: restore !== undefined };
+    const placed = { state, place, warm: false, restored: restore !== undefined };
     const { closeMs } = around.timing;
     const { clock } = around.deps.runtime;
     await bounded(state.init({ config, restore }, { signal, hooks }), signal, { closeMs, clock }, () =>
       // A state that is made too late has no owner: shut it down.
-      shutDown(housed, { hooks, closeMs, clock }),
+      shutDown(placed, { hooks, closeMs, clock }),
     );
-    return housed;
+    return placed;
   } catch (error) {
     place.leave({ suspect: signal.aborted });
     throw error;

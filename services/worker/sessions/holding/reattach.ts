@@ -16,10 +16,10 @@ import { toFailure } from "../../../../shared/errors/index.ts";
 import { sleep } from "../../../../shared/runtime/index.ts";
 import type { Quotas } from "../quotas/quotas.ts";
 import type { SessionServices } from "../session-services.ts";
-import { Attachment, type AttachmentInit } from "./attachment.ts";
-import type { Ending } from "./attachment-ending.ts";
-import type { Housed } from "./housed.ts";
+import { HeldSession, type HeldSessionInit } from "./held-session.ts";
 import { leasedSession } from "./leased-session.ts";
+import type { PlacedState } from "./placed-state.ts";
+import type { SessionEnding } from "./session-ending.ts";
 import { shutDown } from "./shut-down-session.ts";
 
 const retryMs = 200;
@@ -32,7 +32,7 @@ const notTakenBack = "its instance did not take it back";
  * The register names another epoch, so the attachment ends. Closing sends no report and removes checkpoints
  * (REATTACH-3).
  */
-const endingBy = ({ phase }: SessionRecord): Ending =>
+const endingBy = ({ phase }: SessionRecord): SessionEnding =>
   phase === "failed" || phase === "closed"
     ? { kind: "closed", reason: notTakenBack }
     : { kind: "given_up", reason: "expired", detail: notTakenBack };
@@ -40,16 +40,16 @@ const endingBy = ({ phase }: SessionRecord): Ending =>
 export class Reattach {
   readonly #around: SessionServices;
   readonly #quotas: Quotas;
-  readonly #callbacks: Pick<AttachmentInit, "onModel" | "onEnded">;
-  readonly #onAttached: (attachment: Attachment) => void;
+  readonly #callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">;
+  readonly #onAttached: (attachment: HeldSession) => void;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
   constructor(
     around: SessionServices,
     quotas: Quotas,
-    onAttached: (attachment: Attachment) => void,
-    callbacks: Pick<AttachmentInit, "onModel" | "onEnded">,
+    onAttached: (attachment: HeldSession) => void,
+    callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">,
   ) {
     this.#around = around;
     this.#quotas = quotas;
@@ -58,7 +58,7 @@ export class Reattach {
   }
 
   /** The state keeps the capacity of the previous attachment. */
-  begin(before: Attachment, kept: Housed): void {
+  begin(before: HeldSession, kept: PlacedState): void {
     const running: Promise<void> = this.#attach(before, kept).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
@@ -68,7 +68,7 @@ export class Reattach {
     await Promise.all(this.#running);
   }
 
-  async #attach(before: Attachment, kept: Housed): Promise<void> {
+  async #attach(before: HeldSession, kept: PlacedState): Promise<void> {
     const { clock } = this.#around.deps.runtime;
     const claim: SessionClaim = { ...before.claim, attachment: before.claim.attachment + 1 };
     const giveUpAt = clock.monotonic() + giveUpAfterMs;
@@ -83,7 +83,11 @@ export class Reattach {
     before.capacity.free();
   }
 
-  async #try(before: Attachment, claim: SessionClaim, kept: Housed): Promise<"attached" | "over" | "again"> {
+  async #try(
+    before: HeldSession,
+    claim: SessionClaim,
+    kept: PlacedState,
+  ): Promise<"attached" | "over" | "again"> {
     const { deps } = this.#around;
     const { sessionId, attachment } = claim;
     if (!deps.bus.connected()) return "again";
@@ -111,7 +115,7 @@ export class Reattach {
       }
       const { definition, capacity, noted, blobs } = before;
       const { lease } = outcome;
-      const attached = new Attachment(this.#around, {
+      const attached = new HeldSession(this.#around, {
         ...{ claim, lease, definition, capacity, seats, kept, noted, blobs },
         ...this.#callbacks,
       });
@@ -130,7 +134,7 @@ export class Reattach {
    * An instance that no longer wants the session sends nothing. Its register entry shows it, once the
    * instance has had time to take the session back.
    */
-  #verify(attachment: Attachment): void {
+  #verify(attachment: HeldSession): void {
     const { clock } = this.#around.deps.runtime;
     clock.after(attachment.lease.ttlMs * 2, () => {
       void this.#record(attachment.claim.sessionId).then(

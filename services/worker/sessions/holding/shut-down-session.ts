@@ -6,7 +6,7 @@ import { type Clock, within } from "../../../../shared/runtime/index.ts";
 import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import type { Housed } from "./housed.ts";
+import type { PlacedState } from "./placed-state.ts";
 
 interface Wait {
   hooks: RunHooks;
@@ -25,7 +25,7 @@ export interface ShutDownSession extends Wait {
 }
 
 export async function shutDownSession(
-  housed: Housed,
+  placed: PlacedState,
   { calls, reason, finishMs, save, ...wait }: ShutDownSession,
 ): Promise<void> {
   if (finishMs > 0) {
@@ -37,28 +37,28 @@ export async function shutDownSession(
   const over = calls.over();
   if ((await within(wait.closeMs, over, wait.clock)) === "late") {
     // HOLD-2: the code may still use the state. The state is shut down when the code ends after all.
-    void over.then(() => shutDown(housed, wait));
+    void over.then(() => shutDown(placed, wait));
     calls.abandon();
-    housed.place.leave({ suspect: true });
+    placed.place.leave({ suspect: true });
     return;
   }
-  if (finished && save) await save.save(housed.state, calls.done);
-  await shutDown(housed, wait);
-  housed.place.leave();
+  if (finished && save) await save.save(placed.state, calls.done);
+  await shutDown(placed, wait);
+  placed.place.leave();
 }
 
 /** `init` may still be running; a state that it makes in the end is shut down like any other. */
-export async function shutDownUnmade(made: Promise<Housed | undefined>, wait: Wait): Promise<void> {
-  const cleaned = made.then(async (housed) => {
-    if (!housed) return;
-    await shutDown(housed, wait);
-    housed.place.leave();
+export async function shutDownUnmade(made: Promise<PlacedState | undefined>, wait: Wait): Promise<void> {
+  const cleaned = made.then(async (placed) => {
+    if (!placed) return;
+    await shutDown(placed, wait);
+    placed.place.leave();
   });
   await within(wait.closeMs * 2, cleaned, wait.clock);
 }
 
 /** Errors of `shutdown` are ignored, and a host that is gone has no state to shut down. */
-export async function shutDown({ state }: Housed, { hooks, closeMs, clock }: Wait): Promise<void> {
+export async function shutDown({ state }: PlacedState, { hooks, closeMs, clock }: Wait): Promise<void> {
   const done = state.shutdown(hooks).catch((error: unknown) => {
     hooks.log?.(
       "warn",

@@ -22,7 +22,7 @@ export class Snapshots {
     return this.#latest;
   }
 
-  take(definition: AnySession | undefined, state: HostSession): void {
+  refresh(definition: AnySession | undefined, state: HostSession): void {
     const now = this.#clock.monotonic();
     if (!definition?.snapshot || now - this.#takenAt < this.#everyMs) return;
     this.#takenAt = now;

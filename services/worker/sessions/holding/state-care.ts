@@ -9,8 +9,8 @@ import type { RunHooks } from "../../hosts/index.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { CheckpointSaver } from "./checkpoint-saver.ts";
-import type { Housed } from "./housed.ts";
 import { moveState, type StateRequest } from "./make-state.ts";
+import type { PlacedState } from "./placed-state.ts";
 import { shutDown } from "./shut-down-session.ts";
 import { Snapshots } from "./snapshots.ts";
 
@@ -19,8 +19,8 @@ export interface CaredFor {
   readonly claim: SessionClaim;
   readonly definition: AnySession | undefined;
   /** Undefined as soon as the attachment is ending. */
-  ready(): { housed: Housed; calls: Calls } | undefined;
-  moved(housed: Housed): void;
+  ready(): { placed: PlacedState; calls: Calls } | undefined;
+  moved(placed: PlacedState): void;
   giveUp(why: string): void;
   request(): Omit<StateRequest, "kept">;
   hooks(name: string): RunHooks;
@@ -46,7 +46,7 @@ export class StateCare {
   /** A state was made, or a run on it has ended and the next has not begun. */
   look(): void {
     const ready = this.#one.ready();
-    if (ready) this.#snapshots.take(this.#one.definition, ready.housed.state);
+    if (ready) this.#snapshots.refresh(this.#one.definition, ready.placed.state);
   }
 
   /** Waits for running code first. */
@@ -67,7 +67,7 @@ export class StateCare {
     if (every !== undefined && this.#saver.since(ready.calls.done) >= every) {
       void this.#between(({ state }, calls) => this.#saver.save(state, calls.done));
     }
-    ready.housed.place.ran();
+    ready.placed.place.ran();
   }
 
   /**
@@ -77,22 +77,22 @@ export class StateCare {
    */
   async recycle(why: string): Promise<void> {
     const { definition, claim } = this.#one;
-    if (definition?.checkpoint) await this.#between((housed, calls) => this.#move(housed, calls));
+    if (definition?.checkpoint) await this.#between((placed, calls) => this.#move(placed, calls));
     else if (claim.onLost !== undefined && claim.onLost !== "fail") {
       await this.#between(async () => this.#one.giveUp(why));
     }
   }
 
-  async #move(from: Housed, calls: Calls): Promise<void> {
+  async #move(from: PlacedState, calls: Calls): Promise<void> {
     const { timing, deps } = this.#around;
     try {
-      const housed = await moveState(this.#around, from, this.#one.request());
+      const placed = await moveState(this.#around, from, this.#one.request());
       if (!this.#one.ready()) {
-        housed.place.leave({ suspect: true }); // the attachment ended meanwhile: the state goes with its host
+        placed.place.leave({ suspect: true }); // the attachment ended meanwhile: the state goes with its host
         return;
       }
-      calls.moveTo(housed.state);
-      this.#one.moved(housed);
+      calls.moveTo(placed.state);
+      this.#one.moved(placed);
       const { clock } = deps.runtime;
       await shutDown(from, { hooks: this.#one.hooks("shutdown"), closeMs: timing.closeMs, clock });
       from.place.leave();
@@ -104,12 +104,12 @@ export class StateCare {
   }
 
   /** Runs an act on the state while no code of the session runs. */
-  async #between(act: (housed: Housed, calls: Calls) => Promise<unknown>): Promise<void> {
+  async #between(act: (placed: PlacedState, calls: Calls) => Promise<unknown>): Promise<void> {
     const goOn = await this.#one.ready()?.calls.hold();
     if (!goOn) return;
     try {
       const ready = this.#one.ready();
-      if (ready) await act(ready.housed, ready.calls);
+      if (ready) await act(ready.placed, ready.calls);
     } finally {
       goOn();
     }

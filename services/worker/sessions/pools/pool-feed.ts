@@ -52,7 +52,7 @@ export interface PoolFeedInit {
 }
 
 /** A call that this member holds. */
-interface Held {
+interface HeldCall {
   readonly task: ActivityTask;
   /** The latest delivery, if the call was delivered again meanwhile. */
   delivery: Delivery;
@@ -64,7 +64,7 @@ export class PoolFeed {
   readonly #growth: PoolGrowth;
   readonly #stopping = new AbortController();
   /** By attempt. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldCall>();
   /** Resolves when the feed is stopped and the server hands this member nothing more. */
   readonly #flowing: Promise<void>;
   #consumption: Consumption | undefined;
@@ -173,7 +173,7 @@ export class PoolFeed {
     else if (cancels.covers(task)) delivery.ack();
     else if (delivery.deliveries > deps.config.activities.maxDeliveries)
       void this.#refuseIfPoisoned(task, delivery);
-    else this.#take(task, delivery);
+    else this.#accept(task, delivery);
   }
 
   /** Members that left gave the call back, which does not make it poison. */
@@ -184,12 +184,12 @@ export class PoolFeed {
     if (poisoned) await refusePoisoned(deps, task, delivery, signal);
     else if (signal.aborted) this.#turnAway(task, delivery);
     else if (poisoned === undefined) delivery.nak(backoff.initialMs);
-    else this.#take(task, delivery);
+    else this.#accept(task, delivery);
   }
 
-  #take(task: ActivityTask, delivery: Delivery): void {
+  #accept(task: ActivityTask, delivery: Delivery): void {
     const key = attemptKey(task);
-    const held: Held = { task, delivery };
+    const held: HeldCall = { task, delivery };
     this.#held.set(key, held);
     const { deliveries } = delivery;
     const settle = (how: "done" | "back") => {

@@ -4,7 +4,7 @@
  */
 import type { QuotaSeat } from "../../../../schemas/index.ts";
 import { bucketStream, leaseKeys } from "../../../../shared/bus/index.ts";
-import { LeaseStore, type Look } from "../../../../shared/leases/index.ts";
+import { type LeaseKeyState, LeaseStore } from "../../../../shared/leases/index.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import type { SeatBoard, TakenSeat } from "./seat-board.ts";
 import type { SeatStore } from "./seat-store.ts";
@@ -31,7 +31,7 @@ export type SeatVerdict =
 /**
  * A lease that another worker has never becomes the holder's again: attachments are claimed once (LEASE-4).
  */
-export function judgeSeat({ holder }: Pick<QuotaSeat, "holder">, lease: Look): SeatVerdict {
+export function judgeSeat({ holder }: Pick<QuotaSeat, "holder">, lease: LeaseKeyState): SeatVerdict {
   switch (lease.kind) {
     case "held":
       return lease.holder === undefined || lease.holder === holder ? "held" : "over";
@@ -104,7 +104,7 @@ export class SeatCare {
   }
 
   /** Only decides when to look again: clocks may be wrong. */
-  #untilExpiry(lease: Look, ttlMs: number): number {
+  #untilExpiry(lease: LeaseKeyState, ttlMs: number): number {
     if (lease.kind !== "held") return 0;
     const now = this.#deps.runtime.clock.now();
     return Math.min(ttlMs, lease.at + ttlMs - now);

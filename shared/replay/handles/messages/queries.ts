@@ -3,7 +3,7 @@ import type { QueryDefinition, Schema } from "../../../definitions/index.ts";
 import { validate } from "../../../definitions/index.ts";
 import { HoldfastError, toFailure } from "../../../errors/index.ts";
 import { SparseMap, writeJson } from "../../../runtime/index.ts";
-import { look } from "../../run/look.ts";
+import { look } from "../../run/read-only-look.ts";
 
 /** `spoiled`: the query may have changed the copy of the instance, which must be built again from history. */
 export type Asked =

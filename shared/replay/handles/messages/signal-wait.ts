@@ -36,7 +36,7 @@ export class SignalWait implements Waiter, ScopeMember, Stake {
     return byEngine(() => new Promise(begin));
   }
 
-  take(signal: Signal): void {
+  receive(signal: Signal): void {
     this.#got = { signal, at: this.#runner.delivered };
     const settle = this.#end();
     if (!settle) return;

@@ -17,7 +17,7 @@ export interface Signal {
 }
 
 export interface Waiter {
-  take(signal: Signal): void;
+  receive(signal: Signal): void;
 }
 
 interface Queued {
@@ -37,7 +37,7 @@ export class Signals {
 
   arrive(name: string, signal: Signal): void {
     const queued = this.#waiters.get(name)?.shift();
-    if (queued) queued.waiter.take(signal);
+    if (queued) queued.waiter.receive(signal);
     else this.#unreadOf(name).push(signal);
   }
 
@@ -49,7 +49,7 @@ export class Signals {
   /** Queues up for the next signal; without rule 1 a stored signal is given at once. */
   wait(name: string, waiter: Waiter): void {
     const unread = this.#oneAtATime ? undefined : this.#unread.get(name)?.shift();
-    if (unread) return waiter.take(unread);
+    if (unread) return waiter.receive(unread);
     const queued = { waiter, order: this.#order++ };
     const waiters = this.#waiters.get(name);
     if (waiters) waiters.push(queued);
@@ -68,12 +68,12 @@ export class Signals {
     }
     const signal = oldest && this.#unread.get(oldest.name)?.shift();
     if (!oldest || !signal) return false;
-    this.#waiters.get(oldest.name)?.shift()?.waiter.take(signal);
+    this.#waiters.get(oldest.name)?.shift()?.waiter.receive(signal);
     return true;
   }
 
   /** Takes all unread signals of the name at once. */
-  takeAll(name: string): Signal[] {
+  popAll(name: string): Signal[] {
     return this.#unread.get(name)?.splice(0) ?? [];
   }
 
@@ -86,7 +86,7 @@ export class Signals {
   /** The waiter that took the signal cannot use it: the next waiter gets it. */
   giveBack(name: string, signal: Signal): void {
     const queued = this.#waiters.get(name)?.shift();
-    if (queued) queued.waiter.take(signal);
+    if (queued) queued.waiter.receive(signal);
     else this.#unreadOf(name).unshift(signal);
   }
 

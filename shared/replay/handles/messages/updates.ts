@@ -8,7 +8,7 @@ import { type Schema, type UpdateDefinition, validate } from "../../../definitio
 import { Fault, HoldfastError, toFailure } from "../../../errors/index.ts";
 import { SparseMap } from "../../../runtime/index.ts";
 import { ContinueAsNew } from "../../run/code-ending.ts";
-import { look } from "../../run/look.ts";
+import { look } from "../../run/read-only-look.ts";
 import type { Runner } from "../../run/runner.ts";
 import { toPayload } from "../../run/to-payload.ts";
 

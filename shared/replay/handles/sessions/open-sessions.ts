@@ -60,11 +60,11 @@ export class OpenSessions {
   }
 
   opened(sessionId: string): void {
-    for (const opener of this.#take(sessionId)) opener.resolve();
+    for (const opener of this.#popOpeners(sessionId)) opener.resolve();
   }
 
   failed(sessionId: string, error: () => unknown): void {
-    for (const opener of this.#take(sessionId)) opener.reject(error());
+    for (const opener of this.#popOpeners(sessionId)) opener.reject(error());
   }
 
   /**
@@ -80,7 +80,7 @@ export class OpenSessions {
     tell?.();
   }
 
-  #take(sessionId: string): Iterable<Opener> {
+  #popOpeners(sessionId: string): Iterable<Opener> {
     const openers = this.#openers.get(sessionId) ?? [];
     this.#openers.delete(sessionId);
     return openers;

@@ -2,7 +2,7 @@
 
 type Step = string | number;
 
-export interface Attachment {
+export interface BinaryPart {
   at: Step[];
   size: number;
 }
@@ -11,12 +11,12 @@ export interface Attachment {
  * The message with null in place of its bytes, and those bytes in order. A message without bytes is returned
  * unchanged.
  */
-export function takeBytes(message: object): {
+export function extractBytes(message: object): {
   message: object;
-  attachments: Attachment[];
+  attachments: BinaryPart[];
   bytes: Uint8Array[];
 } {
-  const attachments: Attachment[] = [];
+  const attachments: BinaryPart[] = [];
   const bytes: Uint8Array[] = [];
   const take = (value: unknown, at: readonly Step[]): unknown => {
     if (value instanceof Uint8Array) {
@@ -49,7 +49,7 @@ const copyOf = (value: object): Record<Step, unknown> =>
 /**
  * Returns false if a place does not exist or holds a value other than null: the message contradicts itself.
  */
-export function putBytes(message: object, attachments: readonly Attachment[], bytes: Uint8Array): boolean {
+export function insertBytes(message: object, attachments: readonly BinaryPart[], bytes: Uint8Array): boolean {
   let from = 0;
   for (const { at, size } of attachments) {
     const last = at.at(-1);

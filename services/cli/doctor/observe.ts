@@ -21,9 +21,16 @@ import { Fleet, fleetView } from "../../../shared/fleet/index.ts";
 import { LeaseStore } from "../../../shared/leases/index.ts";
 import { silent, systemClock } from "../../../shared/runtime/index.ts";
 import type { EngineConfig } from "../../config.ts";
-import type { Seen, SeenQueue, SeenServer, WaitingActivity, WriteTrial, Written } from "./seen.ts";
+import type {
+  Observations,
+  ObservedQueue,
+  ServerObservations,
+  WaitingActivity,
+  WriteTrial,
+  WrittenEntry,
+} from "./observations.ts";
 
-export interface Patient {
+export interface ObservedInstallation {
   bus: Bus;
   names: Subjects;
   config: EngineConfig;
@@ -36,14 +43,16 @@ const tasksLookedAt = 200;
 const Parked = z.object({ code: z.string(), message: z.string() });
 
 /** If streams are missing, only the server can be examined. */
-export async function look(asked: Patient): Promise<{ server: SeenServer; rest: Seen | undefined }> {
+export async function observe(
+  asked: ObservedInstallation,
+): Promise<{ server: ServerObservations; rest: Observations | undefined }> {
   const patient = { ...asked, names: await installedNames(asked.bus, asked.names) };
   const server = await lookAtServer(patient);
   const complete = server.streams.every(({ info }) => info !== undefined);
   return { server, rest: complete ? await lookFurther(patient, server) : undefined };
 }
 
-async function lookAtServer(patient: Patient): Promise<SeenServer> {
+async function lookAtServer(patient: ObservedInstallation): Promise<ServerObservations> {
   const { bus, names, config, sync, now } = patient;
   // The first shared history stream records how many there are.
   const first = await bus.streamInfo(names.sharedHistoryStream(0));
@@ -79,7 +88,7 @@ async function lookAtServer(patient: Patient): Promise<SeenServer> {
 }
 
 /** A server whose disk or store is full answers reads and refuses writes. The test message is removed. */
-async function tryWriting({ bus, names }: Patient): Promise<WriteTrial> {
+async function tryWriting({ bus, names }: ObservedInstallation): Promise<WriteTrial> {
   const bucket = new Bucket(bus, names.bucket("settings"));
   const key = "doctor.trial";
   try {
@@ -96,8 +105,8 @@ async function tryWriting({ bus, names }: Patient): Promise<WriteTrial> {
 }
 
 /** The fastest answer is the most accurate. */
-async function clockOf({ bus, names, now }: Patient): Promise<SeenServer["clock"]> {
-  let best: SeenServer["clock"];
+async function clockOf({ bus, names, now }: ObservedInstallation): Promise<ServerObservations["clock"]> {
+  let best: ServerObservations["clock"];
   for (let attempt = 0; attempt < 3; attempt++) {
     const before = now();
     const info = await bus.streamInfo(names.inboxStream);
@@ -109,7 +118,7 @@ async function clockOf({ bus, names, now }: Patient): Promise<SeenServer["clock"
   return best;
 }
 
-async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> {
+async function lookFurther(patient: ObservedInstallation, server: ServerObservations): Promise<Observations> {
   const { bus, names, config } = patient;
   const infoOf = (name: string): StreamInfo | undefined =>
     server.streams.find((stream) => stream.name === name)?.info;
@@ -153,7 +162,7 @@ async function lookFurther(patient: Patient, server: SeenServer): Promise<Seen> 
   };
 }
 
-async function heldPartitions({ bus, names }: Patient, count: number): Promise<number[]> {
+async function heldPartitions({ bus, names }: ObservedInstallation, count: number): Promise<number[]> {
   const held: number[] = [];
   for await (const { key } of new Bucket(bus, names.engineBucket).entries(leaseKeys.allPartitions)) {
     const partition = leaseKeys.parsePartition(key);
@@ -162,13 +171,13 @@ async function heldPartitions({ bus, names }: Patient, count: number): Promise<n
   return held.sort((a, b) => a - b);
 }
 
-const queue = async (bus: Bus, name: string, info: StreamInfo | undefined): Promise<SeenQueue> => ({
+const queue = async (bus: Bus, name: string, info: StreamInfo | undefined): Promise<ObservedQueue> => ({
   name,
   messages: info?.messages ?? 0,
   consumers: await bus.consumers(name),
 });
 
-async function waitingTasks({ bus, names }: Patient): Promise<WaitingActivity[]> {
+async function waitingTasks({ bus, names }: ObservedInstallation): Promise<WaitingActivity[]> {
   const oldest = (await bus.read(names.activitiesStream, names.allActivities, 1, tasksLookedAt)) ?? [];
   const waiting = new Map<string, WaitingActivity>();
   for (const { subject, at } of oldest) {
@@ -181,7 +190,10 @@ async function waitingTasks({ bus, names }: Patient): Promise<WaitingActivity[]>
   return [...waiting.values()];
 }
 
-async function deadLetters({ bus, names }: Patient, info: StreamInfo | undefined): Promise<Seen["dead"]> {
+async function deadLetters(
+  { bus, names }: ObservedInstallation,
+  info: StreamInfo | undefined,
+): Promise<Observations["dead"]> {
   if (!info || info.messages === 0) return { letters: 0, latest: undefined };
   const filter = names.deadSubjects[0] ?? "";
   const last = ((await bus.read(names.deadStream, filter, info.lastSeq, 1)) ?? []).at(-1);
@@ -189,8 +201,8 @@ async function deadLetters({ bus, names }: Patient, info: StreamInfo | undefined
   return { letters: info.messages, latest: letter?.kind === "ok" ? letter.value.reason : undefined };
 }
 
-async function parkedInstances({ bus, names }: Patient): Promise<Seen["parked"]> {
-  const parked: Seen["parked"][number][] = [];
+async function parkedInstances({ bus, names }: ObservedInstallation): Promise<Observations["parked"]> {
+  const parked: Observations["parked"][number][] = [];
   const bucket = new TypedBucket(new Bucket(bus, names.bucket("settings")), Parked, silent);
   for await (const { key, value } of bucket.entries("parked.*")) {
     parked.push({ instanceId: key.slice("parked.".length), ...value });
@@ -199,11 +211,11 @@ async function parkedInstances({ bus, names }: Patient): Promise<Seen["parked"]>
 }
 
 async function all<T>(
-  { bus, names }: Patient,
+  { bus, names }: ObservedInstallation,
   bucket: "services" | "workers" | "sessions",
   schema: z.ZodType<T>,
-): Promise<Written<T>[]> {
-  const found: Written<T>[] = [];
+): Promise<WrittenEntry<T>[]> {
+  const found: WrittenEntry<T>[] = [];
   const typed = new TypedBucket<T>(new Bucket(bus, names.bucket(bucket)), schema, silent);
   for await (const { value, at } of typed.entries()) found.push({ value, at });
   return found;

@@ -8,7 +8,7 @@ import { HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
 import type { SessionServices } from "../session-services.ts";
 import type { MayTell } from "./session-reporter.ts";
 
-export class MetadataTeller {
+export class MetadataReporter {
   readonly #around: SessionServices;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
@@ -24,7 +24,7 @@ export class MetadataTeller {
     epoch: number,
     mayTell: MayTell,
     /** The previous attachment's teller, if the same state goes on (S14). */
-    before: MetadataTeller | undefined,
+    before: MetadataReporter | undefined,
   ) {
     this.#around = around;
     this.#claim = claim;

@@ -51,7 +51,7 @@ interface KeeperPartition {
   ask(instanceId: string, question: Question): void;
 }
 
-export interface KeeperDeskParts {
+export interface KeeperMessagesParts {
   readonly id: string;
   readonly bus: Bus;
   readonly names: Subjects;
@@ -73,8 +73,8 @@ const recordMs = 3_000;
 const shareMs = 100;
 const shareMost = 32;
 
-export class KeeperDesk implements Service, Keepers {
-  readonly #parts: KeeperDeskParts;
+export class KeeperMessages implements Service, Keepers {
+  readonly #parts: KeeperMessagesParts;
   /** Keeper → instance id → the orchestrator that holds its start. */
   readonly #holders = new Map<string, Map<string, string>>();
   readonly #later = new Map<string, Later>();
@@ -82,7 +82,7 @@ export class KeeperDesk implements Service, Keepers {
   readonly #begun = new Set<string>();
   #subscription: Stoppable | undefined;
 
-  constructor(parts: KeeperDeskParts) {
+  constructor(parts: KeeperMessagesParts) {
     this.#parts = parts;
   }
 
@@ -105,14 +105,14 @@ export class KeeperDesk implements Service, Keepers {
     if (ask.kind === "ended") {
       const { instanceId, status, messageId } = ask;
       const command: FlowCommand = { kind: "ended", instanceId, status };
-      this.#take(partition, keeper, mailOf({ json: command }, messageId, recorded), command);
+      this.#accept(partition, keeper, mailOf({ json: command }, messageId, recorded), command);
       return "asked";
     }
     const { instanceId, holder, request } = ask;
     this.#holdersOf(keeper).set(instanceId, holder);
     const mail = mailOf(request, requestIdOf(instanceId), () => this.#afterTurn(keeper, instanceId));
     const command = "json" in request ? FlowRequest.safeParse(request.json).data : undefined;
-    this.#take(partition, keeper, mail, command);
+    this.#accept(partition, keeper, mail, command);
     return "asked";
   }
 
@@ -150,7 +150,7 @@ export class KeeperDesk implements Service, Keepers {
   }
 
   /** What the keeper only takes note of waits for what it acts on. */
-  #take(partition: KeeperPartition, keeper: string, mail: Mail, command: FlowCommand | undefined): void {
+  #accept(partition: KeeperPartition, keeper: string, mail: Mail, command: FlowCommand | undefined): void {
     partition.ask(keeper, {
       name: keeperQueries.mayWait,
       input: command,

@@ -3,7 +3,7 @@ import type { Follower, ScheduleCommand } from "../../../schemas/index.ts";
 import type { Subjects } from "../../../shared/bus/index.ts";
 import { type Outbox, publishEffect } from "./publish.ts";
 
-export function tellEnded(
+export function reportEnd(
   names: Subjects,
   outbox: Outbox,
   { follower, instanceId, status }: { follower: Follower; instanceId: string; status: string },

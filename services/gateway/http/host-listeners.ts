@@ -1,9 +1,9 @@
 /** One port for several gateways: which of them answers is chosen by the host name of the request, and by nothing else. */
 import { hostnameOf } from "../security/index.ts";
-import type { App, Door, PortListener } from "./port-listener.ts";
+import type { App, GatewayListener, PortListener } from "./port-listener.ts";
 import { Problem } from "./problem.ts";
 
-export class HostDoors {
+export class HostListeners {
   readonly #listener: PortListener;
   readonly #apps = new Map<string, App>();
 
@@ -13,7 +13,7 @@ export class HostDoors {
   }
 
   /** The part of the port that answers to this name. */
-  of(host: string): Door {
+  of(host: string): GatewayListener {
     const name = host.toLowerCase();
     const listener = this.#listener;
     return {

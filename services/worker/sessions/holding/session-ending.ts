@@ -3,7 +3,7 @@ import type { Failure, LossReason, RunningCall } from "../../../../schemas/index
 import { CancelledError, HoldfastError, SessionLostError } from "../../../../shared/errors/index.ts";
 import type { LossWhy } from "../../../../shared/leases/index.ts";
 
-export type Ending =
+export type SessionEnding =
   /** The instance closed the session. */
   | { kind: "closed"; reason?: string | undefined }
   /** No call came for too long: the next call claims the session anew. */
@@ -27,7 +27,7 @@ export interface SessionName {
 }
 
 /** The abort reason that running code sees on its signal. */
-export function abortReason(ending: Ending, name: SessionName): Error {
+export function abortReason(ending: SessionEnding, name: SessionName): Error {
   switch (ending.kind) {
     case "closed":
       return new CancelledError(ending.reason ?? "the session is closing");
@@ -43,7 +43,7 @@ export function abortReason(ending: Ending, name: SessionName): Error {
 }
 
 /** The ending as people see it, in the catalogue of happenings. */
-export function describeEnding(ending: Ending): { why: string; detail?: string } {
+export function describeEnding(ending: SessionEnding): { why: string; detail?: string } {
   switch (ending.kind) {
     case "closed":
     case "parked":
@@ -58,5 +58,5 @@ export function describeEnding(ending: Ending): { why: string; detail?: string }
 }
 
 /** Planned ends let running calls finish first, and save the state. */
-export const isPlanned = (ending: Ending): boolean =>
+export const isPlanned = (ending: SessionEnding): boolean =>
   ending.kind === "given_up" && (ending.reason === "drained" || ending.reason === "recycled");

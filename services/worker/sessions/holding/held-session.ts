@@ -26,19 +26,19 @@ import { sharedPoolOf } from "../pools/pool-of.ts";
 import type { Seats } from "../quotas/quotas.ts";
 import { type IdleRule, idleRuleOf } from "../session-options.ts";
 import type { SessionServices } from "../session-services.ts";
-import type { Ending } from "./attachment-ending.ts";
 import { CheckpointSaver } from "./checkpoint-saver.ts";
 import { reportClaimLater } from "./claimed-report.ts";
 import { detach, type Live } from "./detach.ts";
 import { EventDelivery } from "./event-delivery.ts";
 import { HeldSessionView } from "./held-session-view.ts";
-import type { Housed } from "./housed.ts";
 import { makeState, type StateRequest } from "./make-state.ts";
-import { MetadataTeller } from "./metadata-teller.ts";
+import { MetadataReporter } from "./metadata-reporter.ts";
+import type { PlacedState } from "./placed-state.ts";
 import { SessionBlobs } from "./session-blobs.ts";
+import type { SessionEnding } from "./session-ending.ts";
 import { type CaredFor, StateCare } from "./state-care.ts";
 
-export interface AttachmentInit {
+export interface HeldSessionInit {
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
@@ -46,14 +46,14 @@ export interface AttachmentInit {
   /** The session's seats in the quotas that apply to it. */
   readonly seats: Seats;
   /** A clean state that outlived the previous lease (S14). */
-  readonly kept?: Housed | undefined;
+  readonly kept?: PlacedState | undefined;
   /** The offer by which the claim came, if its answer may carry the report that the state is ready. */
   readonly reply?: ClaimReply | undefined;
-  readonly noted?: MetadataTeller | undefined;
+  readonly noted?: MetadataReporter | undefined;
   readonly blobs?: SessionBlobs | undefined;
   readonly onModel: (model: ModelFacts) => void;
   /** `kept`: a clean state that may be attached again, because only the lease ran out. */
-  readonly onEnded: (attachment: Attachment, kept: Housed | undefined) => void;
+  readonly onEnded: (attachment: HeldSession, kept: PlacedState | undefined) => void;
 }
 
 type Phase =
@@ -61,16 +61,16 @@ type Phase =
   | (Extract<Live, { kind: "ready" }> & { idle: Timer | undefined })
   | { kind: "ending"; done: Promise<void>; calls: Calls | undefined };
 
-export class Attachment {
+export class HeldSession {
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly since: number;
   readonly definition: AnySession | undefined;
   readonly capacity: Place;
-  readonly noted: MetadataTeller;
+  readonly noted: MetadataReporter;
   readonly blobs: SessionBlobs;
   readonly #around: SessionServices;
-  readonly #init: AttachmentInit;
+  readonly #init: HeldSessionInit;
   readonly #on: Holder;
   readonly #view: SessionView;
   readonly #saver: CheckpointSaver;
@@ -86,7 +86,7 @@ export class Attachment {
   #modelLoads = 0;
   #usedAt: number | undefined;
 
-  constructor(around: SessionServices, init: AttachmentInit) {
+  constructor(around: SessionServices, init: HeldSessionInit) {
     const { claim, lease, definition } = init;
     const { identity, runtime, config } = around.deps;
     const { workerId, nodeId, host, resourceId } = identity;
@@ -100,7 +100,7 @@ export class Attachment {
     this.#around = around;
     this.#init = init;
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
-    this.noted = new MetadataTeller(around, claim, epoch, this.#mayTell, init.noted);
+    this.noted = new MetadataReporter(around, claim, epoch, this.#mayTell, init.noted);
     this.blobs = new SessionBlobs(around, claim, epoch, this.#mayTell, init.blobs);
     this.#view = new HeldSessionView(claim, this.#on, this);
     this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
@@ -116,9 +116,9 @@ export class Attachment {
 
   info(): WorkerInfo["sessions"][number] {
     const { sessionId, type } = this.claim;
-    const { calls, housed } = this.#phase.kind === "ready" ? this.#phase : nothingYet;
+    const { calls, placed } = this.#phase.kind === "ready" ? this.#phase : nothingYet;
     const { snapshot } = this.#care;
-    const hostBytes = housed?.place.host.rssBytes();
+    const hostBytes = placed?.place.host.rssBytes();
     const host = this.#host?.info();
     return {
       sessionId,
@@ -158,7 +158,7 @@ export class Attachment {
         return true;
       case "event":
         if (this.#phase.kind !== "ready" || !this.#mayTell()) return false;
-        this.#events.deliver(this.#phase.housed.state, work);
+        this.#events.deliver(this.#phase.placed.state, work);
         return true;
     }
   }
@@ -176,7 +176,7 @@ export class Attachment {
     void this.end({ kind: "fenced", why });
   }
 
-  end(ending: Ending): Promise<void> {
+  end(ending: SessionEnding): Promise<void> {
     if (this.#phase.kind === "ending") return this.#phase.done; // HOLD-3
     const before = this.#phase;
     const known =
@@ -199,10 +199,10 @@ export class Attachment {
       : reportClaimLater(this.#around, this.claim, this.#on, this.#mayTell);
     const startedAt = deps.runtime.clock.monotonic();
     const made = this.#make(controller).then(
-      (housed) => {
+      (placed) => {
         const initMs = deps.runtime.clock.monotonic() - startedAt;
-        void claimedSent().then(() => this.#ready(housed, initMs));
-        return housed;
+        void claimedSent().then(() => this.#ready(placed, initMs));
+        return placed;
       },
       (error: unknown) => {
         void claimedSent();
@@ -213,7 +213,7 @@ export class Attachment {
     return { kind: "initialising", controller, made };
   }
 
-  async #make(controller: AbortController): Promise<Housed> {
+  async #make(controller: AbortController): Promise<PlacedState> {
     const { runtime, config } = this.#around.deps;
     const { maxInitMs } = config.sessions;
     const tooLong = runtime.clock.after(maxInitMs, () => {
@@ -255,7 +255,7 @@ export class Attachment {
     };
   }
 
-  #ready(housed: Housed, initMs: number): void {
+  #ready(placed: PlacedState, initMs: number): void {
     if (this.#phase.kind !== "initialising") return;
     if (!this.#mayTell()) return this.lost("expired");
     const { deps, timing, slots, reporter, pools } = this.#around;
@@ -264,7 +264,7 @@ export class Attachment {
       deps,
       timing,
       slots,
-      state: housed.state,
+      state: placed.state,
       session: this.#view,
       definition,
       concurrency: claim.concurrency,
@@ -284,11 +284,11 @@ export class Attachment {
     });
     const poolId = sharedPoolOf(claim);
     const pool = poolId && definition ? pools.join({ poolId, definition, calls }) : undefined;
-    this.#phase = { kind: "ready", housed, calls, pool, idle: undefined };
-    this.#live(housed);
+    this.#phase = { kind: "ready", placed, calls, pool, idle: undefined };
+    this.#live(placed);
     this.#armIdle();
     this.#care.look();
-    const { warm, restored } = housed;
+    const { warm, restored } = placed;
     const { type, sessionId } = claim;
     const openedMs = Math.max(0, deps.runtime.clock.now() - claim.openedAt);
     deps.runtime.announce({
@@ -311,9 +311,9 @@ export class Attachment {
       claim: this.claim,
       definition: this.definition,
       ready: () => (this.#phase.kind === "ready" && this.#mayTell() ? this.#phase : undefined),
-      moved: (housed) => {
-        if (this.#phase.kind === "ready") this.#phase.housed = housed;
-        this.#live(housed);
+      moved: (placed) => {
+        if (this.#phase.kind === "ready") this.#phase.placed = placed;
+        this.#live(placed);
       },
       giveUp: (why) => void this.end({ kind: "given_up", reason: "recycled", detail: why }),
       request: () => this.#request(this.#fence.signal),
@@ -322,7 +322,7 @@ export class Attachment {
   }
 
   /** Follows the host in which the state lives. */
-  #live({ place }: Housed): void {
+  #live({ place }: PlacedState): void {
     this.#unlisten();
     this.#host = place.host;
     const stopHearing = place.host.onLost(({ reason, detail }) => {
@@ -363,7 +363,7 @@ export class Attachment {
     this.#phase.idle = undefined;
   }
 
-  async #detach(before: Exclude<Phase, { kind: "ending" }>, ending: Ending): Promise<void> {
+  async #detach(before: Exclude<Phase, { kind: "ending" }>, ending: SessionEnding): Promise<void> {
     const { claim, lease, definition } = this;
     this.#unlisten();
     if (before.kind === "ready") {
@@ -390,4 +390,4 @@ export class Attachment {
   }
 }
 
-const nothingYet = { calls: undefined, housed: undefined };
+const nothingYet = { calls: undefined, placed: undefined };

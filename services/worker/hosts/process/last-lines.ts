@@ -4,7 +4,7 @@ const mostLines = 20;
 const mostChars = 4096;
 
 /** Keeps the last lines written to a stream, and passes everything on. */
-export class LastWords {
+export class LastLines {
   #text = "";
 
   constructor(stream: Readable | null, passOn: NodeJS.WritableStream) {

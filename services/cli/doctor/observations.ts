@@ -4,7 +4,7 @@ import type { AccountInfo, ConsumerInfo, ServerClockReading, StreamInfo } from "
 import type { FleetView } from "../../../shared/fleet/index.ts";
 
 /** An entry, and the server's time of its write. */
-export interface Written<T> {
+export interface WrittenEntry<T> {
   value: T;
   at: number;
 }
@@ -16,13 +16,13 @@ export interface WaitingActivity {
   oldestAt: number;
 }
 
-export interface SeenQueue {
+export interface ObservedQueue {
   name: string;
   messages: number;
   consumers: readonly ConsumerInfo[];
 }
 
-export interface SeenStream {
+export interface ObservedStream {
   name: string;
   info: StreamInfo | undefined;
   /** True if the stream is always full: it drops the oldest message for the newest. */
@@ -31,7 +31,7 @@ export interface SeenStream {
 
 export type WriteTrial = { kind: "stored" } | { kind: "refused"; why: string } | { kind: "unanswered" };
 
-export interface SeenServer {
+export interface ServerObservations {
   now: number;
   version: string;
   /** How often the server syncs to disk; undefined if unknown. */
@@ -43,24 +43,24 @@ export interface SeenServer {
   /** Clocks of the servers of a cluster that lead a stream. */
   serverClocks: readonly ServerClockReading[];
   replicas: { wanted: number };
-  streams: readonly SeenStream[];
+  streams: readonly ObservedStream[];
   /** The result of the test write; undefined if there is no stream to write to. */
   write: WriteTrial | undefined;
 }
 
-export interface Seen extends SeenServer {
+export interface Observations extends ServerObservations {
   layout: "per-instance" | "shared";
   maxOwnStreams: number;
   ownHistories: number;
   partitions: { count: number; held: readonly number[] };
   watcherLease: "held" | "free";
-  queues: readonly SeenQueue[];
+  queues: readonly ObservedQueue[];
   /** Counted over the oldest tasks. */
   waitingActivities: readonly WaitingActivity[];
   dead: { letters: number; latest: { code: string; message: string } | undefined };
   parked: readonly { instanceId: string; code: string; message: string }[];
-  services: readonly Written<ServiceInfo>[];
-  workers: readonly Written<WorkerInfo>[];
+  services: readonly WrittenEntry<ServiceInfo>[];
+  workers: readonly WrittenEntry<WorkerInfo>[];
   fleet: FleetView;
   openSessions: readonly SessionRecord[];
 }

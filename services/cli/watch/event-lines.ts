@@ -6,7 +6,7 @@ import { oneLine, time } from "../terminal/text.ts";
 
 export type InstanceEvent = { instanceId: string } & HistoryEntry;
 
-export class News {
+export class NewEvents {
   readonly #told = new Map<string, number>();
 
   since(histories: ReadonlyMap<string, readonly HistoryEntry[]>): InstanceEvent[] {

@@ -7,7 +7,7 @@ import type { EffectTarget } from "../publishing/effect-target.ts";
  * Called after the commit (T2): otherwise a client that waits for the end could see an end that was never
  * recorded.
  */
-export async function tellParked(
+export async function showParked(
   deps: OrchestratorDeps,
   { summaries }: EffectTarget,
   { parked, state }: Instance,

@@ -6,7 +6,7 @@ import type { ConsumeOptions, Consumption, Delivery } from "../../bus/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
 
-export class Taking implements ClaimTaker, Consumption {
+export class MemoryConsumption implements ClaimTaker, Consumption {
   readonly ended: Promise<"stopped" | "gone">;
   readonly #client: ClientState;
   readonly #consumer: MemoryConsumer;
@@ -36,7 +36,7 @@ export class Taking implements ClaimTaker, Consumption {
     return this.#over || !this.#client.up ? 0 : this.#options.maxMessages - this.#unsettled.size;
   }
 
-  take(delivery: Delivery): void {
+  receive(delivery: Delivery): void {
     const wrapped = this.#wrap(delivery);
     this.#unsettled.set(delivery.seq, wrapped);
     this.#onTheWay.add(wrapped);

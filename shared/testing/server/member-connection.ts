@@ -4,48 +4,48 @@
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-export class Cable {
+export class MemberConnection {
   readonly #to: { host: string; port: number };
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
-  #plugged = true;
+  #connected = true;
 
   private constructor(to: { host: string; port: number }) {
     this.#to = to;
     this.#server = createServer((near) => this.#join(near));
   }
 
-  static async lay(to: { host: string; port: number }): Promise<Cable> {
-    const cable = new Cable(to);
+  static async open(to: { host: string; port: number }): Promise<MemberConnection> {
+    const connection = new MemberConnection(to);
     await new Promise<void>((resolve, reject) => {
-      cable.#server.once("error", reject);
-      cable.#server.listen(0, "127.0.0.1", resolve);
+      connection.#server.once("error", reject);
+      connection.#server.listen(0, "127.0.0.1", resolve);
     });
-    return cable;
+    return connection;
   }
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Breaks the connection for both ends; no new one can be made until it is plugged in. */
-  unplug(): void {
-    this.#plugged = false;
+  /** Breaks the connection for both ends; no new one can be made until it is reconnected. */
+  disconnect(): void {
+    this.#connected = false;
     for (const socket of this.#sockets) socket.destroy();
     this.#sockets.clear();
   }
 
-  plug(): void {
-    this.#plugged = true;
+  reconnect(): void {
+    this.#connected = true;
   }
 
   cut(): void {
-    this.unplug();
+    this.disconnect();
     this.#server.close();
   }
 
   #join(near: Socket): void {
-    if (!this.#plugged) {
+    if (!this.#connected) {
       near.destroy();
       return;
     }

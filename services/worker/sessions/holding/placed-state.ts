@@ -1,7 +1,7 @@
 import type { HostPlace, HostSession } from "../../hosts/index.ts";
 
 /** A session's state with its place in a host. */
-export interface Housed {
+export interface PlacedState {
   readonly state: HostSession;
   readonly place: HostPlace;
   readonly warm: boolean;

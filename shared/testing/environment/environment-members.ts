@@ -20,7 +20,7 @@ interface Trap {
   session: MeantSession | undefined;
 }
 
-export class Crew {
+export class EnvironmentMembers {
   /** How often each fault point was reached. */
   readonly reached = new Map<FaultPointName, number>();
   readonly #code: UserCode;

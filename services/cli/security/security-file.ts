@@ -70,14 +70,14 @@ export type User = Tenant["users"][number];
 
 export const newCapabilityKey = (): string => randomBytes(32).toString("base64url");
 
-export interface NewSecured extends Pick<Secured, "mode" | "path" | "port" | "storeDir" | "tls"> {
+export interface NewSecurityFile extends Pick<Secured, "mode" | "path" | "port" | "storeDir" | "tls"> {
   tenants: readonly string[];
   prefix: string;
   limits: Tenant["limits"];
   scope: User["scope"];
 }
 
-export const newSecured = ({ tenants, prefix, limits, scope, ...rest }: NewSecured): Secured => ({
+export const newSecurityFile = ({ tenants, prefix, limits, scope, ...rest }: NewSecurityFile): Secured => ({
   v: 1,
   ...rest,
   createdAt: Date.now(),
