@@ -21,7 +21,7 @@ export function rolesFor(folder: string): {
   });
   const accounts = accountsConfig([{ name: "HOLDFAST", prefix: "", limits: noLimits, users }]);
   return {
-    // The workloads themselves connect as nobody in particular, with all rights.
+    // The workloads themselves connect as a user with all rights.
     config: `${accounts.replace("users: [", 'users: [ { user: bench, password: "bench" }')}\nno_auth_user: bench\n`,
     envOf: (name) => {
       const role = roleNames.find((one) => one === name);

@@ -38,7 +38,7 @@ export class ServiceProcess {
       throw new Error(`the ${service} ended with ${code}: ${readFileSync(logFile, "utf8").slice(-2000)}`);
     });
     await Promise.race([once(child, "message"), died]);
-    died.catch(() => undefined); // from here on it ends when it is told to, or is killed on purpose
+    died.catch(() => undefined); // from here on it ends when it is stopped, or is killed on purpose
     return new ServiceProcess(child);
   }
 

@@ -40,7 +40,7 @@ export class SharedRigs {
       Floor.start(rig.nats, this.#layout, sessionWorkers),
     ));
 
-  /** Whoever asks after this gets new ones. */
+  /** Later requests get new ones. */
   async stop(): Promise<void> {
     const started = [this.#floor, this.#sessionFloor, this.#rig, this.#sessionRig];
     this.#floor = this.#sessionFloor = this.#rig = this.#sessionRig = undefined;

@@ -52,7 +52,7 @@ export const stampedOpenings = defineOrchestration("stamped-openings", {
   },
 });
 
-/** Opens a session, tells who holds it, calls into it; when it heard that the session is lost. */
+/** Opens a session, reports its holder, calls into it, and notes when it learned that the session is lost. */
 export const loseSession = defineOrchestration("lose-session", {
   async run(ctx, { ttlMs }: { ttlMs: number }): Promise<number> {
     const session = await ctx.openSession(held, { leaseTtl: ttlMs, creationTimeout: "1m" });
@@ -66,7 +66,7 @@ export const loseSession = defineOrchestration("lose-session", {
   },
 });
 
-/** `{n}` → opens n sessions at once on the worker meant for it and keeps them until told to go. */
+/** `{n}` → opens n sessions at once on the worker meant for it and keeps them until the signal `go`. */
 export const keepSessions = defineOrchestration("keep-sessions", {
   async run(ctx, { n }: { n: number }): Promise<void> {
     const placement = { tags: ["keeper"] };

@@ -24,7 +24,7 @@ const compute = (ms: number): number => {
   return sum;
 };
 let loopsPerMs = 10_000;
-/** The best of many short rounds, once per thread: what the thread does while nobody disturbs it. */
+/** The best of many short rounds, once per thread: the speed of an undisturbed thread. */
 const calibrate = (): void => {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 50; round++) {

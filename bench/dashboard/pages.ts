@@ -25,7 +25,7 @@ export class Pages {
       throw new Error(`the pages ended with ${code}`);
     });
     await Promise.race([once(child, "message"), died]);
-    died.catch(() => undefined); // from here on it ends when it is told to
+    died.catch(() => undefined); // from here on it ends when it is stopped
     return new Pages(child);
   }
 

@@ -93,7 +93,7 @@ export class Floor {
     return { wallMs, latencies: ends.map((end) => end.ms), stamps: ends.map((end) => end.stamps) };
   }
 
-  /** Instances that wait, told to go on one at a time. */
+  /** Instances that wait and are resumed one at a time. */
   async signals(rounds: number): Promise<FloorSignals> {
     const run = this.#runs++;
     await inFlight(rounds, 32, async (index) => {
@@ -172,6 +172,6 @@ async function startProcess(name: string, settings: FloorSettings): Promise<Chil
     throw new Error(`the floor's ${name} ended with ${code}`);
   });
   await Promise.race([once(child, "message"), died]);
-  died.catch(() => undefined); // from here on it ends when it is told to
+  died.catch(() => undefined); // from here on it ends when it is stopped
   return child;
 }

@@ -34,7 +34,7 @@ export const twoOrchestrators: Workload = {
 };
 
 async function measured(rig: Rig, pids: Record<string, number>, instances: number) {
-  // Warms up whoever has just joined, and lets partitions move before the clock starts.
+  // Warms up the orchestrator that has just joined, and lets partitions move before the measurement.
   await shortInstances(rig.client, Math.max(1000, instances / 2));
   const meter = new CpuMeter(pids);
   const { instancesPerSecond } = figuresOf(await meter.during(() => shortInstances(rig.client, instances)));

@@ -73,7 +73,7 @@ export const agentConversation = defineOrchestration("agent-conversation", {
         .min(1)
         .max(10_000)
         .safeParse(await ctx.waitForSignal("say"));
-      if (!said.success) continue; // whoever sent it was told by nobody, but the conversation lives
+      if (!said.success) continue; // its sender got no answer, but the conversation lives
       if (said.data === "bye") return await session.transcript(undefined);
       const { text } = await session.say(said.data);
       ctx.setStatus({ turns, sessionId: session.id, last: text });

@@ -67,7 +67,7 @@ export const sleepy = defineOrchestration("sleepy", {
   },
 });
 
-/** Ends early when nobody waits for the result any more. */
+/** Ends early when its result is no longer needed. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);

@@ -45,7 +45,7 @@ export const classifyDocuments = defineOrchestration("classify-documents", {
   },
 });
 
-/** What everybody does who has nowhere to keep a model: load it, ask it, throw it away. */
+/** The way without sessions: each call loads the model, asks it and throws it away. */
 export const classifyOnce = defineActivity("classify-once", {
   input: z.string(),
   output: Label,

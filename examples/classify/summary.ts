@@ -5,7 +5,7 @@ export interface Summary {
   accuracy: number;
   modelLoads: number;
   lossesSurvived: number;
-  /** While there was somebody to answer. */
+  /** While a worker held the session. */
   callsPerSecond: number;
   /** From the kill until the next holder was ready. */
   outageMs: number;

@@ -1,4 +1,4 @@
-/** Connections that many calls share and nobody else opens. Run it: npx holdfast dev --app examples/connection-pool/app.ts */
+/** Connections that many calls share. Run it: npx holdfast dev --app examples/connection-pool/app.ts */
 import { call, defineOrchestration, defineSession, type InitContext } from "holdfast";
 import { z } from "zod";
 import { ConnectionPool, type PoolConfig } from "./connection-pool.ts";

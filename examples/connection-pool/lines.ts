@@ -1,6 +1,9 @@
 import type { Socket } from "node:net";
 
-/** Whole lines, however they arrive. (`node:readline` throws what a socket suffers where nobody can catch it.) */
+/**
+ * Whole lines, however they arrive. (`node:readline` throws errors of the socket where no code can catch
+ * them.)
+ */
 export function onLines(socket: Socket, onLine: (line: string) => void): void {
   let rest = "";
   socket.setEncoding("utf8");

@@ -17,10 +17,10 @@ export const pooledClassifier = textModel({
   session: { leaseTtl: "3s", idleTimeout: "30s" },
 });
 
-/** Two models are loaded as soon as somebody uses the pool; it grows to four where calls wait. */
+/** Two models are loaded when the pool is first used; it grows to four while calls wait. */
 const size = { min: 2, max: 4, linger: "10s" } as const;
 
-/** One of many: uses the models that are there, and does not know who else does. */
+/** One of many users of the models, which they share without knowing each other. */
 export const sortPart = defineOrchestration("sort-part", {
   input: z.object({ documents: z.array(z.string()) }),
   output: Labels,

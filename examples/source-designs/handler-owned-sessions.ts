@@ -5,7 +5,7 @@
 import { call, defineActivity, defineOrchestration, defineSession, type InitContext } from "holdfast";
 import { z } from "zod";
 
-/** What the handlers did, for people who look. */
+/** The actions of the handlers, in order, for assertions. */
 export const journal: string[] = [];
 
 const ModelConfig = z.object({ modelPath: z.string() });
@@ -77,7 +77,7 @@ export const multiModelPipeline = defineOrchestration("s0-multi-model-pipeline",
   },
 });
 
-/** "Orchestration Failure with Open Session": nobody closes it, and it is closed all the same. */
+/** "Orchestration Failure with Open Session": the code does not close it, and it is closed all the same. */
 export const failsWithOpenSession = defineOrchestration("s0-fails-with-open-session", {
   async run(ctx) {
     const session = await ctx.openSession(mlClassifier, { config: { modelPath: "left-open" } });

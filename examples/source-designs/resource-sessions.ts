@@ -53,7 +53,7 @@ async function onOneWorker(ctx: OrchestrationContext, filename: string): Promise
   return await session.run(uploadFile, filename);
 }
 
-/** `ErrSessionFailed` is told apart from the activity's own error: only the former is worth a new session. */
+/** `ErrSessionFailed` differs from the activity's own error: only the former is worth a new session. */
 export const processOneFile = defineOrchestration("s2-process-one-file", {
   input: z.string(),
   async run(ctx, filename) {

@@ -3,7 +3,7 @@ import { Cron } from "croner";
 import { type Overlap, ScheduleSpec } from "../../schemas/index.ts";
 import { HoldfastError, isFault } from "../errors/index.ts";
 import { parseDuration, parseInstant } from "../runtime/index.ts";
-import { nextTime } from "./times.ts";
+import { nextTime } from "./schedule-times.ts";
 
 export type Recurrence =
   | { kind: "cron"; lines: readonly Cron[] }

@@ -150,7 +150,7 @@ export const misbehave = defineOrchestration("misbehave", {
   },
 });
 
-/** An activity beside the state of a session, and one that is nobody's. */
+/** An activity that runs on a session, and one that does not. */
 export const actOut = defineActivity("act-out", { run: (_ctx, how: string) => acts[how]?.() });
 export const beside = defineOrchestration("beside", {
   async run(ctx, { where, how }: { where: Isolation | "plain"; how: How }) {
@@ -227,7 +227,7 @@ export const badInit = defineSession("bad-init", {
   calls,
 });
 
-/** A model too big for the machine: the kernel ends whoever loads it. */
+/** A model too big for the machine: the kernel kills the process that loads it. */
 export const tooBig = defineSession("too-big", {
   isolation: "process",
   leaseTtl: "3s",

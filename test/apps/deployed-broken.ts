@@ -1,4 +1,4 @@
-/** The same application after somebody changed the order of steps under running instances. */
+/** The same application after a change of the order of steps, while instances run. */
 import { defineOrchestration } from "holdfast";
 import { pay, reserve } from "./deployed-first.ts";
 

@@ -38,7 +38,7 @@ export const survivor = defineOrchestration("survivor", {
     ctx.run(lives, null, { heartbeatTimeout: heartbeatTimeout ?? "30s" }),
 });
 
-/** Ends only when it was begun once more than so often: whoever ran it before must have died. */
+/** Ends only when it was begun more often than this number: the workers that ran it before must have died. */
 export const hardy = defineActivity("hardy", {
   run(_ctx, { deaths }: { deaths: number }) {
     note("lives", process.pid);

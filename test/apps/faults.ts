@@ -26,7 +26,7 @@ const loop = defineActivity("loop", {
 export const endlessLocally = defineOrchestration("endless-locally", { run: (ctx) => ctx.local(loop, null) });
 export { loop };
 
-/** Comes back, but keeps the thread for as long as it is told. */
+/** Returns, after it has blocked the thread for the given time. */
 export const slow = defineOrchestration("slow", {
   async run(_ctx, ms: number) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

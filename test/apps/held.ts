@@ -135,7 +135,7 @@ export const interrupted = defineOrchestration("interrupted", {
   },
 });
 
-/** Waits between its calls until it is told to go on. */
+/** Waits between its calls for a signal. */
 export const stepwise = defineOrchestration("stepwise", {
   async run(ctx, { calls, ttl = "2s", onLost = "reclaim" }: { calls: number } & Partial<Policy>) {
     const session = await ctx.openSession(counter, { onLost, leaseTtl: ttl });
@@ -223,7 +223,7 @@ export const closer = defineOrchestration("closer", {
   },
 });
 
-/** Holds a session until it is told to let go. */
+/** Holds a session until a signal ends it. */
 export const keeper = defineOrchestration("keeper", {
   async run(ctx, options: { creationTimeout?: "1s" | "2s" | "60s"; id?: string; executionTimeout?: "3s" }) {
     const { creationTimeout = "60s", executionTimeout, id } = options;
@@ -273,7 +273,7 @@ const unserved = defineSession("unserved", {
   calls: { ping: call({ run: () => "pong" }) },
 });
 
-/** Opens what it is told to, and tells what came of it. */
+/** Opens the requested session and returns the outcome. */
 export const opens = defineOrchestration("opens", {
   async run(
     ctx,
@@ -365,7 +365,7 @@ export const host = defineOrchestration("host", {
   },
 });
 
-/** Calls one after the other; with `waits` the second and later ones begin when it is told to go on. */
+/** Calls one after the other; with `waits` the second and later ones begin at a signal. */
 export const working = defineOrchestration("working", {
   async run(ctx, options: { calls: number; ms: number; onLost?: "fail" | "reclaim"; waits?: boolean }) {
     const { calls, ms, onLost = "fail", waits = false } = options;
@@ -379,7 +379,7 @@ export const working = defineOrchestration("working", {
   },
 });
 
-/** Many sessions at once, held until it is told to let go; used twice. */
+/** Many sessions at once, held until a signal ends them; each is used twice. */
 export const crowd = defineOrchestration("crowd", {
   async run(ctx, { n, ttl }: { n: number; ttl: "5s" | "15s" }) {
     const options = { onLost: "reclaim", leaseTtl: ttl, creationTimeout: "4m" } as const;

@@ -1,4 +1,7 @@
-/** A seat that one orchestration has for itself. It notes where it is made, who sits on it from when to when, and its end. */
+/**
+ * A seat that one orchestration has for itself. It notes where it is made, which orchestration uses it from
+ * when to when, and its end.
+ */
 import { call, defineOrchestration, defineSession, type PoolOptions } from "holdfast";
 import { z } from "zod";
 import { note } from "./journal.ts";
@@ -16,7 +19,7 @@ export interface Sat {
   member: string;
   workerId: string;
   epoch: number;
-  /** Whoever sat here before, as this state knows it. */
+  /** The previous users of this seat, as far as this state knows. */
   before: string[];
 }
 
@@ -58,7 +61,7 @@ const poolOf = ({ name, ...options }: Options) => ({
   config: { name },
 });
 
-/** Sits so many times. With `stay` it keeps its seat until it is told to go. */
+/** Uses the seat that many times. With `stay` it keeps it until a signal. */
 export const sitting = defineOrchestration("sitting", {
   async run(
     ctx,

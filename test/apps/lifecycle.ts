@@ -35,7 +35,7 @@ export const steps = defineOrchestration("steps", {
   },
 });
 
-/** Collects signals in order until it has heard enough. */
+/** Collects signals in order until it has enough. */
 export const listener = defineOrchestration("listener", {
   async run(ctx, { n }: { n: number }) {
     const heard: unknown[] = [];
@@ -54,7 +54,7 @@ export const grown = defineOrchestration("grown", {
   run: async (ctx, bytes: number) => (await ctx.run(big, bytes)).length,
 });
 
-/** Values nobody could carry, made by the orchestration itself. */
+/** Values too large for a message, made by the orchestration itself. */
 export const swollen = defineOrchestration("swollen", {
   async run(ctx, { bytes, levels }: { bytes: number; levels: number }) {
     const codes: string[] = [];
@@ -88,7 +88,7 @@ export const family = defineOrchestration("family", {
   },
 });
 
-/** Wants a child under an id that somebody else has. */
+/** Starts a child under an id that another instance has. */
 export const adopts = defineOrchestration("adopts", {
   run: (ctx, id: string) => ctx.child(child, { word: "mine" }, { id }).catch((error) => error.code),
 });
@@ -166,7 +166,7 @@ export const gaveUp = defineOrchestration("gave-up", {
   run: (ctx) => ctx.run(hopeless, null).catch((error) => error.code),
 });
 
-/** Beats twice, then is silent for ever; the next attempt is told how far it came. */
+/** Sends two heartbeats, then none; the next attempt gets the details of the last one. */
 export const fadesAway = defineActivity("fades-away", {
   heartbeatTimeout: "1s",
   retry: { maxAttempts: 2, initialDelay: "10ms" },

@@ -54,7 +54,7 @@ export interface Answer {
   workerId: string;
 }
 
-/** Asks so many times at once. With `stay` it uses the pool until it is told to go. */
+/** Asks so many times at once. With `stay` it uses the pool until a signal. */
 export const asking = defineOrchestration("asking", {
   async run(
     ctx,

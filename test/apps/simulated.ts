@@ -27,8 +27,8 @@ export const expected: Record<string, (n: number) => unknown> = {
 };
 
 /**
- * Activities take virtual time, and fail by the world's dice. `onCall` hears of every call of a session that begins;
- * `slowness`: everything takes so many times longer.
+ * Activities take virtual time, and fail by the world's random numbers. `onCall` is called when a call of a
+ * session begins; `slowness` multiplies all durations.
  */
 export function simulatedApp(
   world: () => World,
@@ -73,7 +73,7 @@ export function simulatedApp(
     },
   });
 
-  // Notices whoever sits down while somebody else is there; a new one after a loss knows nobody.
+  // Notices a user that comes while another is there; a new state after a loss knows no users.
   const desk = defineSession("desk", {
     idleTimeout: "5s",
     leaseTtl: "3s",

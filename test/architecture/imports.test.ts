@@ -132,7 +132,7 @@ test("the library reads no environment and starts nothing at import", () => {
     .flatMap(sources)
     // The embedded server is a process, found on PATH.
     .filter((file) => !file.startsWith("shared/embedded-nats/"))
-    // A client that was told no address looks for one, when it connects.
+    // A client without an address looks for one when it connects.
     .filter((file) => file !== "shared/sdk/where/where-to-connect.ts")
     .filter((file) => /process\.env|process\.exit/.test(readFileSync(join(root, file), "utf8")));
   expect(wrong).toEqual([]);

@@ -91,7 +91,7 @@ export class Driver implements AsyncDisposable {
     await this.#accepted(`orchestrations.${id}.signal.${name}`, payload, messageId);
   }
 
-  /** Undefined: nobody answered, as while NATS is away. */
+  /** Undefined: no answer came, as while NATS is away. */
   async status(id: string): Promise<Answer | undefined> {
     return this.#ask(`status.${id}`);
   }
@@ -100,7 +100,7 @@ export class Driver implements AsyncDisposable {
     const deadline = performance.now() + waitMs;
     let seen: Answer | undefined;
     while (performance.now() < deadline) {
-      // In pieces: whoever answers may die meanwhile.
+      // In pieces: the process that answers may die meanwhile.
       const answer = await this.#ask(`result.${id}`, `${pieceMs}ms`, pieceMs + 5_000);
       if (answer?.status !== undefined && !unfinished.includes(answer.status)) return answer;
       seen = answer ?? seen;

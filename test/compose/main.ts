@@ -88,7 +88,7 @@ async function run(ground: Ground): Promise<void> {
   });
 }
 
-/** Whoever else uses it is part of the figures. */
+/** Other users of the machine influence the figures. */
 function machine(): string {
   const [, , load = 0] = loadavg();
   return [

@@ -533,7 +533,7 @@ export function historySuite(
             startsExecution: true,
           });
           expect(outcome).toEqual({ kind: "fenced" });
-          // Whoever loads now finds the commit in the shared stream and goes on there.
+          // A new reader finds the commit in the shared stream and goes on there.
           const loaded = await storeOn(bus).load(id);
           expect(loaded?.position.stream).toMatch(/HISTORY_/);
           const late = await storeOn(bus).append(asleep, commitOf(id, 1, started()), {

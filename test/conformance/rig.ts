@@ -39,7 +39,7 @@ export async function until(
   }
 }
 
-/** Collects deliveries; acknowledges them where told to. */
+/** Collects deliveries, and acknowledges them if asked to. */
 export class Inbox {
   readonly all: Delivery[] = [];
   readonly #ack: boolean;

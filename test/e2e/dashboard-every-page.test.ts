@@ -1,4 +1,4 @@
-/** What holds on every page: for those who use no mouse, see badly or read on a phone, and whatever the data says. */
+/** Rules for every page: keyboard, contrast, phones, and extreme data. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
@@ -131,7 +131,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
       await page.locator("main h1").waitFor();
       await eventually(async () => (await textOf(page)).length > 60, address);
       expect(await inPage<number>("document.documentElement.scrollWidth"), address).toBeLessThanOrEqual(390);
-      // A table that scrolls sideways hides its right half from whoever does not try.
+      // A table that scrolls sideways hides its right half from people who do not scroll.
       const cut = await inPage<string[]>(
         "[...document.querySelectorAll('main .table-wrap')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)",
       );

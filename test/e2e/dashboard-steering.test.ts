@@ -1,4 +1,4 @@
-/** What is done from the dashboard, and who may do it. */
+/** Actions of the dashboard, and the roles that may use them. */
 import { describe, expect, it } from "vitest";
 import { browserPath } from "../support/gateway/browser.ts";
 import { openDashboard } from "../support/gateway/dashboard.ts";

@@ -36,7 +36,7 @@ const before: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What asks on a terminal whether you are sure; here nobody is asked. */
+/** Commands that ask for confirmation on a terminal; here they run without one. */
 const asks = /\bholdfast (pools (pause|forget)|sessions close)\b[^;]*/g;
 
 /** Pages whose commands need an installation of their own, though they do not say so. */

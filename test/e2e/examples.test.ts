@@ -29,7 +29,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const kinds = async (id: string, kind: HistoryEntry["kind"]) =>
   (await stack.client.history(id)).filter((event) => event.kind === kind);
 
-/** SIGKILL to whoever holds the session; another worker takes the place of the dead one. */
+/** Kills the worker that holds the session; another worker takes its place. */
 async function killHolder(sessionId: string): Promise<void> {
   const { record } = await stack.client.session(sessionId).describe();
   const worker = (await stack.client.workers.list()).find(({ workerId }) => workerId === record.workerId);

@@ -1,4 +1,7 @@
-/** The gateway's process is there before NATS is: it stays, says so to everybody who asks, and goes on by itself. */
+/**
+ * The gateway's process is there before NATS is: it stays, reports that to every caller, and goes on by
+ * itself.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

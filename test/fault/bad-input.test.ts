@@ -1,4 +1,7 @@
-/** What gets in by mistake is refused in words, where it can be; where nobody waits for an answer it is put away visibly. */
+/**
+ * Wrong input is refused with a message if its sender waits for an answer; otherwise it becomes a dead
+ * letter.
+ */
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checked } from "../apps/lifecycle.ts";

@@ -11,7 +11,7 @@ import { type ServiceProcess, Stack, until } from "../support/processes/stack.ts
 const app = fileURLToPath(new URL("../apps/durable.ts", import.meta.url));
 const never = { WORKER_ACK_WAIT: "10m", HOLDFAST_ORCHESTRATOR_LEASE_TTL_MS: "600000" };
 
-/** Whoever runs it has noted its process. */
+/** The worker that runs it has noted its process. */
 async function runner(stack: Stack, journal: Journal, count = 1): Promise<ServiceProcess> {
   const line = (await journal.until("lives", count))[count - 1] ?? "";
   const found = stack.of("worker").find((worker) => line === `lives ${worker.pid}`);

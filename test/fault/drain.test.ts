@@ -1,4 +1,4 @@
-/** F9, S13: SIGTERM takes a worker out of service; what it holds goes elsewhere, or is told why it is over. */
+/** F9, S13: SIGTERM takes a worker out of service; its sessions go elsewhere or end with a reason. */
 import { expect, it } from "vitest";
 import { installation } from "../support/processes/installation.ts";
 import { until } from "../support/processes/stack.ts";

@@ -1,4 +1,4 @@
-/** F8: the gateway dies while it streams. Whoever reads goes on at another one where the first left off. */
+/** F8: the gateway dies while it streams. Readers go on at another gateway where the first stopped. */
 import { expect, test } from "vitest";
 import { encode } from "../../shared/bus/index.ts";
 import { derivedCapability } from "../../shared/capabilities/index.ts";

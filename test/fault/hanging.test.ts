@@ -14,7 +14,7 @@ const run = async (type: string, how: string, ms: number) => {
 
 it.each(["threaded", "processed"])("%s: blocking for twice the TTL keeps the session", async (type) => {
   const finished = run(type, "block", 4500);
-  // Asked every 2 s whether it answers, told with the worker's next sign of life.
+  // The host is pinged every 2 s; the result is reported with the worker's next entry.
   const explained = await until("the blocked host is named", async () => {
     const [session] = await world.client.sessions.list({ type });
     const said = session && (await world.client.sessions.describe(session.sessionId)).explanation;

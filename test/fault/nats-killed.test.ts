@@ -68,7 +68,7 @@ test("F19: nats-server hangs for a while under load, with its connections open",
   const handles = await Promise.all(ids.map((id) => stack.client.start("steps", { n: 5, ms: 20 }, { id })));
   await journal.until("add", 80);
   stack.nats.pause();
-  // Nothing to wait for: nobody can say anything while the server does not answer.
+  // Nothing to wait for: no message arrives while the server does not answer.
   await new Promise((resolve) => setTimeout(resolve, 6000));
   stack.nats.resume();
   expect(await Promise.all(handles.map((handle) => handle.result({ timeout: "40s" })))).toEqual(

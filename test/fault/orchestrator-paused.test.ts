@@ -27,7 +27,7 @@ test("F11: one of two orchestrators falls asleep before an append and wakes late
   const streams = new Streams(stack);
   await streams.checkEnded(ids);
   expect(journal.lines("add")).toHaveLength(ids.length * 6);
-  // It joins again and takes its share; whoever starts now is served by both.
+  // It joins again and takes its share; new instances are served by both.
   await until("it has partitions again", () => {
     const log = zombie.log();
     return log.lastIndexOf('"kind":"partition.gained"') > log.lastIndexOf('"kind":"partition.lost"');

@@ -24,7 +24,7 @@ it.each([
     const value = { text: "ü".repeat(bytes / 2) };
     const handle = await stack.client.start("mirror", value, { id: `mirror-${bytes}` });
     const back = (await handle.result({ timeout: "100s" })) as typeof value;
-    // Not toEqual: nobody wants to read the difference.
+    // Not toEqual: the difference would be too long to read.
     expect(back.text === value.text).toBe(true);
     await new Streams(stack).checkEnded([handle.instanceId]);
   },

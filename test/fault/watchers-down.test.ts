@@ -1,4 +1,4 @@
-/** F7, F12: the watchers die, sleep and come back; a loss is told once, however late. */
+/** F7, F12: the watchers die, are paused and come back; a loss is reported once, however late. */
 import { expect, it } from "vitest";
 import { installation } from "../support/processes/installation.ts";
 import { until } from "../support/processes/stack.ts";
@@ -63,7 +63,7 @@ it("the acting one sleeps, the other takes over, the first wakes: told once", as
   expect(second.log()).toContain('"kind":"watcher.acting"');
   first.resume();
   await until("the first knows", () => /"kind":"lease.lost".*"key":"service.watcher"/.test(first.log()));
-  // The next loss is told by whoever acts now, and the sleeper's memory of the last ones does no harm.
+  // The next loss is reported by the acting watcher; earlier losses in the paused one's memory do no harm.
   await checkLost(await loseAll("after"));
   await checkLost(ids);
   expect(toldBy(first.log()) + toldBy(second.log())).toBe(2 * ids.length);

@@ -24,7 +24,7 @@ test("F2: a worker dies during an activity; another one runs it again and knows 
   expect(second.pid).not.toBe(first?.pid);
   const streams = new Streams(stack);
   await streams.checkEnded([handle.instanceId]);
-  // A redelivery is no attempt: nobody failed.
+  // A redelivery is no attempt: no code failed.
   expect(await streams.kinds(handle.instanceId)).not.toContain("activity.attempt_failed");
   await streams.untilQuiet();
 });

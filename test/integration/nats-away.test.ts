@@ -25,7 +25,7 @@ function ended(process: WatcherProcess): void {
   });
 }
 
-/** Passes connections on; those it is told to refuse are closed at once. */
+/** Passes connections on; refused ones are closed at once. */
 async function proxy(to: number, refuses: (nth: number) => boolean): Promise<number> {
   let count = 0;
   const sockets = new Set<Socket>();

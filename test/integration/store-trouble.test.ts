@@ -1,4 +1,7 @@
-/** F20, F21, F25: the store of NATS is full, damaged, or somebody has deleted a stream. Said clearly, and nothing is lost. */
+/**
+ * F20, F21, F25: the store of NATS is full or damaged, or an operator deleted a stream. The error says so,
+ * and nothing is lost.
+ */
 import { closeSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -58,7 +61,7 @@ test("F25: a stream that was deleted by mistake is named, and nothing is taken f
     await client.start("any", 1, { id: "before" });
     await bus.deleteStream(names.inboxStream);
     await expect(client.start("any", 1, { id: "after" })).rejects.toMatchObject({ code: "no_stream" });
-    // Whoever starts next makes it anew, and what is said from then on arrives.
+    // The next service that starts creates it anew, and messages arrive from then on.
     await ensureTopology(bus, names, topology);
     await client.start("any", 1, { id: "after" });
     expect(await bus.read(names.inboxStream, names.inboxOf("after"))).toHaveLength(1);
@@ -93,7 +96,7 @@ test("F21: a damaged block of one copy is made good from the others", async () =
       return info !== undefined && info.degraded !== true;
     };
     await until("whole again", isWhole, 60_000);
-    // Whoever is asked: all of it, and nothing but what was stored.
+    // Each replica returns all that was stored, and nothing else.
     for (const url of cluster.urls) {
       // A server that has just begun again does not answer for JetStream at once.
       const other = await until("an answer", () => unlessAway(open(url)), 60_000);

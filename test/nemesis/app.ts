@@ -145,7 +145,7 @@ export const large = defineOrchestration("large", {
   },
 });
 
-/** Ends when it is told to, whatever it does then. */
+/** Ends at a signal, whatever it does then. */
 export const endless = defineOrchestration("endless", {
   async run(ctx, _n: number) {
     for (;;) {

@@ -1,4 +1,4 @@
-/** Users of the installation: each starts instances, sends them what they wait for, and notes what it was told. */
+/** Users of the installation: each starts instances, sends them what they wait for, and notes the answers. */
 import { appendFileSync } from "node:fs";
 import { Name } from "../../schemas/index.ts";
 import { type Random, sleep, systemClock } from "../../shared/runtime/index.ts";
@@ -58,7 +58,7 @@ export class Load {
   /** What a user saw that is not what its program comes to. */
   readonly wrong: string[] = [];
 
-  /** True when nobody waits for the ends any more. */
+  /** True when the ends are no longer awaited. */
   #isOver = false;
 
   constructor(client: Client, journal: string) {

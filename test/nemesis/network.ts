@@ -12,7 +12,9 @@ export type Weather =
   | { kind: "slow"; ms: number; jitterMs: number; resets: number }
   /** Nothing gets through, both ways or one; connections stay open. */
   | { kind: "silent"; way: "both" | "to server" | "to client" }
-  /** The server's side is gone, and nobody told the client: its connection stays open, and new ones fail. */
+  /**
+   * The server's side is gone without a notice to the client: its connection stays open, and new ones fail.
+   */
   | { kind: "half-open" }
   /** Connections end, and new ones fail. */
   | { kind: "cut" };

@@ -1,4 +1,4 @@
-/** Days of the whole engine: those that once went wrong, and some that nobody has lived yet. */
+/** Random days of the whole engine: seeds that once failed, and new ones. */
 import { expect, test } from "vitest";
 import { liveDay } from "./days/live-day.ts";
 import { planOf } from "./days/plan.ts";

@@ -110,7 +110,7 @@ async function entry<T>(
 const subjectOf = ({ names }: World, id: string): string =>
   names.sharedHistory(hash32(id) % historyShards, id);
 
-/** A history that nobody wrote who should have. */
+/** A history written by none of the orchestrators. */
 async function plant(
   { world }: Scene,
   instanceId: string,

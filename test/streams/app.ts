@@ -31,7 +31,7 @@ export const speaker = defineSession("speaker", {
   },
 });
 
-/** Speaks in turns, by an activity and by a session, until somebody says stop. */
+/** Writes in turns by an activity and by a session, until a signal stops it. */
 export const speech = defineOrchestration("speech", {
   async run(ctx) {
     await using session = await ctx.openSession(speaker, {

@@ -82,7 +82,7 @@ async function breakSomething(): Promise<void> {
   const victim = victims[random(victims.length)];
   victim?.kill("SIGKILL");
   await victim?.exited;
-  // Read on meanwhile: whoever is back speaks to whoever listens.
+  // Read on meanwhile: restarted processes write to connected readers.
   await Promise.all([kind === "gateway" ? startGateway() : stack.run(kind), readLine(1 + random(25))]);
 }
 
@@ -98,7 +98,7 @@ assert.deepEqual(
   stored,
   "the reader has every chunk that is stored, once and in order",
 );
-/** One text for each step, of the latest run alone: what somebody would see. */
+/** One text for each step, of the latest run alone: the text a reader would see. */
 const texts = new Map<number, StreamItem[]>();
 for (const item of items) {
   const before = texts.get(item.of)?.[0];

@@ -54,7 +54,7 @@ const orchestration = defineOrchestration("classify-docs", {
   },
 });
 
-/** Nothing is annotated but what nobody could know: the inputs of calls without a schema. */
+/** Only the inputs of calls without a schema are annotated: they cannot be inferred. */
 const inferred = defineSession("inferred", {
   calls: {
     add: call({ run: (state, by: number) => (state.n += by) }),

@@ -138,7 +138,7 @@ describe("placement says who, or why nobody", () => {
     expect(nearEnough(idle, warm(1), made), "passed on to the warm one").toBe(false);
     expect(place([warm(3), idle], made)).toMatchObject({ workerId: "w2" });
     expect(place([warm(0, { eventLoopDelayMs: 500 }), idle], made)).toMatchObject({ workerId: "w2" });
-    // A key of the same shape that somebody chose attracts as long as there is room.
+    // A key of the same shape that the caller chose attracts as long as there is room.
     const chosen = claim({ affinityKey: "model-1a2b3c" });
     expect(place([warm(7), idle], chosen)).toMatchObject({ workerId: "w1", why: "warm" });
   });

@@ -29,7 +29,7 @@ test("a type whose code is in a program is typed by its schemas", () => {
   expect(embedder.options.command).toEqual(["python3", "model.py"]);
 });
 
-/** What TypeScript would refuse too, for those who write JavaScript. */
+/** Errors that TypeScript would find too, for users of JavaScript. */
 const define = defineSession as (name: string, spec: object) => unknown;
 
 test.each([

@@ -14,7 +14,7 @@ export const walk = defineOrchestration("walk", {
   },
 });
 
-/** Opens a session, says where and when, and stays until it is told to leave. */
+/** Opens a session, reports its worker and the time, and stays until a signal. */
 export const visit = defineOrchestration("visit", {
   async run(ctx) {
     const session = await ctx.openSession(room);
@@ -25,8 +25,9 @@ export const visit = defineOrchestration("visit", {
 });
 
 /**
- * Holds a session and adds to its tally at every signal `add` (`{ms}`: how long that takes), until it is told `{done}`. A
- * loss is caught, and it goes on in a new session. What happened is its status and in the end its result.
+ * Holds a session and adds to its tally at every signal `add` (`{ms}`: how long that takes), until it gets
+ * `{done}`. A loss is caught, and it goes on in a new session. What happened is its status and in the end its
+ * result.
  */
 export const hold = defineOrchestration("hold", {
   input: z.object({ onLost: z.enum(["fail", "reclaim"]), leaseTtl: z.int() }),

@@ -104,7 +104,7 @@ async function npmPackage(spec: string, into: string): Promise<void> {
   }
 }
 
-/** The registry this machine uses, and whom it trusts: a stand-in never leaves it. */
+/** The registry and the authorities this machine uses: a stand-in never leaves it. */
 async function machineTrust(folder: string): Promise<string[]> {
   const registry = (await attempt("npm", ["config", "get", "registry"])).stdout.trim();
   const changes = [`ENV NPM_CONFIG_REGISTRY=${registry}`];

@@ -24,7 +24,7 @@ async function underLoad(stage: Stage, happen: () => Promise<void>): Promise<str
       await new Promise((resolve) => setTimeout(resolve, startEveryMs));
     }
   })();
-  // Told below; meanwhile nobody listens.
+  // Thrown below; meanwhile no handler is attached.
   starting.catch(() => undefined);
   try {
     await Promise.race([starting, until("some are started", () => ids.length >= 10)]);

@@ -56,7 +56,7 @@ class Visits {
   constructor(stage: Stage) {
     this.#stage = stage;
     this.#going = this.#go();
-    // Told to whoever stops it; until then nobody listens.
+    // Thrown when it is stopped; until then no handler is attached.
     this.#going.catch(() => undefined);
   }
 

@@ -1,4 +1,7 @@
-/** Roles as `docker compose up` has them: who may do what, where secrets are not, and new keys while work goes on. */
+/**
+ * Roles as `docker compose up` has them: permissions of each role, places without secrets, and new keys while
+ * work goes on.
+ */
 import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import { until } from "../../support/processes/stack.ts";
 import { check, ensure } from "../check.ts";

@@ -11,7 +11,7 @@ const lostOf = (seen: readonly Seen[]) => seen.flatMap((entry) => ("lost" in ent
 
 let signals = 0;
 
-/** Short, so that a loss is told soon; shorter than the change of a leader in a cluster takes. */
+/** Short, so that a loss is reported soon; shorter than a change of leader in a cluster. */
 const shortLeaseMs = 3_000;
 
 export async function hold(stage: Stage, onLost: "fail" | "reclaim", leaseTtl = shortLeaseMs) {
@@ -47,7 +47,7 @@ async function runs({ project }: Stage, host: string, ms: number): Promise<void>
   );
 }
 
-/** The container that holds a session is killed: the orchestration is told, and goes on elsewhere. */
+/** The container that holds a session is killed: the orchestration gets the loss and goes on elsewhere. */
 export async function killTheHolder(stage: Stage): Promise<void> {
   const { project, driver, journal } = stage;
   const failing = await hold(stage, "fail");
@@ -90,7 +90,7 @@ export async function crashAWorker(stage: Stage): Promise<void> {
   const [worker] = await project.containers("worker");
   const id = worker?.id ?? "";
   const crashedAt = performance.now();
-  // The container ends with the worker, and takes the one who killed it along.
+  // The container ends with the worker, and with the process that killed it.
   await project.docker("exec", "--detach", id, "node", "-e", crash);
   await until("it is started again", async () => {
     return (await project.docker("inspect", "--format", "{{.RestartCount}}", id)).trim() === "1";
@@ -99,7 +99,7 @@ export async function crashAWorker(stage: Stage): Promise<void> {
   await project.healthy();
 }
 
-/** A worker told to stop finishes what runs; its session goes on elsewhere. */
+/** A worker that is stopped finishes what runs; its session goes on elsewhere. */
 export async function stopAWorker(stage: Stage): Promise<void> {
   const { project, driver, journal } = stage;
   const held = await hold(stage, "reclaim");

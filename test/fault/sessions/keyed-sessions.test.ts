@@ -1,6 +1,6 @@
 /**
- * Sessions that belong to keys, in real processes: one holder for whoever races from wherever, and after a kill or a
- * pause a typed error or a call that is made again, never a stale answer.
+ * Sessions that belong to keys, in real processes: one holder for all racing callers, and after a kill or a
+ * pause a typed error or a repeated call, never a stale answer.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KeyedOnLost } from "../../../schemas/index.ts";
@@ -121,7 +121,7 @@ describe("the holder is lost with a call in it", () => {
     expect(new Set(epochs).size).toBe(2);
     if (how !== "paused") return;
     holder.resume();
-    // It wakes up with the answer in its hands, and nobody takes it.
+    // It wakes up with an answer that is accepted nowhere.
     expect(await keyed(`reclaim-${how}`).add(1)).toMatchObject({ n: 2, epoch });
   });
 });

@@ -1,4 +1,7 @@
-/** Members die while they are lent, and so do those who look after the pool: nobody waits for ever, nobody shares. */
+/**
+ * Members, and the orchestrator of the pool's keeper, die while members are lent: no borrower waits for ever
+ * or shares a member.
+ */
 import { expect, it } from "vitest";
 import { poolInstance } from "../../../schemas/index.ts";
 import { historyViolations } from "../../../shared/verify/index.ts";

@@ -25,7 +25,7 @@ test("holders that kept a clean state attach again with it; one that was in a ca
   await journal.until("count strict", 2);
 
   await stack.nats.kill();
-  // The outage itself: longer than the TTL, with nobody to ask meanwhile.
+  // The outage itself: longer than the TTL. No process can be asked meanwhile.
   await new Promise((resolve) => setTimeout(resolve, 5000));
   await stack.nats.restart();
 

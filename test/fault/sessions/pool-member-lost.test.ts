@@ -47,7 +47,7 @@ it("a worker is killed: its calls are done by the others, and it is replaced", a
   const victim = await busy("killed");
   victim.kill("SIGKILL");
   await answered("killed");
-  // A redelivery is no attempt: nobody failed.
+  // A redelivery is no attempt: no code failed.
   expect(await world.streams.kinds("killed")).not.toContain("activity.attempt_failed");
 });
 

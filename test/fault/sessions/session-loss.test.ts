@@ -1,4 +1,4 @@
-/** The owner of a session dies, sleeps, or comes back as somebody else. */
+/** The owner of a session dies, is paused, or restarts with a new incarnation. */
 import { describe, expect, it } from "vitest";
 import type { SessionInfo } from "../../../shared/sdk/index.ts";
 import { installation } from "../../support/processes/installation.ts";
@@ -95,7 +95,7 @@ it("F10: an owner that slept for longer than its TTL is fenced; its completion i
   await new Promise((resolve) => setTimeout(resolve, 3000));
   owner.resume();
   await until("it knows", () => /"kind":"session.detached".*"why":"fenced"/.test(owner.log()));
-  // Its code was told to stop, or had come to its end before that: then the result is counted and goes nowhere.
+  // Its code was aborted, or had ended before that: then the result is counted and dropped.
   await until(
     "what it had came to nothing",
     () => /"kind":"completion.fenced"/.test(owner.log()) || journal.lines("aborted zombie").length > 0,

@@ -1,4 +1,4 @@
-/** Who sees users' values, tokens that administrators issue, cookies and rates behind proxies, bounded downloads. */
+/** The right to see users' values, issued tokens, cookies and rates behind proxies, bounded downloads. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerNames } from "../../../shared/bus/index.ts";
 import {

@@ -1,4 +1,4 @@
-/** What work writes, read over HTTP by somebody whose line breaks all the time. */
+/** Streams read over HTTP by a client whose connection breaks again and again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encode } from "../../../shared/bus/index.ts";
 import { hands, names, startGateway, type TestGateway } from "../../support/gateway/gateway.ts";
@@ -30,7 +30,7 @@ interface Read {
   ended: boolean;
 }
 
-/** One connection: reads until told to hang up, or until the end. */
+/** One connection: reads until it is aborted, or until the end. */
 async function readSome(instanceId: string, read: Read, hangUpAfter: number): Promise<void> {
   const hangUp = new AbortController();
   const headers: Record<string, string> = { accept: "text/event-stream" };

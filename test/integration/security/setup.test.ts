@@ -104,7 +104,7 @@ it.each(["nkey", "jwt"])(
   },
 );
 
-/** The server takes a moment to reload, and answers nobody meanwhile. */
+/** The server takes a moment to reload and does not answer meanwhile. */
 async function connected(connect: () => Promise<Bus>): Promise<Bus> {
   for (;;) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Two tenants whose people come in by HTTP, with a gateway each and with one gateway for both (TENANT-1): A neither sees,
- * hears, starts, stops nor uses up what is B's.
+ * Two tenants over HTTP, with a gateway each and with one gateway for both (TENANT-1): A cannot see, follow,
+ * start or stop anything of B's, nor use up its limits.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** Two tenants on one server, an account each: neither sees, hears, starts, stops or uses up what is the other's. */
+/**
+ * Two tenants on one server, an account each: neither can see, follow, start or stop anything of the other's,
+ * nor use up its limits.
+ */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";

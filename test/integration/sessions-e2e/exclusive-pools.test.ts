@@ -7,7 +7,7 @@ import { installation } from "../../support/processes/installation.ts";
 import { until } from "../../support/processes/stack.ts";
 import { checkTurns } from "../../support/worlds/seats.ts";
 
-/** Who joined, as a lender heard it. */
+/** The borrowers that joined, as the lender recorded them. */
 function joinedBy(event: HistoryEvent): string[] {
   const said = event.kind === "signal.received" && "json" in event.payload ? event.payload.json : undefined;
   const signal = PoolSignal.safeParse(said);
@@ -92,7 +92,7 @@ describe.each([
       event.kind === "session.lent" ? [event.lending.to.instanceId as string] : [],
     );
     expect(served, "in the order they came").toEqual(told.flatMap(joinedBy));
-    // Somebody stays, so the pool does; but those nobody borrows go.
+    // One borrower stays, so the pool stays; members without a borrower go.
     await start("sitting", { pool, stay: true }, "tide-stays");
     await gone("tide", 2);
     await lenderSays(lender, { members: 1, lent: 1 });

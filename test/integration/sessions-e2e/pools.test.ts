@@ -59,7 +59,7 @@ describe.each([
     await journal.until("init tide ", 3);
     expect(inits("tide")).toHaveLength(3);
     expect(workersOf("tide").size).toBe(2);
-    // Still used, but nobody asks: those beyond the minimum park and are let go.
+    // Still joined, but without calls: members beyond the minimum park and are closed.
     await gone("tide", 2);
     const keeper = await keeperOf("tide");
     expect(await world.client.list({ prefix: keeper, engine: true })).toMatchObject([

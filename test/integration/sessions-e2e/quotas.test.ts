@@ -48,7 +48,7 @@ test("who waits is told why, goes on when another ends, and there are never more
   });
   expect(sentences[0]).toContain("has waited for a worker");
 
-  // One goes as it should, the other's worker is killed: either way its seat is free for those who wait.
+  // One goes as it should, the other's worker is killed: either way its seat is free for the waiting sessions.
   await stack.client.signal("keeps-1", "end");
   expect(await stack.client.result("keeps-1", { timeout: "20s" })).toBe(2);
   const { workerId } = await active("keeps-2");

@@ -1,4 +1,7 @@
-/** What cannot be had is refused in words: at once where it is wrong, after its time where nobody came. */
+/**
+ * Sessions that cannot be opened are refused with a reason: wrong ones at once, others when no worker claimed
+ * them in time.
+ */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { bucketSubject, leaseKeys } from "../../../shared/bus/index.ts";

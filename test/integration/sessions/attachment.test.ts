@@ -148,7 +148,7 @@ describe("a session held by a worker", () => {
       const info = entry && WorkerInfo.parse(JSON.parse(new TextDecoder().decode(entry.body)));
       return info?.sessions.find(({ sessionId }) => sessionId === id)?.calls;
     };
-    // What the opening has to tell is told: the calls alone lead to the next entry.
+    // The reports of the opening are sent: only the calls lead to the next entry.
     await rig.poll("the session in the register", async () => (await counted()) === 0);
     for (let n = 0; n < 3; n++) await rig.result(await rig.call(on, id, { name: "add", input: 1 }));
     await rig.poll("three calls in the register", async () => (await counted()) === 3);
@@ -487,7 +487,7 @@ describe("a session held by a worker", () => {
     const on = await rig.open("held", id);
     const of = await rig.call(on, id, { name: "wait" });
     await rig.happening("call.started", (one) => one.of === of);
-    // Somebody removes the lease: the next renewal finds out.
+    // The test removes the lease: the next renewal finds out.
     await rig.bus.publish(`$KV.leases.session.${id}.1`, new Uint8Array(), {
       headers: { "KV-Operation": "DEL" },
     });

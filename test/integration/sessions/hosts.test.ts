@@ -197,7 +197,7 @@ describe("hosts", () => {
     const set = (await rig.output(await rig.call(on, id, { name: "environment", input }))) as object;
     expect(Object.keys(set)).toEqual(input);
     for (const limit of Object.values(set)) expect(Number(limit)).toBeGreaterThanOrEqual(1);
-    // Those that read no variable are told by their code.
+    // Libraries that read no variable are limited by code.
     const [omp] = Object.values(set);
     expect(await rig.output(await rig.call(on, id, { name: "threads" }))).toBe(Number(omp));
   });

@@ -66,7 +66,7 @@ describe("an outage of the bus longer than the TTL (S14)", () => {
     const worker = await rig.worker({ counter });
     const id = fresh();
     await rig.open("counter", id);
-    // Somebody has the next attachment already when the lease runs out.
+    // Another worker has the next attachment already when the lease expires.
     await rig.bus.publish(`$KV.leases.session.${id}.2`, new TextEncoder().encode("{}"));
     await rig.nats.kill();
     await rig.happening("lease.lost", (one) => one.key === `session.${id}.1`);

@@ -91,7 +91,7 @@ describe("a quota of a type", () => {
   });
 
   it("gives a seat that comes free at another worker to a waiting session at once", async () => {
-    // Claims come again after 20 s, leases expire after 15 s, nobody knows of anybody: only the seat can tell.
+    // Claims come again after 20 s, leases expire after 15 s, and the workers do not know each other: only the seat decides.
     const timing = { restMinMs: 20_000, restMaxMs: 20_000 };
     const one = await rig.worker({ rare }, { timing, alone: true });
     const held = freshOnes(4);

@@ -98,7 +98,7 @@ describe("checkpoints", () => {
     const { checkpoint } = await rig.heard(id, "checkpointed");
     const again = await rig.open("lossless", id, { attachment: 2, restore: checkpoint });
     expect(await rig.output(await rig.call(again, id, { name: "count", input: 1 }))).toBe(4);
-    // Idle all the while, and nobody asked for it to be parked.
+    // Idle all the while, and parking was not asked for.
     expect(await rig.output(await rig.call(onOther, other, { name: "count", input: 1 }))).toBe(1);
     expect(rig.kinds(other)).not.toContain("parked");
   });

@@ -119,7 +119,7 @@ test("dead workers leave nothing behind; those registered or holding a lease are
     });
     await bus.publish(names.sessionWork(workerId, "s"), encode({}));
   }
-  // Sent to somebody whose consumer is gone already.
+  // Sent to a worker whose consumer is gone already.
   await bus.publish(names.sessionWork("dead-2", "s"), encode({}));
   await workers.put("live-1", encode({}));
   const a = await world.watcher("a", sweeping);

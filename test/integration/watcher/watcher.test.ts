@@ -159,7 +159,7 @@ test("the work of a dead owner is purged; that of a living one is left alone unt
   const a = await world.watcher("a", { reconcileEveryMs: 200 });
   await owner.stop();
   await a.heard("work.purged", ({ workerId, messages }) => workerId === "gone-1" && messages === 1);
-  // By a turn that had begun before its instance heard of the loss.
+  // By a turn that had begun before its instance got the loss.
   for (let n = 0; n < 2; n++)
     await world.bus.publish(world.names.sessionWork("gone-1", "s14"), encode({ late: n }));
   await a.heard("session.lost", ({ sessionId }) => sessionId === "s15");

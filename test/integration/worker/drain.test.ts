@@ -74,7 +74,7 @@ it("defect 10: what leaving workers give back is not poison, however often", asy
     const { worker, happenings } = await rig.startWorker({ stuck: stuck.activity }, env);
     await rig.facts.until("the start", () => happenings.find((h) => h.kind === "activity.started"));
     await worker.stop();
-    stuck.open(); // nobody waits for that run any more
+    stuck.open(); // that run is no longer awaited
   }
   const last = await rig.startWorker({ stuck: stuck.activity }, env);
   await rig.facts.until("the start", () => last.happenings.find((h) => h.kind === "activity.started"));

@@ -73,7 +73,7 @@ test("defect 15: a worker that fell silent is noticed by the heartbeat timeout, 
   silent.kill();
   await world.worker(undefined, { ackWait });
   expect(await world.run(handle.result(), 3 * minute)).toBe("attempt 2");
-  // The message of the first attempt comes again some day: nobody runs it.
+  // The message of the first attempt comes again later: no worker runs it.
   await world.clock.advance(3 * minute);
   expect(began.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(world.broker.streams.get(world.names.activitiesStream)?.size).toBe(0);

@@ -1,4 +1,4 @@
-/** Rates of activities over all workers: never more than they say, whoever races or dies (RATE-1, RATE-2). */
+/** Rates of activities over all workers: never exceeded, also when workers race or die (RATE-1, RATE-2). */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { noFaults, someFaults } from "../../../shared/testing/memory/index.ts";

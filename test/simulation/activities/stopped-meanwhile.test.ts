@@ -1,4 +1,4 @@
-/** A worker that is told to stop while the server is away stops, and leaves no trace of being alive. */
+/** A worker that is stopped while the server is away ends, and leaves no entry that says it is alive. */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";

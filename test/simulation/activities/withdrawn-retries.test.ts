@@ -1,4 +1,7 @@
-/** A task that waits for its next attempt when nobody wants it any more does not run again. In virtual time. */
+/**
+ * A task that waits for its next attempt does not run again when its result is no longer needed. In virtual
+ * time.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   call,
@@ -14,7 +17,7 @@ import { type Member, World } from "../../../shared/testing/world/world.ts";
 const minute = 60_000;
 const retry = { initialDelay: "5m", maxDelay: "5m", maxAttempts: 3 } as const;
 
-/** Who ran, with the attempt. */
+/** The workers that ran the task, with the attempt. */
 const runs: string[] = [];
 const failing = defineActivity("failing", {
   run: (ctx, who: string) => {

@@ -10,12 +10,14 @@ export interface Crew {
   watchers: Member[];
   /** Begins another one in the place of one that is dead or stopped, when there is a server. */
   replace(room: Room, gone: Member): void;
-  /** The next member that comes to a place drawn by `whom`, as often as drawn by `much`, is struck there. */
+  /**
+   * Kills or pauses the next member that reaches a fault point drawn by `whom`, as often as drawn by `much`.
+   */
   atPoint(planned: PlannedFault, strike: (member: Member, room: Room) => void): void;
   /** A session that is held now, if any. */
   someSession(share: number): Promise<string | undefined>;
   terminateSome(share: number): void;
-  /** Lets something happen beside what happens anyway; what becomes of it is nobody's concern. */
+  /** Runs an action beside the rest of the day and ignores its outcome. */
   beside(work: Promise<unknown>): void;
 }
 
@@ -57,7 +59,7 @@ const held = (...directions: ("outgoing" | "incoming")[]): Fault =>
     };
   });
 
-/** Neither side is told; when it is found out, the connection is made anew. */
+/** Neither side gets a notice; a member that finds out connects anew. */
 const lost = (...directions: ("outgoing" | "incoming")[]): Fault =>
   onSome(({ bus }) => {
     for (const direction of directions) bus.lose(direction);

@@ -69,7 +69,7 @@ class Day implements Crew {
   readonly struck: Record<string, number> = {};
   readonly #plan: Plan;
   readonly #users: Users;
-  /** Who is struck at the next place of that name. */
+  /** The member to kill or pause at the next fault point of that name. */
   #ambush: { point: string; left: number; strike: (member: Member, room: Room) => void } | undefined;
   /** Of each session, the newest epoch under which users' code was run. */
   readonly #epochs = new Map<string, number>();
@@ -164,7 +164,7 @@ class Day implements Crew {
     await this.#tidied();
     const journal = await this.#users.journalOfWhatIsThere();
     if (journal.length < this.#users.journal.length) this.struck["ended instances removed"] = 1;
-    // A bucket that was made anew has forgotten who held what.
+    // A bucket that was made anew has no leases.
     const leases = this.struck["leases re-created"] ? {} : { leases: log };
     const orphanMs = this.#plan.archiveAfterMs + sweeps * sweepEveryMs;
     const report = await world.verify({ quiet: true, journal, ...leases, orphanMs });
@@ -207,7 +207,7 @@ class Day implements Crew {
     this.beside(this.#begin(room));
   }
 
-  /** Begins a member, and again where it could not begin, as whoever runs a service does. */
+  /** Starts a member, and again if its start failed, as a service manager does. */
   #begin(room: Room): Promise<void> {
     const make = () =>
       room === "workers"
@@ -246,7 +246,7 @@ class Day implements Crew {
     return most > scarceSeats ? [`QUOTA-1 ${most} sessions were held, ${scarceSeats} may be`] : [];
   }
 
-  /** S7: at most one holder acts. What a process does after its death is seen by nobody. */
+  /** S7: at most one holder acts. Actions of a process after its death have no effect. */
   #onCall({ id, epoch, workerId }: { id: string; epoch: number; workerId: string }): void {
     if (this.workers.find((member) => member.id === workerId)?.bus.killed !== false) return;
     const newest = this.#epochs.get(id) ?? 0;

@@ -1,4 +1,7 @@
-/** What the users of a day do, and what they were told: starts, signals, updates, cancels, each until it is acknowledged. */
+/**
+ * The users of a day, and the answers they got: starts, signals, updates, cancels, each repeated until it is
+ * acknowledged.
+ */
 import { Name, scheduleInstance } from "../../../schemas/index.ts";
 import { sleep } from "../../../shared/runtime/index.ts";
 import { HoldfastError } from "../../../shared/sdk/index.ts";
@@ -39,7 +42,7 @@ export class Users {
     }
   }
 
-  /** Lets something happen beside what happens anyway; what becomes of it is nobody's concern. */
+  /** Runs an action beside the rest of the day and ignores its outcome. */
   beside(work: Promise<unknown>): void {
     work.catch(() => undefined);
   }
@@ -154,17 +157,17 @@ export class Users {
     }
   }
 
-  /** As by somebody who has forgotten that it was answered. The first generation records no message ids. */
+  /** Sent again although it was answered. The first generation records no message ids. */
   #sendAgain(send: () => Promise<unknown>): void {
     const { sendsAgain, firstGenerationMs } = this.#plan;
     if (sendsAgain && firstGenerationMs === 0) this.beside(send());
   }
 
-  /** Nobody knows what it waits for: it is given some of everything, and then it has to go. */
+  /** The test does not know what it waits for: it sends one of each, and then terminates it. */
   async #endAny(id: string, ended: AbortSignal): Promise<void> {
     while (!this.isHealed) await this.#sleep(1_000);
     for (let round = 0; round < 4 && !ended.aborted; round++) {
-      // Whoever signals an instance that has ended is told so.
+      // The sender of a signal to an ended instance gets that as an error.
       for (const name of ["a", "b"])
         await this.surely(() => this.#world.client.signal(id, name, round).catch(unless("instance_ended")));
       await this.#sleep(1_000);

@@ -1,7 +1,7 @@
 /**
- * Several owners who all believe an instance is theirs, with different ideas of where its history lies, on a bus that
- * loses, delays and repeats. Whatever happens there is one history: gap-free, with every commit that was reported as
- * appended in it once, also after two archivers of whom any may die at any point.
+ * Several owners of one instance, with different ideas of where its history lies, on a bus that loses, delays
+ * and repeats. There is always one history: gap-free, with every commit that was reported as appended in it
+ * once, also after two archivers of whom any may die at any point.
  */
 import { describe, expect, it } from "vitest";
 import { Commit } from "../../../schemas/index.ts";
@@ -112,7 +112,7 @@ async function turn(
   return outcome.position;
 }
 
-/** Archives until it is done; may be killed at any moment and started again by somebody else. */
+/** Archives until it is done; may be killed at any moment and started again by another process. */
 async function archiver(world: World): Promise<void> {
   for (;;) {
     const bus = world.broker.connect();

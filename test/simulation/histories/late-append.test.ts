@@ -44,7 +44,7 @@ async function cutOff(world: World, n = 3) {
   const handle = await world.start("steps", n, "late");
   await world.clock.advance(600);
   owner.bus.hold("outgoing");
-  // The result reaches its owner, who cannot say so; the worker dies before it puts it into the inbox itself.
+  // The result reaches its owner, which cannot confirm it; the worker dies before it puts the result into the inbox itself.
   await world.clock.advance(1_000);
   worker.kill();
   const successor = await world.orchestrator();
@@ -88,7 +88,7 @@ test.each([
   owner.kill();
   await world.clock.advance(100);
   expect(await commits(), "the late append lands").toBe((before ?? 0) + 1);
-  // Nobody can run the first step again, which the successor takes for open: no report leads it to the history.
+  // No worker can run the first step again, which the successor takes for open: no report leads it to the history.
   await world.worker(undefined, { app: collectApp({ later }) });
   expect(await world.run(handle.result(), 120_000)).toBe(n);
   checkHistory((await world.history("late")) ?? []);

@@ -1,4 +1,7 @@
-/** Large values lie in the object store under their owner's id and go with it: whoever accepts one owns a copy. */
+/**
+ * Large values lie in the object store under their owner's id and are removed with it: an instance that
+ * accepts one owns a copy.
+ */
 import { expect, test } from "vitest";
 import { inboxHeaders } from "../../../services/orchestrator/parse-inbox.ts";
 import { Payloads } from "../../../shared/bus/index.ts";
@@ -104,7 +107,7 @@ async function acknowledged(world: World, instanceId: string): Promise<void> {
   await world.run(world.outside.purge(inboxStream, inboxOf(instanceId), lastSeq));
 }
 
-/** The owner dies when what it sent is stored, and nobody has taken it yet. */
+/** The owner dies when its message is stored and not yet consumed. */
 const diesAfterTurn = (count: number) => ({ point: "turn.after_effects" as const, count });
 
 test("defect 4: a parent gets the large output of a child that was removed before the parent took it", async () => {

@@ -87,7 +87,7 @@ test("a session whose lease is gone without a trace during its init is opened by
   await world.watcher();
   const { bus } = await world.worker();
   const publish = bus.publish.bind(bus);
-  // The instance does not hear that the session was claimed.
+  // The instance does not get the report that the session was claimed.
   bus.publish = async (subject, body, options) =>
     subject === world.names.verb("a", "session") && world.count("lease.lost") === 0
       ? { kind: "unknown" }

@@ -1,6 +1,6 @@
 /**
- * Streams with several copies, of which those that are asked may lag: what an instance has been told counts, whatever
- * an owner was shown when it loaded the history.
+ * Streams with several replicas, some of which lag: commits that were acknowledged count, also if the replica
+ * an owner read did not have them yet.
  */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";

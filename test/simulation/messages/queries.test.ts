@@ -1,4 +1,7 @@
-/** Q1 in a whole engine: who answers, from memory and by replay, through deaths and hand-overs, and after the end. */
+/**
+ * Q1 in a whole engine: queries answered from memory and by replay, through deaths and hand-overs, and after
+ * the end.
+ */
 import { expect, test } from "vitest";
 import {
   collectApp,

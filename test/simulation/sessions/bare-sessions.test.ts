@@ -1,11 +1,11 @@
-/** Activities on a session without a type: side by side unless whoever opened it asked for order. */
+/** Activities on a session without a type: side by side unless the opening asked for order. */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { fixedGeneration, type Generation } from "../../../shared/fleet/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
 
-/** Two activities; each begins, and ends when the other has begun or when nobody came for long. */
+/** Two activities; each ends when the other has begun, or after a long wait. */
 async function day({ concurrency, generation }: { concurrency?: number; generation?: Generation }) {
   const log: string[] = [];
   let meeting: () => void = () => undefined;

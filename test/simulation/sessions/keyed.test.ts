@@ -1,4 +1,7 @@
-/** Sessions that belong to a key, in the whole engine: one holder for everybody, and what a caller hears of a loss. */
+/**
+ * Sessions that belong to a key, in the whole engine: one holder for all callers, and the error a caller gets
+ * after a loss.
+ */
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { type KeyedOnLost, keeperOf } from "../../../schemas/index.ts";

@@ -11,7 +11,7 @@ import { seededRandom, silent } from "../../../shared/runtime/index.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 import { MemoryBroker, type MemoryBus, someFaults } from "../../../shared/testing/memory/index.ts";
 
-/** Somebody held `key` under `epoch` and believed it from `from` to `to`. */
+/** A holder of `key` under `epoch` considered itself the holder from `from` to `to`. */
 interface Tenure {
   key: string;
   epoch: number;

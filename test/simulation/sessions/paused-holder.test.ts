@@ -1,4 +1,7 @@
-/** A worker that sleeps longer than its lease lives: when it wakes, nothing is told under a right that is over (S7). */
+/**
+ * A worker that is paused for longer than its lease: when it goes on, it reports nothing under the expired
+ * lease (S7).
+ */
 import { expect, test } from "vitest";
 import { call, collectApp, defineOrchestration, defineSession } from "../../../shared/definitions/index.ts";
 import { sleep } from "../../../shared/runtime/index.ts";

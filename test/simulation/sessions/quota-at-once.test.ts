@@ -1,4 +1,7 @@
-/** `whenFull: "fail"`: an opening that is told of a reached quota at once, also behind others that wait (CLAIM-4). */
+/**
+ * `whenFull: "fail"`: an opening that fails at once when the quota is reached, also behind others that wait
+ * (CLAIM-4).
+ */
 import { expect, test } from "vitest";
 import {
   call,

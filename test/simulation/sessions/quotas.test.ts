@@ -232,7 +232,7 @@ describe("one seat", () => {
     }));
     const seated = await clock.run(Promise.all(claims.map((claim) => one.quotas.take(claim, ttlMs))));
     await clock.advance(ttlMs - 300);
-    // Somebody who has just come and cannot know since when.
+    // A worker that has just started and cannot know since when.
     const two = await started();
     expect(await clock.run(two.take(type))).toBe(false);
     await clock.advance(600);

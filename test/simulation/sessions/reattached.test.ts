@@ -22,7 +22,10 @@ const app = collectApp({
   }),
 });
 
-/** A holder attached again by itself; its instance never hears of that, and of other reports only what may pass. */
+/**
+ * A holder attached again by itself; its instance never gets that report, and of other reports only those let
+ * through.
+ */
 async function attachedAgain(mayPass: (kind: string) => boolean): Promise<void> {
   const world = new World({ seed: 1, app, faults: { ...noFaults, latencyMs: [1, 2] } });
   await world.prepare();

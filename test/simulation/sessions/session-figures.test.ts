@@ -81,7 +81,7 @@ test("describe says how old it is, what it did, and who had to make it again", a
   const over = (await describe()).figures;
   await world.clock.advance(5_000);
   const closed = (await describe()).figures;
-  // It grows no older, and nobody speaks for it.
+  // Its figures stay as they are: it has no holder.
   expect(closed.ageMs).toBe(over.ageMs);
   expect(closed).not.toHaveProperty("calls");
 }, 60_000);

@@ -1,4 +1,4 @@
-/** Session ids that were used before, where nobody remembers that but the register and the leases. */
+/** Session ids that were used before, when only the register and the leases show it. */
 import { expect, test } from "vitest";
 import { call, collectApp, defineOrchestration, defineSession } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
@@ -18,7 +18,7 @@ const app = collectApp({
       return await session.add(undefined);
     },
   }),
-  // Closes it when told to, and opens it again.
+  // Closes it at a signal, and opens it again.
   twice: defineOrchestration("twice", {
     async run(ctx) {
       const first = await ctx.openSession(counter, { id: "s" });

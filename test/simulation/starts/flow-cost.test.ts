@@ -60,7 +60,7 @@ async function cost(flow: Omit<FlowOptions, "key"> | undefined, count: number, m
   return ((await writes()) - before) / count;
 }
 
-/** What is told alone, because nothing else comes within a tenth of a second, shares no commit. */
+/** A message with no other within a tenth of a second shares no commit. */
 const alone = 0.1;
 
 test.each([

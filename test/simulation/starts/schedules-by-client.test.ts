@@ -1,4 +1,7 @@
-/** Schedules made and changed by the client in the whole engine: jitter, changes while nobody is there, times to come. */
+/**
+ * Schedules made and changed by the client in the whole engine: jitter, changes while no orchestrator runs,
+ * future times.
+ */
 import { expect, test } from "vitest";
 import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
 import { collectApp, defineOrchestration } from "../../../shared/definitions/index.ts";

@@ -1,6 +1,6 @@
 /**
- * Schedules in the whole engine: every time is seen to once, whoever dies and whatever is lost; overlap, pause, trigger,
- * backfill, limit and end do what they say (SCHEDULE-1 to SCHEDULE-4).
+ * Schedules in the whole engine: every time is handled once, also when processes die and messages are lost;
+ * overlap, pause, trigger, backfill, limit and end do what they say (SCHEDULE-1 to SCHEDULE-4).
  */
 import { expect, test } from "vitest";
 import {

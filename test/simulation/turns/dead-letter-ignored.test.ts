@@ -1,4 +1,7 @@
-/** What nobody could take is kept where people find it before it is acknowledged, also where that takes several tries. */
+/**
+ * A message with no receiver becomes a dead letter before it is acknowledged, also if that takes several
+ * tries.
+ */
 import { expect, test } from "vitest";
 import {
   DeadLetter,
@@ -14,7 +17,7 @@ import { type Member, World } from "../../../shared/testing/world/world.ts";
 
 const app = collectApp({ quick: defineOrchestration("quick", { run: async () => "done" }) });
 
-/** The next so many burials are not stored, and nobody answers. */
+/** That many of the next dead letters are not stored, and the publishes get no answer. */
 function loseBurials({ bus }: Member, count: number): void {
   const publish = bus.publish.bind(bus);
   let left = count;

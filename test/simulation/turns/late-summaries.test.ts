@@ -65,7 +65,7 @@ test.each([false, true])("one that takes longer is seen soon; always replaying %
   await world.worker();
   const handle = await world.start("patient", 60_000, "a");
   expect(await listed()).toEqual([]);
-  // Whoever asks for it by its id gets an answer all the while: its start is in the inbox.
+  // A request by its id is answered all the while: its start is in the inbox.
   expect(await world.run(world.client.status("a"))).toMatchObject({ name: "patient", status: "pending" });
   await untilListed("a running", 400);
   expect(written()).toBe(1);

@@ -1,4 +1,7 @@
-/** T9: an instance whose turns cannot succeed is shown with its reason, is tried on, and holds up nobody. */
+/**
+ * T9: an instance whose turns cannot succeed is shown with its reason, is tried again, and delays no other
+ * instance.
+ */
 import { expect, test } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { collectApp, defineOrchestration } from "../../../shared/definitions/index.ts";

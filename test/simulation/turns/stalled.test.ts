@@ -1,11 +1,12 @@
 /**
- * Owners that stall and wake: their last words arrive when somebody else is at work (T3, T4). A seed that fails is
- * lived again with `STALLED_FIRST=<seed> STALLED_SEEDS=1 npx vitest run test/simulation/turns/stalled.test.ts`.
+ * Owners that stall and wake: their last messages arrive when another owner is at work (T3, T4). A failing
+ * seed is run again with `STALLED_FIRST=<seed> STALLED_SEEDS=1 npx vitest run
+ * test/simulation/turns/stalled.test.ts`.
  */
 import { expect, test } from "vitest";
 import { liveStalledDay } from "../../support/worlds/stalled-day.ts";
 
-/** Each of these left an instance that nobody went on with. */
+/** Each of these left an instance that no owner went on with. */
 const corpus = [7, 14, 16];
 const fresh = Number(process.env.STALLED_SEEDS ?? 1);
 const first = Number(process.env.STALLED_FIRST ?? Math.floor(Math.random() * 1_000_000));

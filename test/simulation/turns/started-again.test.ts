@@ -1,4 +1,7 @@
-/** Who starts what has ended long ago is told of the end at once, not with the next look. In virtual time. */
+/**
+ * A start of an instance that ended long ago returns its end at once, not with the next poll. In virtual
+ * time.
+ */
 import { expect, test } from "vitest";
 import { collectApp } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";

@@ -124,7 +124,7 @@ test.each(laterDeaths)("a retry after a timeout is sent: death at $point, $count
   await world.clock.advance(500);
   const worker = await world.worker();
   await world.clock.advance(1000);
-  // Gone with its work: nobody will report.
+  // The worker died with its work: no report will come.
   worker.kill();
   await world.run(world.outside.purge(world.names.activitiesStream, ">", Number.MAX_SAFE_INTEGER));
   await world.clock.advance(20_000);

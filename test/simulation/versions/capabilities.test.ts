@@ -1,4 +1,6 @@
-/** C1: somebody who can write to the bus, but was given nothing, reports in the name of others. Nobody believes it. */
+/**
+ * C1: a client that can write to the bus, but was given no task, reports for others. Every report is refused.
+ */
 import { expect, test } from "vitest";
 import { bucketSubject, encode, headerNames, leaseKeys } from "../../../shared/bus/index.ts";
 import {
@@ -81,7 +83,7 @@ test("results: without a capability, with a made-up one, with one for another ta
   const handle = await world.start("plain", null, "a");
   const other = await world.start("plain", null, "b");
   await world.clock.advance(100);
-  // What a worker was given for b, as it lies in the queue or comes by the lane: overheard by nobody, but its own.
+  // The capability of a worker for b, as it lies in the queue or comes by the lane: its own, not another's.
   const shown =
     (await world.run(world.outside.read(world.names.streamsStream, world.names.streamsOf("b")))) ?? [];
   const { capability } = JSON.parse(Buffer.from(shown[0]?.body ?? "").toString());

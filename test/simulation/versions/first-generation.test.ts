@@ -1,6 +1,6 @@
 /**
- * E1: while somebody of generation 1 is alive, nothing is written that 0.1.0 would refuse. Its schemas, which allow no
- * field they do not name, are in `test/golden/wire/v1/schemas`; everything said in a simulated day is held against them.
+ * E1: while a process of generation 1 is alive, nothing is written that 0.1.0 would refuse. Its strict
+ * schemas are in `test/golden/wire/v1/schemas`; every message of a simulated day is checked with them.
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -31,7 +31,7 @@ function strictOf(name: string): z.ZodType | undefined {
 }
 
 const size = 3;
-/** They ask for what cannot be recorded for generation 1, and are told so. */
+/** They use features that cannot be recorded for generation 1, and get an error. */
 const later = ["locals"];
 
 test("what is written for generation 1 fits the strict schemas of 0.1.0", async () => {

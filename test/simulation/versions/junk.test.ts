@@ -71,7 +71,7 @@ test("defect 22: junk among schedules and on unknown queues is buried, work of i
     [names.activity("unknown", "nobody"), encode({ v: 2, unheard: "of" }), {}],
   ] as const;
   for (const [subject, body, options] of stays) await run(bus.publish(subject, body, options));
-  // Nobody waits for these, and nobody will take them: they just go.
+  // No client waits for these and no consumer takes them: they are removed.
   for (const id of ["over", "removed"]) await run(bus.publish(names.activity("unknown", "nobody"), task(id)));
   expect(await run(step.run(100)), "work may be on its way to a worker").toBe(junk.length);
   await clock.advance(120_000);

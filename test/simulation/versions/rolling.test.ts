@@ -1,4 +1,7 @@
-/** T6 while deployments overlap: who is parked by the broken one is looked at again by whoever takes its partitions over. */
+/**
+ * T6 while deployments overlap: instances that the broken build parked are tried again by the next owner of
+ * their partitions.
+ */
 import { expect, test } from "vitest";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
@@ -36,7 +39,7 @@ test("instances parked by a broken deployment go on when its partitions move to 
   const statuses = async () => (await world.run(world.client.list())).map(({ status }) => status);
   expect(await statuses()).toEqual(ids.map(() => "parked"));
 
-  // Both at once: the broken one still has its share, and parks it anew whenever somebody asks.
+  // Both at once: the broken build still has its share, and parks the instance again at each message.
   await world.orchestrator();
   await world.clock.advance(10_000);
   expect(await statuses()).toContain("parked");

@@ -66,7 +66,7 @@ test("defect 17: an unreadable summary of a finished instance is written anew fr
   expect(await world.run(handle.result())).toBe("word");
   await world.clock.advance(1000);
   await garbled(world, "instances", "a", (was) => ({ ...was, status: "thriving" }));
-  // Whoever waits for it waits until it is there again.
+  // A client that waits for it waits until it is there again.
   expect(await world.run(handle.result(), 600_000)).toBe("word");
   expect(await world.run(handle.status())).toMatchObject({ status: "completed", name: "waits" });
   expect(world.count("dead.lettered")).toBe(0);

@@ -29,7 +29,7 @@ export const notebook = defineSession("notebook", {
 
 export const greet = defineActivity("greet", { run: async (_ctx, name: string) => `Hello, ${name}!` });
 
-/** Writes until it is told to stop. */
+/** Writes until it is stopped. */
 export const diary = defineOrchestration("diary", {
   input: z.object({ pages: z.int().min(1).max(1000), title: z.string().default("Dear diary") }),
   async run(ctx, { pages, title }) {

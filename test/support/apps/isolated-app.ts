@@ -1,4 +1,4 @@
-/** Session types for tests of hosts: what they do is told by their calls. */
+/** Session types for tests of hosts; their calls return what they did. */
 import { spawn } from "node:child_process";
 import { isMainThread, threadId } from "node:worker_threads";
 import { call, defineSession, type HostOptions, NonRetryableError } from "holdfast";
@@ -6,7 +6,7 @@ import { call, defineSession, type HostOptions, NonRetryableError } from "holdfa
 interface State {
   id: string;
   count: number;
-  /** What `init` was told. */
+  /** The config that `init` got. */
   threads?: number;
 }
 

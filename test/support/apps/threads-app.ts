@@ -3,7 +3,7 @@ import { threadId } from "node:worker_threads";
 import { call, defineSession, HoldfastError } from "holdfast";
 
 interface State {
-  /** [0] those who came to meet, [1] a count, [2] states made, [3] states shut down */
+  /** [0] calls that have met, [1] a count, [2] states made, [3] states shut down */
   shared: Int32Array;
   own: number;
 }

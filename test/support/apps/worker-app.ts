@@ -16,7 +16,7 @@ export const takes = defineActivity("takes", {
   run: (_ctx, ms: number) => new Promise<string>((resolve) => setTimeout(() => resolve("took it"), ms)),
 });
 
-/** Careless: what it leaves behind fails when nobody looks. */
+/** Leaves a promise behind that rejects later, unhandled. */
 export const careless = defineActivity("careless", {
   async run() {
     void Promise.reject(new Error("forgotten"));
@@ -27,7 +27,7 @@ export const careless = defineActivity("careless", {
   },
 });
 
-/** Poison: whoever runs it dies. */
+/** Poison: the worker that runs it dies. */
 export const deadly = defineActivity("deadly", {
   run(): never {
     process.kill(process.pid, "SIGKILL");

@@ -155,7 +155,7 @@ export function longHistory(start: number, activities: number): Turn[] {
   return turns;
 }
 
-/** Nobody renews these: long enough for the tests. */
+/** These are not renewed: long enough for the tests. */
 export async function demoWorld(gateway: TestGateway, leaseMs = 600_000): Promise<void> {
   const put = hands(gateway.bus);
   const now = Date.now();

@@ -1,11 +1,13 @@
-/** A NATS server that greets, with whatever it is told to say about itself, and answers each request alike. */
+/** A NATS server with a given INFO, which answers every request alike. */
 import { createServer } from "node:net";
 
 export async function startGreeting(
   info: Record<string, unknown>,
-  /** The answer to a request; `nobody` is what a server says that has no subscriber for it. Without: none. */
+  /**
+   * The answer to a request; `nobody` is the answer of a server without a subscriber for it. Without: none.
+   */
   answer: () => object | "nobody" | undefined = () => undefined,
-  /** What it says to whoever logs in, and hangs up. Without: all are let in. */
+  /** The error it sends at a log-in before it closes. Without: all may log in. */
   refusal?: string,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((socket) => {

@@ -31,7 +31,7 @@ try {
   if (verb === "pub" && stored) process.stdout.write(`Stored: ${await ask(nats, subject)}\n`);
   else if (verb === "req") process.stdout.write(`${await ask(nats, subject)}\n`);
   else if (verb === "micro") process.stdout.write(`${await ask(nats, `$SRV.INFO.${body}`)}\n`);
-  // Without --jetstream nobody says whether the message was stored.
+  // Without --jetstream there is no answer that says whether the message was stored.
   else throw new Error(`nats ${words.join(" ")}: the documents are not known to use this`);
 } finally {
   await nats.close();

@@ -49,7 +49,7 @@ export async function startSecuredNats(
   options: {
     prefix?: string;
     scopes?: Partial<Record<RoleName, Scope>>;
-    /** Whoever connects without a key has all rights: for tests that look and meddle by connections of their own. */
+    /** A connection without a key has all rights: for tests that read and change data directly. */
     testerIsAnybody?: boolean;
   } = {},
 ): Promise<SecuredNats> {
@@ -113,7 +113,7 @@ export async function startSecuredNats(
 export function refusals(log: string, keys: ReadonlyMap<RoleName, KeyPair>): string[] {
   const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
   const found = new Set<string>();
-  // A right to answer is gone with the server that passed the question on: lives of the server are told apart.
+  // The right to answer is gone with the server that passed the request on: runs of the server are distinguished.
   const lives = log.split(/(?=Starting nats-server)/);
   for (const [life, lines] of lives.entries()) {
     const refused = lines.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g);

@@ -15,7 +15,7 @@ export interface Said {
 
 export type Tap = (said: Said) => { body: Uint8Array; headers: Headers };
 
-/** Everybody who connects from now on, and whoever is outside. */
+/** All members that connect from now on, and the outside client. */
 export function tapWorld(world: World, tap: Tap): void {
   tapBus(world.outside, tap, -1);
   const connect = world.broker.connect.bind(world.broker);

@@ -55,7 +55,7 @@ export class AskedFor {
       return;
     }
     if (task.target.kind === "local") {
-      // The first attempt is looked after by whoever runs it, a later one by its schedule.
+      // The first attempt is covered by the worker that runs it, a later one by its schedule.
       if (task.attempt === 1) expect(this.#tasks.has(key), `${key} is to be run here`).toBe(true);
       else expect(this.#schedules.get(`${state.execution}:${task.id}`)).toBe(task.readyAt);
       return;

@@ -1,4 +1,4 @@
-/** Orchestrations nobody would write: any nesting of durable operations, as data, and the code that runs them. */
+/** Random orchestrations: any nesting of durable operations, as data, and the code that runs them. */
 import fc from "fast-check";
 import {
   type BareSessionHandle,
@@ -174,7 +174,7 @@ export async function runProgram(ctx: OrchestrationContext, program: readonly St
     try {
       run.trace.push(await run.step(ctx, what));
     } catch (error) {
-      // Continue-as-new is no error; whoever was asked to cancel should go.
+      // Continue-as-new is no error; a cancelled instance should end.
       if (!(error instanceof Error) || ctx.signal.aborted) throw error;
       run.trace.push((error as { code?: string }).code ?? error.name);
     }

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { Journal } from "../processes/journal.ts";
 
-/** Per member and epoch, the turns of its users: nobody comes back to a seat somebody else had in between. */
+/** Per member and epoch, the turns of its users: no user comes back to a seat that another had in between. */
 export function checkTurns(journal: Journal, name: string): Map<string, string[]> {
   const turns = new Map<string, string[]>();
   for (const line of journal.lines(`sit ${name} `)) {

@@ -46,7 +46,7 @@ export interface WorkerOptions {
   env?: Record<string, string>;
   timing?: Partial<SessionTiming>;
   appPath?: string;
-  /** Only the session side, and nobody knows of anybody: every claim is raced for. */
+  /** Only the session side, and no worker knows the others: they race for every claim. */
   alone?: boolean;
   /** A connection of its own, to be cut. */
   ownBus?: boolean;
@@ -169,7 +169,7 @@ export class SessionRig {
     await this.bus.publish(this.names.claim(type, sessionId), encode(claim), { msgId });
   }
 
-  /** Claims and waits until somebody holds it. */
+  /** Publishes a claim and waits until a worker holds the session. */
   async open(
     type: string,
     sessionId: string,

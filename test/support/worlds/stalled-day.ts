@@ -22,7 +22,7 @@ const ways = ["held", "held", "asleep", "asleep, held"] as const;
 function stalledApp(world: () => World, pace: () => number) {
   const step = defineActivity("step", {
     run: async (_ctx, n: number) => {
-      // Some are told of when their owner is cut off already, and not yet in the inbox when it has a successor.
+      // Some results are reported when their owner is cut off already, and are not yet in the inbox when it has a successor.
       await sleep(world().clock, pace() < 0.3 ? 300 + pace() * 2_700 : pace() * 40);
       return n + 1;
     },

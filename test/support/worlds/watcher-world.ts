@@ -77,7 +77,7 @@ export class WatcherWorld {
     await Promise.all(this.#stoppables.splice(0).map((stoppable) => stoppable.stop()));
   }
 
-  /** Somebody who holds leases, with a connection of its own. */
+  /** A holder of leases, with a connection of its own. */
   async owner(ttlMs: number): Promise<LeaseKeeper> {
     const bus = await connectBus({ url: this.nats.url, announce: silent });
     const keeper = new LeaseKeeper({
@@ -122,7 +122,7 @@ export class WatcherWorld {
     return outcome.lease;
   }
 
-  /** All that an instance was told, in order. */
+  /** All reports to an instance, in order. */
   async told(sessionId: string): Promise<SessionReport[]> {
     const stored = await this.bus.read(this.names.inboxStream, this.names.inboxOf(`i-${sessionId}`));
     return (stored ?? []).map(({ body }) => {

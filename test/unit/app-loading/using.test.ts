@@ -1,4 +1,4 @@
-/** Defect 31: `using` in a loop means what the language says, whoever compiled it. */
+/** Defect 31: `using` in a loop means what the language says, with every compiler. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Outcomes nobody was told (BUS-1, BUCKET-2), on the twin. */
+/** Writes whose outcome is unknown (BUS-1, BUCKET-2), on the twin. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { Bucket } from "../../../shared/bus/index.ts";
 import { freeRunning, SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";

@@ -4,7 +4,7 @@ import { subjects } from "../../../shared/bus/index.ts";
 import { OwnStreams } from "../../../shared/history/own-streams.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 
-/** Answers when told to, with what is there at that time. */
+/** Answers at a given moment, with the streams of that moment. */
 class Server {
   readonly streams = new Set<string>();
   readonly asked: string[] = [];

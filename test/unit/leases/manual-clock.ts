@@ -1,6 +1,6 @@
 import type { Clock } from "../../../shared/runtime/index.ts";
 
-/** Time that passes only when told to. Its wall clock may be set anywhere: nothing here may care (F31). */
+/** Time that the test advances. Its wall clock may be set anywhere: lease code must not depend on it (F31). */
 export class ManualClock implements Clock {
   wallOffset = 1_700_000_000_000;
   #now = 0;

@@ -219,7 +219,7 @@ scenario("defect 39: the first cold start does not use up maxAutoRetries", cold,
   await bench.turn(start("cold"));
   await bench.turn(activated("s", held(1)));
   const [a = 0, b = 0] = bench.open("work");
-  // Nobody has made a state yet: both calls find none, one rebuild makes it.
+  // There is no state yet: both calls find none, one rebuild makes it.
   await bench.turn(stateMissing(a, { epoch: 10 }), stateMissing(b, { epoch: 10 }));
   await bench.turn(completed(bench.task("load"), "ok", { epoch: 10 }));
   expect([a, b].map((of) => bench.state.tasks.get(of)?.strikes)).toEqual([0, 0]);

@@ -19,7 +19,7 @@ const big = "ü".repeat(60);
 const small = "small";
 const limit = { inlineBytes: 100 };
 
-/** A value that came in as a blob: stored by whoever sent it. */
+/** A value that came in as a blob, stored by its sender. */
 const asBlob = (bench: Bench, value: unknown) => {
   const key = `in/${bench.blobs.size}`;
   bench.blobs.set(key, value);

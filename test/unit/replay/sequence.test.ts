@@ -87,7 +87,7 @@ scenario("allSettled waits for all and cancels nothing", { add, settled }, async
 
 const unawaited = defineOrchestration("unawaited", {
   async run(ctx) {
-    ctx.run(add, { a: 1, b: 1 }); // nobody looks at it
+    ctx.run(add, { a: 1, b: 1 }); // its result is not awaited
     return "done";
   },
 });

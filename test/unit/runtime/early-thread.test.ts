@@ -3,7 +3,7 @@ import { MessageChannel, Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { setupOf, startAll, startEarly } from "../../../shared/runtime/index.ts";
 
-/** Answers what it was told to do, and whether it was told so at its start. */
+/** Answers with its task, and whether it got the task at its start. */
 const code = `const { parentPort, workerData, MessagePort } = require("node:worker_threads");
 if (workerData instanceof MessagePort) workerData.once("message", (setup) => parentPort.postMessage({ setup, early: true }));
 else parentPort.postMessage({ setup: workerData, early: false });`;

@@ -1,4 +1,4 @@
-/** What an instance has no use for is answered, so that nobody waits for it or holds on to it in vain. */
+/** Messages an instance has no use for are answered, so that no sender waits or keeps a session in vain. */
 import { expect, it } from "vitest";
 import { SessionReport } from "../../../schemas/index.ts";
 import type { OrchestratorDeps } from "../../../services/orchestrator/deps.ts";

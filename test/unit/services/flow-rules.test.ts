@@ -141,7 +141,7 @@ describe("who is next (FLOW-2)", () => {
     ask(state, "patient", { concurrency: 1 }, 0, { priority: -1000 });
     const order: string[] = [];
     for (let i = 0; i < 30 && !order.includes("patient"); i++) {
-      // There is always somebody more important.
+      // There is always a start of higher priority.
       ask(state, `urgent-${i}`, { concurrency: 1 }, 0, { priority: 1000 });
       order.push(next(state));
     }

@@ -14,7 +14,7 @@ class Feeds {
     return this.opened.filter((feed) => feed.alive).length;
   }
 
-  /** As a server does: the consumer is gone, and with it whoever fed on it. */
+  /** As a server does: the consumer is gone, and pulls on it end. */
   gone(): void {
     for (const feed of this.opened) feed.end("gone");
   }

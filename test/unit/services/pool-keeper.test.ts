@@ -1,4 +1,4 @@
-/** The keeper of a pool, turn by turn: who uses it, who is a member, when one more is asked for. */
+/** The keeper of a pool, turn by turn: its users, its members, and when it opens one more. */
 import { expect } from "vitest";
 import type { PoolSignal } from "../../../schemas/index.ts";
 import { poolKeeper } from "../../../services/orchestrator/pools/pool-keeper.ts";

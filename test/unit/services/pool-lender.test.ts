@@ -1,4 +1,4 @@
-/** The lender of an exclusive pool, turn by turn: who waits, who has which member, what becomes of it. */
+/** The lender of an exclusive pool, turn by turn: waiting borrowers, lent members, and their return. */
 import { expect } from "vitest";
 import { EventId, InstanceId, type PoolSignal } from "../../../schemas/index.ts";
 import { poolLender } from "../../../services/orchestrator/pools/pool-lender.ts";
@@ -54,7 +54,7 @@ const open = (bench: Bench) =>
   [...bench.state.sessions.values()]
     .filter(({ phase }) => phase.kind !== "closed" && phase.kind !== "failed")
     .map(({ sessionId }) => sessionId);
-/** Who has what, as the histories says it, in order. */
+/** The borrower of each member, as the history says, in order. */
 const lendings = (bench: Bench) =>
   bench.events.flatMap((event) =>
     event.kind === "session.lent" ? [`${event.sessionId} to ${event.lending.to.instanceId}`] : [],

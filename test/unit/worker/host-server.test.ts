@@ -51,7 +51,7 @@ it("lets a call listen to events until it is over, and no longer", async () => {
   await ask({ kind: "init", session, config: undefined, restore: undefined });
   await ask({ kind: "call", key, name: "forget", inputs: [null], run });
   server.receive({ kind: "event", key, name: "later", payload: 1 });
-  await new Promise(setImmediate); // whoever still listens has heard it by now
+  await new Promise(setImmediate); // remaining listeners were called by now
   expect(await ask({ kind: "call", key, name: "next", inputs: [null], run })).toMatchObject({
     value: [{ ok: true, value: { name: "later", stolen: [] } }],
   });

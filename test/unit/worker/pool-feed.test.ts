@@ -239,7 +239,7 @@ describe("what comes twice", () => {
   it("is not run again while it is held, and the newest delivery is the one to settle", async () => {
     const { calls } = await rig.member();
     await rig.ask([1]);
-    await rig.clock.advance(11_000); // the server thinks that nobody has it
+    await rig.clock.advance(11_000); // for the server no worker has it
     expect(lent(calls)).toEqual([1]);
     calls.lent.get(1)?.settle("done");
     await rig.clock.advance(20);

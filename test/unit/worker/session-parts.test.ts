@@ -10,7 +10,7 @@ import { RecentKeys } from "../../../shared/bus/index.ts";
 import { call, defineSession } from "../../../shared/definitions/index.ts";
 import type { Clock } from "../../../shared/runtime/index.ts";
 
-/** Time that moves when told. */
+/** Time that the test advances. */
 class HandClock implements Clock {
   #now = 0;
   #timers: { at: number; fn: () => void }[] = [];

@@ -43,7 +43,7 @@ export function programs() {
     },
   });
 
-  // Notices whoever sits down while somebody else is there; a new one after a loss knows nobody.
+  // Notices a user that comes while another is there; a new state after a loss knows no users.
   const desk = defineSession("desk", {
     idleTimeout: "5s",
     leaseTtl: "3s",

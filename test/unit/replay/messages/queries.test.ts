@@ -1,4 +1,4 @@
-/** Q1: a query never writes and cannot wait; what it does wrong reaches whoever asked and nobody else. */
+/** Q1: a query never writes and cannot wait; its errors reach the caller alone. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineActivity, defineOrchestration, defineQuery } from "../../../../shared/definitions/index.ts";

@@ -83,7 +83,7 @@ const apart = defineOrchestration("apart", {
       await ctx.usePool(model, { id: "mine" }),
       await ctx.usePool(other, { id: "mine" }),
     ];
-    // Nobody lends here: it is joined all the same.
+    // There is no lender here: the pool is joined all the same.
     ctx.usePool(model, { sharing: "exclusive" });
     return pools.map((pool) => pool.id);
   },
@@ -123,7 +123,7 @@ scenario("two handles are one use; each ends its own calls, the last one leaves"
   ]);
   expect(leaves(bench)).toEqual([]);
   await answerAll(bench);
-  // Left and joined again in one turn: two uses, told apart by their ids.
+  // Left and joined again in one turn: two uses, distinguished by their ids.
   expect(joins(bench)).toHaveLength(2);
   expect(leaves(bench)).toHaveLength(1);
   expect(leaves(bench)[0]?.id).toBe(joins(bench)[0]?.id);

@@ -324,10 +324,10 @@ scenario(
   uses({ onLost: "reclaim" }),
   async (bench) => {
     const [a, b] = (await active(bench)) as [number, number];
-    // Told when the bus came back, under the epoch that the history still knows; then the loss.
+    // Reported when the bus came back, under the epoch that the history still knows; then the loss.
     const { verdicts } = await bench.turn(completed(a, "done", { epoch: 10 }), lost("s", held(1)));
     expect(verdicts).toEqual(["facts", "facts"]);
-    // Told after the loss: nothing, by its attempt as well as by its epoch, and the call is made again.
+    // Reported after the loss: ignored, by its attempt as well as by its epoch, and the call is made again.
     const late = await bench.turn(
       completed(b, "late", { epoch: 10 }),
       completed(b, "late", { epoch: 10, attempt: 2 }),
