@@ -2,7 +2,7 @@ import { z } from "zod";
 import { wireObject } from "../wire-object.ts";
 import { SessionReport } from "./session-messages.ts";
 
-/** The answer of a worker to which a claim was offered on `nudge.<workerId>`. */
+/** The answer of a worker to which a claim was offered on `offers.<workerId>.<type>`. */
 export const ClaimAnswer = wireObject({
   /** `taken`: the claim is settled, by this worker or another. */
   verdict: z.enum(["taken", "refused"]),

@@ -27,6 +27,7 @@ import { HeldStarts } from "./flow/held-starts.ts";
 import { KeeperMessages } from "./flow/keeper-messages.ts";
 import { KeyedEndpoint } from "./keyed/keyed-endpoint.ts";
 import { keyedKeeper } from "./keyed/keyed-keeper.ts";
+import { ClaimPasses } from "./lane/claim-passes.ts";
 import { Lane } from "./lane/lane.ts";
 import { InstanceCache } from "./partitions/partition-instances.ts";
 import { Partitions } from "./partitions/partitions.ts";
@@ -100,6 +101,7 @@ export class Orchestrator implements Service {
   readonly #keyed: KeyedEndpoint;
   readonly #declared: DeclaredPools;
   readonly #streamChecks: StreamChecks | undefined;
+  readonly #claimPasses: ClaimPasses;
 
   constructor(options: OrchestratorOptions) {
     this.#options = options;
@@ -152,7 +154,7 @@ export class Orchestrator implements Service {
       generation,
       capabilities,
       workSent,
-      parked: new ParkedList({ bus, names, runtime }),
+      parked: new ParkedList({ bus, names, runtime, capabilities }),
       runaways: this.#runaways,
       lane: this.#lane,
       keepers: this.#keepers,
@@ -178,6 +180,7 @@ export class Orchestrator implements Service {
       version: packageVersion(),
       partitionOf: (instanceId) => this.#partitions.partitionOf(instanceId),
     });
+    this.#claimPasses = new ClaimPasses({ bus, names, runtime, capabilities, generation });
     if (options.capabilities) this.#streamChecks = new StreamChecks({ bus, names, runtime, capabilities });
     this.#declared = new DeclaredPools({
       ...{ id, bus, names, runtime, app: options.app },
@@ -230,6 +233,7 @@ export class Orchestrator implements Service {
       this.#heldStarts,
       this.#queries,
       this.#streamChecks,
+      this.#claimPasses,
       this.#keyed,
       this.#declared,
     ]);
@@ -240,6 +244,7 @@ export class Orchestrator implements Service {
     await this.#declared.stop();
     await this.#keyed.stop();
     await this.#queries.stop();
+    await this.#claimPasses.stop();
     await this.#streamChecks?.stop();
     await this.#partitions.stop();
     await this.#heldStarts.stop();

@@ -237,6 +237,8 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     dead: (what: string, about: string) =>
       `${dot}dead.${requireToken("kind of dead letter", what)}.${tokenPattern.test(about) ? about : "unknown"}`,
 
+    parseDead: (subject: string): string | undefined => strip(subject, `${dot}dead.`)?.split(".")[0],
+
     // messages that wait for set-aside instances
     asideStream: `${bar}ASIDE`,
     asideSubjects: [`${dot}aside.*`],
@@ -250,8 +252,18 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     // plain messages: hints that may be lost
     /** Recent durations, from every process. */
     pulse: `${dot}pulse`,
-    /** To one worker: look at this claim now. */
+    /** To one worker: look at this claim now. In the first generation of the wire format. */
     nudge: (workerId: string) => `${dot}nudge.${worker(workerId)}`,
+    /** With the type, so that a permission can name the types a group of workers serves (SEC-5). */
+    claimOffer: (workerId: string, type: string) =>
+      `${dot}offers.${worker(workerId)}.${requireToken("session type", type)}`,
+    /**
+     * To any orchestrator, with a reply: offer this claim to that worker. Workers do not offer claims to each other,
+     * because a worker may publish to no subject that it hears itself (SEC-6).
+     */
+    claimPass: (workerId: string) => `${dot}passes.${worker(workerId)}`,
+    claimPasses: `${dot}passes.*`,
+    parseClaimPass: (subject: string): string => subject.slice(subject.lastIndexOf(".") + 1),
     /** To all workers: a task was cancelled. */
     cancels: `${dot}cancels`,
     /** To anyone watching: this instance changed. `kind` is `changed` or `ended`. */

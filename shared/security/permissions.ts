@@ -21,11 +21,11 @@ export function permissionsOf(
   names: Pick<Subjects, "prefix">,
   scope: Scope = {},
 ): Permissions {
-  const { grants, answers, never = [] } = roles[role];
+  const { grants, answers, never } = roles[role];
   const rows = grants(scope);
   const all = (of: "publish" | "subscribe") => rows.flatMap((row) => row[of] ?? []);
   return {
-    publish: { allow: rendered(all("publish"), names), deny: rendered(never, names) },
+    publish: { allow: rendered(all("publish"), names), deny: rendered(never?.(scope) ?? [], names) },
     subscribe: { allow: [...rendered(all("subscribe"), names), `${inboxPrefix(role, scope)}.>`] },
     answers,
   };

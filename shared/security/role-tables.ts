@@ -7,7 +7,8 @@ import { type RoleName, roleNames, roles } from "./roles.ts";
 export const roleTables = (): string => roleNames.map(roleTable).join("\n");
 
 function roleTable(role: RoleName): string {
-  const { says, answers, never = [] } = roles[role];
+  const { says, answers } = roles[role];
+  const never = roles[role].never?.({}) ?? [];
   const rows = roles[role].grants({}).map(({ why, publish = [], subscribe = [] }) => {
     const shown = (patterns: readonly string[]) =>
       [...new Set(patterns.map(plain))].map(code).join(" ") || "–";

@@ -3,6 +3,7 @@
  * configuration, the test of everything forbidden and the tables of docs/security.md are generated from it.
  */
 
+import { flowSignal, poolSignal, scheduleSignal } from "../../schemas/index.ts";
 import { anyHistory, beacon, blobs, fleet, type Grant, ownStreams, type Scope } from "./grants.ts";
 import {
   entry,
@@ -28,8 +29,18 @@ export interface Role {
   answers: boolean;
   grants: (scope: Scope) => readonly Grant[];
   /** Subjects excluded from what the rows allow. */
-  never?: readonly string[];
+  never?: (scope: Scope) => readonly string[];
 }
+
+/** The watcher's consumers: whoever took expired leases from them, or changed what they deliver, would hide a death. */
+const ofWatcher = ["watcher", "watcher_beats"].flatMap((consumer) => [
+  `$JS.API.CONSUMER.*.KV_{_}leases.${consumer}`,
+  `$JS.API.CONSUMER.MSG.NEXT.KV_{_}leases.${consumer}`,
+  `$JS.API.CONSUMER.CREATE.KV_{_}leases.${consumer}.>`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.KV_{_}leases.${consumer}`,
+]);
+
+const keeperSignals = [flowSignal, poolSignal, scheduleSignal];
 
 export const roles: Readonly<Record<RoleName, Role>> = {
   provisioner: {
@@ -78,6 +89,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           ...remove("{_}SESSIONS"),
           "{.}cancels",
           "{.}nudge.*",
+          "{.}offers.*.*",
         ],
       },
       {
@@ -119,6 +131,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           "{.}notices.*.*",
           "{.}answers.*.*",
           "{.}check.stream",
+          "{.}passes.*",
           "$SRV.>",
         ],
       },
@@ -131,8 +144,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
     says: "runs users' code: takes work, reports it, holds sessions",
     answers: true,
     grants: workerGrants,
-    // The watcher's consumer: a worker that took expired leases from it would hide a death.
-    never: ["$JS.API.CONSUMER.*.KV_{_}leases.watcher", "$JS.API.CONSUMER.MSG.NEXT.KV_{_}leases.watcher"],
+    never: () => ofWatcher,
   },
 
   watcher: {
@@ -184,6 +196,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   gateway: {
     says: "serves people: HTTP, the dashboard, the command line",
     answers: true,
+    never: () => ofWatcher,
     grants: () => [
       { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
       {
@@ -270,6 +283,9 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   client: {
     says: "starts orchestrations and asks how they stand, from outside",
     answers: false,
+    // The engine's keepers start whatever they are told to: a client of some orchestrations tells them nothing.
+    never: ({ orchestrations }) =>
+      orchestrations ? keeperSignals.map((signal) => `{.}orchestrations.*.signal.${signal}`) : [],
     grants: ({ orchestrations = ["*"] }) => [
       { why: "starts", publish: orchestrations.map((name) => `{.}start.${name}`) },
       {

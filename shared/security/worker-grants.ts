@@ -1,5 +1,11 @@
-/** What a worker may do, narrowed to the activities, pools and session types of its group. */
+/**
+ * What a worker may do, narrowed to the activities, pools and session types of its group.
+ *
+ * SEC-6 A worker publishes to no subject that a worker hears. Whoever may answer may publish once to whatever subject a
+ *    question names: a worker that could ask itself would be allowed every subject of the account.
+ */
 import { poolSignal } from "../../schemas/index.ts";
+import { lettersOfWorkers } from "../bus/index.ts";
 import { beacon, blobs, fleet, type Grant, type Scope } from "./grants.ts";
 import {
   entry,
@@ -45,10 +51,14 @@ export function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[
       ]),
     },
     {
-      why: "takes claims of sessions",
-      publish: (sessionTypes ?? ["*"]).flatMap((type) =>
-        take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
-      ),
+      why: "takes claims of sessions, has them passed to workers that fit better",
+      publish: [
+        ...(sessionTypes ?? ["*"]).flatMap((type) =>
+          take("{_}CLAIMS", type === "*" ? "*" : `c_${type}`, `{.}claims.${type}.*`),
+        ),
+        ...(sessionTypes?.length === 0 ? [] : ["{.}passes.*"]),
+      ],
+      subscribe: (sessionTypes ?? ["*"]).map((type) => `{.}offers.*.${type}`),
     },
     ...(sessionTypes?.length === 0 ? [] : [calls(sessionTypes ?? ["*"])]),
     {
@@ -58,13 +68,12 @@ export function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[
         "{.}orchestrations.*.session",
         `{.}orchestrations.*.signal.${poolSignal}`,
         "{.}lanes.owners.*.*.*",
-        "{.}dead.*.*",
+        ...lettersOfWorkers.map((kind) => `{.}dead.${kind}.*`),
       ],
     },
     { why: "what running code writes out", publish: ["{.}streams.*.*.*"] },
     {
       why: "hears of the lane, of cancels, of claims it should look at, of a drain",
-      publish: ["{.}nudge.*"],
       subscribe: [
         "{.}lanes.holdings.*",
         "{.}lanes.recordings.*",

@@ -5,6 +5,7 @@
 import { ClaimAnswer, laneOwnerHeader, type SessionClaim } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Headers, type Subjects } from "../../../shared/bus/index.ts";
 import { isFault, toFailure } from "../../../shared/errors/index.ts";
+import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import { type LiveWorkers, OfferedClaims, place } from "../../../shared/sessions/index.ts";
 import { closedMs, type Offers } from "./offers.ts";
@@ -15,7 +16,15 @@ export interface ClaimOffersOptions {
   names: Subjects;
   runtime: Runtime;
   workers: Pick<LiveWorkers, "workers">;
+  generation: Pick<Generation, "allows">;
 }
+
+/** Where a worker hears of claims: while a process of 0.1.0 is alive, without the session type. */
+export const offerSubject = (
+  { names, generation }: Pick<ClaimOffersOptions, "names" | "generation">,
+  workerId: string,
+  type: string,
+): string => (generation.allows(2) ? names.claimOffer(workerId, type) : names.nudge(workerId));
 
 export interface SettledClaim {
   readonly workerId: string;
@@ -24,7 +33,7 @@ export interface SettledClaim {
 }
 
 /** Short, because a worker that does not answer may be busy while another one is free. */
-const offerMs = 500;
+export const offerMs = 500;
 
 export class ClaimOffers {
   readonly #options: ClaimOffersOptions;
@@ -41,11 +50,10 @@ export class ClaimOffers {
 
   /** Undefined: the claim must go by the queue. */
   async offer(claim: SessionClaim): Promise<SettledClaim | undefined> {
-    const { names } = this.#options;
     const placed = place(this.#view.workers(), claim);
     if (placed.kind === "none") return undefined;
     const { workerId } = placed;
-    const subject = names.nudge(workerId);
+    const subject = offerSubject(this.#options, workerId, claim.type);
     if (!this.#offers.isOpen(subject)) return undefined;
     this.#view.offering(workerId);
     const answer = await this.#ask(subject, claim);

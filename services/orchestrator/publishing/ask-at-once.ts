@@ -7,13 +7,14 @@ import type { SessionClaim } from "../../../schemas/index.ts";
 import { encode } from "../../../shared/bus/index.ts";
 import { capable, place } from "../../../shared/sessions/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { offerSubject } from "../lane/claim-offers.ts";
 
-export function askAtOnce({ bus, names, workers }: EngineDeps, claim: SessionClaim): void {
+export function askAtOnce(deps: EngineDeps, claim: SessionClaim): void {
   if (claim.whenFull !== "fail") return;
-  const known = workers.workers();
+  const known = deps.workers.workers();
   const placed = place(known, claim);
   const able = capable(known, claim);
   const anybody = able.kind === "left" ? able.workers[0]?.workerId : undefined;
   const workerId = placed.kind === "chosen" ? placed.workerId : anybody;
-  if (workerId !== undefined) bus.send(names.nudge(workerId), encode(claim));
+  if (workerId !== undefined) deps.bus.send(offerSubject(deps, workerId, claim.type), encode(claim));
 }

@@ -31,7 +31,7 @@ test("the seat of a session that is held stays taken when its claim comes again 
   await world.prepare();
   const offered: Uint8Array[] = [];
   tapWorld(world, (said) => {
-    if (said.subject.startsWith("nudge.") && !said.answer) offered.push(said.body);
+    if (said.subject.startsWith("offers.") && !said.answer) offered.push(said.body);
     return said;
   });
   await world.orchestrator();

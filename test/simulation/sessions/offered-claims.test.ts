@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 
 const stored = (stream: string): number => world.everStored(stream);
-const isAnswer = ({ subject, answer }: Said): boolean => answer && subject.startsWith("nudge.");
+const isAnswer = ({ subject, answer }: Said): boolean => answer && subject.startsWith("offers.");
 const activations = async (id: string): Promise<number> => {
   const commits = (await world.history(id)) ?? [];
   checkHistory(commits);
@@ -75,8 +75,8 @@ describe("on a good day", () => {
     const workers = [await world.worker(), await world.worker()];
     const taken = new Map<string, number>();
     await world.run(
-      world.outside.subscribe("nudge.*", {}, ({ subject }) => {
-        const workerId = subject.slice("nudge.".length);
+      world.outside.subscribe("offers.*.*", {}, ({ subject }) => {
+        const [, workerId = ""] = subject.split(".");
         taken.set(workerId, (taken.get(workerId) ?? 0) + 1);
       }),
     );

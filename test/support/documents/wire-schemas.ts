@@ -60,7 +60,7 @@ const bySubject: readonly (readonly [RegExp, Wired])[] = [
   [/^lanes\.owners\..*\.returned$/, wired("lane-return", LaneReturn)],
   [/^lanes\.recordings\./, wired("lane-recordings", LaneRecordings)],
   [/^lanes\.(holdings\.|seekers$)/, wired("lane-question", LaneQuestion)],
-  [/^(claims|nudge)\./, wired("session-claim", SessionClaim)],
+  [/^(claims|nudge|offers|passes)\./, wired("session-claim", SessionClaim)],
   [/^sessions\..*\.calls\./, wired("lane-calls", LaneCalls)],
   [/^(sessions|delayed)\./, wired("session-work", SessionWork)],
   [/^streams\./, wired("stream-chunk", StreamChunk)],

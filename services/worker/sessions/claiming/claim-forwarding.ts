@@ -1,6 +1,6 @@
 /**
- * Claims offered by plain requests: by workers, which pass a claim to the one that fits best, and by
- * orchestrators, which offer it before they put it into its queue (CLAIM-5).
+ * Claims offered by plain requests: by orchestrators, before they put a claim into its queue (CLAIM-5), and for
+ * workers that have an orchestrator pass a claim to the one that fits best.
  */
 import { ClaimAnswer, SessionClaim } from "../../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../../shared/bus/index.ts";
@@ -18,29 +18,41 @@ export class ClaimForwarding implements Service {
   readonly #timing: SessionTiming;
   readonly #fleet: Fleet;
   readonly #onOffer: OnOffer;
-  #subscription: Stoppable | undefined;
+  readonly #types: readonly string[];
+  #subscriptions: Stoppable[] = [];
 
-  constructor(deps: SessionDeps, timing: SessionTiming, fleet: Fleet, onOffer: OnOffer) {
+  constructor(
+    deps: SessionDeps,
+    timing: SessionTiming,
+    types: readonly string[],
+    fleet: Fleet,
+    onOffer: OnOffer,
+  ) {
     this.#deps = deps;
     this.#timing = timing;
+    this.#types = types;
     this.#fleet = fleet;
     this.#onOffer = onOffer;
   }
 
   async start(): Promise<void> {
     const { bus, names, identity } = this.#deps;
-    const subject = names.nudge(identity.workerId);
-    this.#subscription = await bus.subscribe(subject, {}, (message) => void this.#answer(message));
+    const { workerId } = identity;
+    const subjects = [names.nudge(workerId), ...this.#types.map((type) => names.claimOffer(workerId, type))];
+    this.#subscriptions = await Promise.all(
+      subjects.map((subject) => bus.subscribe(subject, {}, (message) => void this.#answer(message))),
+    );
   }
 
   stop = once(async () => {
-    await this.#subscription?.stop();
+    await Promise.all(this.#subscriptions.map((subscription) => subscription.stop()));
   });
 
   async send(workerId: string, claim: SessionClaim): Promise<Verdict | "unanswered"> {
-    const { bus, names } = this.#deps;
+    const { bus, names, generation } = this.#deps;
     this.#fleet.others.offering(workerId);
-    const answer = await this.#ask(names.nudge(workerId), claim, bus);
+    const subject = generation.allows(2) ? names.claimPass(workerId) : names.nudge(workerId);
+    const answer = await this.#ask(subject, claim, bus);
     const taken = answer?.verdict === "taken" ? claim : undefined;
     this.#fleet.others.answered(workerId, answer && { used: answer.used, taken });
     return answer?.verdict ?? "unanswered";

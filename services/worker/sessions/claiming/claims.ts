@@ -71,7 +71,9 @@ export class Claims implements Service {
       forgotten: () => this.#fill(),
       room: (type) => init.quotas.room(type),
     });
-    this.#nudges = new ClaimForwarding(deps, timing, fleet, (claim, reply) => this.#offered(claim, reply));
+    this.#nudges = new ClaimForwarding(deps, timing, init.types, fleet, (claim, reply) =>
+      this.#offered(claim, reply),
+    );
     const onClaim = (delivery: Delivery) => void this.#settle(delivery);
     const onTrouble = (error: unknown) => this.#complain("pull of claims", error);
     this.#pullers = init.types.map((type) => {
@@ -203,7 +205,7 @@ export class Claims implements Service {
   }
 
   /**
-   * An orchestrator or another worker considers this worker the best for the claim, or asks whether a quota is
+   * An orchestrator, for itself or for another worker, considers this worker the best for the claim, or asks whether a quota is
    * reached.
    */
   async #offered(claim: SessionClaim, reply: ClaimReply): Promise<"taken" | "refused"> {
