@@ -21,7 +21,7 @@ export type {
   StreamSpec,
 } from "./bus.ts";
 export { type Decoded, decode, encode, parseJson, utf8 } from "./codec.ts";
-export { type Burial, bury, buryDelivery } from "./delivery/dead-letters.ts";
+export { type Burial, bury, buryDelivery, lettersOfWorkers } from "./delivery/dead-letters.ts";
 export { headerNames } from "./delivery/header-names.ts";
 export { type Attempt, activityReportId, madeSignalId, madeUpdateId } from "./delivery/message-ids.ts";
 export { inInbox, publishAnew } from "./delivery/publish-anew.ts";

@@ -15,7 +15,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /** What a derived capability is good for. Its holder can do nothing else with it. */
-export type Purpose = "beat" | "details" | "held" | "lost" | "stream";
+export type Purpose = "beat" | "cancel" | "details" | "held" | "lost" | "stream";
 
 /** Why a report is not believed. */
 export type Doubt = "missing" | "wrong";
@@ -55,6 +55,8 @@ export interface Capabilities {
   ofDetails(task: Omit<TaskAddress, "attempt" | "epoch">): string | undefined;
   ofSession(session: SessionAddress): string | undefined;
   ofStart(instanceId: string, bonds: StartBonds): string | undefined;
+  /** The same id for every orchestrator, and one that nobody else can guess (SEC-2). */
+  ofMessageId(messageId: string): string;
   /** Undefined if the report is to be believed. */
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
   doubtSession(session: SessionAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;
@@ -67,6 +69,7 @@ export const noCapabilities: Capabilities = {
   ofDetails: () => undefined,
   ofSession: () => undefined,
   ofStart: () => undefined,
+  ofMessageId: (messageId) => messageId,
   doubtTask: () => undefined,
   doubtSession: () => undefined,
   doubtStart: () => undefined,
@@ -141,6 +144,11 @@ export class KeyedCapabilities implements Capabilities {
   ofStart(instanceId: string, bonds: StartBonds): string | undefined {
     const key = isFree(bonds) ? undefined : this.#signing();
     return key && startCapability(key, instanceId, bonds);
+  }
+
+  ofMessageId(messageId: string): string {
+    const [key] = this.#options.keys();
+    return key ? `${messageId}-${macOf(key, `m.${messageId}`)}` : messageId;
   }
 
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined {

@@ -89,9 +89,9 @@ export const mutations: readonly Mutation[] = [
     name: "message ids of effects",
     law: "T2",
     file: "services/orchestrator/publishing/publish.ts",
-    find: "return (await publishUntilStored(until, subject, body, options))?.seq;",
+    find: "return (await publishUntilStored(until, subject, body, { ...options, msgId }))?.seq;",
     replace:
-      'const { msgId, ...rest } = options; return (await publishUntilStored(until, subject, body, { ...rest, msgId: msgId + "-" + runtime.random.next() }))?.seq;',
+      "return (await publishUntilStored(until, subject, body, { ...options, msgId: msgId + runtime.random.next() }))?.seq;",
     scenario: "test/simulation/turns/effects-once.test.ts",
   },
   {

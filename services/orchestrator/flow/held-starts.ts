@@ -32,6 +32,7 @@ import {
   type Stoppable,
   type Subjects,
 } from "../../../shared/bus/index.ts";
+import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import type { InboxMessage } from "../../../shared/replay/index.ts";
 import {
   hash32,
@@ -210,12 +211,12 @@ export class HeldStarts implements Service {
     const { instanceId, holding } = held;
     const isHeld = () => this.#held.get(instanceId) === held;
     try {
-      const outbox = { bus, runtime, signal: holding.signal };
       const request = await this.#requestOf(held, keeper, true);
       const headers: Record<string, string> = { [messageIdHeader]: `again-${requestIdOf(instanceId)}` };
       if ("blob" in request) headers[inboxHeaders.blob] = JSON.stringify(request.blob);
       // Under random message ids, which no other client can have used: the keeper recognises the request
       // by its header (SEC-2).
+      const outbox = { bus, runtime, capabilities: noCapabilities, signal: holding.signal };
       const unique = token(runtime.random);
       await publishEffect(outbox, names.start(keeper, flowOrchestration), {}, { msgId: `keeper-${unique}` });
       const body = "json" in request ? request.json : undefined;

@@ -130,7 +130,11 @@ export class KeyOpener {
     const keeper = keeperOf(sessionId);
     if (!this.#keepers.has(keeper)) {
       const subject = names.start(keeper, keyedOrchestration);
-      await publishOrThrow(bus, { subject, body: encode({}), msgId: `start-${keeper}` });
+      await publishOrThrow(bus, {
+        subject,
+        body: encode({}),
+        msgId: `start-${keeper}-${token(runtime.random)}`,
+      });
       this.#keepers.add(keeper);
     }
     await publishOrThrow(bus, {

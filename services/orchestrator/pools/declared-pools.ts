@@ -14,7 +14,7 @@ import type { App } from "../../../shared/definitions/index.ts";
 import { toFailure } from "../../../shared/errors/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import { wantedPool } from "../../../shared/replay/index.ts";
-import { once, type Runtime, type Service, sleep } from "../../../shared/runtime/index.ts";
+import { once, type Runtime, type Service, sleep, token } from "../../../shared/runtime/index.ts";
 
 export interface DeclaredPoolsParts {
   readonly id: string;
@@ -71,18 +71,20 @@ export class DeclaredPools implements Service {
   }
 
   async #tell({ type, options }: NonNullable<App["pools"]>[number]): Promise<void> {
-    const { bus, names, id } = this.#parts;
+    const { bus, names, runtime } = this.#parts;
     const { poolId, pool } = wantedPool(type, options);
     const { min, max, lingerMs, sharing } = pool;
     const keeper = poolInstance(poolId);
     const orchestration = sharing === "exclusive" ? lenderOrchestration : poolOrchestration;
     const subject = names.start(keeper, orchestration);
-    await publishOrThrow(bus, { subject, body: encode({ poolId, pool }), msgId: `start-${keeper}` });
+    // Under random ids: another client can have used those that can be guessed (SEC-2).
+    const unique = token(runtime.random);
+    await publishOrThrow(bus, { subject, body: encode({ poolId, pool }), msgId: `start-${unique}` });
     const signal: PoolSignal = { kind: "declare", min, max, lingerMs };
     await publishOrThrow(bus, {
       subject: names.signal(keeper, poolSignal),
       body: encode(signal),
-      msgId: `declare-${poolId}-${min}-${max}-${id}`,
+      msgId: `declare-${unique}`,
     });
   }
 }

@@ -18,7 +18,8 @@ export class InstancePublisher {
     signal: AbortSignal,
     shown: ConstructorParameters<typeof Summaries>[2],
   ) {
-    const outbox = { bus: deps.bus, runtime: deps.runtime, signal };
+    const { bus, runtime, capabilities } = deps;
+    const outbox = { bus, runtime, capabilities, signal };
     this.#deps = deps;
     this.#target = {
       outbox,

@@ -26,7 +26,7 @@ import type { Mail } from "../mail.ts";
 import { parseInbox } from "../parse-inbox.ts";
 import { publishEffect } from "../publishing/publish.ts";
 
-type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime">;
+type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime" | "capabilities">;
 
 const header = headerNames.aside;
 /** The message as it was in the inbox. */
@@ -63,11 +63,11 @@ export class AsideMail {
   }
 
   async #move({ subject, seq, at, headers, body }: Delivery): Promise<boolean> {
-    const { bus, names, runtime } = this.#deps;
+    const { bus, names, runtime, capabilities } = this.#deps;
     const was: z.infer<typeof Was> = { subject, seq, at, headers: { ...headers } };
     try {
       const stored = await publishEffect(
-        { bus, runtime, signal: this.#signal },
+        { bus, runtime, capabilities, signal: this.#signal },
         names.aside(this.#instanceId),
         body,
         { msgId: `aside-${seq}`, headers: { [header]: JSON.stringify(was) } },

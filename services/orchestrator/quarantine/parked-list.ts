@@ -7,7 +7,7 @@ import type { Fault } from "../../../shared/errors/index.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { publishEffect } from "../publishing/publish.ts";
 
-type Deps = Pick<EngineDeps, "bus" | "names" | "runtime">;
+type Deps = Pick<EngineDeps, "bus" | "names" | "runtime" | "capabilities">;
 
 export class ParkedList {
   readonly #deps: Deps;

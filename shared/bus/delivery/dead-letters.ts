@@ -8,6 +8,7 @@ import type { Runtime } from "../../runtime/index.ts";
 import type { Bus, Delivery, StoredMessage } from "../bus.ts";
 import { encode } from "../codec.ts";
 import type { Subjects } from "../subjects.ts";
+import { publishAnew } from "./publish-anew.ts";
 
 export interface Burial {
   /** The kind of message: `inbox`, `activity`, `claim`, … */
@@ -21,8 +22,14 @@ export interface Burial {
 export interface BurialDeps {
   bus: Bus;
   names: Subjects;
-  runtime: Pick<Runtime, "clock" | "announce">;
+  runtime: Pick<Runtime, "clock" | "announce" | "random">;
 }
+
+/**
+ * SEC-7 Workers write letters of these kinds and no others. Such a letter is never sent again to an instance, and no
+ *    other kind of letter can be kept from being stored by a worker that uses up its message id.
+ */
+export const lettersOfWorkers: readonly string[] = ["activity", "claim", "session"];
 
 const headersRoom = 16 * 1024;
 
@@ -41,8 +48,14 @@ export async function bury(deps: BurialDeps, original: StoredMessage, burial: Bu
     headers: fittingHeaders(original.headers),
     body: Buffer.from(body).toString("base64"),
   };
-  const outcome = await bus.publish(names.dead(what, id), encode(letter), {
+  const subject = names.dead(what, id);
+  // Workers may not read letters.
+  const seen = lettersOfWorkers.includes(what)
+    ? {}
+    : { original: { stream: names.deadStream, filter: subject } };
+  const outcome = await publishAnew(bus, runtime.random, subject, encode(letter), {
     msgId: `dead-${what}-${original.seq}`,
+    ...seen,
   });
   if (outcome.kind !== "stored") return false;
   if (!outcome.duplicate) {

@@ -3,7 +3,7 @@
  *    another sender's message, and the server then drops that message as a duplicate. A sender whose ids can
  *    be guessed therefore does not believe a duplicate answer before it has seen its message: it publishes
  *    once more under an id that no other client can know. The receiver drops messages it has seen before
- *    (T5).
+ *    (T5). Orchestrators make the ids of their messages with their key, so that nobody else can guess them.
  */
 import { type Random, token } from "../../runtime/index.ts";
 import type { Bus, PublishOptions, PublishOutcome } from "../bus.ts";

@@ -1,7 +1,14 @@
 /** Dead letters: list, show, send again unchanged, discard. */
 import { z } from "zod";
 import { DeadLetter } from "../../../schemas/index.ts";
-import { type Bus, decode, publishOrThrow, type StoredMessage, type Subjects } from "../../bus/index.ts";
+import {
+  type Bus,
+  decode,
+  lettersOfWorkers,
+  publishOrThrow,
+  type StoredMessage,
+  type Subjects,
+} from "../../bus/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 import { userFacing } from "../user-facing.ts";
 
@@ -84,9 +91,10 @@ export class DeadLetters {
    */
   retry(seq: number): Promise<{ subject: string }> {
     return userFacing(async () => {
-      const letter = decode(DeadLetter, (await this.#message(seq)).body);
+      const message = await this.#message(seq);
+      const letter = decode(DeadLetter, message.body);
       if (letter.kind === "invalid") throw notFound(seq);
-      const subject = this.#destination(letter.value);
+      const subject = this.#destination(letter.value, message.subject);
       await publishOrThrow(this.#bus, {
         subject,
         body: Buffer.from(letter.value.body, "base64"),
@@ -105,12 +113,16 @@ export class DeadLetters {
     });
   }
 
-  #destination(letter: DeadLetter): string {
+  /** Where the letter's message was sent first, as far as whoever wrote the letter may say (SEC-7). */
+  #destination(letter: DeadLetter, storedAs: string): string {
     // Letters of earlier versions carry the subject under which their message was stored.
     const subject = this.#names.published(letter.subject);
     const prefix = this.#names.prefix === "" ? "" : `${this.#names.prefix}.`;
     const rest = subject.startsWith(prefix) ? subject.slice(prefix.length) : subject;
-    if (/^(orchestrations|activities|claims|sessions)(\.[A-Za-z0-9_-]{1,128})+$/.test(rest)) return subject;
+    const [, kind] =
+      /^(orchestrations|activities|claims|sessions)(?:\.[A-Za-z0-9_-]{1,128})+$/.exec(rest) ?? [];
+    const isOfWorker = lettersOfWorkers.includes(this.#names.parseDead(storedAs) ?? "");
+    if (kind !== undefined && !(isOfWorker && kind === "orchestrations")) return subject;
     throw new HoldfastError({
       code: "not_retryable",
       message: `${letter.subject} is not a subject a letter can be sent to again`,

@@ -334,6 +334,15 @@ describe("dead letters over HTTP", () => {
     expect((second.letters as { id: string }[])[0]?.id).toBe("d0");
   });
 
+  it("sends no message to an instance that a worker says somebody has sent (SEC-7)", async () => {
+    for (const what of ["activity", "claim", "session"]) {
+      const seq = await put.dead({ what, id: "x", subject: "orchestrations.victim.terminate", body: "{}" });
+      const response = await gateway.post(`/api/dead/${seq}/retry`, {});
+      expect(await json(response)).toMatchObject({ error: { code: "not_retryable" } });
+    }
+    expect(await gateway.bus.read(names.inboxStream, "inbox.*.victim.>")).toEqual([]);
+  });
+
   it("does not send to subjects that are not for letters", async () => {
     const seq = await put.dead({ what: "odd", id: "x", subject: "$JS.API.STREAM.DELETE.INBOX", body: "" });
     const response = await gateway.post(`/api/dead/${seq}/retry`, {});

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetter } from "../../../schemas/index.ts";
 import { bury, decode, defaultTopology, ensureTopology, subjects } from "../../../shared/bus/index.ts";
-import { type Happening, systemClock } from "../../../shared/runtime/index.ts";
+import { type Happening, systemClock, systemRandom } from "../../../shared/runtime/index.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
 import { MemoryBroker, noFaults } from "../../../shared/testing/memory/index.ts";
 
@@ -12,7 +12,8 @@ async function rig() {
   const bus = new MemoryBroker().connect();
   await ensureTopology(bus, names, defaultTopology);
   const heard: Happening[] = [];
-  const runtime = { clock: systemClock, announce: (happening: Happening) => void heard.push(happening) };
+  const announce = (happening: Happening) => void heard.push(happening);
+  const runtime = { clock: systemClock, random: systemRandom, announce };
   return { bus, heard, deps: { bus, names, runtime } };
 }
 
@@ -59,13 +60,21 @@ describe("dead letters", () => {
     expect(letter.value.reason.message).toMatch(/the first \d+ of 1048576 bytes are kept/);
   });
 
+  it("is stored though somebody has used up its message id (SEC-2)", async () => {
+    const { bus, deps } = await rig();
+    await bus.publish(names.dead("activity", "forged"), Uint8Array.of(1), { msgId: "dead-inbox-42" });
+    const original = message(Uint8Array.of(1));
+    expect(await bury(deps, original, burial)).toBe(true);
+    expect(await bus.read(names.deadStream, names.dead("inbox", "i1"))).toHaveLength(1);
+  });
+
   it("says so when it is not safely stored", async () => {
     const clock = new SimulatedClock();
     const broker = new MemoryBroker({ clock });
     const bus = broker.connect();
     await clock.run(ensureTopology(bus, names, defaultTopology));
     broker.fate.faults = { ...noFaults, publishLost: 1 };
-    const runtime = { clock, announce: () => undefined };
+    const runtime = { clock, random: systemRandom, announce: () => undefined };
     const original = message(new Uint8Array(1));
     expect(await clock.run(bury({ bus, names, runtime }, original, burial))).toBe(false);
   });

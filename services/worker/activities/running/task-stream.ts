@@ -4,7 +4,7 @@ import type { Bus, Subjects } from "../../../../shared/bus/index.ts";
 import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 import type { StreamWriter } from "../../../../shared/definitions/index.ts";
 import { HoldfastError } from "../../../../shared/errors/index.ts";
-import { type Runtime, writeJson } from "../../../../shared/runtime/index.ts";
+import { type Runtime, token, writeJson } from "../../../../shared/runtime/index.ts";
 
 /** Where the chunks of one run go. The engine closes it when the run is over. */
 export interface StreamSink extends StreamWriter {
@@ -29,6 +29,8 @@ export class TaskStream implements StreamSink {
   readonly #run: number;
   readonly #subject: string;
   readonly #capability: string | undefined;
+  /** Part of the message ids: another worker can have used an id that can be guessed (SEC-2). */
+  readonly #unique: string;
   readonly #pending = new Set<Promise<void>>();
   #index = 0;
   #closed = false;
@@ -38,6 +40,7 @@ export class TaskStream implements StreamSink {
     this.#task = task;
     this.#run = run;
     this.#subject = deps.names.stream(task.instanceId, task.execution, task.of);
+    this.#unique = token(deps.runtime.random);
     this.#capability =
       task.capability === undefined ? undefined : derivedCapability(task.capability, "stream");
   }
@@ -64,7 +67,7 @@ export class TaskStream implements StreamSink {
     const body = this.#encode(index, value);
     this.#index++; // counted only now: a refused chunk leaves no gap
     const { instanceId, execution, of, attempt } = this.#task;
-    const msgId = `chunk-${instanceId}-${execution}-${of}-${attempt}-${this.#run}-${index}`;
+    const msgId = `chunk-${instanceId}-${execution}-${of}-${attempt}-${this.#run}-${this.#unique}-${index}`;
     for (let tried = 0; tried < tries; tried++) {
       const outcome = await this.#deps.bus.publish(this.#subject, body, { msgId });
       if (outcome.kind === "stored") return;
