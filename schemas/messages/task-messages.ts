@@ -85,5 +85,7 @@ export const CancelNotice = wireObject({
   instanceId: InstanceId,
   execution: z.int().positive(),
   of: EventId,
+  /** Derived from the capability of the attempt, so that workers believe nobody else (C1). @generation 2 */
+  capability: z.string().optional(),
 });
 export type CancelNotice = z.infer<typeof CancelNotice>;

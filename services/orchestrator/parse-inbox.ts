@@ -46,6 +46,7 @@ import {
 import { maxValueDepth } from "../../shared/errors/index.ts";
 import type { InboxMessage } from "../../shared/replay/index.ts";
 import { parseFlow } from "../../shared/sdk/internal.ts";
+import { mayPark } from "./capabilities/may-park.ts";
 import { isServerAnswer } from "./server-answer.ts";
 
 /** Headers a start, a signal or a cancel may carry. */
@@ -68,7 +69,7 @@ export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
   | { kind: "refused"; instanceId: string; code: string; message: string; doubt?: Doubt }
   /**
-   * Only a newer process can read the message (E1). `marked`: the sender says so, and the instance waits;
+   * Only a newer process can read the message (E1). `marked`: a sender that may says so, and the instance waits;
    * otherwise only this message waits.
    */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
@@ -82,7 +83,7 @@ export function parseInbox(
   const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
   // Check this first: the verb may be unknown to this version.
   if (newer !== undefined && whose !== undefined)
-    return { kind: "held", instanceId: whose, marked: true, message: newer };
+    return { kind: "held", instanceId: whose, marked: mayPark(capabilities, names, stored), message: newer };
   const address = names.parseInbox(stored.subject);
   if (!address) {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };

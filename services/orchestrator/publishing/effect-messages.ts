@@ -11,7 +11,7 @@ import {
   type SessionReport,
   type SessionState,
 } from "../../../schemas/index.ts";
-import type { Capabilities } from "../../../shared/capabilities/index.ts";
+import { type Capabilities, shownWith } from "../../../shared/capabilities/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 
@@ -112,12 +112,8 @@ export function claimMessage(
 export const engineReport = (
   capabilities: Capabilities,
   to: string,
-  report: { sessionId: string; attachment: number; owner?: string; report: object },
-): object => {
-  const { sessionId, attachment } = report;
-  const capability = capabilities.ofSession({ instanceId: to, sessionId, attachment });
-  return { v: 1, ...report, capability };
-};
+  report: Parameters<typeof shownWith>[1] & { report: Record<string, unknown> },
+): object => ({ v: 1, ...report, capability: capabilities.ofSession(shownWith(to, report)) });
 
 /** What a child with a grant on the session must know of its present phase. */
 export function granteeReport({

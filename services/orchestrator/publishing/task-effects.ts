@@ -1,5 +1,6 @@
 /** Tasks for workers: by the lane or by the queue, calls on sessions, and their cancellation. */
 import {
+  type CancelNotice,
   EventId,
   InstanceId,
   type LaneCalls,
@@ -8,6 +9,7 @@ import {
   type SessionWork,
 } from "../../../schemas/index.ts";
 import { encode } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import type { Effect, OpenTask } from "../../../shared/replay/index.ts";
 import { callMessage, taskMessage } from "./effect-messages.ts";
 import { type EffectOf, executionOf, type Publishing, removeStored, sendToHolder } from "./effect-target.ts";
@@ -100,7 +102,16 @@ export async function cancelTask(by: Publishing, { task, on }: EffectOf<"cancel-
   if (task.target.kind === "queue") {
     // All notices of a turn are sent together: a worker that ends one of these tasks must not begin another of
     // them.
-    bus.send(names.cancels, encode({ instanceId, execution, of: task.id }));
+    const of = task.id;
+    const shown = by.deps.capabilities.ofTask({ instanceId, execution, of, attempt: task.attempt });
+    const capability = shown && derivedCapability(shown, "cancel");
+    const notice: CancelNotice = {
+      instanceId: InstanceId.parse(instanceId),
+      execution,
+      of: EventId.parse(of),
+      capability,
+    };
+    bus.send(names.cancels, encode(notice));
     const seq = queued.get(task);
     return seq === undefined ? undefined : bus.deleteMessage(names.activitiesStream, seq);
   }

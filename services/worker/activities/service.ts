@@ -32,7 +32,7 @@ import { isPoisoned, refusePoisoned } from "./refusing/poison.ts";
 import { maybeSilent, silenceOf } from "./refusing/silent-tasks.ts";
 import { refuseUnreadable } from "./refusing/unreadable.ts";
 import { publishReport, type Report, reportOf } from "./report.ts";
-import { CancelNotices, taskKey } from "./running/cancel-notices.ts";
+import { CancelNotices, type IsCancelled, taskKey } from "./running/cancel-notices.ts";
 import { attemptKey, type HeldTask, runsBefore } from "./running/held-task.ts";
 import { ReportedTasks } from "./running/reported-tasks.ts";
 import { runTask } from "./running/run-task.ts";
@@ -85,7 +85,7 @@ export class ActivityService implements Service {
       onLeft: (held) => this.#held.delete(held.key),
       giveBack: (held) => this.#giveBack(held),
     });
-    this.#cancels = new CancelNotices(deps, (key) => this.#cancel(key));
+    this.#cancels = new CancelNotices(deps, (isCancelled) => this.#cancel(isCancelled));
     this.served = servedActivities(deps.app, deps.config);
     this.#feeds = this.served.map(
       (activity) => new Feed(deps, activity, (message, feed) => this.#receive(message, feed)),
@@ -336,11 +336,11 @@ export class ActivityService implements Service {
     return publishReport(this.#deps, task, result, { lane, signal: this.#givingUp.signal });
   }
 
-  #cancel(key: string): void {
+  #cancel(isCancelled: IsCancelled): void {
     for (const { held, abort } of this.#running) {
-      if (taskKey(held.task) === key) abort.abort(new CancelledError("the task was cancelled"));
+      if (isCancelled(held.task)) abort.abort(new CancelledError("the task was cancelled"));
     }
-    this.#line.cancel(key);
+    this.#line.cancel(isCancelled);
   }
 
   /** ACTIVITY-3, for all tasks at once: most tasks are over before the first tick. */

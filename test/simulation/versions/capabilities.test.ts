@@ -1,8 +1,10 @@
 /**
  * C1: a client that can write to the bus, but was given no task, reports for others. Every report is refused.
  */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { needsHeader } from "../../../schemas/index.ts";
 import { bucketSubject, encode, headerNames, leaseKeys } from "../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../shared/capabilities/index.ts";
 import {
   call,
   collectApp,
@@ -24,10 +26,19 @@ const waits = () =>
     finish = () => resolve("true");
   });
 
+let cancelled = 0;
+let finishAll: () => void = () => undefined;
 const slow = defineActivity("slow", {
   run: async (ctx) => {
     void ctx.stream.write("from the worker");
-    return waits();
+    ctx.signal.addEventListener("abort", () => cancelled++);
+    const waiting = waits();
+    const [one, before] = [finish, finishAll];
+    finishAll = () => {
+      before();
+      one();
+    };
+    return waiting;
   },
 });
 const beats = defineActivity("beats", {
@@ -64,6 +75,8 @@ const app = collectApp({
 
 async function open(seed: number): Promise<void> {
   last = [];
+  cancelled = 0;
+  finishAll = () => undefined;
   world = new World({ seed, app, faults: noFaults });
   await world.prepare();
   await world.orchestrator();
@@ -120,6 +133,33 @@ test("by the lane: a result, a task given back, a task held", async () => {
   expect(await world.run(handle.result())).toBe("true");
 });
 
+test("a cancel notice: without a capability, or with one for another task, it ends nothing", async () => {
+  await open(9);
+  const handle = await world.start("plain", null, "a");
+  const other = await world.start("plain", null, "b");
+  await world.clock.advance(100);
+  const shown =
+    (await world.run(world.outside.read(world.names.streamsStream, world.names.streamsOf("b")))) ?? [];
+  const { capability } = JSON.parse(Buffer.from(shown[0]?.body ?? "").toString());
+  for (const more of [{}, { capability: "q0123456789012345678901" }, { capability }])
+    world.outside.send(world.names.cancels, encode({ instanceId: "a", execution: 1, of: 2, ...more }));
+  await world.clock.advance(100);
+  expect(cancelled).toBe(0);
+  finishAll();
+  expect(await world.run(handle.result())).toBe("true");
+  expect(await world.run(other.result())).toBe("true");
+});
+
+test("a cancel notice of the engine ends the task", async () => {
+  await open(10);
+  const handle = await world.start("plain", null, "a");
+  await world.clock.advance(100);
+  await world.run(handle.cancel());
+  await world.clock.advance(200);
+  expect(cancelled).toBe(1);
+  await expect(world.run(handle.result())).rejects.toThrow();
+});
+
 test("a session: lost, checkpointed or claimed by somebody who does not hold it", async () => {
   await open(3);
   const handle = await world.start("held", null, "a");
@@ -136,6 +176,116 @@ test("a session: lost, checkpointed or claimed by somebody who does not hold it"
   expect(refused()).toEqual(["session missing", "session wrong"]);
   finish();
   expect(await world.run(handle.result())).toBe("true");
+});
+
+describe("each kind of report about a session", () => {
+  const epoch = 1;
+  const place = { workerId: "mallory", nodeId: "n", host: "h", resourceId: "r" };
+  const on = { ...place, epoch, attachment: 1 };
+  const checkpoint = { key: "k", bytes: 1, epoch, calls: 1 };
+  const ofHolder = [
+    { kind: "claimed", on },
+    { kind: "activated", on, initMs: 1, warm: false, restored: false },
+    { kind: "init_failed", error: { code: "x", message: "x", retryable: false } },
+    { kind: "lost", reason: "expired" },
+    { kind: "parked", epoch },
+    { kind: "checkpointed", checkpoint },
+    { kind: "metadata", epoch, change: {} },
+    { kind: "blob", epoch, name: "n" },
+    { kind: "refused", error: { code: "x", message: "x", retryable: false } },
+  ];
+  const ofEngine = [{ kind: "wanted" }, { kind: "closed" }, { kind: "spent", upTo: 9 }];
+
+  test("is refused without the claim's capability, and the engine's own with it", async () => {
+    await open(3);
+    let claimed: string | undefined;
+    await world.run(
+      world.outside.subscribe("offers.*.*", {}, ({ body }) => {
+        claimed = JSON.parse(Buffer.from(body).toString()).capability;
+      }),
+    );
+    const handle = await world.start("held", null, "a");
+    await world.clock.advance(500);
+    const entry = world.happenings.find((one) => one.kind === "session.attached");
+    const sessionId = entry?.kind === "session.attached" ? entry.sessionId : "";
+    const forgeAbout = (report: object, capability?: string) =>
+      forge(world.names.verb("a", "session"), { v: 1, sessionId, attachment: 1, report, capability });
+    for (const report of [...ofHolder, ...ofEngine]) {
+      await forgeAbout(report);
+      await forgeAbout(report, "c1.0123456789012345678901");
+    }
+    expect(claimed).toMatch(/^c1\./);
+    for (const report of ofEngine) await forgeAbout(report, claimed);
+    for (const report of ofHolder.filter(({ kind }) => kind !== "lost"))
+      await forgeAbout(report, derivedCapability(claimed ?? "", "lost"));
+    await world.clock.advance(500);
+    const [n, m] = [ofHolder.length, ofEngine.length];
+    const said = refused();
+    expect(said.filter((one) => one === "session missing")).toHaveLength(n + m);
+    expect(said.filter((one) => one === "session wrong")).toHaveLength(n + m + m + n - 1);
+    const letters = await world.run(world.outside.read(world.names.deadStream, "dead.inbox.*"));
+    expect(letters, "none was refused for its form").toHaveLength(said.length);
+    for (const { body } of letters ?? []) expect(Buffer.from(body).toString()).toContain('"not_capable"');
+    finish();
+    expect(await world.run(handle.result())).toBe("true");
+  });
+});
+
+test("a message that only a newer process could read: a worker's stops no instance", async () => {
+  await open(11);
+  const handle = await world.start("plain", null, "a");
+  await world.clock.advance(100);
+  const newer = { [needsHeader]: "99" };
+  await forge(world.names.verb("a", "activity"), { ...attempt, result: { kind: "of the future" } }, newer);
+  await forge(world.names.verb("a", "activity"), { future: true }, newer);
+  await forge(world.names.verb("a", "session"), { v: 1, sessionId: "s", attachment: 1 }, newer);
+  await forge(world.names.signal("a", "pool"), {}, newer);
+  await world.clock.advance(500);
+  finish();
+  expect(await world.run(handle.result())).toBe("true");
+});
+
+test("a claim that a worker made up is passed to no other worker", async () => {
+  await open(12);
+  const other = await world.worker();
+  const offered: string[] = [];
+  await world.run(
+    world.outside.subscribe("offers.*.*", {}, ({ body }) => void offered.push(Buffer.from(body).toString())),
+  );
+  const handle = await world.start("held", null, "a");
+  await world.clock.advance(500);
+  const [claim = ""] = offered.splice(0);
+  const pass = (body: object) =>
+    world.run(world.outside.request(world.names.claimPass(other.id), encode(body), { timeoutMs: 300 }));
+  const { capability, ...open1 } = JSON.parse(claim);
+  for (const forged of [
+    open1,
+    { ...open1, capability: "c1.0123456789012345678901" },
+    { ...JSON.parse(claim), sessionId: "b" },
+  ])
+    expect((await pass(forged)).kind).toBe("timeout");
+  expect(offered).toEqual([]);
+  expect(refused()).toEqual(["claim missing", "claim wrong", "claim wrong"]);
+  expect((await pass(JSON.parse(claim))).kind, "one that an orchestrator made").toBe("reply");
+  expect(offered).toHaveLength(1);
+  finish();
+  expect(await world.run(handle.result())).toBe("true");
+});
+
+describe("SEC-2: message ids of the engine that somebody uses up first", () => {
+  const usedUp = (msgId: string) =>
+    world.run(world.outside.publish(world.names.signal("mine", "x"), encode({}), { msgId }));
+
+  test("the start of a child, and the report of its end", async () => {
+    await open(13);
+    for (const execution of [1, 2])
+      for (const msgId of [`child-p-${execution}-2`, `done-c-${execution}`, `cancel-p-${execution}-c`])
+        await usedUp(msgId);
+    const handle = await world.start("parent", null, "p");
+    await world.clock.advance(500);
+    await world.signal("c", "go", null);
+    expect(await world.run(handle.result())).toBeUndefined();
+  });
 });
 
 test("a chunk of a stream: readers do not see it", async () => {

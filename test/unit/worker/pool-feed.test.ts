@@ -271,8 +271,8 @@ describe("what should not run", () => {
     rig.covered.add(1);
     await rig.ask([1, 2]);
     expect(lent(calls)).toEqual([2]);
-    feed.cancel("i1.1.2");
-    feed.cancel("i2.1.2");
+    feed.cancel(({ instanceId }) => instanceId === "i1");
+    feed.cancel(({ instanceId }) => instanceId === "i2");
     expect(calls.cancelled).toEqual([2]);
   });
 

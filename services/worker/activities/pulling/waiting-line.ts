@@ -6,7 +6,7 @@
 import type { Runtime, Timer } from "../../../../shared/runtime/index.ts";
 import type { WorkerConfig } from "../../config.ts";
 import type { Slot, Slots, Waiter } from "../../slots.ts";
-import { taskKey } from "../running/cancel-notices.ts";
+import type { IsCancelled } from "../running/cancel-notices.ts";
 import type { HeldTask } from "../running/held-task.ts";
 import type { Feed } from "./feed.ts";
 
@@ -56,9 +56,9 @@ export class WaitingLine {
   }
 
   /** Settles the tasks with this key without running them, because their instance no longer waits. */
-  cancel(key: string): void {
+  cancel(isCancelled: IsCancelled): void {
     for (const waiting of this.#waiting) {
-      if (taskKey(waiting.held.task) !== key) continue;
+      if (!isCancelled(waiting.held.task)) continue;
       this.#remove(waiting);
       waiting.held.delivery.ack();
     }

@@ -1,9 +1,10 @@
 /**
  * Notices that an instance no longer waits for a task. They are hints: if one is lost, the task runs to its
- * end in vain.
+ * end in vain. One that does not show what the task's capability gives ends nothing (C1).
  */
 import { type ActivityTask, CancelNotice } from "../../../../schemas/index.ts";
 import { decode, type Stoppable } from "../../../../shared/bus/index.ts";
+import { derivedCapability } from "../../../../shared/capabilities/index.ts";
 import { once, type Service } from "../../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 
@@ -11,17 +12,31 @@ import type { WorkerDeps } from "../../deps.ts";
 export const taskKey = (task: Pick<ActivityTask, "instanceId" | "execution" | "of">): string =>
   `${task.instanceId}.${task.execution}.${task.of}`;
 
+type Cancellable = Pick<ActivityTask, "instanceId" | "execution" | "of" | "capability">;
+
+/** True if the notice is about the task, and shows what only who sent the task, or has it, can know. */
+export type IsCancelled = (task: Cancellable) => boolean;
+
+const shownFor = ({ capability }: Cancellable): string | undefined =>
+  capability === undefined ? undefined : derivedCapability(capability, "cancel");
+
+const noticeKey = (task: Parameters<typeof taskKey>[0], shown: string | undefined): string =>
+  shown === undefined ? taskKey(task) : `${taskKey(task)}.${shown}`;
+
 /** For tasks cancelled while they wait in a queue. Short, because instance ids may be used again. */
 const rememberedMs = 60_000;
 const mostRemembered = 10_000;
 
 export class CancelNotices implements Service {
   readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime">;
-  readonly #onCancel: (key: string) => void;
+  readonly #onCancel: (isCancelled: IsCancelled) => void;
   readonly #seen = new Map<string, number>();
   #subscription: Stoppable | undefined;
 
-  constructor(deps: Pick<WorkerDeps, "bus" | "names" | "runtime">, onCancel: (key: string) => void) {
+  constructor(
+    deps: Pick<WorkerDeps, "bus" | "names" | "runtime">,
+    onCancel: (isCancelled: IsCancelled) => void,
+  ) {
     this.#deps = deps;
     this.#onCancel = onCancel;
   }
@@ -38,7 +53,7 @@ export class CancelNotices implements Service {
   /** True if a notice for this task came after it was scheduled. */
   covers(task: ActivityTask): boolean {
     if (this.#seen.size === 0) return false;
-    const heardAt = this.#seen.get(taskKey(task));
+    const heardAt = this.#seen.get(noticeKey(task, shownFor(task)));
     return (
       heardAt !== undefined &&
       heardAt >= task.scheduledAt &&
@@ -54,9 +69,10 @@ export class CancelNotices implements Service {
       this.#deps.runtime.announce({ kind: "fault", where: "worker.cancels", code: "bad_notice", message });
       return;
     }
+    const { capability } = notice.value;
     const key = taskKey(notice.value);
-    this.#remember(key);
-    this.#onCancel(key);
+    this.#remember(noticeKey(notice.value, capability));
+    this.#onCancel((task) => taskKey(task) === key && (!task.capability || shownFor(task) === capability));
   }
 
   #remember(key: string): void {

@@ -24,12 +24,12 @@ import {
   decodeTask,
   expiryOf,
   giveBack,
+  type IsCancelled,
   isPoisoned,
   looksExpired,
   refuseExpired,
   refusePoisoned,
   refuseUnreadable,
-  taskKey,
 } from "../../activities/index.ts";
 import { batchRuleOf } from "../calls/call-limits.ts";
 import type { Calls } from "../calls/calls.ts";
@@ -87,8 +87,8 @@ export class PoolFeed {
     this.#overIfEmpty();
   }
 
-  cancel(key: string): void {
-    for (const { task } of [...this.#held.values()]) if (taskKey(task) === key) this.#init.calls.cancel(task);
+  cancel(isCancelled: IsCancelled): void {
+    for (const { task } of [...this.#held.values()]) if (isCancelled(task)) this.#init.calls.cancel(task);
   }
 
   /** MEMBER-3. */

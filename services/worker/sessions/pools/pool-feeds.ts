@@ -19,8 +19,8 @@ export class PoolFeeds {
   constructor(deps: SessionDeps, timing: SessionTiming) {
     this.#deps = deps;
     this.#timing = timing;
-    this.#cancels = new CancelNotices(deps, (key) => {
-      for (const feed of this.#feeds) feed.cancel(key);
+    this.#cancels = new CancelNotices(deps, (isCancelled) => {
+      for (const feed of this.#feeds) feed.cancel(isCancelled);
     });
   }
 
