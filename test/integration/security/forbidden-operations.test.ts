@@ -67,10 +67,13 @@ const plain = [
     "streams.i1.1.2",
     "check.stream",
     "dead.inbox.i1",
+    "dead.activity.i1",
     "aside.i1",
     "audit.start",
     "pulse",
     "nudge.w1",
+    "offers.w1.t",
+    "passes.w1",
     "cancels",
   ],
   ...["notices.i1.changed", "notices.i1.ended", "control.w1", "lanes.activities.q.n", "lanes.sessions.w1.s1"],
@@ -123,7 +126,7 @@ const calls = [
     `DIRECT.GET.${stream}.any.subject`,
     `CONSUMER.CREATE.${stream}`,
     `CONSUMER.CREATE.${stream}.t_1`,
-    `CONSUMER.CREATE.${stream}.t_1.any.filter`,
+    ...["t_1", "watcher"].map((consumer) => `CONSUMER.CREATE.${stream}.${consumer}.any.filter`),
     `CONSUMER.DURABLE.CREATE.${stream}.t_1`,
     `CONSUMER.NAMES.${stream}`,
     `CONSUMER.LIST.${stream}`,
@@ -269,13 +272,19 @@ it("a worker of another group can forge no cancel, lane message, recording or ta
       names.laneOfSession("w1", "s1"),
     ],
     ...[names.activity("q", "n"), names.sessionWork("w1", "s1"), names.claim("t", "s1")],
-    ...[names.workerControl("w1"), names.notice("i1", "ended"), names.timer("i1", 1, 2)],
+    ...[
+      names.claimOffer("w1", "t"),
+      names.nudge("w1"),
+      names.workerControl("w1"),
+      names.notice("i1", "ended"),
+      names.timer("i1", 1, 2),
+    ],
   ];
   for (const subject of forged)
     await bus.subscribe(subject, {}, ({ subject: seen }) => void heard.push(seen));
   await bus.flush();
   const { nc, refused } = await rawClient("worker");
-  for (const subject of [...forged, names.nudge("w1")]) nc.publish(subject, "{}");
+  for (const subject of forged) nc.publish(subject, "{}");
   const deletions = streams.map((stream) => `$JS.API.STREAM.DELETE.${stream}`);
   for (const deletion of deletions) nc.publish(deletion, "");
   await nc.flush();
@@ -293,10 +302,20 @@ it("a group of workers hears no calls of session types it does not serve, and ca
   await ensureTopology(provisioner, names, options);
   const { nc, refused } = await rawClient("worker", part);
   const [own, other] = [names.sessionCalls("model", "w1", "s1"), names.sessionCalls("chat", "w2", "s2")];
-  for (const subject of [own, other, "sessions.*.*.calls.*", "sessions.>"])
+  const offers = [names.claimOffer("w2", "chat"), "offers.*.*", "offers.>"];
+  for (const subject of [
+    own,
+    names.claimOffer("w1", "model"),
+    other,
+    "sessions.*.*.calls.*",
+    "sessions.>",
+    ...offers,
+  ])
     nc.subscribe(subject, { callback: () => undefined });
   await nc.flush();
-  await expect.poll(() => [...refused].sort()).toEqual(["sessions.*.*.calls.*", other, "sessions.>"].sort());
+  await expect
+    .poll(() => [...refused].sort())
+    .toEqual(["sessions.*.*.calls.*", other, "sessions.>", ...offers].sort());
   refused.clear();
   for (const verb of ["NAMES", "LIST"]) nc.publish(`$JS.API.CONSUMER.${verb}.${names.sessionsStream}`, "");
   await nc.flush();
