@@ -5,6 +5,7 @@ import type { OrchestratorDeps } from "../../../services/orchestrator/deps.ts";
 import { answerIgnored } from "../../../services/orchestrator/ignored/answer-ignored.ts";
 import type { Outbox } from "../../../services/orchestrator/publishing/publish.ts";
 import { subjects } from "../../../shared/bus/index.ts";
+import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import { initialState } from "../../../shared/replay/index.ts";
 import { held } from "../../support/worlds/instance-messages.ts";
 
@@ -16,7 +17,8 @@ async function answered(report: unknown, why = "unknown", owner?: string): Promi
       return { kind: "stored", seq: 1, duplicate: false };
     },
   };
-  const outbox = { bus, signal: new AbortController().signal } as unknown as Outbox;
+  const { signal } = new AbortController();
+  const outbox = { bus, signal, capabilities: noCapabilities } as unknown as Outbox;
   const deps = { names: subjects() } as unknown as OrchestratorDeps;
   const message = SessionReport.parse({ v: 1, sessionId: "m1", attachment: 1, owner, report });
   await answerIgnored(deps, outbox, initialState("i1"), { kind: "session", report: message }, why);
