@@ -133,6 +133,25 @@ test("by the lane: a result, a task given back, a task held", async () => {
   expect(await world.run(handle.result())).toBe("true");
 });
 
+test("by the lane: a dead worker's task that somebody else says it has goes out again", async () => {
+  await open(14);
+  const handle = await world.start("plain", null, "a");
+  await world.clock.advance(100);
+  const { outside, names } = world;
+  await world.run(
+    outside.subscribe(names.laneOfHoldings(holder.id), {}, ({ reply }) =>
+      reply?.(encode({ v: 1, workerId: holder.id, missing: [], capabilities: ["q0123456789012345678901"] })),
+    ),
+  );
+  holder.kill();
+  await world.worker();
+  await world.clock.advance(5_000);
+  expect(refused()).toContain("holding wrong");
+  expect(world.count("lane.recalled")).toBe(1);
+  finish();
+  expect(await world.run(handle.result())).toBe("true");
+});
+
 test("a cancel notice: without a capability, or with one for another task, it ends nothing", async () => {
   await open(9);
   const handle = await world.start("plain", null, "a");
