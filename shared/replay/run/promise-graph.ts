@@ -12,8 +12,8 @@
  *    signals again.
  *
  * V8 reports every new promise and the one it is made from; for `await` that is the awaited one. It does not
- *    report which function awaits: that is the innermost async function on the stack, found by the depth of
- *    the stack.
+ *    report which function awaits: that is the innermost async function on the stack. Where more than one may be
+ *    there it is found by the depth of the stack, which costs more than all the rest of a turn's code.
  */
 import { promiseHooks } from "node:v8";
 import { privateSlot } from "./private-slot.ts";
@@ -118,6 +118,8 @@ function link(
 let running: { promise: Promise<unknown>; depth: number }[] = [];
 /** The async function that was resumed. */
 let resumed: Promise<unknown> | undefined;
+/** True while code goes on that no promise here stands for, such as an async function of the engine. */
+let untracked = false;
 /** A promise resolved with another one, whose `then` is called next. */
 let adopting: Promise<unknown> | undefined;
 let following = false;
@@ -133,11 +135,25 @@ export function byEngine<T>(fn: () => T): T {
   }
 }
 
+/** The engine waits for what the code returned, without a function of its own that would have to be followed. */
+export function waitFor(
+  returned: unknown,
+  onValue: (value: unknown) => void,
+  onError: (error: unknown) => void,
+): void {
+  byEngine(() => {
+    const promise = Promise.resolve(returned);
+    if (following) hold(promise);
+    promise.then(onValue, onError);
+  });
+}
+
 const hooks = {
   init(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
     if (engine > 0) return;
-    // If nothing else has begun since, the resumed function awaits: its depth does not matter.
-    const depth = parent && running.length === 0 ? 0 : stackDepth();
+    // One alone need not be told from others.
+    const candidates = running.length + (resumed || untracked ? 1 : 0);
+    const depth = candidates > (parent ? 1 : 0) ? stackDepth() : 0;
     if (parent) return awaited(promise, parent, depth);
     returned(depth - 1);
     running.push({ promise, depth });
@@ -151,7 +167,10 @@ const hooks = {
     }
     const node = nodes.get(promise);
     if (node?.unhandled) node.unhandled = false;
-    else adopting = promise;
+    else {
+      adopting = promise;
+      untracked = true;
+    }
   },
   after: settle,
 };
@@ -159,6 +178,7 @@ const hooks = {
 function settle(): void {
   resumed = undefined;
   adopting = undefined;
+  untracked = false;
   if (running.length > 0) running = [];
 }
 

@@ -37,6 +37,7 @@ import { type CodeEnding, endingCommand } from "./code-ending.ts";
 import { CodeRandom } from "./code-random.ts";
 import { Patches } from "./patches.ts";
 import { inlineValue } from "./payload-access.ts";
+import { waitFor } from "./promise-graph.ts";
 import { mismatch, needsNewerFleet, nonDurableAwait, nonDurableCall, outsideTurn } from "./replay-faults.ts";
 import type { IssuedCommand, Journal, Operation, Shown, Values } from "./round.ts";
 import type { toPayload } from "./to-payload.ts";
@@ -356,23 +357,19 @@ export class Runner implements Occupant {
   #begin(input: unknown): void {
     this.#begun = true;
     const context = new Context(this, this.rootScope);
-    const run = async () => {
-      const checked = validate(
-        this.definition.input,
-        input,
-        "invalid_input",
-        `input of "${this.definition.name}"`,
-      );
-      return await this.definition.run(context, checked);
+    const returned = (value: unknown) => {
+      this.#ending = { kind: "returned", value };
     };
-    run().then(
-      (value) => {
-        this.#ending = { kind: "returned", value };
-      },
-      (error) => {
-        this.#ending = { kind: "threw", error };
-      },
-    );
+    const threw = (error: unknown) => {
+      this.#ending = { kind: "threw", error };
+    };
+    try {
+      const { definition } = this;
+      const checked = validate(definition.input, input, "invalid_input", `input of "${definition.name}"`);
+      waitFor(definition.run(context, checked), returned, threw);
+    } catch (error) {
+      threw(error);
+    }
   }
 
   #settle(of: number, act: (operation: Operation) => void): void {

@@ -1,6 +1,6 @@
 /** Defect 51: a signal goes only to a waiter whose result can still be used, and what has lost does not go on. */
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Commit } from "../../../schemas/index.ts";
 import {
   defineActivity,
@@ -201,6 +201,41 @@ scenario(
     ]);
   },
 );
+
+const returned = flow((ctx) => {
+  const once = ctx.run(work, 0);
+  void Promise.race([once.then(() => "done"), ctx.sleep(1000)]);
+  return once.catch(() => "failed");
+});
+
+scenario(
+  "what the code returned is waited for, also by a handler of failures alone",
+  returned,
+  async (bench) => {
+    await bench.turn(start("flow"));
+    bench.advance(1500);
+    await bench.turn(wake());
+    expect(bench.kinds).not.toContain("activity.cancelled");
+    await bench.turn(completed(bench.task("work"), "done"));
+    expect(bench.output).toBe("done");
+  },
+);
+
+const sequence = flow(async (ctx) => [await ctx.run(work, 0), await ctx.waitForSignal("go")]);
+
+test("code that waits for one thing after the other costs no look at the stack", async () => {
+  const looks = vi.spyOn(Error, "captureStackTrace");
+  try {
+    const bench = new Bench(sequence);
+    await bench.turn(start("flow"));
+    await bench.turn(completed(bench.task("work"), "done"));
+    await bench.turn(signal("go", 1));
+    expect(bench.output).toEqual(["done", 1]);
+    expect(looks).not.toHaveBeenCalled();
+  } finally {
+    looks.mockRestore();
+  }
+});
 
 /** Written before rule 1 (\`instance.started.rules\`), with abandoned waiters that took signals and timers that went on. */
 const before: Record<string, unknown[]> = JSON.parse(
