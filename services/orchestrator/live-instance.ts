@@ -144,10 +144,10 @@ export class LiveInstance {
     this.#lane?.recall(task, "returned");
   }
 
-  /** Publishes the instance's summary now, with a turn that may do nothing else. */
+  /** Publishes the instance's summary at the end of the running turn, or with a turn that may do nothing else. */
   showNow(): void {
     this.#loaded?.hurrySummary();
-    this.put(wakeUp);
+    if (this.idle) this.put(wakeUp);
   }
 
   /** Gives the instance a stream of its own for its history, with a turn that may do nothing else. */

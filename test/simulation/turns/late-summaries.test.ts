@@ -73,6 +73,19 @@ test.each([false, true])("one that takes longer is seen soon; always replaying %
   expect(written()).toBe(2);
 });
 
+test("one that ends in the moment when it would be seen is not loaded from its history for that", async () => {
+  await open();
+  await world.orchestrator();
+  await world.worker();
+  for (let ms = 235; ms < 265; ms++) {
+    const handle = await world.start("patient", ms, `a-${ms}`);
+    await world.run(handle.result());
+    await world.clock.advance(50);
+    expect(await listed()).toContain(`a-${ms} completed`);
+  }
+  expect(world.happenings.filter(({ kind }) => kind === "instance.loaded")).toEqual([]);
+});
+
 test("one without work on the lane is seen at once", async () => {
   await open();
   await world.orchestrator();
