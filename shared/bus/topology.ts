@@ -39,6 +39,15 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
   }));
 }
 
+/**
+ * The streams of the installation that has this bucket of leases, by name: not every role may ask the server for a
+ * list.
+ */
+export function streamsBeside(bucket: string): string[] {
+  const names = subjects(bucket.replace(/_?(?:leases|engine)$/, ""));
+  return topology(names, defaultTopology).map(({ name }) => name);
+}
+
 function streamsOf(names: Subjects, options: TopologyOptions): StreamSpec[] {
   const { replicas } = options;
   const dedupeWindowMs = 120_000;

@@ -1,6 +1,6 @@
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
-import { readServerClocks, skewOf } from "../bus/index.ts";
+import { readServerClocks, skewOf, streamsBeside } from "../bus/index.ts";
 import { type Runtime, token } from "../runtime/index.ts";
 import { type ClaimedKey, claimKey, leaseBody } from "./claim.ts";
 import { DueTimes } from "./due-times.ts";
@@ -40,12 +40,14 @@ export class LeaseKeeper implements Leases {
   readonly #renewals: DueTimes<Holding>;
   readonly #deadlines: DueTimes<Holding>;
   readonly #bus: Bus;
+  readonly #bucket: string;
   #skewMs = 0;
   #stopped = false;
 
   constructor(options: LeaseKeeperOptions) {
     this.#runtime = options.runtime;
     this.#bus = options.bus;
+    this.#bucket = options.bucket;
     this.#store = new LeaseStore(options.bus, options.bucket);
     this.#ttlMs = requireTtl(options.ttlMs);
     this.#onHeldUntil = options.onHeldUntil;
@@ -58,7 +60,7 @@ export class LeaseKeeper implements Leases {
   async start(): Promise<void> {
     this.#stopped = false;
     if (!this.#bus.clustered()) return;
-    const skew = skewOf(await readServerClocks(this.#bus));
+    const skew = skewOf(await readServerClocks(this.#bus, streamsBeside(this.#bucket)));
     this.#skewMs = requireLittleSkew(this.#ttlMs, skew);
   }
 

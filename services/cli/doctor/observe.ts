@@ -80,7 +80,7 @@ async function lookAtServer(patient: ObservedInstallation): Promise<ServerObserv
     maxPayloadBytes: bus.maxPayloadBytes,
     account,
     clock: await clockOf(patient),
-    serverClocks: bus.clustered() ? await readServerClocks(bus, now) : [],
+    serverClocks: bus.clustered() ? await readServerClocks(bus, await bus.streamNames(">"), now) : [],
     replicas: { wanted: config.replicas },
     streams,
     write: hasSettings ? await tryWriting(patient) : undefined,

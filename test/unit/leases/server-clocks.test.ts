@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Bus, StreamInfo } from "../../../shared/bus/index.ts";
 import { readServerClocks, skewOf } from "../../../shared/bus/server-clocks.ts";
+import { Fault } from "../../../shared/errors/index.ts";
 import { LeaseKeeper } from "../../../shared/leases/index.ts";
 import { seededRandom, silent } from "../../../shared/runtime/index.ts";
 import { SimulatedClock } from "../../../shared/testing/clock/simulated-clock.ts";
@@ -12,8 +13,10 @@ function clusterOf(
   aheads: readonly (number | "away")[],
   of: Bus = new LeaseServer(new SimulatedClock()).bus(),
 ): Bus {
+  const seen: string[] = [];
   const info = async (stream: string): Promise<StreamInfo | undefined> => {
-    const nth = Number(stream.slice(1)) % aheads.length;
+    if (!seen.includes(stream)) seen.push(stream);
+    const nth = seen.indexOf(stream) % aheads.length;
     const ahead = aheads[nth] ?? 0;
     if (ahead === "away") return new Promise(() => undefined);
     return {
@@ -33,7 +36,10 @@ function clusterOf(
   return {
     ...of,
     clustered: () => true,
-    streamNames: async () => Array.from({ length: 9 }, (_, n) => `S${n}`),
+    // As for a worker where roles are on.
+    streamNames: async () => {
+      throw new Fault("config", { code: "permission_denied", message: "$JS.API.STREAM.NAMES" });
+    },
     streamInfo: info,
   };
 }
@@ -47,7 +53,7 @@ const keeper = (bus: Bus, clock: SimulatedClock, ttlMs: number): LeaseKeeper =>
   });
 
 test("each server's clock is read by way of the streams it leads", async () => {
-  const readings = await readServerClocks(clusterOf([0, 400, -300]));
+  const readings = await readServerClocks(clusterOf([0, 400, -300]), ["S0", "S1", "S2", "S3"]);
   expect(readings.map(({ server }) => server).sort()).toEqual(["n0", "n1", "n2"]);
   const { leastMs, mostMs } = skewOf(readings);
   expect(leastMs).toBeGreaterThan(600);
