@@ -3,9 +3,16 @@
  * an owner read did not have them yet.
  */
 import { expect, test } from "vitest";
-import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
+import {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../../shared/definitions/index.ts";
 import { type BusFaults, noFaults } from "../../../shared/testing/memory/index.ts";
 import { World } from "../../../shared/testing/world/world.ts";
+import { violationLines } from "../../../shared/verify/index.ts";
 
 let world: World;
 const brief = defineActivity("brief", {
@@ -89,4 +96,34 @@ test("a value too big for a message is found, wherever it is looked for", async 
   const handle = await world.start("carries", null, "carries");
   expect(await world.run(handle.result(), 5_000)).toBe(5 * big.length);
   expect(world.count("instance.parked")).toBe(0);
+});
+
+const held = defineSession("held", {
+  init: () => ({}),
+  calls: { wait: call({ run: () => new Promise<never>(() => undefined) }) },
+});
+const loses = defineOrchestration("loses", {
+  run: async (ctx) => {
+    const session = await ctx.openSession(held, { onLost: "fail", leaseTtl: "2s" });
+    return session.wait(null).catch((error: { code?: string }) => error.code);
+  },
+});
+
+test("I8: the loss of a holder is recorded within a second of its lease's expiry, also where copies lag", async () => {
+  const faults: BusFaults = { ...lagging, latencyMs: [0, 10], markerDelayMs: [0, 300] };
+  world = new World({ seed: 3, app: collectApp({ held, loses }), faults, replicas: 3 });
+  await world.prepare();
+  await world.orchestrator();
+  await world.watcher();
+  for (let n = 0; n < 10; n++) {
+    const worker = await world.worker();
+    const handle = await world.start("loses", null, `l${n}`);
+    await world.clock.advance(1_000 + n * 100);
+    worker.kill();
+    expect(await world.run(handle.result(), 30_000)).toBe("session_lost");
+  }
+  await world.clock.advance(1_000);
+  const report = await world.verify({ lossMs: 1_000 });
+  expect(violationLines(report)).toEqual([]);
+  expect(report.spreads["loss recorded after the lease's expiry"]?.count).toBe(10);
 });
