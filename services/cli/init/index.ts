@@ -3,14 +3,17 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { Fault } from "../../../shared/errors/index.ts";
-import { packageVersion } from "../../version.ts";
 import { type Cli, outputOf } from "../connection/client-command.ts";
+import { dependencyAsInstalled } from "./dependency.ts";
 
 export const initCommand = (cli: Cli): Command =>
   new Command("init")
     .description("write a small application with a session and a test into a new folder")
     .argument("<folder>", "a folder that does not exist yet, or is empty")
-    .option("--holdfast <version>", "version of holdfast to depend on, or a path like file:../holdfast.tgz")
+    .option(
+      "--holdfast <version>",
+      "version of holdfast to depend on, or a path like file:../holdfast.tgz (default: what this command runs from)",
+    )
     .option("--json", "one line of JSON instead of text")
     .action(async (folder: string, options: { holdfast?: string; json?: boolean }) => {
       const { firstFiles } = await import("./first-files.ts");
@@ -26,7 +29,7 @@ export const initCommand = (cli: Cli): Command =>
         basename(target)
           .toLowerCase()
           .replaceAll(/[^a-z0-9-]+/g, "-") || "app";
-      const files = firstFiles(name, options.holdfast ?? `^${packageVersion()}`);
+      const files = firstFiles(name, options.holdfast ?? dependencyAsInstalled());
       for (const [path, text] of Object.entries(files)) {
         mkdirSync(dirname(join(target, path)), { recursive: true });
         writeFileSync(join(target, path), text);

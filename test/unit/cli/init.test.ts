@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { dependencyAsInstalled } from "../../../services/cli/init/dependency.ts";
 import { firstFiles } from "../../../services/cli/init/first-files.ts";
 import { main } from "../../../services/cli/main.ts";
 
@@ -51,4 +52,27 @@ it("is the application of the README, as far as that goes", () => {
     const code = (line.split(" //")[0] ?? "").trim();
     expect(own.replaceAll(/\s+/g, " ")).toContain(code.replaceAll(/\s+/g, " "));
   }
+});
+
+describe("depends on holdfast as it is installed", () => {
+  const project = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-init-")));
+  const dir = join(project, "node_modules", "holdfast");
+  mkdirSync(dir, { recursive: true });
+  const installedFrom = (resolved?: string) => {
+    const packages = { "node_modules/holdfast": { version: "1.2.3", resolved } };
+    writeFileSync(join(project, "node_modules", ".package-lock.json"), JSON.stringify({ packages }));
+    return dependencyAsInstalled({ dir, version: "1.2.3" });
+  };
+
+  it.each([
+    ["https://registry.example/holdfast/-/holdfast-1.2.3.tgz", "^1.2.3"],
+    [undefined, "^1.2.3"],
+    ["file:../holdfast-1.2.3.tgz", `file:${join(project, "..", "holdfast-1.2.3.tgz")}`],
+    ["git+ssh://git@git.example/holdfast.git#0f3a", "git+ssh://git@git.example/holdfast.git#0f3a"],
+  ])("from %s", (resolved, expected) => expect(installedFrom(resolved)).toBe(expected));
+
+  it("from a clone", () => {
+    expect(dependencyAsInstalled()).toBe(`file:${realpathSync(".")}`);
+    expect(dependencyAsInstalled({ dir: tmpdir(), version: "1.2.3" })).toBe(`file:${realpathSync(tmpdir())}`);
+  });
 });
