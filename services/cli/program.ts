@@ -68,15 +68,20 @@ export function program(cli: Cli, { explainUsage = true } = {}): Command {
   for (const [group, commands] of Object.entries(groups)) {
     for (const command of commands) root.addCommand(command.helpGroup(group));
   }
-  for (const command of everyOne(root)) {
+  for (const { command, path } of everyOne(root)) {
     command.exitOverride();
     command.configureOutput({
       writeOut: (text) => cli.stdout.write(text),
       writeErr: (text) => cli.stderr.write(text),
-      outputError: (text, write) => explainUsage && write(text.replace(/^error: /, "holdfast: ")),
+      outputError: (text, write) =>
+        explainUsage &&
+        write(`${text.replace(/^error: /, "holdfast: ")}  \`${path} --help\` says what it takes.\n`),
     });
   }
   return root;
 }
 
-const everyOne = (command: Command): Command[] => [command, ...command.commands.flatMap(everyOne)];
+const everyOne = (command: Command, before = ""): { command: Command; path: string }[] => {
+  const path = `${before}${command.name()}`;
+  return [{ command, path }, ...command.commands.flatMap((one) => everyOne(one, `${path} `))];
+};
