@@ -127,7 +127,7 @@ export const workerSettings = {
   WORKER_IDLE_TIMEOUT: duration(0, 30 * 24 * hour)
     .default(5 * minute)
     .describe(
-      "A session without calls for so long is parked, if its type has a checkpoint, so that nothing is lost. 0: never. For types that do not say it.",
+      "A session without calls for so long becomes idle (its worker lets it go), if its type has a checkpoint, so that nothing is lost. 0: never. For types that do not say it.",
     ),
   WORKER_MAX_INIT: duration(second, 24 * hour)
     .default(10 * minute)

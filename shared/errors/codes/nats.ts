@@ -48,7 +48,8 @@ export const nats: CodeGroup = {
     },
     permission_denied: {
       cause: "This NATS user may not do that.",
-      remedy: "This NATS user may not do that; use another one, or widen its permissions.",
+      remedy:
+        "Use the user of the role that does this, or write the rights of this version: `holdfast security init --if-missing`.",
     },
     jetstream_disabled: {
       cause: "JetStream is off on the server or for the account.",
