@@ -1,5 +1,8 @@
-/** Every ```ts block of every page type-checks, every ```json block is JSON, every link leads to a page. */
-import { execFileSync } from "node:child_process";
+/**
+ * Every ```ts block of every page type-checks, JSON, JavaScript and Python are such, every link leads to a page, and the
+ * README shows the application that the tests run.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
@@ -8,12 +11,14 @@ import { wholeProgram } from "./preludes.ts";
 const root = resolve(import.meta.dirname, "../../..");
 /** The public API as TypeScript prints it: declarations that a test compares with the sources. */
 const generated = ["api.md"];
-const pages = readdirSync(join(root, "docs")).filter(
-  (name) => name.endsWith(".md") && !generated.includes(name),
-);
+const pagesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md") && !generated.includes(name))
+    .map((name) => join(folder, name));
+const pages = ["README.md", "CONTRIBUTING.md", ...pagesIn("docs"), ...pagesIn("examples")];
 
 const blocksOf = (page: string, language: string): string[] =>
-  [...readFileSync(join(root, "docs", page), "utf8").matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+  [...readFileSync(join(root, page), "utf8").matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
     .filter(([, named]) => named === language)
     .map(([, , code]) => code ?? "");
 
@@ -24,7 +29,10 @@ it("has code that type-checks", { timeout: 120_000 }, () => {
   try {
     for (const page of pages) {
       for (const [index, code] of blocksOf(page, "ts").entries())
-        writeFileSync(join(folder, `${page.replace(".md", "")}-${index + 1}.ts`), wholeProgram(page, code));
+        writeFileSync(
+          join(folder, `${page.replace(/\.md$/, "").replaceAll("/", "-")}-${index + 1}.ts`),
+          wholeProgram(page, code),
+        );
     }
     const settings = {
       extends: join(root, "tsconfig.json"),
@@ -47,16 +55,51 @@ it("has code that type-checks", { timeout: 120_000 }, () => {
 });
 
 it("has JSON that is JSON", () => {
-  for (const page of pages)
-    for (const code of blocksOf(page, "json")) expect(() => JSON.parse(code), page).not.toThrow();
+  for (const page of pages) {
+    const values = blocksOf(page, "jsonl").flatMap((code) => code.trim().split("\n"));
+    for (const code of [...values, ...blocksOf(page, "json")])
+      expect(() => JSON.parse(code), page).not.toThrow();
+  }
 });
 
-it("links only to pages that are there", () => {
+it("has JavaScript and Python that can be read", () => {
+  const parse = "import ast, sys; ast.parse(sys.stdin.read())";
+  for (const page of pages) {
+    for (const code of blocksOf(page, "js")) expect(() => new Function(code), page).not.toThrow();
+    for (const input of blocksOf(page, "python")) {
+      const parsed = spawnSync("python3", ["-c", parse], { input, encoding: "utf8" });
+      if (parsed.error === undefined) expect(parsed.stderr, page).toBe("");
+    }
+  }
+});
+
+it("shows in the README what examples/first is", () => {
+  const [shown = ""] = blocksOf("README.md", "ts");
+  const [path = "", ...code] = shown.split("\n");
+  expect(code.join("\n")).toBe(readFileSync(join(root, path.replace("// ", "")), "utf8"));
+});
+
+/** As GitHub makes the anchor of a heading. */
+const anchorsIn = (text: string): string[] =>
+  [...text.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+
+it("links only to pages and headings that are there", () => {
   const broken: string[] = [];
-  for (const page of readdirSync(join(root, "docs")).filter((name) => /\.(md|txt)$/.test(name))) {
-    const text = readFileSync(join(root, "docs", page), "utf8");
-    for (const [, target = ""] of text.matchAll(/\]\(((?!https?:)[\w./-]+)(?:#[\w-]*)?\)/g)) {
-      if (target !== "" && !existsSync(resolve(root, "docs", target))) broken.push(`${page}: ${target}`);
+  for (const page of [...pages, "docs/llms.txt", "docs/api.md", "SECURITY.md", "CHANGELOG.md"]) {
+    const text = readFileSync(join(root, page), "utf8");
+    for (const [, target = "", anchor] of text.matchAll(/\]\(((?!https?:)[\w./-]*)(?:#([\w-]*))?\)/g)) {
+      const path = target === "" ? join(root, page) : resolve(root, page, "..", target);
+      const there =
+        existsSync(path) &&
+        (anchor === undefined ||
+          !path.endsWith(".md") ||
+          anchorsIn(readFileSync(path, "utf8")).includes(anchor));
+      if (!there) broken.push(`${page}: ${target}${anchor === undefined ? "" : `#${anchor}`}`);
     }
   }
   expect(broken).toEqual([]);

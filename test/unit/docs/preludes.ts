@@ -53,8 +53,11 @@ declare const search: (state: unknown, text: string) => string;`,
 /** A part of a program, made whole. */
 export const wholeProgram = (page: string, code: string): string =>
   /^import /m.test(code)
-    ? `${/\bassert\./.test(code) ? 'import assert from "node:assert/strict";\n' : ""}${fromHere(code)}`
-    : `${everywhere}${more[page.replace(".md", "")] ?? ""}\n{\n${code.replaceAll(/^export (?=const)/gm, "")}\n}\nexport {};\n`;
+    ? `${/\bassert\./.test(code) ? 'import assert from "node:assert/strict";\n' : ""}${fromHere(page, code)}`
+    : `${everywhere}${more[page.replace(/^docs\/(.*)\.md$/, "$1")] ?? ""}\n{\n${code.replaceAll(/^export (?=const)/gm, "")}\n}\nexport {};\n`;
 
-/** The pages stand in docs/, the files that are checked elsewhere. */
-const fromHere = (code: string): string => code.replaceAll('from "../examples/', 'from "../../../examples/');
+/** The pages stand in docs/ and in examples/<name>/, the files that are checked elsewhere. */
+const fromHere = (page: string, code: string): string =>
+  page.startsWith("examples/")
+    ? code.replaceAll('from "../', 'from "../../../examples/')
+    : code.replaceAll('from "../examples/', 'from "../../../examples/');
