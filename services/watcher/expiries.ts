@@ -5,7 +5,13 @@
  * WATCHER-3 Everything here may be done twice and by two watchers at once: the message id of the report makes
  *    it one.
  */
-import { type Delivery, leaseKeys } from "../../shared/bus/index.ts";
+import {
+  bucketStream,
+  bucketSubject,
+  type Delivery,
+  headerNames,
+  leaseKeys,
+} from "../../shared/bus/index.ts";
 import type { Service } from "../../shared/runtime/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 import { MarkerFeed, tryAgainMs } from "./marker-feed.ts";
@@ -79,8 +85,20 @@ export class Expiries implements Service {
     if (runtime.clock.now() - message.at > config.archiveAfterMs + lookups * lookAgainMs)
       return message.ack();
     if (message.deliveries < lookups) return message.nak(lookAgainMs);
+    if (await this.#isForgotten(sessionId)) return message.ack();
     counters.unregistered++;
     const why = `session ${sessionId} is not in the register`;
     await this.#feed.bury(message, sessionId, "session_unregistered", why);
+  }
+
+  /**
+   * True if the session was over before its register entry was removed. A server that starts again may write an expiry
+   * over the tombstone of a lease that was released.
+   */
+  async #isForgotten(sessionId: string): Promise<boolean> {
+    const { name } = this.#deps.registers.sessions.bucket;
+    const subject = bucketSubject(name, sessionId);
+    const last = await this.#deps.bus.last(bucketStream(name), subject, { leader: true });
+    return last?.headers[headerNames.over] !== undefined;
   }
 }

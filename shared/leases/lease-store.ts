@@ -10,7 +10,7 @@ const claimHeader = headerNames.claim;
  * How long a released key keeps its tombstone, so that a late copy of a claim meets it; then the key is gone
  * without a trace.
  */
-const tombstoneTtlMs = 600_000;
+export const tombstoneTtlMs = 600_000;
 
 /** `at` is the server's time of that write: shown to people, never used to decide. */
 export type LeaseKeyState =

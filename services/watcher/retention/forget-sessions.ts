@@ -1,6 +1,7 @@
 /** Removes ended sessions from the register, together with their checkpoints and named blobs. */
 import type { SessionRecord } from "../../../schemas/index.ts";
 import { leaseKeys, type TypedEntry } from "../../../shared/bus/index.ts";
+import { tombstoneTtlMs } from "../../../shared/leases/index.ts";
 import { overMark } from "../../../shared/sessions/index.ts";
 import type { WatcherDeps } from "../deps.ts";
 import { eachAtOnce } from "../each-at-once.ts";
@@ -8,7 +9,8 @@ import { BlobFolders, foldersOf } from "./blob-folders.ts";
 import { endedBefore } from "./ended.ts";
 import type { RetentionStep } from "./step.ts";
 
-const tombstoneMs = 60_000;
+/** The marker of a removed entry outlives the tombstone of the session's lease (WATCHER-3, `Expiries`). */
+const markerMs = tombstoneTtlMs + 60_000;
 const asksAtOnce = 8;
 
 export class ForgetSessions implements RetentionStep {
@@ -35,7 +37,7 @@ export class ForgetSessions implements RetentionStep {
       if ((await registers.sessions.get(key, { leader: true }))?.revision !== revision) return;
       for (const folder of foldersOf(key)) await blobs.delete(folder);
       const headers = overMark(value);
-      const outcome = await registers.sessions.delete(key, { revision, ttlMs: tombstoneMs, headers });
+      const outcome = await registers.sessions.delete(key, { revision, ttlMs: markerMs, headers });
       if (outcome.kind === "written") done++;
     });
     counters.removedSessions += done;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { bucketStream, bucketSubject, encode, leaseKeys } from "../../../shared/bus/index.ts";
+import { overMark } from "../../../shared/sessions/index.ts";
 import { until } from "../../support/processes/stack.ts";
 import { WatcherWorld } from "../../support/worlds/watcher-world.ts";
 
@@ -80,6 +81,20 @@ test("a session nobody registered is looked for a few times, then kept as a dead
     id: "nobody",
     code: "session_unregistered",
   });
+});
+
+test("an expiry over the tombstone of a session that was over and is forgotten is no dead letter", async () => {
+  const { happenings, heard } = await world.watcher("a");
+  const record = await world.register("forgotten", { phase: "closed" });
+  await world.sessions.delete("forgotten", { headers: overMark(record), ttlMs: 60_000 });
+  for (const id of ["forgotten", "unknown"]) {
+    const owner = await world.owner(1000);
+    await world.attach(owner, id);
+    await owner.stop();
+    await world.expiry(id);
+  }
+  await heard("dead.lettered", ({ id }) => id === "unknown");
+  expect(happenings.filter(({ kind }) => kind === "dead.lettered")).toHaveLength(1);
 });
 
 test("nobody watched while it expired: told once by whoever comes first, and not again by the next", async () => {
