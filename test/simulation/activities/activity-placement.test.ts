@@ -172,7 +172,9 @@ test("bad input: a session of nobody, something that is no session, a local acti
   expect(await world.run(handle.result())).toEqual(["invalid_option", "invalid_option", "invalid_option"]);
   const define = (tags: unknown[]) =>
     defineActivity("tagged", { requires: { tags: tags as string[] }, run: () => null });
-  expect(() => define(["no spaces"])).toThrow('activity "tagged": tag "no spaces" is not allowed');
+  expect(() => define(["no spaces"])).toThrow(
+    'activity "tagged": requires.tags: tag "no spaces" is not allowed',
+  );
   expect(() => defineActivity("t", { requires: { tag: ["x"] } as never, run: () => null })).toThrow("tag");
   const config = workerConfig(
     z.object(workerSettings).parse({ WORKER_ACTIVITIES: "train", WORKER_TAGS: "gpu" }),

@@ -1,4 +1,7 @@
-/** Workers holding sessions without an orchestrator: claims and work are published by hand, reports read off the inbox. */
+/**
+ * Workers holding sessions without an orchestrator: claims and work are published by hand, reports read off the inbox. Of
+ * an orchestrator there is only what passes claims on between workers.
+ */
 import { z } from "zod";
 import {
   type ActivityReport,
@@ -8,6 +11,7 @@ import {
   SessionReport as SessionReportSchema,
   type SessionWork,
 } from "../../../schemas/index.ts";
+import { ClaimPasses } from "../../../services/orchestrator/lane/claim-passes.ts";
 import { workerConfig } from "../../../services/worker/config.ts";
 import { createIdentity } from "../../../services/worker/identity.ts";
 import { SessionService, type SessionTiming } from "../../../services/worker/sessions/index.ts";
@@ -25,6 +29,7 @@ import {
   type Subjects,
   subjects,
 } from "../../../shared/bus/index.ts";
+import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import { collectApp } from "../../../shared/definitions/index.ts";
 import { everythingAllowed } from "../../../shared/fleet/index.ts";
 import { LeaseKeeper } from "../../../shared/leases/index.ts";
@@ -75,10 +80,21 @@ export class SessionRig {
   #probe: Consumption | undefined;
   #lastOf = 0;
 
+  readonly #passes: ClaimPasses;
+
   private constructor(nats: TestNats, bus: Bus, names: Subjects) {
     this.nats = nats;
     this.bus = bus;
     this.names = names;
+    this.#passes = new ClaimPasses({
+      ...{
+        bus,
+        names,
+        runtime: systemRuntime(),
+        capabilities: noCapabilities,
+        generation: everythingAllowed,
+      },
+    });
   }
 
   static async start(): Promise<SessionRig> {
@@ -88,12 +104,14 @@ export class SessionRig {
     await ensureTopology(bus, names, defaultTopology);
     const rig = new SessionRig(nats, bus, names);
     await rig.#listen();
+    await rig.#passes.start();
     return rig;
   }
 
   async stop(): Promise<void> {
     await this.stopWorkers();
     await this.#probe?.stop();
+    await this.#passes.stop();
     await this.bus.close();
     await this.nats.stop();
   }
