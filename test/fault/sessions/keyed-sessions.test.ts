@@ -23,6 +23,9 @@ beforeAll(async () => {
 afterAll(() => expect(world.leases.violations()).toEqual([]));
 
 const config = { from: 0 };
+let serial = 0;
+/** A key that no earlier try of the test has used. */
+const fresh = (name: string): string => `${name}-${++serial}`;
 const keyed = (key: string, onLost: KeyedOnLost = "fail") =>
   world.client.session(counter, { key, config, onLost });
 const code = (error: unknown) => (error as { code?: string }).code;
@@ -149,49 +152,51 @@ describe("over HTTP", () => {
   });
 
   test("what is wrong is refused by name, and nothing is opened", async () => {
+    const key = fresh("k");
     const opened = world.journal.lines("init ").length;
     const refused = async (where: string, body: unknown) => {
       const { status, code } = await overHttp(where, body);
       return [status, code];
     };
     expect(await refused("/sessions/nothing/k/add", { input: 1 })).toEqual([404, "unknown_session_type"]);
-    expect(await refused(path("k", "multiply"), { input: 1, config })).toEqual([404, "unknown_call"]);
-    expect(await refused(path("k", "add"), { input: "one", config })).toEqual([400, "invalid_input"]);
-    expect(await refused(path("k", "add"), { input: 1, config: { from: "x" } })).toEqual([
+    expect(await refused(path(key, "multiply"), { input: 1, config })).toEqual([404, "unknown_call"]);
+    expect(await refused(path(key, "add"), { input: "one", config })).toEqual([400, "invalid_input"]);
+    expect(await refused(path(key, "add"), { input: 1, config: { from: "x" } })).toEqual([
       400,
       "invalid_config",
     ]);
     expect(await refused(path("a%20b", "add"), { input: 1, config })).toEqual([400, "invalid_key"]);
     expect(await refused(path("x".repeat(129), "add"), { input: 1, config })).toEqual([400, "invalid_key"]);
-    expect(await refused(path("k", "add"), { input: 1, config, ttl: "soon" })).toEqual([
+    expect(await refused(path(key, "add"), { input: 1, config, ttl: "soon" })).toEqual([
       400,
       "invalid_duration",
     ]);
-    expect(await refused(path("k", "close"), {})).toEqual([404, "session_not_found"]);
+    expect(await refused(path(key, "close"), {})).toEqual([404, "session_not_found"]);
     expect(world.journal.lines("init ")).toHaveLength(opened);
-    expect((await fetch(`${api}/keys/counter/k`)).status).toBe(404);
-    await keyed("k").add(1);
-    expect(await refused(path("k", "add"), { input: 1, config: { from: 1 } })).toEqual([
+    expect((await fetch(`${api}/keys/counter/${key}`)).status).toBe(404);
+    await keyed(key).add(1);
+    expect(await refused(path(key, "add"), { input: 1, config: { from: 1 } })).toEqual([
       409,
       "session_config_conflict",
     ]);
-    expect(await refused(path("k", "fail"), { config })).toEqual([400, "no_good"]);
+    expect(await refused(path(key, "fail"), { config })).toEqual([400, "no_good"]);
   });
 
   test("whoever hangs up has its call cancelled, and the session stays", async () => {
+    const key = fresh("gone");
     for (const accept of ["application/json", "text/event-stream"]) {
-      const name = `hung-up-${accept.length}`;
+      const name = `${key}-${accept.length}`;
       const hangUp = new AbortController();
       const body = { input: { name, ms: 60_000 }, config };
-      const calling = post(path("gone", "slow"), body, { signal: hangUp.signal, headers: { accept } });
+      const calling = post(path(key, "slow"), body, { signal: hangUp.signal, headers: { accept } });
       const over = calling.then((response) => response.text()).catch((error: Error) => error.name);
       await world.journal.until(`slow ${name} `);
       hangUp.abort();
       expect(await over).toBe("AbortError");
       await world.journal.until(`cancelled ${name}`);
     }
-    expect(await keyed("gone").add(0)).toMatchObject({ n: 2 });
-    expect(world.journal.lines("init gone ")).toHaveLength(1);
+    expect(await keyed(key).add(0)).toMatchObject({ n: 2 });
+    expect(world.journal.lines(`init ${key} `)).toHaveLength(1);
   });
 });
 
