@@ -1,27 +1,27 @@
 import type { Workload } from "../workload.ts";
-import { claim } from "./claim.ts";
+import { loss } from "./failures/loss.ts";
+import { lostServer } from "./failures/lost-server.ts";
+import { provedLoss } from "./failures/proved-loss.ts";
+import { recovery } from "./failures/recovery.ts";
 import { growth } from "./growth.ts";
-import { hosts } from "./hosts.ts";
-import { keyed } from "./keyed.ts";
 import { local } from "./local.ts";
-import { loss } from "./loss.ts";
-import { lostServer } from "./lost-server.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
-import { provedLoss } from "./proved-loss.ts";
-import { recovery } from "./recovery.ts";
-import { renewal } from "./renewal.ts";
 import { schedules } from "./schedules.ts";
+import { claim } from "./sessions/claim.ts";
+import { hosts } from "./sessions/hosts.ts";
+import { keyed } from "./sessions/keyed.ts";
+import { renewal } from "./sessions/renewal.ts";
+import { w4 } from "./sessions/w4-sessions.ts";
+import { warm } from "./sessions/warm.ts";
 import { startUp } from "./start-up.ts";
 import { twoOrchestrators } from "./two-orchestrators.ts";
 import { w1 } from "./w1-sequence.ts";
 import { w2 } from "./w2-parallel.ts";
 import { w3 } from "./w3-instances.ts";
-import { w4 } from "./w4-sessions.ts";
 import { w5 } from "./w5-signal.ts";
 import { w6 } from "./w6-inference.ts";
 import { w7 } from "./w7-replay.ts";
-import { warm } from "./warm.ts";
 
 /**
  * In the order they run. W3 comes after the workloads that share its server, because it leaves a thousand

@@ -1,10 +1,10 @@
-import { machineMs } from "../clock.ts";
-import { privateBytesOf } from "../costs/process-cost.ts";
-import { judged } from "../report.ts";
-import { Rig } from "../rig.ts";
-import { percentile } from "../stats.ts";
-import { until } from "../waiting.ts";
-import type { Workload } from "../workload.ts";
+import { machineMs } from "../../clock.ts";
+import { privateBytesOf } from "../../costs/process-cost.ts";
+import { judged } from "../../report.ts";
+import { Rig } from "../../rig.ts";
+import { percentile } from "../../stats.ts";
+import { until } from "../../waiting.ts";
+import type { Workload } from "../../workload.ts";
 
 /** SIGKILL of a supervised worker → SessionLostError in the orchestration, long before the lease is over (D1). */
 export const provedLoss: Workload = {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Bus, connectBus, subjects } from "../../shared/bus/index.ts";
-import { silent } from "../../shared/runtime/index.ts";
-import { cpuMsOf } from "../costs/process-cost.ts";
-import { inFlight } from "../stats.ts";
-import { untilStatus } from "../waiting.ts";
-import type { Workload } from "../workload.ts";
+import { type Bus, connectBus, subjects } from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import { cpuMsOf } from "../../costs/process-cost.ts";
+import { inFlight } from "../../stats.ts";
+import { untilStatus } from "../../waiting.ts";
+import type { Workload } from "../../workload.ts";
 
 const perInstance = 100;
 /** The default lease: 15 s, renewed every third of it. */

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { Recovery } from "../app/doomed.ts";
-import { machineMs } from "../clock.ts";
-import { judged } from "../report.ts";
-import { Rig } from "../rig.ts";
-import { percentile } from "../stats.ts";
-import type { Bench, Workload } from "../workload.ts";
-import { shortInstances } from "./w3-instances.ts";
+import type { Recovery } from "../../app/doomed.ts";
+import { machineMs } from "../../clock.ts";
+import { judged } from "../../report.ts";
+import { Rig } from "../../rig.ts";
+import { percentile } from "../../stats.ts";
+import type { Bench, Workload } from "../../workload.ts";
+import { shortInstances } from "../w3-instances.ts";
 
 /**
  * A process dies by SIGKILL: how long until the work that was with it goes on, while another one is alive, and where

@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { ratioOf } from "../report.ts";
-import { Rig } from "../rig.ts";
-import { intervals, named, spread } from "../stats.ts";
-import type { Workload } from "../workload.ts";
+import { ratioOf } from "../../report.ts";
+import { Rig } from "../../rig.ts";
+import { intervals, named, spread } from "../../stats.ts";
+import type { Workload } from "../../workload.ts";
 
 const atATime = 100;
-const probe = fileURLToPath(new URL("../probe.js", import.meta.url));
+const probe = fileURLToPath(new URL("../../probe.js", import.meta.url));
 
 interface Memory {
   heapUsed: number;

@@ -1,6 +1,6 @@
-import { ratioOf } from "../report.ts";
-import { intervals, named, spread } from "../stats.ts";
-import type { Workload } from "../workload.ts";
+import { ratioOf } from "../../report.ts";
+import { intervals, named, spread } from "../../stats.ts";
+import type { Workload } from "../../workload.ts";
 
 /** The floor of a warm call is the plain remote activity. */
 export const warm: Workload = {

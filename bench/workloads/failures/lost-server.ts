@@ -4,20 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Bus, connectBus, subjects } from "../../shared/bus/index.ts";
-import { silent } from "../../shared/runtime/index.ts";
-import { Client } from "../../shared/sdk/index.ts";
-import { type NatsCluster, startCluster } from "../../test/support/nats/nats-cluster.ts";
-import type { Layout } from "../options.ts";
-import { judged } from "../report.ts";
-import { type ServiceName, ServiceProcess } from "../service.ts";
-import { percentile } from "../stats.ts";
-import type { Workload } from "../workload.ts";
+import { type Bus, connectBus, subjects } from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import { Client } from "../../../shared/sdk/index.ts";
+import { type NatsCluster, startCluster } from "../../../test/support/nats/nats-cluster.ts";
+import type { Layout } from "../../options.ts";
+import { judged } from "../../report.ts";
+import { type ServiceName, ServiceProcess } from "../../service.ts";
+import { percentile } from "../../stats.ts";
+import type { Workload } from "../../workload.ts";
 
 const startEveryMs = 500;
 const lookEveryMs = 20;
 const clusterReadyMs = 60_000;
-const app = fileURLToPath(new URL("../app/app.ts", import.meta.url));
+const app = fileURLToPath(new URL("../../app/app.ts", import.meta.url));
 const { inboxStream } = subjects();
 
 export const lostServer: Workload = {

@@ -1,6 +1,6 @@
-import { judged } from "../report.ts";
-import { intervals, named, spread } from "../stats.ts";
-import type { Workload } from "../workload.ts";
+import { judged } from "../../report.ts";
+import { intervals, named, spread } from "../../stats.ts";
+import type { Workload } from "../../workload.ts";
 
 /** The floor of a call into Python is the same call into a Node process. The two take turns. */
 export const hosts: Workload = {

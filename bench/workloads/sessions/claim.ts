@@ -1,6 +1,6 @@
-import { ratioOf } from "../report.ts";
-import { intervals, named, percentile } from "../stats.ts";
-import type { Workload } from "../workload.ts";
+import { ratioOf } from "../../report.ts";
+import { intervals, named, percentile } from "../../stats.ts";
+import type { Workload } from "../../workload.ts";
 
 /**
  * `openSession` → active, with an `init` that does nothing. The floor is one step of the raw floor: append,

@@ -1,11 +1,11 @@
-import { connectBus, subjects } from "../../shared/bus/index.ts";
-import { silent } from "../../shared/runtime/index.ts";
-import { machineMs } from "../clock.ts";
-import { judged } from "../report.ts";
-import type { Rig } from "../rig.ts";
-import { percentile } from "../stats.ts";
-import { until } from "../waiting.ts";
-import type { Workload } from "../workload.ts";
+import { connectBus, subjects } from "../../../shared/bus/index.ts";
+import { silent } from "../../../shared/runtime/index.ts";
+import { machineMs } from "../../clock.ts";
+import { judged } from "../../report.ts";
+import type { Rig } from "../../rig.ts";
+import { percentile } from "../../stats.ts";
+import { until } from "../../waiting.ts";
+import type { Workload } from "../../workload.ts";
 
 /**
  * SIGKILL of the worker → SessionLostError in the orchestration, less the lease's TTL. The floor is the

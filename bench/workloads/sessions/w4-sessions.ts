@@ -1,8 +1,8 @@
-import { machineMs } from "../clock.ts";
-import { ratioOf } from "../report.ts";
-import { inFlight, intervals, named, percentile } from "../stats.ts";
-import { untilStatus } from "../waiting.ts";
-import type { Workload } from "../workload.ts";
+import { machineMs } from "../../clock.ts";
+import { ratioOf } from "../../report.ts";
+import { inFlight, intervals, named, percentile } from "../../stats.ts";
+import { untilStatus } from "../../waiting.ts";
+import type { Workload } from "../../workload.ts";
 
 /**
  * All sessions are open before the clock starts. `openedCallsPerSecond`: the same sessions and calls again, from
