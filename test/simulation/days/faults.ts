@@ -230,6 +230,21 @@ const rare = {
     look();
     return undefined;
   },
+  // For a moment nobody leads some streams; copies that do not lead show what was so seconds ago for longer.
+  "leader change, copies lag": ({ world }, { much }) => {
+    const { broker, clock } = world;
+    const { fate } = broker;
+    const some = [...broker.streams.keys()].filter((_, index) => (index + Math.floor(much * 100)) % 2 === 0);
+    for (const name of some) broker.silent.add(name);
+    clock.after(much * 1_000, () => {
+      for (const name of some) broker.silent.delete(name);
+    });
+    const before = fate.faults.replicaLagMs;
+    fate.faults = { ...fate.faults, replicaLagMs: [0, 200 + much * 3_000] };
+    return () => {
+      fate.faults = { ...fate.faults, replicaLagMs: before };
+    };
+  },
 } satisfies Record<string, Fault>;
 
 export type FaultKind = keyof typeof common | keyof typeof rare;

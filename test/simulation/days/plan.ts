@@ -93,13 +93,16 @@ export function planOf(seed: number): Plan {
 /** Drawn apart, so that a seed is the day it was before there were these. */
 function withRarities(plan: Plan, draw: Draw): Plan {
   const { upTo, chance } = draw;
-  return {
-    ...plan,
+  const rarely = {
     generationStepMs: chance(0.5) ? upTo(400) : 0,
     ...(chance(0.1) && { laterFromMs: upTo(dayMs) }),
     ...(chance(0.15) && { retainForMs: 20_000 + upTo(20_000) }),
-    ...(chance(0.15) && { faults: [...plan.faults, plannedFault(rareKinds, plan.programs, draw)] }),
   };
+  if (!chance(0.15)) return { ...plan, ...rarely };
+  const fault = plannedFault(rareKinds, plan.programs, draw);
+  // Copies are there to lag only where streams have some.
+  const copies = fault.kind === "leader change, copies lag" && { replicas: 3 as const };
+  return { ...plan, ...rarely, ...copies, faults: [...plan.faults, fault] };
 }
 
 interface Draw {
