@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Bus, connectBus } from "../../shared/bus/index.ts";
 import { seededRandom, silent } from "../../shared/runtime/index.ts";
-import { Network, type Weather } from "../nemesis/network.ts";
 import { startNats, type TestNats } from "../support/nats/nats-server.ts";
+import { Network, type Weather } from "../support/nats/network.ts";
 import { until } from "../support/processes/stack.ts";
 
 let nats: TestNats;

@@ -1,8 +1,8 @@
 /** What is done to the fleet, drawn by lot. Each blow ends what it began. */
 import { type Random, sleep, systemClock } from "../../shared/runtime/index.ts";
+import type { Weather } from "../support/nats/network.ts";
 import { until } from "../support/processes/stack.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import type { Weather } from "./network.ts";
 
 export type Blow = (fleet: Fleet, member: Member, random: Random) => Promise<void>;
 
@@ -57,6 +57,13 @@ export const blows: Readonly<Record<string, Blow>> = {
     server?.pause();
     await aWhile(random);
     server?.resume();
+  },
+  // Its clients still reach it: it leads nothing, and its copies fall behind.
+  "cut a NATS server off from the others": async (fleet, _member, random) => {
+    const server = anyServer(fleet, random);
+    if (server) fleet.cluster?.cutOff(server);
+    await aWhile(random);
+    if (server) fleet.cluster?.join(server);
   },
   "fill the store": async (fleet, _member, random) => {
     const { bus } = fleet.stack;

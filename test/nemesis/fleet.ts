@@ -4,8 +4,8 @@ import { connectBus } from "../../shared/bus/index.ts";
 import { type Random, silent } from "../../shared/runtime/index.ts";
 import { type NatsCluster, startCluster } from "../support/nats/nats-cluster.ts";
 import { startNats, type TestNats } from "../support/nats/nats-server.ts";
+import { Network, type Weather } from "../support/nats/network.ts";
 import { type ServiceName, type ServiceProcess, Stack, until } from "../support/processes/stack.ts";
-import { Network, type Weather } from "./network.ts";
 
 export interface Member {
   readonly service: ServiceName;
@@ -41,17 +41,24 @@ const answers = (url: string): Promise<boolean> =>
 export class Fleet implements AsyncDisposable {
   readonly stack: Stack;
   readonly servers: readonly TestNats[];
+  readonly cluster: NatsCluster | undefined;
   readonly members: Member[] = [];
   readonly #random: Random;
 
-  private constructor(stack: Stack, servers: readonly TestNats[], random: Random) {
+  private constructor(
+    stack: Stack,
+    servers: readonly TestNats[],
+    cluster: NatsCluster | undefined,
+    random: Random,
+  ) {
     this.stack = stack;
     this.servers = servers;
+    this.cluster = cluster;
     this.#random = random;
   }
 
   static async start(servers: 1 | 3, random: Random, journal: string): Promise<Fleet> {
-    const cluster: NatsCluster | undefined = servers === 3 ? await startCluster(limits(3)) : undefined;
+    const cluster = servers === 3 ? await startCluster(limits(3)) : undefined;
     const nats = cluster?.servers ?? [await startNats({ extraConfig: limits(1) })];
     await until("JetStream answers", () => answers(nats[0]?.url ?? ""), 60_000);
     const stack = await Stack.start({
@@ -71,7 +78,7 @@ export class Fleet implements AsyncDisposable {
         WORKER_ACK_WAIT: "2s",
       },
     });
-    const fleet = new Fleet(stack, nats, random);
+    const fleet = new Fleet(stack, nats, cluster, random);
     try {
       await Promise.all(wanted.map((service) => fleet.#add(service)));
     } catch (error) {
@@ -109,7 +116,10 @@ export class Fleet implements AsyncDisposable {
 
   /** Everything is as it should be from now on. */
   async heal(): Promise<void> {
-    for (const server of this.servers) server.resume();
+    for (const server of this.servers) {
+      server.resume();
+      this.cluster?.join(server);
+    }
     for (const member of this.members) {
       member.process.resume();
       this.weather(member, { kind: "fair" });

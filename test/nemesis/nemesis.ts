@@ -85,8 +85,8 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisResult
 }
 
 /** Filling up three copies takes gigabytes of the machine's own disk, and a server whose disk is full gives JetStream up. */
-const kindsOn = (servers: 1 | 3): string[] =>
-  Object.keys(blows).filter((kind) => servers === 1 || kind !== "fill the store");
+const notOn = { 1: "cut a NATS server off from the others", 3: "fill the store" };
+const kindsOn = (servers: 1 | 3): string[] => Object.keys(blows).filter((kind) => kind !== notOn[servers]);
 
 /** One blow after the other, now and then two at once on different members. */
 async function strikeFor(

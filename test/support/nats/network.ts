@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import type { Random } from "../../shared/runtime/index.ts";
+import type { Random } from "../../../shared/runtime/index.ts";
 
 export type Weather =
   | { kind: "fair" }
