@@ -31,7 +31,7 @@ export const recovered = defineOrchestration("recovered", {
   run: (ctx, death: Death) => ctx.run(doomed, death),
 });
 
-const slow = defineActivity("slow-stamp", {
+export const slowStamp = defineActivity("slow-stamp", {
   async run(_ctx, ms: number) {
     await delay(ms);
     return machineMs();
@@ -42,7 +42,7 @@ const slow = defineActivity("slow-stamp", {
 export const slowSteps = defineOrchestration("slow-steps", {
   async run(ctx, { n, ms }: { n: number; ms: number }): Promise<number[]> {
     const stamps: number[] = [];
-    for (let step = 0; step < n; step++) stamps.push(await ctx.run(slow, ms));
+    for (let step = 0; step < n; step++) stamps.push(await ctx.run(slowStamp, ms));
     return stamps;
   },
 });
