@@ -21,6 +21,8 @@ export interface FloorLoad {
   steps: number;
   /** Steps of one instance at a time. */
   width: number;
+  /** As in `FloorStart`. */
+  direct?: boolean;
 }
 
 export interface FloorRun {
@@ -77,14 +79,14 @@ export class Floor {
     return { client: process.pid, orchestrator: orchestrator ?? 0, worker: worker ?? 0, nats: this.#natsPid };
   }
 
-  async run({ instances, inFlight: lanes, steps, width }: FloorLoad): Promise<FloorRun> {
+  async run({ instances, inFlight: lanes, steps, width, direct = false }: FloorLoad): Promise<FloorRun> {
     const run = this.#runs++;
     const startedAt = machineMs();
     const ends = await inFlight(instances, lanes, async (index) => {
       const id = `r${run}i${index}`;
       const begun = machineMs();
       const ended = this.#until(floorNames.notice(id));
-      await this.#start(id, { steps, width, worker: index % this.#workers, waits: false });
+      await this.#start(id, { steps, width, direct, worker: index % this.#workers, waits: false });
       const { stamps } = (await ended).json<FloorEnd>();
       return { ms: machineMs() - begun, stamps };
     });
@@ -98,7 +100,7 @@ export class Floor {
     const run = this.#runs++;
     await inFlight(rounds, 32, async (index) => {
       const waiting = this.#until(floorNames.waiting(`r${run}i${index}`));
-      await this.#start(`r${run}i${index}`, { steps: 1, width: 1, worker: 0, waits: true });
+      await this.#start(`r${run}i${index}`, { steps: 1, width: 1, direct: false, worker: 0, waits: true });
       await waiting;
     });
     const heard: number[] = [];

@@ -61,9 +61,21 @@ async function work(running: Running): Promise<void> {
   while (running.waiting.length > 0) {
     const batch = running.waiting;
     running.waiting = [];
-    await turn(running, batch);
+    await (running.start.direct ? directSteps(running, batch) : turn(running, batch));
   }
   running.busy = false;
+}
+
+/** Steps with one stored write each, as the lane has them. */
+async function directSteps(running: Running, batch: readonly Msg[]): Promise<void> {
+  const { start, stamps } = running;
+  while (stamps.length < start.steps) {
+    const report = await link.request(floorNames.direct(start.worker), padding(bodyBytes.task));
+    stamps.push(Number(report.string()));
+    await append(running, 2);
+  }
+  acknowledge(batch);
+  end(running);
 }
 
 async function turn(running: Running, batch: readonly Msg[]): Promise<void> {
@@ -73,20 +85,31 @@ async function turn(running: Running, batch: readonly Msg[]): Promise<void> {
   const waits = start.waits && running.heardAt === 0;
   running.scheduled = waits ? 0 : Math.min(start.steps, running.completed + start.width);
   const events = batch.length + running.scheduled - from;
-  running.lastSeq = await link.store(running.subject, padding(events * bodyBytes.event), {
-    "Floor-Commit": `${id}-${running.lastSeq}`,
-    "Nats-Expected-Last-Subject-Sequence": String(running.lastSeq),
-  });
+  await append(running, events);
   const publishes: Promise<number>[] = [];
   for (let step = from; step < running.scheduled; step++) {
     const headers = { "Nats-Msg-Id": `task-${id}-${step}` };
     publishes.push(link.store(floorNames.task(start.worker, id), padding(bodyBytes.task), headers));
   }
   await Promise.all(publishes);
-  for (const message of batch) link.nc.publish(message.reply ?? "", ack);
+  acknowledge(batch);
   if (waits) link.nc.publish(floorNames.waiting(id), "");
-  if (running.completed < start.steps) return;
+  if (running.completed >= start.steps) end(running);
+}
+
+async function append(running: Running, events: number): Promise<void> {
+  running.lastSeq = await link.store(running.subject, padding(events * bodyBytes.event), {
+    "Floor-Commit": `${running.id}-${running.lastSeq}`,
+    "Nats-Expected-Last-Subject-Sequence": String(running.lastSeq),
+  });
+}
+
+function acknowledge(batch: readonly Msg[]): void {
+  for (const message of batch) link.nc.publish(message.reply ?? "", ack);
+}
+
+function end({ id, stamps, heardAt }: Running): void {
   instances.delete(id);
-  const end: FloorEnd = { stamps: running.stamps, heardAt: running.heardAt };
-  link.nc.publish(floorNames.notice(id), JSON.stringify(end));
+  const ended: FloorEnd = { stamps, heardAt };
+  link.nc.publish(floorNames.notice(id), JSON.stringify(ended));
 }

@@ -10,6 +10,8 @@ export interface FloorStart {
   worker: number;
   /** Does nothing before a signal comes. */
   waits: boolean;
+  /** Each step is a request to the worker and one append, nothing else is stored; one step at a time. */
+  direct: boolean;
 }
 
 /** Body of the notice at the end. */

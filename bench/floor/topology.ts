@@ -23,6 +23,7 @@ export const floorNames = {
   completion: (id: string) => `floor-inbox.${id}.done`,
   task: (worker: number, id: string) => `floor-work.${worker}.${id}`,
   taskConsumer: (worker: number) => `worker-${worker}`,
+  direct: (worker: number) => `floor-direct.${worker}`,
   notice: (id: string) => `floor-notices.${id}`,
   /** An instance is ready for its signal. */
   waiting: (id: string) => `floor-waiting.${id}`,

@@ -15,4 +15,10 @@ link.consume(floorNames.work, floorNames.taskConsumer(worker), 200, (message) =>
     .store(floorNames.completion(id), String(machineMs()).padEnd(bodyBytes.report), headers)
     .then(() => link.nc.publish(message.reply ?? "", ack));
 });
+link.nc.subscribe(floorNames.direct(worker), {
+  callback: (_error, message) => {
+    message.respond(String(machineMs()).padEnd(bodyBytes.report));
+  },
+});
+await link.nc.flush();
 process.send?.("ready");

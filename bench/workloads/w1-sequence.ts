@@ -19,23 +19,24 @@ export const w1: Workload = {
       const handle = await rig.client.start("stamped-steps", { n: steps });
       return intervals((await handle.result()) as number[]);
     };
-    const floorSteps = async (steps: number): Promise<number[]> => {
-      const run = await floor.run({ instances: 1, inFlight: 1, steps, width: 1 });
+    const floorSteps = async (steps: number, direct = false): Promise<number[]> => {
+      const run = await floor.run({ instances: 1, inFlight: 1, steps, width: 1, direct });
       return intervals(run.stamps[0] ?? []);
     };
     await floorSteps(bench.size(1000, 500));
+    await floorSteps(bench.size(1000, 500), true);
     const first = spread(await engineSteps(bench.size(1000, 500)));
     const engineMs: number[] = [];
     const floorMs: number[] = [];
-    const writeMs: number[] = [];
+    const directMs: number[] = [];
     for (let round = 0; round < rounds; round++) {
-      writeMs.push(...(await floor.appends(n)));
+      directMs.push(...(await floorSteps(n, true)));
       floorMs.push(...(await floorCpu.during(() => floorSteps(n))));
       engineMs.push(...(await engineCpu.during(() => engineSteps(n))));
     }
     const engine = spread(engineMs);
     const raw = spread(floorMs);
-    const oneWriteP50Ms = spread(writeMs).p50Ms;
+    const oneWriteP50Ms = spread(directMs).p50Ms;
     bench.emit({
       n: n * rounds,
       ...engine,
