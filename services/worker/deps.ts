@@ -7,6 +7,7 @@ import type { Runtime, Service } from "../../shared/runtime/index.ts";
 import type { WorkerConfig } from "./config.ts";
 import type { WorkerFaultPoints } from "./fault-points.ts";
 import type { WorkerIdentity } from "./identity.ts";
+import type { Recordings } from "./lane/index.ts";
 
 /**
  * The workers alive according to the register, this one included. The view may lag: use it for placement
@@ -34,7 +35,7 @@ export interface WorkerDeps {
   readonly faultPoints?: WorkerFaultPoints | undefined;
   readonly view?: WorkersView;
   /** Undefined: each result of work that came by the lane is reported by itself. */
-  readonly recordings?: { wait(key: string): Promise<boolean> };
+  readonly recordings?: Pick<Recordings, "wait" | "waitFor">;
   /** The load figures in the register are out of date: the worker writes them soon. Cheap to call often. */
   readonly loadChanged: () => void;
   /** The same for calls on sessions. They are frequent, so the worker writes less soon. */

@@ -287,7 +287,11 @@ export class LaneWork {
   ): Promise<boolean> {
     const { instanceId, lane, names, runtime } = this.#init;
     if (target.kind !== "queue") return false;
-    const workerId = await lane.seek(laneTaskName({ instanceId, execution, of: id, attempt }));
+    const workerId = await lane.seek(
+      laneTaskName({ instanceId, execution, of: id, attempt }),
+      target.queue,
+      name,
+    );
     if (workerId === undefined) {
       this.#lost.add(id);
       return false;

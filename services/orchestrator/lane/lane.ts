@@ -21,6 +21,7 @@ import {
   type LaneRecordings,
   LaneReturn,
   type SessionReport,
+  type WorkerInfo,
 } from "../../../schemas/index.ts";
 import { type CoreMessage, decode, encode, type Stoppable } from "../../../shared/bus/index.ts";
 import {
@@ -113,19 +114,34 @@ export class Lane implements Service {
     this.offers.died(dead);
   }
 
-  /** Returns the id of the live worker that holds this task, which an earlier owner sent. */
-  async seek(task: LaneQuestion["tasks"][number]): Promise<string | undefined> {
+  /**
+   * Returns the id of the live worker that holds this task, which an earlier owner sent. A worker that is slow may
+   * hold it: only when all that serve the activity have answered that they do not, nobody is waited for.
+   */
+  async seek(task: LaneQuestion["tasks"][number], queue: string, name: string): Promise<string | undefined> {
+    const { names, workers } = this.#options;
+    const serving = workers.workers().filter(({ activities }) => serves(activities, queue, name));
+    const found = this.#holder(names.laneOfSeekers, task);
+    const each = serving.map(({ workerId }) => this.#holder(names.laneOfHoldings(workerId), task));
+    const answered = Promise.all(each).then((all) => all.length > 0 && all.every((one) => one === "free"));
+    const holder = await Promise.race([found, answered.then((isFree) => (isFree ? "free" : found))]);
+    return typeof holder === "string" ? undefined : holder.workerId;
+  }
+
+  /** `free`: the worker does not have the task. */
+  async #holder(
+    subject: string,
+    task: LaneQuestion["tasks"][number],
+  ): Promise<{ workerId: string } | "free" | "silent"> {
     const question: LaneQuestion = { v: 1, tasks: [task] };
     try {
-      const { bus, names } = this.#options;
-      const reply = await bus.request(names.laneOfSeekers, encode(question), { timeoutMs: seekMs });
-      if (reply.kind !== "reply") return undefined;
-      const holdings = decode(LaneHoldings, reply.body);
-      if (holdings.kind === "invalid" || this.#missing([task], holdings.value).length > 0) return undefined;
-      return holdings.value.workerId;
+      const reply = await this.#options.bus.request(subject, encode(question), { timeoutMs: seekMs });
+      const holdings = reply.kind === "reply" ? decode(LaneHoldings, reply.body) : undefined;
+      if (holdings?.kind !== "ok") return "silent";
+      return this.#missing([task], holdings.value).length > 0 ? "free" : holdings.value;
     } catch (error) {
       this.#complain("seeking a task", error);
-      return undefined;
+      return "silent";
     }
   }
 
@@ -269,6 +285,9 @@ export class Lane implements Service {
     this.#options.runtime.announce({ kind: "fault", where: `lane: ${where}`, code, message, error });
   }
 }
+
+const serves = (activities: WorkerInfo["activities"], queue: string, name: string): boolean =>
+  activities.some((served) => served.queue === queue && served.name === name);
 
 function recallAll(tasks: readonly OutTask[], why: RecallWhy): void {
   for (const task of tasks) task.recall(why);

@@ -69,7 +69,7 @@ export class LanePath implements WayBack {
       return this.#toOwner(instanceId, report);
     const answer = encode({ v: 1, kind: "done", workerId: identity.workerId, report });
     if (answer.length > this.#longestAnswer) return this.#toOwner(instanceId, report);
-    const recorded = recordings.wait(laneRecordingKey(instanceId, report));
+    const recorded = recordings.wait(laneRecordingKey(instanceId, report), this.#owner);
     this.#answer(answer);
     return recorded;
   }
@@ -86,8 +86,14 @@ export class LanePath implements WayBack {
 
   async #toOwner(instanceId: string, report: ActivityReport): Promise<boolean> {
     this.#sayTaken();
-    const { bus, names } = this.#deps;
+    const { bus, recordings } = this.#deps;
     if (!bus.connected()) return false;
+    const confirmed = this.#confirmed(instanceId, report);
+    return recordings ? recordings.waitFor(confirmed, this.#owner) : confirmed;
+  }
+
+  async #confirmed(instanceId: string, report: ActivityReport): Promise<boolean> {
+    const { bus, names } = this.#deps;
     try {
       const subject = names.laneOfOwner(this.#owner, instanceId, "report");
       const reply = await bus.request(subject, encode(report), { timeoutMs: recordedMs });

@@ -1,14 +1,20 @@
 /**
  * Waits until owners confirm that they have recorded results. An owner confirms many results in one message,
  * a little later. The worker does not wait for it with anything but its memory of unconfirmed results.
+ *
+ * What was on its way to an owner that died is never confirmed. So an owner that is slow to confirm is asked
+ * whether it is there: if no process listens, its results go through the inbox at once. That needs no proof of
+ * its death (D1), because a result may come both ways (LANE-3).
  */
 import { LaneRecordings } from "../../../schemas/index.ts";
 import { decode, type Stoppable } from "../../../shared/bus/index.ts";
+import { isFault } from "../../../shared/errors/index.ts";
 import { once, type Service, type Timer } from "../../../shared/runtime/index.ts";
 import type { WorkerDeps } from "../deps.ts";
 
 interface UnrecordedResult {
-  readonly deadline: number;
+  readonly owner: string;
+  readonly since: number;
   resolve(recorded: boolean): void;
 }
 
@@ -16,11 +22,16 @@ interface UnrecordedResult {
  * Long enough for a turn that waits for its append; a result not confirmed by then goes through the inbox.
  */
 const recordedMs = 2_000;
-const sweepMs = 500;
+/** How often owners are asked, and how long one may take before it is. */
+const sweepMs = 100;
+/** Any instance id will do: an empty report is answered with `elsewhere`. */
+const anyInstance = "probe";
+const nothing = new Uint8Array(0);
 
 export class Recordings implements Service {
   readonly #deps: Pick<WorkerDeps, "bus" | "names" | "runtime" | "identity">;
-  readonly #waiting = new Map<string, UnrecordedResult>();
+  /** A symbol stands for a result that was sent by itself. */
+  readonly #waiting = new Map<string | symbol, UnrecordedResult>();
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
@@ -43,17 +54,27 @@ export class Recordings implements Service {
     for (const key of [...this.#waiting.keys()]) this.#settle(key, false);
   });
 
-  /** Resolves to false if the owner did not confirm in time. */
-  wait(key: string): Promise<boolean> {
+  /** Resolves to false if the owner did not confirm in time, or is gone. */
+  wait(key: string | symbol, owner: string): Promise<boolean> {
     const { clock } = this.#deps.runtime;
     this.#settle(key, false);
     return new Promise((resolve) => {
-      this.#waiting.set(key, { deadline: clock.monotonic() + recordedMs, resolve });
+      this.#waiting.set(key, { owner, since: clock.monotonic(), resolve });
       this.#timer ??= clock.after(sweepMs, () => this.#sweep());
     });
   }
 
-  #settle(key: string, recorded: boolean): void {
+  /** The same for a result that is sent by itself: `confirmed` becomes true when the owner answers that it is recorded. */
+  async waitFor(confirmed: Promise<boolean>, owner: string): Promise<boolean> {
+    const key = Symbol(owner);
+    try {
+      return await Promise.race([confirmed, this.wait(key, owner)]);
+    } finally {
+      this.#waiting.delete(key);
+    }
+  }
+
+  #settle(key: string | symbol, recorded: boolean): void {
     const waiting = this.#waiting.get(key);
     this.#waiting.delete(key);
     waiting?.resolve(recorded);
@@ -62,11 +83,28 @@ export class Recordings implements Service {
   #sweep(): void {
     const { clock } = this.#deps.runtime;
     const now = clock.monotonic();
-    // The map is in the order of the deadlines.
-    for (const [key, { deadline }] of this.#waiting) {
-      if (deadline > now) break;
-      this.#settle(key, false);
+    const slow = new Set<string>();
+    // The map is in the order in which waiting began.
+    for (const [key, { owner, since }] of this.#waiting) {
+      if (now - since < sweepMs) break;
+      if (now - since >= recordedMs) this.#settle(key, false);
+      else slow.add(owner);
     }
+    for (const owner of slow) void this.#ask(owner, now);
     this.#timer = this.#waiting.size > 0 ? clock.after(sweepMs, () => this.#sweep()) : undefined;
+  }
+
+  async #ask(owner: string, now: number): Promise<void> {
+    const { bus, names } = this.#deps;
+    try {
+      const subject = names.laneOfOwner(owner, anyInstance, "report");
+      const { kind } = await bus.request(subject, nothing, { timeoutMs: sweepMs });
+      if (kind !== "nobody") return;
+    } catch (error) {
+      if (isFault(error)) return; // the bus is away
+      throw error;
+    }
+    for (const [key, waiting] of this.#waiting)
+      if (waiting.owner === owner && waiting.since <= now) this.#settle(key, false);
   }
 }

@@ -7,11 +7,13 @@ import { z } from "zod";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
+import type { OnPoint } from "../../../shared/testing/world/members.ts";
 import { type Member, World } from "../../../shared/testing/world/world.ts";
 
 let world: World;
 let runs: string[] = [];
 let onRun: (workerId: string) => void = () => undefined;
+let onPoint: OnPoint = () => undefined;
 
 const long = defineActivity("long", {
   input: z.int(),
@@ -28,13 +30,19 @@ const byQueue = defineOrchestration("by-queue", {
   input: z.int(),
   run: (ctx, ms) => ctx.run(long, ms, { heartbeatTimeout: "1h" }),
 });
-const app = collectApp({ long, byLane, byQueue });
+const twoSteps = defineOrchestration("two-steps", {
+  input: z.int(),
+  run: async (ctx, ms) => (await ctx.run(long, ms)) + (await ctx.run(long, ms)),
+});
+const app = collectApp({ long, byLane, byQueue, twoSteps });
 const ways = ["by-lane", "by-queue"];
 
 beforeEach(async () => {
   runs = [];
   onRun = () => undefined;
-  world = new World({ seed: 1, app, faults: noFaults, ackWait: "10m" });
+  onPoint = () => undefined;
+  const atPoint: OnPoint = (...args) => onPoint(...args);
+  world = new World({ seed: 1, app, faults: noFaults, ackWait: "10m", onPoint: atPoint });
   await world.prepare();
 });
 
@@ -202,6 +210,29 @@ describe("an orchestrator", () => {
     );
     expect(runs).toHaveLength(8);
     for (const id of ids) checkHistory((await world.history(id)) ?? []);
+  });
+
+  // Each waited two seconds for an answer that could not come.
+  test.each([
+    { at: "turn.before_append", ms: 2, what: "a result that came as the answer to the offer" },
+    { at: "turn.before_append", ms: 300, what: "a result that was sent by itself" },
+    { at: "turn.after_append", ms: 300, what: "a task that no worker was offered yet" },
+  ])("dies with $what: the other one has it within a second", async ({ at, ms }) => {
+    const [first] = [await world.orchestrator(), await world.orchestrator()];
+    while (gained() < 6) await world.clock.advance(10);
+    await world.worker();
+    const handles = Array.from({ length: 8 }, (_, n) => world.start("two-steps", ms, `${n}`));
+    let diedAt = 0;
+    onPoint = (point, id, die) => {
+      if (runs.length < 8 || point !== at || id !== first.id || diedAt > 0) return;
+      diedAt = world.clock.monotonic();
+      die();
+    };
+    for (const handle of handles) await world.run((await handle).result());
+    expect(fallen()).toEqual([first.id]);
+    expect(world.clock.monotonic() - diedAt).toBeLessThan(1_000 + 2 * ms);
+    expect(runs.length).toBeGreaterThanOrEqual(16);
+    for (let n = 0; n < 8; n++) checkHistory((await world.history(`${n}`)) ?? []);
   });
 
   test.each(["paused", "cut off for a moment"])("%s is not dead", async (how) => {

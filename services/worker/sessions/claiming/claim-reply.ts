@@ -15,8 +15,8 @@ import { soonMs } from "../../lane/index.ts";
 import type { SessionDeps } from "../session-deps.ts";
 
 export class ClaimReply {
-  /** True if an orchestrator offered the claim and takes the report with the answer. */
-  readonly isToOwner: boolean;
+  /** The orchestrator that offered the claim and takes the report with the answer. */
+  readonly #owner: string | undefined;
   readonly #deps: SessionDeps;
   readonly #used: () => number;
   #reply: CoreMessage["reply"];
@@ -27,7 +27,11 @@ export class ClaimReply {
     this.#deps = deps;
     this.#used = used;
     this.#reply = reply;
-    this.isToOwner = headers[laneOwnerHeader] !== undefined && deps.recordings !== undefined;
+    this.#owner = deps.recordings && headers[laneOwnerHeader];
+  }
+
+  get isToOwner(): boolean {
+    return this.#owner !== undefined;
   }
 
   /** Waits a little for the report of a claim that was taken from an orchestrator. */
@@ -40,9 +44,9 @@ export class ClaimReply {
 
   /** Resolves to true once the report is in the history; otherwise it must go through the inbox. */
   async report(report: SessionReport): Promise<boolean> {
-    if (!this.isToOwner || !this.#reply || !this.#deps.recordings) return false;
+    if (this.#owner === undefined || !this.#reply || !this.#deps.recordings) return false;
     this.#ready = report;
-    const recorded = this.#deps.recordings.wait(sessionRecordingKey(report));
+    const recorded = this.#deps.recordings.wait(sessionRecordingKey(report), this.#owner);
     if (this.#soon) this.#send("taken");
     return recorded;
   }
