@@ -16,6 +16,7 @@ import { noCapabilities } from "../../../shared/capabilities/index.ts";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { makeCertificates } from "../../support/nats/certificates.ts";
 import { startNats } from "../../support/nats/nats-server.ts";
+import { refusalsIn, traceFromNow, tracing } from "../../support/nats/refusals.ts";
 import type { SecuredNats } from "../../support/nats/secured-nats.ts";
 import { Stack, until } from "../../support/processes/stack.ts";
 
@@ -50,7 +51,8 @@ it.each(["nkey", "jwt"])(
     const dataDir = mkdtempSync(join(tmpdir(), "holdfast-nats-"));
     const server = readFileSync(join(out, "nats/nats.conf"), "utf8").match(/tls \{[^}]*\}/)?.[0] ?? "";
     const include = `include ${relative(dataDir, join(out, "nats/accounts.conf"))}`;
-    const nats = await startNats({ dataDir, extraConfig: `${server}\n${include}` });
+    const nats = await startNats({ dataDir, extraConfig: `${tracing(dataDir)}\n${server}\n${include}` });
+    traceFromNow(dataDir);
     const url = nats.url.replace("nats://", "tls://");
     const envOf = (role: RoleName): Record<string, string> =>
       Object.fromEntries(
@@ -63,11 +65,7 @@ it.each(["nkey", "jwt"])(
       connectionSettings(readConfig({ ...envOf(role), NATS_URL: url }, "cli").config, subjects(), role);
     const secured: SecuredNats = {
       ...{ nats, url, env: envOf, connection, tester: connection("gateway"), capabilities: noCapabilities },
-      // A connection that was made anew owes no answers to what the one before was asked: those are asked again.
-      refused: () =>
-        readFileSync(join(dataDir, "nats-server.log"), "utf8")
-          .split("\n")
-          .filter((line) => /Violation/.test(line) && !/Publish Violation - Subject "_INBOX_/.test(line)),
+      refused: () => refusalsIn(dataDir).map(({ user, what, subject }) => `${user}: ${what} ${subject}`),
     };
     await using stack = await Stack.start({ app, secured, servers: [nats] });
     const gateway = await stack.run("gateway", {

@@ -10,20 +10,23 @@ import {
 
 export type NatsOptions = Pick<
   EmbeddedNatsOptions,
-  "port" | "serverName" | "syncAlways" | "extraConfig" | "cacheDir" | "path"
+  "port" | "serverName" | "syncAlways" | "cacheDir" | "path"
 > & {
+  extraConfig?: string | ((dataDir: string) => string);
   /** Used and kept instead of a temporary folder. */
   dataDir?: string;
 };
 
-export async function startNats(options: NatsOptions = {}): Promise<TestNats> {
+export async function startNats({ extraConfig, ...options }: NatsOptions = {}): Promise<TestNats> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "holdfast-nats-")));
   const removeDataDir = async (): Promise<void> => {
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
   };
+  const more = typeof extraConfig === "function" ? extraConfig(dataDir) : extraConfig;
+  const settings = { ...options, dataDir, ...(more === undefined ? {} : { extraConfig: more }) };
   try {
-    const server = await startEmbeddedNats({ ...options, dataDir });
-    return new TestNats(server, { ...options, dataDir, port: server.port }, removeDataDir);
+    const server = await startEmbeddedNats(settings);
+    return new TestNats(server, { ...settings, port: server.port }, removeDataDir);
   } catch (error) {
     await removeDataDir();
     throw error;

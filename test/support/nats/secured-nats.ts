@@ -1,6 +1,6 @@
 /** A real nats-server with a user for each role, as `holdfast security init` sets one up. */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newestGeneration } from "../../../schemas/index.ts";
@@ -16,6 +16,7 @@ import {
   type Scope,
 } from "../../../shared/security/index.ts";
 import { startNats, type TestNats } from "./nats-server.ts";
+import { refusalsIn, traceFromNow, tracing } from "./refusals.ts";
 
 export interface SecuredNats {
   nats: TestNats;
@@ -80,9 +81,10 @@ export async function startSecuredNats(
     "users: [",
     `users: [\n{ nkey: ${tester.publicKey} }\n${anybody}`,
   );
-  const nats = await startNats({
-    extraConfig: options.testerIsAnybody ? `${config}\nno_auth_user: tester\n` : config,
-  });
+  const login = options.testerIsAnybody ? "no_auth_user: tester" : "";
+  const nats = await startNats({ extraConfig: (folder) => [tracing(folder), config, login].join("\n") });
+  traceFromNow(nats.dataDir);
+  const roleOf = new Map([...keys].map(([role, { publicKey }]) => [`nkey:${publicKey}`, role]));
   return {
     nats,
     env: (role) => ({
@@ -105,20 +107,10 @@ export async function startSecuredNats(
       acceptMissing: false,
     }),
     tester: { url: nats.url, nkeySeed: tester.seed },
-    refused: () => refusals(readFileSync(join(nats.dataDir, "nats-server.log"), "utf8"), keys),
+    refused: () => [
+      ...new Set(
+        refusalsIn(nats.dataDir).map(({ user, what, subject }) => `${roleOf.get(user)}: ${what} ${subject}`),
+      ),
+    ],
   };
-}
-
-/** Every refusal in the server's log, as `<role>: <what>`. */
-export function refusals(log: string, keys: ReadonlyMap<RoleName, KeyPair>): string[] {
-  const roleOf = new Map([...keys].map(([role, { publicKey }]) => [publicKey, role]));
-  const found = new Set<string>();
-  // The right to answer is gone with the server that passed the request on: runs of the server are distinguished.
-  const lives = log.split(/(?=Starting nats-server)/);
-  for (const [life, lines] of lives.entries()) {
-    const refused = lines.matchAll(/nkey:(\w+)" - (Publish|Subscription) Violation - Subject "([^"]+)"/g);
-    for (const [, key = "", what, subject = ""] of refused)
-      if (life <= 1 || !subject.startsWith("_INBOX_")) found.add(`${roleOf.get(key)}: ${what} ${subject}`);
-  }
-  return [...found];
 }
