@@ -11,8 +11,8 @@ export interface Grant {
 /** Narrows a worker or a client. A field left out narrows nothing. */
 export interface Scope {
   /**
-   * For a worker: the group whose user it logs in as. Groups have inboxes of their own and cannot read each
-   * other's.
+   * For a worker or a client: the group whose user it logs in as. Groups have inboxes of their own and cannot
+   * read each other's.
    */
   group?: string | undefined;
   /** For a worker: the activities it runs, by queue and name. */

@@ -276,6 +276,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "context remove": { json: Done },
   provision: { json: z.strictObject({ made: z.array(z.string()), there: z.int() }) },
   "security init": { json: z.strictObject({ folder: z.string(), files: z.array(z.string()) }) },
+  "security add-client": { json: Done },
   "security add-workers": { json: Done },
   "security rotate": { json: Done },
 };

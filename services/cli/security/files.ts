@@ -75,7 +75,7 @@ const nameOf = (tenant: Tenant, user: User): string => `${accountName(tenant)}-$
 const scopeOf = ({ role, scope }: User) => {
   const { ownHistories, orchestrations, ...work } = scope;
   if (role === "worker") return work;
-  if (role === "client") return { orchestrations };
+  if (role === "client") return { group: scope.group, orchestrations };
   return { ownHistories };
 };
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { RoleName } from "../../../shared/security/index.ts";
 import { type Cli, outputOf, withFormat } from "../connection/client-command.ts";
-import type { AddWorkersOptions } from "./add-workers.ts";
+import type { AddClientOptions, AddWorkersOptions } from "./add-user.ts";
 import type { Secured } from "./security-file.ts";
 
 interface InitOptions {
@@ -104,13 +104,23 @@ export function securityCommand(cli: Cli): Command {
     .option("--pools <pool>", "a pool whose calls they take; again for each", several)
     .option("--session-types <type>", "a type of sessions they open; again for each", several)
     .action(async (group: string, options: AddWorkersOptions) => {
-      const { addWorkers } = await import("./add-workers.ts");
+      const { addWorkers } = await import("./add-user.ts");
       addWorkers(cli, group, options);
+    });
+  const addClientCommand = withFormat(new Command("add-client"))
+    .description("make a user of its own for a set of clients, which hears no answers to others")
+    .argument("<group>", "name of the set", token)
+    .addOption(out())
+    .option("--orchestrations <name>", "an orchestration they start; again for each", several)
+    .action(async (group: string, options: AddClientOptions) => {
+      const { addClient } = await import("./add-user.ts");
+      addClient(cli, group, options);
     });
   return new Command("security")
     .description("keys and rights of processes on the NATS server")
     .addCommand(init)
     .addCommand(addWorkersCommand)
+    .addCommand(addClientCommand)
     .addCommand(rotate);
 }
 

@@ -10,7 +10,7 @@ import { type RoleName, roleNames } from "../../../shared/security/index.ts";
 const Keys = z.object({ seed: z.string(), publicKey: z.string() });
 const names = z.array(z.string());
 const Scope = z.object({
-  /** Of workers: the group whose user this is. Absent: of all workers that are in none. */
+  /** Of workers and clients: the group whose user this is. Absent: of all that are in none. */
   group: z.string().optional(),
   activities: z.array(z.object({ queue: z.string(), name: z.string() })).optional(),
   pools: names.optional(),
@@ -101,12 +101,12 @@ const newUser = (role: RoleName, scope: User["scope"]): User => ({
   revoked: [],
 });
 
-/** Adds a user for a group of workers to every tenant. */
-export const withWorkers = (secured: Secured, scope: User["scope"]): Secured => ({
+/** Adds a user for a group of workers or clients to every tenant. */
+export const withUser = (secured: Secured, role: RoleName, scope: User["scope"]): Secured => ({
   ...secured,
   tenants: secured.tenants.map((tenant) => ({
     ...tenant,
-    users: [...tenant.users, newUser("worker", scope)],
+    users: [...tenant.users, newUser(role, scope)],
   })),
 });
 

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { credsAuthenticator, nkeyAuthenticator } from "@nats-io/nats-core";
 import { expect, it } from "vitest";
 import { program } from "../../../services/cli/program.ts";
 import { readConfig } from "../../../services/config.ts";
@@ -17,6 +18,7 @@ import {
 import { silent } from "../../../shared/runtime/index.ts";
 import { makeCertificates } from "../../support/nats/certificates.ts";
 import { startNats, type TestNats } from "../../support/nats/nats-server.ts";
+import { rawConnection } from "../../support/nats/raw-client.ts";
 
 const names = subjects();
 const options = { ...defaultTopology, historyShards: 1 };
@@ -153,6 +155,43 @@ it.each(["nkey", "jwt"])("gives a group of workers a user of its own, mode %s", 
   const claims = { stream: names.claimsStream, name: names.claimConsumer("model"), ackWaitMs: 1000 };
   await gpu.ensureConsumer({ ...claims, filter: names.claimsOf("model") });
   for (const bus of [provisioner, gpu, cpu]) await bus.close();
+});
+
+it.each(["nkey", "jwt"])("gives a set of clients a user of its own, mode %s", async (mode) => {
+  const out = folder();
+  await holdfast("security", "init", "--out", out, "--mode", mode);
+  for (const [group, orchestration] of [
+    ["shop", "order"],
+    ["desk", "report"],
+  ] as const)
+    await holdfast("security", "add-client", group, "--out", out, "--orchestrations", orchestration);
+  await expect(holdfast("security", "add-client", "shop", "--out", out)).rejects.toMatchObject({
+    code: "security_exists",
+  });
+  await using nats = await serve(out);
+  const provisioner = await connectAs("provisioner", out, nats.url);
+  await ensureTopology(provisioner, names, options);
+  const shop = await connectAs("client-shop", out, nats.url);
+  const start = (name: string) => shop.publish(names.start("i1", name), utf8.encode("{}"));
+  await expect(start("order")).resolves.toMatchObject({ kind: "stored" });
+  await expect(start("report")).rejects.toMatchObject({ code: "permission_denied" });
+  await expect(start("other")).rejects.toMatchObject({ code: "permission_denied" });
+
+  // With the key of one set: what others are answered is not to be heard, and keepers are told nothing.
+  const prefix = "_INBOX_client_shop";
+  const key = join(out, "client-shop", mode === "nkey" ? "user.nk" : "user.creds");
+  const secret = readFileSync(key);
+  const authenticator =
+    mode === "nkey" ? nkeyAuthenticator(secret.subarray(0, 58)) : credsAuthenticator(secret);
+  const { nc, refused } = await rawConnection({ servers: nats.url, inboxPrefix: prefix, authenticator });
+  const others = ["_INBOX_client.>", "_INBOX_client_desk.>", "_INBOX_client_shop_2.>", ">"];
+  for (const subject of [`${prefix}.>`, ...others]) nc.subscribe(subject, { callback: () => undefined });
+  const orders = ["flow", "schedule", "pool"].map((signal) => names.signal("i1", signal));
+  for (const subject of orders) nc.publish(subject, "{}");
+  await nc.flush();
+  await expect.poll(() => [...refused].sort()).toEqual([...others, ...orders].sort());
+  await nc.close();
+  for (const bus of [provisioner, shop]) await bus.close();
 });
 
 it("talks TLS, and shows a certificate where the server asks for one", async () => {
