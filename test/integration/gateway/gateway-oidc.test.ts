@@ -134,6 +134,34 @@ it("refuses an answer that was not asked for here: another browser, another stat
   expect(await refused(other.back, other.cookie), "twice").toBe("/?login=oidc_refused");
 });
 
+it("refuses the right code with another state, or none: somebody else's log-in sent to a browser that has begun one", async () => {
+  const { cookie, back } = await begin("vera");
+  for (const state of ["guessed", undefined]) {
+    const forged = new URL(back, publicUrl);
+    if (state === undefined) forged.searchParams.delete("state");
+    else forged.searchParams.set("state", state);
+    const refused = await ask(forged.pathname + forged.search, { cookie });
+    expect(refused.headers.get("location"), `state ${state}`).toBe("/?login=oidc_refused");
+    expect(cookieOf(refused, "__Host-holdfast")).toBe("");
+  }
+  // The code was good all the while, and so were cookie and verifier: the state alone was wrong.
+  expect((await ask(back, { cookie })).headers.get("location")).toBe("/");
+});
+
+it.each([
+  ["nonce", "nonce"],
+  ["verifier", "code_challenge"],
+])("refuses a token that was asked for with another %s", async (_what, parameter) => {
+  const begun = await ask("/api/oidc/login");
+  const cookie = cookieOf(begun, "__Host-holdfast-oidc");
+  const address = new URL(begun.headers.get("location") ?? "");
+  address.searchParams.set(parameter, "A".repeat(43));
+  const back = (await provider.logIn(address.href, "vera")).slice(publicUrl.length);
+  const refused = await ask(back, { cookie });
+  expect(refused.headers.get("location")).toBe("/?login=oidc_refused");
+  expect(cookieOf(refused, "__Host-holdfast")).toBe("");
+});
+
 it("sends nobody to another site after the log-in", async () => {
   for (const to of ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]) {
     const { cookie, back } = await begin("vera", to);
