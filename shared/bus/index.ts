@@ -39,5 +39,6 @@ export { type ClockSkew, readServerClocks, type ServerClockReading, skewOf } fro
 export { Bucket, type BucketEvent, type Entry } from "./storage/bucket.ts";
 export { Payloads } from "./storage/payloads.ts";
 export { TypedBucket, type TypedEntry, type TypedEvent } from "./storage/typed-bucket.ts";
+export { hasWildcard, matches, overlap } from "./subject-match.ts";
 export * from "./subjects.ts";
 export * from "./topology.ts";

@@ -133,6 +133,7 @@ async function serve(
   message: CoreMessage,
   runtime: Pick<Runtime, "clock" | "announce">,
 ): Promise<void> {
+  if (message.reply === undefined) return; // SEC-4
   const began = runtime.clock.monotonic();
   const reply = await answer(endpoint, message, runtime);
   if (!reply) return;
@@ -142,7 +143,7 @@ async function serve(
     count.num_errors++;
     count.last_error = `${reply.error.code}:${reply.error.description}`;
   }
-  message.reply?.(reply.body, { ...reply.headers, ...errorHeaders(reply.error) });
+  message.reply(reply.body, { ...reply.headers, ...errorHeaders(reply.error) });
 }
 
 /** An error the handler did not catch is an internal error for the caller and is reported here as a fault. */

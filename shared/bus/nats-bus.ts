@@ -20,6 +20,7 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "./bus.ts";
+import { headerNames } from "./delivery/header-names.ts";
 import { Api } from "./nats/api.ts";
 import { type ConnectOptions, jetStreamDisabled, openConnection, shown, untilThere } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
@@ -34,6 +35,7 @@ import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
 import { LateBlobs } from "./storage/late-blobs.ts";
+import { matches } from "./subject-match.ts";
 
 export interface BusOptions extends ConnectOptions {
   /** Name of the object store for big values; `subjects(prefix).blobBucket`. */
@@ -227,9 +229,11 @@ class NatsBus implements Bus {
   ): Promise<Stoppable> {
     const subscription = this.#link.subscribe(subject, options.queue, (message) => {
       const { reply } = message;
+      const { headers } = parseHeaders(message);
+      if (!matches(subject, message.subject) || isStored(headers)) return; // SEC-8
       onMessage({
         subject: message.subject,
-        headers: parseHeaders(message).headers,
+        headers,
         body: message.data,
         reply: reply && isInbox(reply) ? (body, headers) => this.send(reply, body, headers) : undefined,
       });
@@ -294,6 +298,13 @@ class NatsBus implements Bus {
  * may publish to subjects that the requester may not. The server names the inbox of another account `_R_`.
  */
 const isInbox = (subject: string): boolean => subject.startsWith("_INBOX") || subject.startsWith("_R_.");
+
+/**
+ * SEC-8 A subscriber takes what was published to it, and nothing that the server read from a stream. A consumer delivers a
+ * stored message, with the subject that it was stored under, to whatever subject its maker names; a direct get answers
+ * there with a stored message and the name of its stream.
+ */
+const isStored = (headers: Headers): boolean => headers[headerNames.storedStream] !== undefined;
 
 const replyMeaning: Meaning<Reply> = {
   ofReply: (reply) => {

@@ -3,7 +3,8 @@
  * client library's request makes two promises, a timer and a race per call, this one a single promise. A
  * disconnect ends the calls at once (LINK-2) instead of letting each run into its timeout.
  */
-import { createInbox, type Msg, type MsgHdrs } from "@nats-io/nats-core";
+import type { Msg, MsgHdrs } from "@nats-io/nats-core";
+import { newInbox, newReply } from "./inbox.ts";
 import type { Link } from "./link.ts";
 import { busClosed, permissionDenied, refusedByClient } from "./nats-errors.ts";
 
@@ -38,12 +39,11 @@ export class Mux {
   readonly #link: Link;
   readonly #prefix: string;
   readonly #calls = new Map<string, Call>();
-  #counter = 0;
   #sweeping: NodeJS.Timeout | undefined;
 
   constructor(link: Link, inboxPrefix: string | undefined) {
     this.#link = link;
-    this.#prefix = `${createInbox(inboxPrefix)}.`;
+    this.#prefix = newInbox(inboxPrefix);
     link.subscribe(`${this.#prefix}*`, undefined, (message) => {
       const token = message.subject.slice(this.#prefix.length);
       if (this.#calls.get(token)?.onReply(message) === "done") this.#calls.delete(token);
@@ -127,7 +127,7 @@ export class Mux {
   }
 
   #open(call: Call): string {
-    const token = (this.#counter++).toString(36);
+    const token = newReply(); // SEC-9
     this.#calls.set(token, call);
     this.#sweeping ??= setTimeout(() => this.#sweep(), sweepMs);
     return token;

@@ -9,9 +9,10 @@
  * PULL-4 A message that arrives while the loop stops is given back at once instead of waiting for its
  *    redelivery.
  */
-import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
+import type { Msg, Subscription } from "@nats-io/nats-core";
 import { headerNames } from "../delivery/header-names.ts";
 import { type ParsedHeaders, parseHeaders } from "./headers.ts";
+import { newInbox } from "./inbox.ts";
 import type { Link } from "./link.ts";
 import { bytes } from "./wire.ts";
 
@@ -71,7 +72,7 @@ export class Pull {
   constructor(link: Link, options: PullOptions) {
     this.#link = link;
     this.#options = options;
-    this.#inbox = `${createInbox(options.inboxPrefix)}.`;
+    this.#inbox = newInbox(options.inboxPrefix);
     this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
     this.ended = new Promise((resolve) => {
       this.#end = resolve;

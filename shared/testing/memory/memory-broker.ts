@@ -2,7 +2,9 @@
  * The broker that all clients share. It can stop and start again like a killed server: it keeps its storage,
  * and schedules and expiries wait while it is down.
  */
+
 import type { AccountInfo, StoredMessage, StreamSpec } from "../../bus/index.ts";
+import { matches, overlap } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import { type Random, seededRandom, systemClock, type Timer } from "../../runtime/index.ts";
 import type { SkippingClock, TimerKind } from "../clock/simulated-clock.ts";
@@ -11,7 +13,6 @@ import { MemoryBus, type MemoryBusOptions } from "./memory-client.ts";
 import { MemoryStream, type ServerTime } from "./memory-stream.ts";
 import type { MemoryTail } from "./memory-tail.ts";
 import { PlainMessages } from "./plain-messages.ts";
-import { matches, overlap } from "./subject-match.ts";
 import { transformed } from "./transform.ts";
 
 export interface MemoryBrokerOptions {

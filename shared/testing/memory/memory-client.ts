@@ -1,4 +1,5 @@
 /** The bus of one client of the broker. Tests can disconnect and kill it. */
+
 import type {
   AccountInfo,
   BlobStore,
@@ -19,6 +20,7 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "../../bus/index.ts";
+import { overlap } from "../../bus/index.ts";
 import { ObjectBlobs } from "../../bus/storage/blobs.ts";
 import { Fault } from "../../errors/index.ts";
 import { type Announce, silent, sleep } from "../../runtime/index.ts";
@@ -30,7 +32,6 @@ import { MemoryPublisher, noStream } from "./memory-publisher.ts";
 import type { MemoryStream } from "./memory-stream.ts";
 import { MemoryTail, type TailOptions } from "./memory-tail.ts";
 import type { Subscriber } from "./plain-messages.ts";
-import { overlap } from "./subject-match.ts";
 
 const unansweredMs = 5_000;
 

@@ -10,13 +10,12 @@ import type {
   StreamInfo,
   StreamSpec,
 } from "../../bus/index.ts";
-import { headerNames, scheduleHeader, scheduleText } from "../../bus/index.ts";
+import { headerNames, matches, scheduleHeader, scheduleText } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Clock, Timer } from "../../runtime/index.ts";
 import type { TimerKind } from "../clock/simulated-clock.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryConsumer } from "./memory-consumer.ts";
-import { matches } from "./subject-match.ts";
 import { transformed } from "./transform.ts";
 
 export interface Kept extends StoredMessage {

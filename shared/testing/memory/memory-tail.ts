@@ -1,10 +1,11 @@
 /** A live view of one client: pauses while the client is disconnected and continues where it was. */
+
 import type { Stoppable, StoredMessage } from "../../bus/index.ts";
+import { matches } from "../../bus/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryStream } from "./memory-stream.ts";
-import { matches } from "./subject-match.ts";
 
 export interface TailOptions {
   existing: boolean;

@@ -1,9 +1,10 @@
 /** Plain publish, subscribe and request: at most once, nothing is stored. */
+
 import type { CoreMessage, Headers, Reply } from "../../bus/index.ts";
+import { hasWildcard, matches } from "../../bus/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { ClientState } from "./client-state.ts";
 import type { Fate } from "./faults.ts";
-import { hasWildcard, matches } from "./subject-match.ts";
 
 export interface Subscriber {
   client: ClientState;

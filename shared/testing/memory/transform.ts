@@ -1,6 +1,6 @@
 /** Subject transforms of streams: `{{wildcard(i)}}`, `{{partition(n,i,…)}}` and a trailing `>`. */
+import { matches } from "../../bus/index.ts";
 import { hash32 } from "../../runtime/index.ts";
-import { matches } from "./subject-match.ts";
 
 export function transformed(transform: { from: string; to: string } | undefined, subject: string): string {
   if (!transform || !matches(transform.from, subject)) return subject;

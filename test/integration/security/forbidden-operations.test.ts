@@ -4,8 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { jetstream } from "@nats-io/jetstream";
-import { errors, headers, type NatsConnection, nkeyAuthenticator } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
+import { headers } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   connectBus,
@@ -25,6 +24,7 @@ import {
   roleTables,
   type Scope,
 } from "../../../shared/security/index.ts";
+import { rawClient } from "../../support/nats/raw-client.ts";
 import { type SecuredNats, startSecuredNats } from "../../support/nats/secured-nats.ts";
 
 const names = subjects();
@@ -149,23 +149,6 @@ beforeAll(async () => {
 
 afterAll(() => secured?.nats.stop());
 
-/** Connected as the role, and what the server refused it so far. */
-async function rawClient(
-  role: RoleName,
-  on: SecuredNats = secured,
-): Promise<{ nc: NatsConnection; refused: Set<string> }> {
-  const { url, nkeySeed = "", inboxPrefix } = on.connection(role);
-  const authenticator = nkeyAuthenticator(new TextEncoder().encode(nkeySeed));
-  const nc = await connect({ servers: url, authenticator, ...(inboxPrefix ? { inboxPrefix } : {}) });
-  const refused = new Set<string>();
-  void (async () => {
-    for await (const status of nc.status())
-      if (status.type === "error" && status.error instanceof errors.PermissionViolationError)
-        refused.add(status.error.subject);
-  })();
-  return { nc, refused };
-}
-
 it("the tables of docs/security.md are what the code says; else run `npm run docs:security`", () => {
   expect(document).toContain(roleTables());
 });
@@ -174,10 +157,9 @@ describe.each(roleNames)("%s", (role) => {
   const table = permissionsInTables(document, role);
 
   it("publishes what the document says, and nothing else", async () => {
-    const { nc, refused } = await rawClient(role);
+    const { nc, refused } = await rawClient(secured, role);
     for (const subject of everything) nc.publish(subject, "");
     await nc.flush();
-    // The client tells of refusals a moment after they have come.
     await expect
       .poll(() => everything.filter((one) => refused.has(one) === mayPublish(table, one)))
       .toEqual([]);
@@ -185,7 +167,7 @@ describe.each(roleNames)("%s", (role) => {
   });
 
   it("hears what the document says, and nothing else", async () => {
-    const { nc, refused } = await rawClient(role);
+    const { nc, refused } = await rawClient(secured, role);
     const heard = [
       ...plain,
       ">",
@@ -239,7 +221,7 @@ describe.each(["worker", "client"] as const)("a %s for a part of the work", (rol
   it("may do what its part needs, and nothing of the others'", async () => {
     const table = permissionsOf(role, names, narrowed[role]);
     for (const subject of others[role]) expect(mayPublish(table, subject), subject).toBe(false);
-    const { nc, refused } = await rawClient(role, part);
+    const { nc, refused } = await rawClient(part, role);
     const all = [...everything, ...others[role]];
     for (const subject of all) nc.publish(subject, "");
     await nc.flush();
@@ -283,7 +265,7 @@ it("a worker of another group can forge no cancel, lane message, recording or ta
   for (const subject of forged)
     await bus.subscribe(subject, {}, ({ subject: seen }) => void heard.push(seen));
   await bus.flush();
-  const { nc, refused } = await rawClient("worker");
+  const { nc, refused } = await rawClient(secured, "worker");
   for (const subject of forged) nc.publish(subject, "{}");
   const deletions = streams.map((stream) => `$JS.API.STREAM.DELETE.${stream}`);
   for (const deletion of deletions) nc.publish(deletion, "");
@@ -300,7 +282,7 @@ it("a group of workers hears no calls of session types it does not serve, and ca
   const part = await startSecuredNats({ scopes: { worker: { group: "gpu", sessionTypes: ["model"] } } });
   const provisioner = await connectBus({ ...part.connection("provisioner"), announce: silent });
   await ensureTopology(provisioner, names, options);
-  const { nc, refused } = await rawClient("worker", part);
+  const { nc, refused } = await rawClient(part, "worker");
   const [own, other] = [names.sessionCalls("model", "w1", "s1"), names.sessionCalls("chat", "w2", "s2")];
   const offers = [names.claimOffer("w2", "chat"), "offers.*.*", "offers.>"];
   for (const subject of [
@@ -340,7 +322,7 @@ it("headers let workers and clients do no more than the document says", async ()
   const rolled = new Set<string>();
   const more = new Set<string>();
   for (const role of ["worker", "client"] as const) {
-    const { nc } = await rawClient(role);
+    const { nc } = await rawClient(secured, role);
     const table = permissionsInTables(document, role);
     const stored = plain.filter((one) => mayPublish(table, one) && !one.startsWith("_INBOX"));
     for (const subject of stored) {

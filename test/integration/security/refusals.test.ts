@@ -1,8 +1,8 @@
 /** What tests with roles count as a fault: all that the server refuses, but answers that an earlier connection owed. */
-import { type NatsConnection, nkeyAuthenticator } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/nats-core";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { RoleName } from "../../../shared/security/index.ts";
+import { rawClient } from "../../support/nats/raw-client.ts";
 import { type SecuredNats, startSecuredNats } from "../../support/nats/secured-nats.ts";
 
 let secured: SecuredNats;
@@ -18,9 +18,7 @@ afterEach(async () => {
 });
 
 async function as(role: RoleName): Promise<NatsConnection> {
-  const { url, nkeySeed = "", inboxPrefix = "" } = secured.connection(role);
-  const authenticator = nkeyAuthenticator(new TextEncoder().encode(nkeySeed));
-  const nc = await connect({ servers: url, authenticator, inboxPrefix });
+  const { nc } = await rawClient(secured, role);
   open.push(nc);
   return nc;
 }

@@ -1,7 +1,6 @@
 /** What somebody does with the key of one role, by a raw connection, against what the role may not do. */
 import { jetstream } from "@nats-io/jetstream";
-import { errors, headers, type NatsConnection, nkeyAuthenticator } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
+import { headers } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type Bus,
@@ -9,10 +8,12 @@ import {
   defaultTopology,
   encode,
   ensureTopology,
+  overlap,
   subjects,
 } from "../../../shared/bus/index.ts";
 import { silent } from "../../../shared/runtime/index.ts";
 import { permissionsOf, type RoleName, type Scope } from "../../../shared/security/index.ts";
+import { rawClient } from "../../support/nats/raw-client.ts";
 import { type SecuredNats, startSecuredNats } from "../../support/nats/secured-nats.ts";
 
 const names = subjects();
@@ -30,39 +31,10 @@ afterAll(async () => {
   await secured?.nats.stop();
 });
 
-interface Mallory extends AsyncDisposable {
-  nc: NatsConnection;
-  refused: Set<string>;
-}
-
-async function mallory(role: RoleName): Promise<Mallory> {
-  const { url, nkeySeed = "", inboxPrefix = "" } = secured.connection(role);
-  const authenticator = nkeyAuthenticator(new TextEncoder().encode(nkeySeed));
-  const nc = await connect({ servers: url, authenticator, inboxPrefix });
-  const refused = new Set<string>();
-  void (async () => {
-    for await (const status of nc.status())
-      if (status.type === "error" && status.error instanceof errors.PermissionViolationError)
-        refused.add(status.error.subject);
-  })();
-  return { nc, refused, [Symbol.asyncDispose]: () => nc.close() };
-}
-
 const inboxOf = async (id: string) =>
   ((await bus.read(names.inboxStream, names.inboxOf(id))) ?? []).map(({ subject }) =>
     names.published(subject),
   );
-
-/** True if some subject matches both patterns. */
-function meet(a: string, b: string): boolean {
-  const [x, y] = [a.split("."), b.split(".")];
-  for (let i = 0; ; i++) {
-    const [one, other] = [x[i], y[i]];
-    if (one === ">" || other === ">") return (one ?? other) !== undefined && x.length > i && y.length > i;
-    if (one === undefined || other === undefined) return one === other;
-    if (one !== other && one !== "*" && other !== "*") return false;
-  }
-}
 
 describe("SEC-6: a right to answer is a right to publish wherever the question says", () => {
   it.each<Scope>([{}, { group: "gpu", activities: [{ queue: "q", name: "n" }], sessionTypes: ["model"] }])(
@@ -70,14 +42,14 @@ describe("SEC-6: a right to answer is a right to publish wherever the question s
     (scope) => {
       const { publish } = permissionsOf("worker", names, scope);
       const heard = permissionsOf("worker", names).subscribe.allow;
-      expect(publish.allow.filter((one) => heard.some((other) => meet(one, other)))).toEqual([]);
+      expect(publish.allow.filter((one) => heard.some((other) => overlap(one, other)))).toEqual([]);
     },
   );
 
   it.each(["nudge.w1", "offers.w1.model", "control.w1", "lanes.seekers", "cancels", "_INBOX_worker.x"])(
     "and cannot ask itself on %s to be allowed an entry of a history",
     async (heard) => {
-      await using worker = await mallory("worker");
+      await using worker = await rawClient(secured, "worker");
       worker.nc.subscribe(heard, { callback: () => undefined });
       await worker.nc.flush();
       worker.nc.publish(heard, "", { reply: "history.0.victim" });
@@ -91,7 +63,7 @@ describe("SEC-6: a right to answer is a right to publish wherever the question s
 });
 
 it.each<RoleName>(["worker", "gateway"])("a %s can keep no expired lease from the watcher", async (role) => {
-  await using thief = await mallory(role);
+  await using thief = await rawClient(secured, role);
   const calls = ["watcher", "watcher_beats"].flatMap((consumer) => [
     `$JS.API.CONSUMER.CREATE.KV_leases.${consumer}.$KV.leases.nothing`,
     `$JS.API.CONSUMER.CREATE.KV_leases.${consumer}`,
@@ -107,7 +79,7 @@ it.each<RoleName>(["worker", "gateway"])("a %s can keep no expired lease from th
 });
 
 it("a client of some orchestrations cannot have the engine's keepers start others", async () => {
-  await using client = await mallory("client");
+  await using client = await rawClient(secured, "client");
   const orders = [
     names.signal("flow-3", "flow"),
     names.signal("schedule-nightly", "schedule"),
@@ -126,7 +98,7 @@ it("a client of some orchestrations cannot have the engine's keepers start other
 it.each<RoleName>(["worker", "client"])(
   "a %s has no trace of a message sent to another's instance",
   async (role) => {
-    await using tracer = await mallory(role);
+    await using tracer = await rawClient(secured, role);
     const wire = headers();
     wire.set("Nats-Trace-Dest", names.verb("traced", "terminate"));
     const mine = role === "client" ? names.signal("mine", "go") : names.verb("mine", "activity");
