@@ -56,7 +56,7 @@ it("loads changed code, keeps instances running, and parks what no longer fits w
 
   // Code that fits what is recorded: the instance that began before ends with it.
   await writeFile(app(), original + better);
-  await said(/loaded in .*; 2 instances go on with it/, "it is loaded");
+  await said(/loaded in .*; 2 open instances meet it now/, "it is loaded");
   await cli("signal", "o1", "go");
   expect((await cli("result", "o1")).stdout).toContain("4 of the second");
 

@@ -20,6 +20,8 @@ export class DevProcesses {
   readonly #members = new Set<ServiceProcess>();
   /** One per log file: successive processes of one name write into the same file. */
   readonly #tails = new Map<string, LogTail>();
+  /** Why which instance is parked, as shown. */
+  readonly #parked = new Map<string, string>();
 
   #stopping = false;
 
@@ -73,7 +75,7 @@ export class DevProcesses {
     // The file holds only this run: it does not grow for ever, and old lines are not mistaken for new ones.
     writeFileSync(logFile, "");
     const tail = new LogTail(logFile, (line) => {
-      const shown = shownLogLine(name, line);
+      const shown = shownLogLine(name, line, this.#parked);
       if (shown !== undefined) this.#options.onNote(shown);
     });
     this.#tails.set(name, tail);

@@ -46,19 +46,28 @@ export class LogTail {
   }
 }
 
-/** Undefined for lines that are not shown. */
-export function shownLogLine(service: string, line: string): string | undefined {
+/**
+ * Undefined for lines that are not shown. `parked`: the reasons shown so far, by instance. A parked instance meets the code
+ * again with each message that comes for it, and its reason is shown once.
+ */
+export function shownLogLine(service: string, line: string, parked: Map<string, string>): string | undefined {
   if (line.trim() === "") return undefined;
   const entry = parse(line);
   if (!entry) return `${service}: ${line}`;
   const { instanceId } = entry;
   if (entry.kind === "instance.parked" && typeof instanceId === "string") {
     const remedy = unparking(instanceId, String(entry.code));
-    return oneLine(
+    const shown = oneLine(
       `${instanceId} is parked: ${String(entry.message)} (${String(entry.code)}). To go on: ${remedy}`,
     );
+    if (parked.get(instanceId) === shown) return undefined;
+    parked.set(instanceId, shown);
+    return shown;
   }
-  if (entry.kind === "instance.resumed") return `${String(instanceId)} was parked and goes on`;
+  if (entry.kind === "instance.resumed") {
+    parked.delete(String(instanceId));
+    return `${String(instanceId)} was parked and goes on`;
+  }
   const level = String(entry.level);
   if (!["warn", "error", "fatal"].includes(level)) return undefined;
   const { level: _l, time: _t, service: _s, id: _i, pid: _p, kind, message, err: _e, ...fields } = entry;

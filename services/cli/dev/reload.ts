@@ -48,8 +48,10 @@ export function reloadOnChange({ root, env, replaceAll, onNote }: ReloadOptions)
       return;
     }
     const looked = await lookAtAll(env).catch((error: unknown) => onNote(errorLine(error, false)));
-    const went = looked ? `; ${count(looked, "instance")} ${looked === 1 ? "goes" : "go"} on with it` : "";
-    onNote(`loaded in ${span(performance.now() - since)}${went}`);
+    const meet = looked
+      ? `; ${count(looked, "open instance")} ${looked === 1 ? "meets" : "meet"} it now`
+      : "";
+    onNote(`loaded in ${span(performance.now() - since)}${meet}`);
   };
   const changed = (files: string[]): void => {
     // One reload at a time; changes made meanwhile are loaded after it.
