@@ -66,7 +66,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     const { gateway, page } = dashboard;
     await page.goto(`${gateway.url}/orchestrations/docs-live`);
     await page.locator(".event").first().waitFor();
-    await page.getByRole("button", { name: "session", exact: true }).focus();
+    await page.getByRole("button", { name: /^session \d+$/ }).focus();
     await page.keyboard.press("Enter");
     await eventually(
       async () => !(await page.locator(".event-kind").allTextContents()).includes("activity.scheduled"),
@@ -115,7 +115,26 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     240_000,
   );
 
-  it("can be read on a phone: nothing is wider than the screen", async () => {
+  it("folds the menu on a phone, leads to every page from it, and folds it again", async () => {
+    const { gateway, page } = dashboard;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.goto(gateway.url);
+    const pages = page.getByRole("navigation", { name: "Pages" });
+    await page.getByRole("button", { name: /^Menu/ }).waitFor();
+    expect(await pages.count()).toBe(0);
+    for (const name of ["Schedules", "Import", "Queues"]) {
+      await page.getByRole("button", { name: /^Menu/ }).click();
+      expect(await inPage<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+      await pages.getByRole("link", { name }).click();
+      await page.waitForURL(new RegExp(`/${name.toLowerCase()}$`));
+      await pages.waitFor({ state: "detached" });
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await pages.getByRole("link", { name: "Import" }).waitFor();
+    expect(await page.getByRole("button", { name: /^Menu/ }).count()).toBe(0);
+  });
+
+  it("can be read on a phone: nothing is wider than the screen, no number is broken over lines", async () => {
     const { gateway, page } = dashboard;
     await page.setViewportSize({ width: 390, height: 800 });
     for (const address of [
@@ -124,6 +143,7 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
       "/orchestrations/docs-live",
       "/sessions",
       "/workers",
+      "/limits",
       "/queues",
       "/start",
     ]) {
@@ -136,6 +156,10 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
         "[...document.querySelectorAll('main .table-wrap')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)",
       );
       expect(cut, address).toEqual([]);
+      const broken = await inPage<string[]>(
+        "[...document.querySelectorAll('.meter .number')].filter((one) => one.getClientRects().length > 1 || one.offsetHeight > 30).map((one) => one.textContent)",
+      );
+      expect(broken, address).toEqual([]);
     }
   });
 });

@@ -67,6 +67,21 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
     expect(await stack.client.result("ask-1")).toEqual({ approved: {} });
   });
 
+  it("names on its page what an instance takes: one click asks, another sends", async () => {
+    await stack.client.start("tray", undefined, { id: "tray-1" });
+    await page.goto(`${url}/orchestrations/tray-1`);
+    const takes = page.getByRole("group", { name: "Messages it takes now" });
+    await takes.getByRole("button", { name: "signal served" }).waitFor();
+    await takes.getByRole("button", { name: "update put" }).click();
+    await page.getByLabel("Input (JSON)").fill('"a pot"');
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("status").getByText("1").waitFor();
+    await page.getByRole("button", { name: "Back" }).click();
+    await takes.getByRole("button", { name: "query contents" }).click();
+    await page.getByRole("button", { name: "Ask", exact: true }).click();
+    await page.getByRole("status").getByText("a pot").waitFor();
+  });
+
   it("shows the session's bar change its owner after a SIGKILL", async () => {
     await stack.client.start("diary", { pages: 60 }, { id: "diary-1" });
     await page.goto(`${url}/orchestrations/diary-1`);

@@ -1,6 +1,13 @@
 /** What the dashboard's tests watch: a session that is lost, a wait for people, work and a failure. */
 
-import { call, defineActivity, defineOrchestration, defineSession } from "holdfast";
+import {
+  call,
+  defineActivity,
+  defineOrchestration,
+  defineQuery,
+  defineSession,
+  defineUpdate,
+} from "holdfast";
 import { z } from "zod";
 
 export const notebook = defineSession("notebook", {
@@ -47,6 +54,20 @@ export const diary = defineOrchestration("diary", {
 export const hello = defineOrchestration("hello", {
   input: z.object({ name: z.string().min(1) }),
   run: (ctx, { name }) => ctx.run(greet, name),
+});
+
+export const contents = defineQuery("contents", { output: z.array(z.string()) });
+export const put = defineUpdate("put", { input: z.string(), output: z.int() });
+
+/** Answers a query, takes an update, and ends with a signal. */
+export const tray = defineOrchestration("tray", {
+  async run(ctx) {
+    const things: string[] = [];
+    ctx.onQuery(contents, () => things);
+    ctx.onUpdate(put, (thing) => things.push(thing));
+    await ctx.waitForSignal("served");
+    return things;
+  },
 });
 
 export const approval = defineOrchestration("approval", {

@@ -4,6 +4,7 @@
  */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { messagesQuery } from "../../../schemas/index.ts";
 import type { TestNats } from "../nats/nats-server.ts";
 import { startServer } from "../nats/secured-nats.ts";
 import { launchBrowser } from "./browser.ts";
@@ -23,6 +24,11 @@ export function openDashboard() {
     gateway = await startGateway(nats.url);
     put = hands(gateway.bus);
     await demoWorld(gateway);
+    // No orchestrator owns the instances of the demo world; the dashboard asks what they take.
+    const answer = { queries: [], updates: [], signals: [] };
+    await gateway.bus.subscribe(`query.*.${messagesQuery}`, {}, ({ reply }) => {
+      reply?.(Buffer.from(JSON.stringify({ ok: true, answer })));
+    });
     browser = await launchBrowser();
   });
   afterAll(async () => {

@@ -123,7 +123,10 @@ describe("pending work says why", () => {
 
   it("for activities: nobody serves, all busy, handed out, retried later", () => {
     expect(why(scheduled(queue))).toEqual(["no worker runs fetch on queue default"]);
-    expect(why(scheduled(queue), [worker(4)])).toEqual(["all 1 workers of queue default are busy"]);
+    expect(why(scheduled(queue), [worker(4)])).toEqual(["the only worker of queue default is busy"]);
+    expect(why(scheduled(queue), [worker(4), worker(4)])).toEqual([
+      "all 2 workers of queue default are busy",
+    ]);
     expect(why(scheduled(queue), [worker(1)])).toEqual(["handed to queue default (1 serving)"]);
     const failed = {
       at: 50,
@@ -139,6 +142,12 @@ describe("pending work says why", () => {
     };
     expect(why([...scheduled(queue), failed], [worker(1)])).toEqual([
       "attempt 1 failed: no (E); next in 1 min",
+    ]);
+    const started = { at: 50, events: [{ kind: "activity.started", of: 2, attempt: 1, workerId: "w1" }] };
+    const w1 = { ...worker(1), workerId: "w1" };
+    expect(why([...scheduled(queue), started], [w1])).toEqual(["runs on w1"]);
+    expect(why([...scheduled(queue), started], [{ ...w1, workerId: "w2" }])).toEqual([
+      "began on w1, which is gone; another worker runs it again",
     ]);
   });
 
@@ -281,6 +290,6 @@ describe("numbers for people", () => {
       "1 min 4 s",
       "1 h 1 min",
     ]);
-    expect([900, 2048, 5_000_000].map(bytes)).toEqual(["900 B", "2.0 KB", "4.8 MB"]);
+    expect([900, 2048, 5_000_000].map(bytes)).toEqual(["900 B", "2.0 KiB", "4.8 MiB"]);
   });
 });

@@ -1,6 +1,8 @@
 /** The dashboard's frame: navigation, the page for the current address, and the connection's state. */
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { me, unreached } from "./api.ts";
+import { plural } from "./format.ts";
 import { busAway, line, overview, useLive } from "./live.ts";
 import { ImportPage } from "./pages/import.tsx";
 import { LimitsPage } from "./pages/limits.tsx";
@@ -96,19 +98,36 @@ function find(at: string): [string, ComponentChildren] {
 function Sidebar() {
   const troubles = overview.value?.troubles.length ?? 0;
   const section = `/${path.value.split("/")[1] ?? ""}`;
+  // On a phone the pages fold behind a button; on a desk the button is not shown.
+  const [open, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [path.value]);
   return (
     <header class="sidebar">
       <a class="brand" href="/">
         <img src="/icon.svg" alt="" width={26} height={26} />
         <span>Holdfast</span>
       </a>
-      <nav aria-label="Pages">
+      <button
+        type="button"
+        class="button menu-button"
+        aria-expanded={open}
+        aria-controls="pages"
+        onClick={() => setOpen(!open)}
+      >
+        Menu{" "}
+        {troubles > 0 && (
+          <span class="nav-count" title={`${plural(troubles, "thing")} to look at on the overview`}>
+            {troubles}
+          </span>
+        )}
+      </button>
+      <nav id="pages" aria-label="Pages" class={open ? "open" : ""}>
         {menu.map(([href, name, icon]) => (
           <a key={href} href={href} class="nav" aria-current={href === section ? "page" : undefined}>
             <Icon name={icon} />
             <span class="nav-name">{name}</span>
             {href === "/" && troubles > 0 && (
-              <span class="nav-count" title={`${troubles} things need attention`}>
+              <span class="nav-count" title={`${plural(troubles, "thing")} to look at`}>
                 {troubles}
               </span>
             )}

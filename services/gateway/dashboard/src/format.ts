@@ -57,7 +57,7 @@ export function duration(ms: number, parts = 2): string {
 
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
-  const names = ["KB", "MB", "GB", "TB"];
+  const names = ["KiB", "MiB", "GiB", "TiB"];
   let value = n;
   let name = "B";
   for (const next of names) {

@@ -95,9 +95,19 @@ function activityReason(work: Work, { workers, now }: PendingInput): Reason {
         "Start a worker whose application has this activity on this queue: `holdfast worker --app <module>`",
     };
   }
-  if (work.startedAt !== undefined) return { why: `runs on ${work.workerId}`, troubled: false };
+  if (work.startedAt !== undefined) {
+    const alive = workers.some((worker) => worker.workerId === work.workerId);
+    const why = alive
+      ? `runs on ${work.workerId}`
+      : `began on ${work.workerId}, which is gone; another worker runs it again`;
+    return { why, troubled: false };
+  }
   const full = serving.every((worker) => worker.slots.activities.used >= worker.slots.activities.max);
-  if (full) return { why: `all ${serving.length} workers of queue ${work.queue} are busy`, troubled: true };
+  if (full) {
+    const all = serving.length === 1 ? "the only worker" : `all ${serving.length} workers`;
+    const busy = serving.length === 1 ? "is busy" : "are busy";
+    return { why: `${all} of queue ${work.queue} ${busy}`, troubled: true };
+  }
   const tries = work.attempts.length > 0 ? `attempt ${work.attempts.length + 1}, ` : "";
   return { why: `${tries}handed to queue ${work.queue} (${serving.length} serving)`, troubled: false };
 }

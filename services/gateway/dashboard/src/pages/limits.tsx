@@ -1,6 +1,8 @@
 /** What limits work on purpose: keys of flow control, and seats for sessions. Pools are with the sessions. */
+import { useEffect } from "preact/hooks";
 import { get, type SessionRow, type WorkerRow } from "../api.ts";
 import { count } from "../format.ts";
+import { useLive } from "../live.ts";
 import { Card, Command, Meter, Problem } from "../parts/basics.tsx";
 import { useLoad } from "../parts/use-load.ts";
 
@@ -13,6 +15,11 @@ export function LimitsPage() {
   const flow = useLoad((signal) => get<{ rows: WaitingKey[] }>("/api/flow", signal), []);
   const workers = useLoad((signal) => get<{ rows: WorkerRow[] }>("/api/workers", signal), []);
   const sessions = useLoad((signal) => get<{ rows: SessionRow[] }>("/api/sessions?limit=2000", signal), []);
+  useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
+  useEffect(() => {
+    const timer = setInterval(flow.reload, 2500);
+    return () => clearInterval(timer);
+  }, [flow.reload]);
   return (
     <>
       <h1>Limits</h1>
@@ -30,7 +37,11 @@ export function LimitsPage() {
             <thead>
               <tr>
                 <th scope="col">Key</th>
-                <th scope="col" class="right">
+                <th
+                  scope="col"
+                  class="right"
+                  title="Rounded down to 1, 2, 5, 10, 20 …, as it was when a start or an end of the key came"
+                >
                   Waiting, at least
                 </th>
               </tr>
@@ -97,7 +108,7 @@ function Seats({ workers, sessions }: { workers: WorkerRow[]; sessions: SessionR
               <td class="right number" data-label="Workers">
                 {serving.length}
               </td>
-              <td data-label="Seats used">
+              <td class="wide" data-label="Seats used">
                 {own.length === 0 ? (
                   <span class="muted">no limit of its own</span>
                 ) : (

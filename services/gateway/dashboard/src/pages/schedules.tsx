@@ -23,12 +23,17 @@ export function SchedulesPage({ only }: { only?: string }) {
   }, [reload]);
   return (
     <>
-      {only !== undefined && (
-        <p class="crumb">
-          <a href="/schedules">Schedules</a>
-        </p>
-      )}
-      <h1>{only ?? "Schedules"}</h1>
+      <div class="page-head">
+        <div>
+          {only !== undefined && (
+            <p class="crumb">
+              <a href="/schedules">Schedules</a>
+            </p>
+          )}
+          <h1>{only ?? "Schedules"}</h1>
+        </div>
+        {only !== undefined && data?.[0] && mayAct() && <Actions schedule={data[0]} onChange={reload} />}
+      </div>
       {error !== undefined && <Problem error={error} />}
       {data?.length === 0 && (
         <Empty title="No schedules">
@@ -40,7 +45,7 @@ export function SchedulesPage({ only }: { only?: string }) {
       {data !== undefined && data.length > 0 && only === undefined && (
         <ScheduleTable rows={data} onChange={reload} />
       )}
-      {only !== undefined && data?.[0] && <Schedule schedule={data[0]} onChange={reload} />}
+      {only !== undefined && data?.[0] && <Schedule schedule={data[0]} />}
     </>
   );
 }
@@ -111,7 +116,7 @@ const State = ({ status }: { status: ScheduleView["status"] }) => (
   <span class={`badge badge-${badges[status]}`}>{status}</span>
 );
 
-function Schedule({ schedule, onChange }: Shown) {
+function Schedule({ schedule }: { schedule: ScheduleView }) {
   const { status, spec, note, error, runs, skipped, missed, waiting } = schedule;
   return (
     <>
@@ -131,7 +136,6 @@ function Schedule({ schedule, onChange }: Shown) {
         />
         {note !== undefined && <p class="muted">{note}</p>}
         {error !== undefined && <p class="bad">{error}</p>}
-        {mayAct() && <Actions schedule={schedule} onChange={onChange} />}
       </Card>
       <Details schedule={schedule} />
     </>

@@ -124,6 +124,10 @@ function StartForm({ orchestration }: { orchestration: Startable }) {
         label="CLI"
         text={`holdfast start ${name} --input ${quoted}${id ? ` --id ${id}` : ""} --wait`}
       />
+      <Command
+        label="HTTP"
+        text={`curl -X POST ${location.origin}/api/orchestrations/${name} -H 'content-type: application/json' -d '${JSON.stringify({ ...(id === "" ? {} : { id }), input }).replaceAll("'", "'\\''")}'`}
+      />
     </form>
   );
 }

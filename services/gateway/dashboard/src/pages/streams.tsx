@@ -119,7 +119,7 @@ function Consumers({ of, list }: { of: string; list: readonly Consumer[] }) {
               <td class="title">
                 <code>{consumer.name}</code>
               </td>
-              <td data-label="Reads">
+              <td class="wide" data-label="Reads">
                 <code class="muted">{consumer.filter}</code>
               </td>
               <td class={`right number ${consumer.pending > 1000 ? "bad" : ""}`} data-label="Waiting">
@@ -168,7 +168,7 @@ function Storage({ view }: { view: StreamsView }) {
           <tbody>
             <tr>
               <td class="title">{histories.length} shared history streams</td>
-              <td class="muted" data-label="Keeps">
+              <td class="muted wide" data-label="Keeps">
                 histories of instances
               </td>
               <td class="right number" data-label="Messages">
@@ -186,7 +186,7 @@ function Storage({ view }: { view: StreamsView }) {
                 <td class="title">
                   <code>{stream.name}</code>
                 </td>
-                <td class="muted" data-label="Keeps">
+                <td class="muted wide" data-label="Keeps">
                   {contents.find(([ending]) => stream.name.endsWith(ending))?.[1]}
                 </td>
                 <td class="right number" data-label="Messages">

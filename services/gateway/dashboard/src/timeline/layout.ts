@@ -61,7 +61,10 @@ export function layout(model: InstanceTimeline): Layout {
     "timers",
     model.work.filter((work) => work.kind === "timer"),
   );
-  if (model.received.length > 0) rows.push({ kind: "signals", label: "signals", signals: model.received });
+  if (model.received.length > 0) {
+    const kinds = [...new Set(model.received.map(({ kind }) => `${kind}s`))];
+    rows.push({ kind: "signals", label: kinds.join(", "), signals: model.received });
+  }
   return { rows, hidden };
 }
 

@@ -135,7 +135,7 @@ export function Timeline({ model, live, selected, select }: TimelineProps) {
                     class={row.of === undefined ? undefined : "inside"}
                   >
                     <text class="row-label" x={-8} y={rowHeight / 2 + 4} text-anchor="end">
-                      {clipped(row.of === undefined ? labelOf(row) : `↳ ${labelOf(row)}`, gutter / 7)}
+                      {clipped(row.of === undefined ? labelOf(row) : `↳ ${labelOf(row)}`, (gutter - 12) / 7)}
                     </text>
                     <RowShape
                       row={row}

@@ -4,11 +4,12 @@ import type { DatedEvent, HistoryPage } from "../../api.ts";
 import { absolute, count, timeOfDay } from "../../format.ts";
 import { describe, familyOf } from "../../history/describe.ts";
 import { Card } from "../../parts/basics.tsx";
+import { FilterChip } from "../../parts/filter-box.tsx";
 import { BlobButton, Json } from "../../parts/json.tsx";
 import { VirtualList } from "../../parts/virtual-list.tsx";
 import { query, setQuery } from "../../router.ts";
 
-const families = ["instance", "activity", "timer", "signal", "child", "session", "other"];
+const families = ["instance", "activity", "timer", "signal", "update", "child", "session", "other"];
 
 export function HistoryViews(props: {
   instanceId: string;
@@ -28,7 +29,11 @@ export function HistoryViews(props: {
   );
   const at = selected === undefined ? undefined : events.findIndex(({ event }) => event.id === selected);
   const chosen = selected === undefined ? undefined : page.events.find(({ event }) => event.id === selected);
-  const present = new Set(page.events.map(({ event }) => groupOf(familyOf(event.kind))));
+  const counts = new Map<string, number>();
+  for (const { event } of page.events) {
+    const group = groupOf(familyOf(event.kind));
+    counts.set(group, (counts.get(group) ?? 0) + 1);
+  }
   return (
     <Card
       title={`History (${count(page.total)} events)`}
@@ -36,17 +41,15 @@ export function HistoryViews(props: {
         <div class="chips">
           {!asJson &&
             families
-              .filter((name) => present.has(name))
+              .filter((name) => counts.has(name))
               .map((name) => (
-                <button
+                <FilterChip
                   key={name}
-                  type="button"
-                  class="chip"
-                  aria-pressed={family === name}
-                  onClick={() => setQuery({ events: family === name ? undefined : name }, { replace: true })}
-                >
-                  {name}
-                </button>
+                  name={name}
+                  chosen={family === name}
+                  count={counts.get(name)}
+                  toggle={() => setQuery({ events: family === name ? undefined : name }, { replace: true })}
+                />
               ))}
           <button
             type="button"

@@ -75,13 +75,14 @@ function startAgain(instanceId: string): void {
   });
 }
 
-function signalIt(instanceId: string): void {
+/** `name`: filled in where a name was clicked. */
+export function signalIt(instanceId: string, name = ""): void {
   ask({
     title: "Send a signal",
     text: "It is kept until the orchestration asks for it, in order of arrival.",
     button: "Send",
     fields: [
-      { name: "event", label: "Name", required: true, offers: offer(instanceId, "signals") },
+      { name: "event", label: "Name", required: true, value: name, offers: offer(instanceId, "signals") },
       { name: "payload", label: "Payload (JSON)", multiline: true, value: "{}" },
     ],
     commands: ({ event = "", payload = "" }) => [
@@ -98,13 +99,13 @@ function signalIt(instanceId: string): void {
 }
 
 /** A query changes nothing, so viewers may send one. */
-function queryIt(instanceId: string): void {
+export function queryIt(instanceId: string, name = ""): void {
   ask({
     title: "Ask a question",
     text: "Its code answers from its present state, also after its end. Nothing is changed.",
     button: "Ask",
     fields: [
-      { name: "name", label: "Name", required: true, offers: offer(instanceId, "queries") },
+      { name: "name", label: "Name", required: true, value: name, offers: offer(instanceId, "queries") },
       { name: "input", label: "Input (JSON, optional)", multiline: true },
     ],
     commands: ({ name = "", input = "" }) => [
@@ -127,13 +128,13 @@ function queryIt(instanceId: string): void {
   });
 }
 
-function updateIt(instanceId: string): void {
+export function updateIt(instanceId: string, name = ""): void {
   ask({
     title: "Send an update",
     text: "Its code takes or refuses it, and answers when its handler is done.",
     button: "Send",
     fields: [
-      { name: "name", label: "Name", required: true, offers: offer(instanceId, "updates") },
+      { name: "name", label: "Name", required: true, value: name, offers: offer(instanceId, "updates") },
       { name: "input", label: "Input (JSON)", multiline: true, value: "{}" },
     ],
     commands: ({ name = "", input = "" }) => [

@@ -1,12 +1,20 @@
 /** What the orchestration waits for, and why it is still waiting. */
 import { useMemo } from "preact/hooks";
 import { foldTimeline } from "../../../../../../shared/timeline/index.ts";
-import { get, type HistoryPage, type SessionRow, type WorkerRow } from "../../api.ts";
+import {
+  get,
+  type HistoryPage,
+  type MessageNames,
+  mayAct,
+  type SessionRow,
+  type WorkerRow,
+} from "../../api.ts";
 import { plural } from "../../format.ts";
 import { pendingWork } from "../../history/pending.ts";
 import { now, overview, useLive } from "../../live.ts";
 import { Card, Prose, When } from "../../parts/basics.tsx";
 import { useLoad } from "../../parts/use-load.ts";
+import { queryIt, signalIt, updateIt } from "./instance-actions.tsx";
 
 export function PendingWork(props: {
   instanceId: string;
@@ -56,7 +64,7 @@ export function PendingWork(props: {
                 </span>
               )}
               <span class="muted">
-                since <When at={item.since} />
+                asked <When at={item.since} />
               </span>
             </li>
           ))}
@@ -65,6 +73,39 @@ export function PendingWork(props: {
           )}
         </ul>
       )}
+      {(overview.value?.services.orchestrators ?? 0) > 0 && (
+        <Takes instanceId={props.instanceId} asOf={pending.length === 0 ? props.page.total : 0} />
+      )}
     </Card>
+  );
+}
+
+/**
+ * The names of what can be sent to the instance now; one click opens the dialog. Asked for again when the instance begins
+ * to wait for messages alone (`asOf`): while steps are open, every turn would ask its owner.
+ */
+function Takes({ instanceId, asOf }: { instanceId: string; asOf: number }) {
+  const names = useLoad(
+    (signal) => get<MessageNames>(`/api/instances/${instanceId}/messages`, signal),
+    [instanceId, asOf],
+  );
+  if (!names.data) return null;
+  const { signals, updates, queries } = names.data;
+  const offered = [
+    ...(mayAct() ? signals.map((name) => ({ kind: "signal", name, open: signalIt })) : []),
+    ...(mayAct() ? updates.map((name) => ({ kind: "update", name, open: updateIt })) : []),
+    ...queries.map((name) => ({ kind: "query", name, open: queryIt })),
+  ];
+  if (offered.length === 0) return null;
+  return (
+    <fieldset class="chips takes">
+      <legend class="hidden">Messages it takes now</legend>
+      <span class="muted">It takes</span>
+      {offered.map(({ kind, name, open }) => (
+        <button key={`${kind} ${name}`} type="button" class="chip" onClick={() => open(instanceId, name)}>
+          {kind} {name}
+        </button>
+      ))}
+    </fieldset>
   );
 }

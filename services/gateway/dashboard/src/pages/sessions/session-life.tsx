@@ -2,6 +2,7 @@
  * The life of one session, from the history of the orchestration that opened it: owners, calls, errors,
  * streams.
  */
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { foldTimeline, type InstanceTimeline, type Work } from "../../../../../../shared/timeline/index.ts";
 import { failureText, shortEpoch } from "../../../../../../shared/wording/index.ts";
@@ -14,9 +15,10 @@ import { Timeline } from "../../timeline/timeline.tsx";
 import { StreamPanel } from "../orchestration/stream-panel.tsx";
 import { useHistory } from "../orchestration/use-history.ts";
 
-const mostCalls = 50;
+const mostCalls = 20;
 
-export function SessionLife({ row }: { row: SessionRow }) {
+/** `children`: shown between the picture and the calls, and alone while there is no history. */
+export function SessionLife({ row, children }: { row: SessionRow; children: ComponentChildren }) {
   const { instanceId, sessionId } = row;
   const history = useHistory(instanceId, undefined);
   useLive(
@@ -29,11 +31,12 @@ export function SessionLife({ row }: { row: SessionRow }) {
     [history.page, sessionId],
   );
   const [selected, select] = useState<number | undefined>();
-  if (!model) return null;
+  if (!model) return <>{children}</>;
   const live = row.phase !== "closed" && row.phase !== "failed" && !model.ended;
   return (
     <>
       <Timeline model={model} live={live} selected={selected} select={select} />
+      {children}
       <Calls model={model} />
       <StreamPanel instanceId={instanceId} of={model.work.map(({ id }) => id)} />
     </>

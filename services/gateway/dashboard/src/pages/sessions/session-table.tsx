@@ -15,9 +15,6 @@ export function SessionTable({ rows }: { rows: SessionRow[] }) {
             <th scope="col">Session</th>
             <th scope="col">State</th>
             <th scope="col">Holder</th>
-            <th scope="col" class="right">
-              Epoch
-            </th>
             <th scope="col">Lease</th>
             <th scope="col" class="right">
               Calls
@@ -62,18 +59,18 @@ function SessionLine({ row }: { row: SessionRow }) {
         {row.workerId ? (
           <div>
             <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id>
-            {row.owners.length > 1 && (
-              <div class="muted under">after {plural(row.owners.length - 1, "other")}</div>
+            {row.epoch !== undefined && (
+              <div class="muted under">
+                <span title={String(row.epoch)}>epoch {shortEpoch(row.epoch)}</span>
+                {row.owners.length > 1 && `, after ${plural(row.owners.length - 1, "other")}`}
+              </div>
             )}
           </div>
         ) : (
           <span class="muted">nobody</span>
         )}
       </td>
-      <td class="right number" data-label="Epoch">
-        {row.epoch === undefined ? "–" : <span title={String(row.epoch)}>{shortEpoch(row.epoch)}</span>}
-      </td>
-      <td data-label="Lease">
+      <td class="wide" data-label="Lease">
         <LeaseBar lease={row.lease} />
       </td>
       <td class="right number" data-label="Calls">

@@ -49,7 +49,7 @@ export function SessionTypes({ rows }: { rows: readonly SessionRow[] }) {
                 <td class="right number" data-label="Init (mean)">
                   {inits.length === 0 ? "–" : duration(inits.reduce((sum, ms) => sum + ms, 0) / inits.length)}
                 </td>
-                <td data-label="Starts">
+                <td class="wide" data-label="Starts">
                   <Temperature starts={starts.find((one) => one.type === type)} />
                 </td>
               </tr>

@@ -3,7 +3,7 @@ import { phaseWord, shortEpoch } from "../../../../../../shared/wording/index.ts
 import { ApiError, get, type InstanceRow, mayAct, type SessionRow, type WorkerRow } from "../../api.ts";
 import { bytes, count, duration, plural } from "../../format.ts";
 import { useLive } from "../../live.ts";
-import { Badge, Card, Command, Empty, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
+import { Badge, Card, Command, Copy, Empty, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 import { LeaseBar } from "../../parts/lease-bar.tsx";
 import { useLoad } from "../../parts/use-load.ts";
@@ -35,7 +35,7 @@ export function SessionPage({ id }: { id: string }) {
             <a href="/sessions">Sessions</a>
           </p>
           <h1 class="with-id">
-            <code>{id}</code>
+            <code>{id}</code> <Copy text={id} label="Copy id" />
           </h1>
         </div>
         {row && mayAct() && isHeld(row) && (
@@ -61,7 +61,14 @@ export function SessionPage({ id }: { id: string }) {
       )}
       {row && (
         <>
-          <Card title="Why it is where it is">
+          <Card
+            title="Why it is where it is"
+            aside={
+              <button type="button" class="button small" onClick={explained.reload}>
+                Refresh
+              </button>
+            }
+          >
             {explained.data ? (
               <ul class="sentences">
                 {explained.data.sentences.map((sentence) => (
@@ -71,15 +78,13 @@ export function SessionPage({ id }: { id: string }) {
             ) : (
               <p class="muted">…</p>
             )}
-            <button type="button" class="button small" onClick={explained.reload}>
-              Refresh
-            </button>
           </Card>
           <Card>
             <Facts facts={factsOf(row)} />
           </Card>
-          <SessionLife row={row} />
-          <Owners row={row} />
+          <SessionLife row={row}>
+            <Owners row={row} />
+          </SessionLife>
           {row.work?.snapshot !== undefined && (
             <Card title="What it says about itself">
               <Json value={row.work.snapshot} label="Snapshot" />
@@ -145,7 +150,7 @@ type Fact = [string, preact.ComponentChildren];
 function everyFact(row: SessionRow): Fact[] {
   const requirements = [
     ...row.requires.tags,
-    ...Object.entries(row.requires.resources).map(([name, need]) => `${need} ${name}`),
+    ...Object.entries(row.requires.resources).map(([name, need]) => `${name}=${need}`),
   ];
   return [
     ["State", <Badge status={phaseWord(row.phase)} />],
