@@ -1,49 +1,49 @@
 /**
- * Whether a value parsed from JSON is already what its schema would return. Most of what comes off the wire is, and
- * looking costs a fraction of parsing, which copies every object. What is not sure is parsed.
+ * Checks if a value parsed from JSON is already what its schema would return. Most messages are, and the check costs
+ * a fraction of a parse, which copies every object. If the check is `unsure`, the caller parses the value.
  *
  * FITS-1 A value that fits is what `schema.parse` returns, but for the order of its keys.
  */
 import type { z } from "zod";
 
-/** `rejected`: no parse of it would succeed. */
-export type Fit = "same" | "rejected" | "unsure";
-type Look = (value: unknown) => Fit;
+/** `rejected`: the schema refuses the value. */
+type Fit = "same" | "rejected" | "unsure";
+type FitCheck = (value: unknown) => Fit;
 
-const looks = new WeakMap<z.core.$ZodType, Look>();
-const unsure: Look = () => "unsure";
+const fitChecks = new WeakMap<z.core.$ZodType, FitCheck>();
+const unsure: FitCheck = () => "unsure";
 const when =
-  (test: (value: unknown) => boolean): Look =>
+  (test: (value: unknown) => boolean): FitCheck =>
   (value) =>
     test(value) ? "same" : "rejected";
 
 export const fits = <S extends z.ZodType>(schema: S, value: unknown): value is z.output<S> =>
   fitOf(schema, value) === "same";
 
-export const fitOf = (schema: z.ZodType, value: unknown): Fit => lookOf(schema)(value);
+export const fitOf = (schema: z.ZodType, value: unknown): Fit => fitCheckOf(schema)(value);
 
-/** For a schema that this file cannot see through, because it transforms. */
-export function looksLike(schema: z.ZodType, look: Look): void {
-  looks.set(schema, look);
+/** Registers the check of a schema that transforms its value: this file cannot derive it. */
+export function checkFitBy(schema: z.ZodType, check: FitCheck): void {
+  fitChecks.set(schema, check);
 }
 
-function lookOf(schema: z.core.$ZodType): Look {
-  const known = looks.get(schema);
+function fitCheckOf(schema: z.core.$ZodType): FitCheck {
+  const known = fitChecks.get(schema);
   if (known) return known;
   // A schema may contain itself.
-  looks.set(schema, (value) => lookOf(schema)(value));
-  const look = made(schema);
-  looks.set(schema, look);
-  return look;
+  fitChecks.set(schema, (value) => fitCheckOf(schema)(value));
+  const check = buildFitCheck(schema);
+  fitChecks.set(schema, check);
+  return check;
 }
 
-function made(schema: z.core.$ZodType): Look {
+function buildFitCheck(schema: z.core.$ZodType): FitCheck {
   const { def } = (schema as z.core.$ZodTypes)._zod;
-  const look = ofType(def);
-  const checks = (def.checks ?? []).map(({ _zod }) => ofCheck((_zod as z.core.$ZodChecks["_zod"]).def));
-  if (checks.length === 0) return look;
+  const typeCheck = checkOfType(def);
+  const checks = (def.checks ?? []).map(({ _zod }) => checkOfRule((_zod as z.core.$ZodChecks["_zod"]).def));
+  if (checks.length === 0) return typeCheck;
   return (value) => {
-    const first = look(value);
+    const first = typeCheck(value);
     if (first !== "same") return first;
     for (const check of checks) {
       const verdict = check(value);
@@ -53,7 +53,7 @@ function made(schema: z.core.$ZodType): Look {
   };
 }
 
-function ofType(def: z.core.$ZodTypes["_zod"]["def"]): Look {
+function checkOfType(def: z.core.$ZodTypes["_zod"]["def"]): FitCheck {
   switch (def.type) {
     case "unknown":
       return () => "same";
@@ -75,37 +75,37 @@ function ofType(def: z.core.$ZodTypes["_zod"]["def"]): Look {
       return when((value) => values.has(value));
     }
     case "optional": {
-      const inner = lookOf(def.innerType);
+      const inner = fitCheckOf(def.innerType);
       return (value) => (value === undefined ? "same" : inner(value));
     }
     case "nullable": {
-      const inner = lookOf(def.innerType);
+      const inner = fitCheckOf(def.innerType);
       return (value) => (value === null ? "same" : inner(value));
     }
     case "default": {
-      const inner = lookOf(def.innerType);
+      const inner = fitCheckOf(def.innerType);
       return (value) => (value === undefined ? "unsure" : inner(value));
     }
     case "lazy":
-      return (value) => lookOf(def.getter())(value);
+      return (value) => fitCheckOf(def.getter())(value);
     case "array": {
-      const inner = lookOf(def.element);
-      return (value) => (Array.isArray(value) ? ofEach(value, inner) : "rejected");
+      const inner = fitCheckOf(def.element);
+      return (value) => (Array.isArray(value) ? fitOfEach(value, inner) : "rejected");
     }
     case "object":
-      return def.catchall?._zod.def.type === "unknown" ? ofObject(def.shape) : unsure;
+      return def.catchall?._zod.def.type === "unknown" ? checkOfObject(def.shape) : unsure;
     case "record":
-      return ofRecord(lookOf(def.keyType), lookOf(def.valueType));
+      return checkOfRecord(fitCheckOf(def.keyType), fitCheckOf(def.valueType));
     case "union":
       return "discriminator" in def
-        ? ofKinds(String(def.discriminator), def.options)
-        : ofUnion(def.options.map(lookOf));
+        ? checkOfKinds(String(def.discriminator), def.options)
+        : checkOfUnion(def.options.map(fitCheckOf));
     default:
       return unsure;
   }
 }
 
-function ofCheck(def: z.core.$ZodChecks["_zod"]["def"]): Look {
+function checkOfRule(def: z.core.$ZodChecks["_zod"]["def"]): FitCheck {
   switch (def.check) {
     case "string_format": {
       const { pattern, format } = def;
@@ -130,7 +130,7 @@ function ofCheck(def: z.core.$ZodChecks["_zod"]["def"]): Look {
 const lengthOf = (value: unknown): number =>
   typeof value === "string" || Array.isArray(value) ? value.length : Number.NaN;
 
-function ofEach(values: readonly unknown[], inner: Look): Fit {
+function fitOfEach(values: readonly unknown[], inner: FitCheck): Fit {
   for (const value of values) {
     const verdict = inner(value);
     if (verdict !== "same") return verdict;
@@ -142,11 +142,11 @@ type Entries = Record<string, unknown>;
 const isObject = (value: unknown): value is Entries =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function ofObject(shape: Readonly<Record<string, z.core.$ZodType>>): Look {
+function checkOfObject(shape: Readonly<Record<string, z.core.$ZodType>>): FitCheck {
   const keys = Object.keys(shape);
   const fields = keys.map((key) => {
     const field = shape[key] as z.core.$ZodType;
-    return { look: lookOf(field), required: field._zod.optin === undefined };
+    return { check: fitCheckOf(field), required: field._zod.optin === undefined };
   });
   return (value) => {
     if (!isObject(value)) return "rejected";
@@ -155,15 +155,15 @@ function ofObject(shape: Readonly<Record<string, z.core.$ZodType>>): Look {
       const field = fields[index] as (typeof fields)[number];
       const found = value[keys[index] as string];
       if (found === undefined && field.required) return "unsure";
-      const verdict = field.look(found);
+      const verdict = field.check(found);
       if (verdict !== "same") return verdict;
     }
     return "same";
   };
 }
 
-const ofRecord =
-  (key: Look, inner: Look): Look =>
+const checkOfRecord =
+  (key: FitCheck, inner: FitCheck): FitCheck =>
   (value) => {
     if (!isObject(value)) return "rejected";
     for (const name of Object.keys(value)) {
@@ -175,8 +175,8 @@ const ofRecord =
   };
 
 /** The first option that does not reject it decides, as in a parse. */
-const ofUnion =
-  (options: readonly Look[]): Look =>
+const checkOfUnion =
+  (options: readonly FitCheck[]): FitCheck =>
   (value) => {
     for (const option of options) {
       const verdict = option(value);
@@ -185,9 +185,9 @@ const ofUnion =
     return "rejected";
   };
 
-function ofKinds(discriminator: string, options: readonly z.core.$ZodType[]): Look {
-  const byKind = new Map<unknown, Look>();
+function checkOfKinds(discriminator: string, options: readonly z.core.$ZodType[]): FitCheck {
+  const byKind = new Map<unknown, FitCheck>();
   for (const option of options)
-    for (const kind of option._zod.propValues?.[discriminator] ?? []) byKind.set(kind, lookOf(option));
+    for (const kind of option._zod.propValues?.[discriminator] ?? []) byKind.set(kind, fitCheckOf(option));
   return (value) => (isObject(value) ? (byKind.get(value[discriminator]) ?? unsure)(value) : "rejected");
 }

@@ -70,8 +70,8 @@ export const FlowCommand = z.discriminatedUnion("kind", [
 export type FlowCommand = z.infer<typeof FlowCommand>;
 
 /**
- * Orchestrator → the owner of a keeper, straight: a start that the sender holds, or the end of a run, which is answered
- * when it is recorded.
+ * Sent by an orchestrator straight to the owner of a keeper: a start that the sender holds, or the end of a run. The
+ * owner answers an end once it is recorded.
  */
 export const FlowAsk = z.discriminatedUnion("kind", [
   wireObject({
@@ -80,7 +80,7 @@ export const FlowAsk = z.discriminatedUnion("kind", [
     /** The orchestrator that holds the start. */
     holder: z.string(),
     instanceId: InstanceId,
-    /** The FlowRequest, as the keeper's. */
+    /** The FlowRequest. If it is too large for a message, its blob belongs to the keeper. */
     request: Payload,
   }),
   wireObject({
@@ -93,7 +93,7 @@ export const FlowAsk = z.discriminatedUnion("kind", [
 ]);
 export type FlowAsk = z.infer<typeof FlowAsk>;
 
-/** The owner of a keeper → the orchestrator that holds a start: what the keeper has decided. */
+/** Sent by the owner of a keeper to the orchestrator that holds a start: the keeper's decision. */
 export const FlowWord = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,
@@ -103,7 +103,7 @@ export const FlowWord = wireObject({
 });
 export type FlowWord = z.infer<typeof FlowWord>;
 
-/** The answer to either: the start is held and begins, the end is recorded. */
+/** The answer to a FlowWord (`ok`: the start is held and begins) or to an end (`ok`: the end is recorded). */
 export const FlowReply = wireObject({ v: SchemaVersion, ok: z.boolean() });
 export type FlowReply = z.infer<typeof FlowReply>;
 
@@ -149,7 +149,7 @@ export const FlowInput = wireObject({
   leftOut: z.int().default(0),
   /** Ids of the latest requests: a request that arrives twice counts once. */
   known: z.array(z.string()).default([]),
-  /** Those of them that were left out, and how. */
+  /** Requests among these that were left out, with the reason. */
   leftOutAs: z.record(z.string(), z.string()).default({}),
 });
 export type FlowInput = z.infer<typeof FlowInput>;

@@ -20,10 +20,10 @@ export const versionHeader = "Holdfast-Version";
 /** Header on a message of a kind newer than the first generation: an older process leaves it to a newer one. */
 export const needsHeader = "Holdfast-Needs";
 
-/** Explains why a message or an instance is left to a newer process. */
+/** The error code of a message or an instance that is left to a newer process. */
 export const needsNewerVersion = "needs_newer_version";
 
-/** Undefined if this version can read it; otherwise a text for people. */
+/** Returns undefined if this version can read the generation; otherwise says which version can. */
 export function whyNewer(needs: unknown): string | undefined {
   const generation = Number(needs);
   if (!Number.isSafeInteger(generation) || generation <= newestGeneration) return undefined;

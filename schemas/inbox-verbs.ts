@@ -34,7 +34,7 @@ export type InboxVerb = {
 /** Verbs that are the end of their subject. */
 export type PlainInboxVerb = Exclude<InboxVerb, { name: string }>["kind"];
 
-/** Undefined if the token is no verb, or the verb and what stands behind it do not fit. */
+/** Undefined if the token is no verb, or if its name is missing or superfluous. */
 export function inboxVerb(verb: string, name: string | undefined): InboxVerb | undefined {
   if (!isVerb(verb)) return undefined;
   if (verb === "start" || verb === "signal" || verb === "update")
@@ -42,13 +42,13 @@ export function inboxVerb(verb: string, name: string | undefined): InboxVerb | u
   return name === undefined ? { kind: verb } : undefined;
 }
 
-/** What the token behind this verb names; undefined if none stands there. */
+/** Says what the token behind this verb names; undefined if the verb takes no name. */
 export function namedBehind(verb: string): string | undefined {
   const row: InboxVerbRow | undefined = isVerb(verb) ? inboxVerbs[verb] : undefined;
   return row?.names;
 }
 
-/** As people read it in an error: `start.<name>, …, cancel`. */
+/** The verbs a client may send, for error messages: `start.<name>, …, cancel`. */
 export const verbsOfClients: string = Object.entries<InboxVerbRow>(inboxVerbs)
   .filter(([, { byClients }]) => byClients)
   .map(([verb, { names }]) => (names === undefined ? verb : `${verb}.<name>`))

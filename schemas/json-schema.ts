@@ -77,14 +77,14 @@ const documents = {
   "worker-info": WorkerInfo,
 } satisfies Record<string, z.ZodType>;
 
-/** Other fields may come with a later version (E1). JSON Schema says so by saying nothing. */
+/** A later version may add fields (E1). JSON Schema allows them when `additionalProperties` is absent. */
 export function withoutCatchall({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void {
   const { additionalProperties } = jsonSchema;
   if (typeof additionalProperties !== "object" || additionalProperties === null) return;
   if (Object.keys(additionalProperties).length === 0) delete jsonSchema.additionalProperties;
 }
 
-/** File name → text. What is on the wire is what goes into a schema, hence `io: "input"`. */
+/** File name → text. Describes the wire, which is the input of each schema. */
 export function jsonSchemaFiles(): Map<string, string> {
   return new Map(
     Object.entries(documents).map(([name, schema]) => [

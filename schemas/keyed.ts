@@ -21,7 +21,7 @@ export const keyConfigMetadataKey = "holdfast-key-config";
 /** Ends the id of a keyed session. Ids of pools end with hexadecimal digits only, so the two never collide. */
 const keyedIdEnd = /-k(?<shard>[0-9a-f]{2})[0-9a-f]{22}$/;
 
-/** The instance that keeps this pool, or this key. */
+/** The id of the instance that keeps this pool or this key. */
 export function keeperOf(poolId: string): string {
   const shard = keyedIdEnd.exec(poolId)?.groups?.shard;
   return shard === undefined ? poolInstance(poolId) : keyedInstance(Number.parseInt(shard, 16));
@@ -37,7 +37,7 @@ export const KeyedSpec = wireObject({
   type: Name,
   key: Name,
   config: Payload.optional(),
-  /** Two configs are the same if their digests are. */
+  /** Two configs with the same digest are the same config. */
   configDigest: z.string(),
   onLost: KeyedOnLost,
   /** The session is closed after this long without use. */

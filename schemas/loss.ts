@@ -19,7 +19,7 @@ export const LossReason = z.enum([
 export type LossReason = z.infer<typeof LossReason>;
 
 interface LossReasonRow {
-  /** The holder let go in good order. No call is blamed for it, and a checkpoint carries the state on. */
+  /** The holder released the session in good order. No call is blamed, and a checkpoint carries the state on. */
   planned: boolean;
   /** The session is over, whatever its policy says. */
   endsSession: boolean;

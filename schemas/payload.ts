@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { looksLike } from "./fits.ts";
+import { checkFitBy } from "./fits.ts";
 import { Name } from "./ids.ts";
 import { wireObject } from "./wire-object.ts";
 
@@ -28,7 +28,7 @@ export const Payload = z.union([
   wireObject({ blob: BlobRef }).refine((value) => !("json" in value), "is a mixture of json and blob"),
 ]);
 export type Payload = z.infer<typeof Payload>;
-looksLike(Payload, (value) => {
+checkFitBy(Payload, (value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value) || "blob" in value) return "unsure";
   if ("json" in value) return Object.hasOwn(value, "__proto__") ? "unsure" : "same";
   if (Object.keys(value).length > 0) return "unsure";

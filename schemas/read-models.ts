@@ -19,7 +19,7 @@ export const InstanceStatus = z.enum([
   "terminated",
 ]);
 export type InstanceStatus = z.infer<typeof InstanceStatus>;
-/** The statuses that are an end. */
+/** The statuses of an instance that has ended. */
 export const terminalStatuses: readonly InstanceStatus[] = ["completed", "failed", "cancelled", "terminated"];
 
 /** KV `instances`: lists and results are answered from it. The engine decides nothing from it. */

@@ -59,9 +59,10 @@ export const scheduleOrchestration = "holdfast-schedule";
 /** Run ids are made of the schedule's id and a time. */
 export const longestScheduleId = 96;
 
-/** Fields of every command to a schedule's keeper. `token`: a command that arrives twice is carried out once. */
+/** The signal by which a schedule's keeper receives commands. */
 export const scheduleSignal = "schedule";
 
+/** The keeper carries out a command once, even if two messages bring the same token. */
 const token = z
   .string()
   .min(1)

@@ -8,7 +8,7 @@ export const ClaimAnswer = wireObject({
   verdict: z.enum(["taken", "refused"]),
   /** How many sessions the worker holds now. */
   used: z.int().nonnegative(),
-  /** The state is ready. Only to an orchestrator that named itself (`Holdfast-Owner`). @generation 2 */
+  /** Set if the state is ready, and only for an orchestrator that named itself (`Holdfast-Owner`). @generation 2 */
   report: SessionReport.optional(),
 });
 export type ClaimAnswer = z.infer<typeof ClaimAnswer>;

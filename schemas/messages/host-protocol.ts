@@ -30,7 +30,7 @@ export const Attachments = z
     z.object({
       at: z
         .array(z.union([z.string(), z.int().nonnegative()]))
-        .describe("The way to its place in the message."),
+        .describe("The path to its place in the message."),
       size: z.int().nonnegative(),
     }),
   )
@@ -59,23 +59,23 @@ const Run = z
   })
   .describe("The task this run serves.");
 
-const asked = <K extends string>(kind: K) => ({ kind: z.literal(kind), id: RequestId, bytes });
+const request = <K extends string>(kind: K) => ({ kind: z.literal(kind), id: RequestId, bytes });
 
 /** From the worker to the host. */
 export const ToHostMessage = z.discriminatedUnion("kind", [
-  z.object({ ...asked("init"), session: HostedSession, config: z.unknown().optional() }),
+  z.object({ ...request("init"), session: HostedSession, config: z.unknown().optional() }),
   z.object({
-    ...asked("restore"),
+    ...request("restore"),
     session: HostedSession,
     config: z.unknown().optional(),
     state: z.unknown().describe("Bytes: what `checkpoint` answered before, here or elsewhere."),
   }),
-  z.object({ ...asked("call"), key: StateKey, name: z.string(), input: z.unknown().optional(), run: Run }),
-  z.object({ ...asked("batch"), key: StateKey, name: z.string(), inputs: z.array(z.unknown()), run: Run }),
-  z.object({ ...asked("checkpoint"), key: StateKey }),
-  z.object({ ...asked("snapshot"), key: StateKey }),
-  z.object({ ...asked("shutdown"), key: StateKey }),
-  z.object({ ...asked("adopt"), key: StateKey, session: HostedSession }),
+  z.object({ ...request("call"), key: StateKey, name: z.string(), input: z.unknown().optional(), run: Run }),
+  z.object({ ...request("batch"), key: StateKey, name: z.string(), inputs: z.array(z.unknown()), run: Run }),
+  z.object({ ...request("checkpoint"), key: StateKey }),
+  z.object({ ...request("snapshot"), key: StateKey }),
+  z.object({ ...request("shutdown"), key: StateKey }),
+  z.object({ ...request("adopt"), key: StateKey, session: HostedSession }),
   z.object({ kind: z.literal("cancel"), id: RequestId, reason: HostFailure }),
   z.object({
     kind: z.literal("event"),
@@ -88,7 +88,7 @@ export const ToHostMessage = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("blob"),
     ask: z.int(),
-    value: z.unknown().optional().describe("Bytes for `get`; absent if there are none of this name."),
+    value: z.unknown().optional().describe("Bytes for `get`; absent if no blob has this name."),
     error: HostFailure.optional(),
     bytes,
   }),
@@ -109,7 +109,7 @@ export const FromHostMessage = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("ready"),
     protocol: z.int().describe("The version the host speaks."),
-    calls: z.array(z.string()).optional().describe("What it can be asked for, where it knows."),
+    calls: z.array(z.string()).optional().describe("The calls the host answers, if it knows them."),
     library: z.string().optional(),
   }),
   z.object({ kind: z.literal("unable"), error: HostFailure }),
@@ -143,7 +143,7 @@ export const FromHostMessage = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("metadata"),
     key: StateKey,
-    change: z.record(z.string(), z.string().nullable()).describe("Names to set; null takes one away."),
+    change: z.record(z.string(), z.string().nullable()).describe("Names to set; null removes a name."),
   }),
   z.object({
     kind: z.literal("blob"),
@@ -151,7 +151,7 @@ export const FromHostMessage = z.discriminatedUnion("kind", [
     ask: z.int().describe("Chosen by the host; the answer has the same."),
     do: z
       .enum(["put", "get", "delete", "list"])
-      .describe("What to do with what the session keeps under names."),
+      .describe("The operation on the blobs that the session keeps under names."),
     name: z.unknown().optional(),
     data: z.unknown().optional().describe("Bytes, for `put`."),
     bytes,

@@ -20,8 +20,8 @@ export const ChildReport = wireObject({
 export type ChildReport = z.infer<typeof ChildReport>;
 
 /**
- * A durable schedule came due, verb `wake`. The turn handles all deadlines that are due. `of` 0: look at a
- * parked instance again.
+ * A durable schedule came due, verb `wake`. The turn handles all deadlines that are due. `of` 0: try a parked
+ * instance again.
  */
 export const Wake = wireObject({
   v: SchemaVersion,
@@ -37,7 +37,7 @@ export type Wake = z.infer<typeof Wake>;
 export const UpdateAnswer = z.object({
   v: SchemaVersion,
   updateId: Name,
-  /** `refused`: nothing of it was recorded. `failed`: its handler threw, or was cut off. */
+  /** `refused`: nothing was recorded. `failed`: its handler threw, or the execution ended before the handler. */
   status: z.enum(["accepted", "completed", "failed", "refused"]),
   answer: Payload.optional(),
   error: Failure.optional(),

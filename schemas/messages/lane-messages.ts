@@ -73,7 +73,7 @@ export const LaneReturn = wireObject({
   ...TaskAttempt,
   /** Sent to a caller: the code of the call never began. @generation 2 */
   untouched: z.boolean().optional(),
-  /** The task's (C1). @generation 2 */
+  /** The task's capability (C1). @generation 2 */
   capability: z.string().optional(),
 });
 export type LaneReturn = z.infer<typeof LaneReturn>;
@@ -90,7 +90,10 @@ export const LaneHoldings = wireObject({
   v: SchemaVersion,
   workerId: WorkerId,
   missing: z.array(z.int().nonnegative()),
-  /** For all others, in the order of the question, derived from the task's; "" where it had none (C1). @generation 2 */
+  /**
+   * Capabilities of all other tasks, in the order of the question: each is derived from the task's own, "" for a task
+   * without one (C1). @generation 2
+   */
   capabilities: z.array(z.string()).optional(),
 });
 export type LaneHoldings = z.infer<typeof LaneHoldings>;

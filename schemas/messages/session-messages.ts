@@ -66,7 +66,7 @@ export const SessionClaim = wireObject({
   openedAt: z.number(),
   deadlineAt: z.number(),
   traceparent: z.string().optional(),
-  /** Made by an orchestrator; the holder shows it with all it says about the session (C1). @generation 2 */
+  /** Made by an orchestrator; the holder sends it with every report about the session (C1). @generation 2 */
   capability: z.string().optional(),
 });
 export type SessionClaim = z.infer<typeof SessionClaim>;
@@ -152,7 +152,7 @@ export const SessionReport = wireObject({
     /** The session cannot be opened: another instance has the id, a quota is reached, or the resource is unknown. */
     wireObject({ kind: z.literal("refused"), error: Failure }),
   ]),
-  /** The claim's, or the one for its loss, which is derived from it (C1). @generation 2 */
+  /** The claim's capability; for a loss, the one derived from it (C1). @generation 2 */
   capability: z.string().optional(),
 });
 export type SessionReport = z.infer<typeof SessionReport>;

@@ -22,7 +22,7 @@ export const ActivityTask = wireObject({
   reportStart: z.boolean(),
   traceparent: z.string().optional(),
   /**
-   * Made by an orchestrator; the worker that runs the task shows it with every report (C1). @generation 2
+   * Made by an orchestrator; the worker that runs the task sends it with every report (C1). @generation 2
    */
   capability: z.string().optional(),
   /** Key of the heartbeat details, the same for all attempts. Absent: see `detailsKey`. @generation 2 */
@@ -46,7 +46,7 @@ export const ActivityReport = wireObject({
     /** The user's state for a bare session is gone: the session's recovery policy decides, not the retry policy. */
     wireObject({ kind: z.literal("state_missing"), message: z.string() }),
   ]),
-  /** The task's, or one derived from it (C1). @generation 2 */
+  /** The task's capability, or one derived from it (C1). @generation 2 */
   capability: z.string().optional(),
 });
 export type ActivityReport = z.infer<typeof ActivityReport>;
@@ -61,12 +61,12 @@ export const StreamChunk = wireObject({
   index: z.int().nonnegative(),
   at: z.number(),
   chunk: Payload,
-  /** Derived from the task's (C1). @generation 2 */
+  /** Derived from the task's capability (C1). @generation 2 */
   capability: z.string().optional(),
 });
 export type StreamChunk = z.infer<typeof StreamChunk>;
 
-/** Reader of a stream → any orchestrator: may a chunk that shows this be believed (C1)? */
+/** Sent by the reader of a stream to any orchestrator: is the capability on this chunk genuine (C1)? */
 export const StreamCheck = wireObject({
   v: SchemaVersion,
   instanceId: InstanceId,

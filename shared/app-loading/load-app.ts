@@ -74,25 +74,25 @@ function reasonOf(error: unknown): string {
     : (lines[0] ?? "unknown");
 }
 
-/** The first place of the error that is the application's own, if the reason does not name it. */
+/** The first place of the error in the application's own code, if the reason does not name it. */
 function placeOf(error: unknown): string {
   if (!(error instanceof Error)) return "";
   const places = (error.stack ?? "").matchAll(/(?:file:\/\/)?(\/[^\s()?]+\.[cm]?[jt]sx?)[^\s():]*:(\d+)/g);
   for (const [, file = "", line] of places) {
-    if (file.includes("/node_modules/") || isEngines(file)) continue;
+    if (file.includes("/node_modules/") || isHoldfastFile(file)) continue;
     return reasonOf(error).includes(file) ? "" : ` (${file}:${line})`;
   }
   return "";
 }
 
-/** A package that is not installed is what a fresh clone lacks most often. */
+/** A hint for the commonest failure of a fresh clone: a package that is not installed. */
 function remedyOf(reason: string): string | undefined {
   const [, name] = /^Cannot find package '([^']+)'/.exec(reason) ?? [];
   return name && `Install it where the application is: npm install ${name}`;
 }
 
-/** Of this package, as source or built. Its examples are applications like any other. */
-const isEngines = (file: string): boolean =>
+/** True for a file of this package, as source or built. Its examples count as applications. */
+const isHoldfastFile = (file: string): boolean =>
   /^\/(?:dist|schemas|services|shared)\//.test(
     file.startsWith(packageFolder) ? file.slice(packageFolder.length) : "",
   );
@@ -103,8 +103,8 @@ const [, packageFolder = ""] =
 let prepared = { own: false, typescript: false };
 
 async function prepareLoader(file: string): Promise<void> {
-  // The application will import it. Once hooks are registered, every import goes through their thread (Node
-  // 20), so import it first.
+  // Import Holdfast before the hooks are registered: the application will import it, and with hooks every import
+  // goes through their thread (Node 20).
   if (!prepared.own) await import("../sdk/index.ts");
   const modules = ownModules();
   if (!prepared.own && hooksNeedThread && !needsHooks(file, modules)) return;
@@ -119,7 +119,7 @@ async function prepareLoader(file: string): Promise<void> {
   }
 }
 
-/** The application runs with the same copy of this package that runs it, wherever the application lies. */
+/** The application imports the copy of this package that runs it, wherever the application's folder is. */
 const ownModules = (): OwnModules => ({
   own: {
     holdfast: ownModule("../sdk/index"),

@@ -23,14 +23,11 @@ export function mendUsing(code: string): string {
   });
 }
 
-/** True if the code has no `using` that was lowered that way. */
-export const breaksNothing = (code: string): boolean => code.search(loweredUsing) < 0;
+/** True if the code contains no lowered `using`. */
+export const hasNoLoweredUsing = (code: string): boolean => code.search(loweredUsing) < 0;
 
-/**
- * True for a function that was compiled that way with `using` inside a loop: it does not do what its source
- * says.
- */
-export function breaksUsing(compiled: string): boolean {
+/** True if the compiled function has a lowered `using` inside a loop: it does not do what its source says. */
+export function isMiscompiled(compiled: string): boolean {
   for (const { index } of compiled.matchAll(loweredUsing)) if (isInLoop(compiled, index)) return true;
   return false;
 }

@@ -1,14 +1,14 @@
 /**
  * Returns false if Node alone loads this application as our hooks would. Where hooks need a thread (Node 20), that saves
- * every service the start of that thread. Whatever is in doubt needs the hooks.
+ * every service the start of that thread. In doubt it returns true.
  */
 import { readFileSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { breaksNothing } from "./mend-using.ts";
+import { hasNoLoweredUsing } from "./mend-using.ts";
 import type { OwnModules } from "./own-modules.ts";
 
-/** More files than that are not worth reading twice. */
+/** With more files, reading all of them here would cost more than the hooks' thread. */
 const mostFiles = 200;
 
 export function needsHooks(entry: string, { own }: OwnModules): boolean {
@@ -17,16 +17,16 @@ export function needsHooks(entry: string, { own }: OwnModules): boolean {
     if (seen.size > mostFiles || !/\.m?js$/.test(file)) return true;
     const code = textOf(file);
     const imported = code === undefined ? undefined : importedBy(code);
-    if (code === undefined || imported === undefined || !breaksNothing(code)) return true;
+    if (code === undefined || imported === undefined || !hasNoLoweredUsing(code)) return true;
     const { resolve } = createRequire(file);
     for (const name of imported) {
       if (isBuiltin(name)) continue;
       try {
         if (/^\.{0,2}\//.test(name)) seen.add(fileURLToPath(new URL(name, urlOf(file))));
-        else if (name in own ? urlOf(resolve(name)) !== own[name] : hasAnother(resolve(name), own))
+        else if (name in own ? urlOf(resolve(name)) !== own[name] : importsOtherCopy(resolve(name), own))
           return true;
       } catch {
-        return true; // the application does not have it: the hooks look where Holdfast lies
+        return true; // The application's folder lacks the package: the hooks find it beside Holdfast.
       }
     }
   }
@@ -37,18 +37,18 @@ function textOf(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    return undefined; // loading it reports what is wrong
+    return undefined; // Importing the file will report the error.
   }
 }
 
 const urlOf = (path: string): string => pathToFileURL(path).href;
 
 /** True if a package that the application uses would import another copy of Holdfast. */
-function hasAnother(file: string, own: OwnModules["own"]): boolean {
+function importsOtherCopy(file: string, own: OwnModules["own"]): boolean {
   try {
     return urlOf(createRequire(file).resolve("holdfast")) !== own.holdfast;
   } catch {
-    return false; // it finds none, so it imports none
+    return false; // The package finds no copy of Holdfast, so it imports none.
   }
 }
 

@@ -60,7 +60,7 @@ function locate({ own, home }: OwnModules, specifier: string, context: Context, 
     try {
       return next(wanted, { ...context, parentURL: home });
     } catch {
-      throw error; // report the failure of the user's own import, not of the second try
+      throw error; // Report the failure of the user's own import, not of the second try.
     }
   }
 }
@@ -82,7 +82,10 @@ function asModule(specifier: string, found: Resolved): Resolved {
   return { ...found, url, format: "module" };
 }
 
-/** Its text also runs on the loader's thread, so it is given what it uses of another module. */
+/**
+ * The text of this function also runs on the loader's thread, which has no imports: `mend` is therefore a
+ * parameter.
+ */
 function mended(url: string, loaded: Loaded, mend: (code: string) => string): Loaded {
   const { source } = loaded;
   if (!url.startsWith("file:") || url.includes("/node_modules/") || !source) return loaded;
@@ -93,7 +96,7 @@ function mended(url: string, loaded: Loaded, mend: (code: string) => string): Lo
 
 /** The same for the loader's thread, which cannot run TypeScript, hence as text. */
 const threadHook = `
-const __name = (named) => named; // what the compiler of the sources asks for
+const __name = (named) => named; // esbuild calls this in the functions below
 let own, home;
 export const initialize = (data) => { ({ own, home } = data); };
 export async function resolve(specifier, context, next) {

@@ -1,15 +1,15 @@
 /**
  * Refuses an application whose code repeats errors of earlier rounds of a loop, because its builder lowered `using`
- * wrongly. Modules that come through the loader were mended. CommonJS of a user's build, and what a test runner
- * compiled, does not come through it.
+ * wrongly. The loader corrects the modules it loads; it does not see CommonJS of a user's build or code compiled by a
+ * test runner.
  */
 import type { App } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
-import { breaksUsing } from "./mend-using.ts";
+import { isMiscompiled } from "./mend-using.ts";
 
 export function refuseMiscompiled(app: App, path: string): void {
   for (const [name, code] of codeOf(app)) {
-    if (!breaksUsing(String(code))) continue;
+    if (!isMiscompiled(String(code))) continue;
     throw new Fault("config", {
       code: "app_miscompiled",
       message: `cannot load the application ${path}: "${name}" was compiled by esbuild so that "using" in a loop throws errors of earlier rounds`,

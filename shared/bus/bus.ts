@@ -123,8 +123,8 @@ export interface ConsumeOptions {
   maxMessages: number;
   onMessage: (message: Delivery) => void;
   /**
-   * Called about a second after the last delivery, with the number of all deliveries that the server has sent: a higher
-   * one than the `order` of the last that came means that one was lost.
+   * Called about a second after the last delivery, with the number of all deliveries that the server has sent. If it is
+   * higher than the `order` of the last delivery received, a delivery was lost.
    */
   onIdle?: (deliveries: number) => void;
 }

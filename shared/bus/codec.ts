@@ -9,7 +9,7 @@ export type Decoded<T> =
   /** `newer`: well formed, but with kinds that only a newer version knows (E1). */
   | { kind: "invalid"; message: string; newer?: true };
 
-export interface DecodeLimits {
+interface DecodeLimits {
   maxBytes?: number;
   maxDepth?: number;
 }

@@ -17,7 +17,7 @@ export interface MicroReply {
   error?: { code: number; description: string };
 }
 
-export interface MicroEndpoint {
+interface MicroEndpoint {
   name: string;
   subject: string;
   /** Instances with the same queue share the requests; with `none` each instance gets every request. */
@@ -27,7 +27,7 @@ export interface MicroEndpoint {
   handler(message: CoreMessage): Promise<MicroReply | undefined>;
 }
 
-export interface MicroServiceSpec {
+interface MicroServiceSpec {
   name: string;
   /** Semantic version. */
   version: string;

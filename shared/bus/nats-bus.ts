@@ -22,7 +22,7 @@ import type {
 } from "./bus.ts";
 import { headerNames } from "./delivery/header-names.ts";
 import { Api } from "./nats/api.ts";
-import { type ConnectOptions, jetStreamDisabled, openConnection, shown, untilThere } from "./nats/connect.ts";
+import { type ConnectOptions, jetStreamDisabled, openConnection, maskedUrls, untilReachable } from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
 import { FirstSequence } from "./nats/first-sequence.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
@@ -53,12 +53,12 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
   const { nc, info } = await openConnection(options);
   const bus = new NatsBus(new Link(nc, info, options.announce), options);
   try {
-    await untilThere(options, () => bus.checkJetStream(options));
+    await untilReachable(options, () => bus.checkJetStream(options));
   } catch (error) {
     await bus.close();
     throw error;
   }
-  options.announce({ kind: "bus.connected", url: shown({ url: nc.getServer() }), version: info.version });
+  options.announce({ kind: "bus.connected", url: maskedUrls({ url: nc.getServer() }), version: info.version });
   return bus;
 }
 

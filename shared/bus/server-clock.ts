@@ -12,7 +12,7 @@
 import { type Clock, once, type Runtime, type Service, type Timer } from "../runtime/index.ts";
 import type { Bus } from "./bus.ts";
 
-export interface ServerClockOptions {
+interface ServerClockOptions {
   bus: Pick<Bus, "onState" | "streamInfo">;
   /** Its leader is asked for the time. Orchestrators ask the one that fires the schedules. */
   stream: string;
@@ -33,7 +33,7 @@ export class ServerClock implements Clock, Service {
   #offsetMs: number;
   #measured = false;
   #timer: Timer | undefined;
-  #forget: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(options: ServerClockOptions) {
     this.#options = options;
@@ -59,7 +59,7 @@ export class ServerClock implements Clock, Service {
   }
 
   async start(): Promise<void> {
-    this.#forget = this.#options.bus.onState((state) => {
+    this.#stopListening = this.#options.bus.onState((state) => {
       if (state.kind === "reconnected") void this.#measure();
     });
     await this.#measure();
@@ -67,7 +67,7 @@ export class ServerClock implements Clock, Service {
   }
 
   stop = once(async () => {
-    this.#forget?.();
+    this.#stopListening?.();
     this.#timer?.cancel();
     this.#timer = undefined;
   });
@@ -96,7 +96,7 @@ export class ServerClock implements Clock, Service {
       this.#measured = true;
     } catch (error) {
       // The bus is away: the clock runs on by itself and is measured again after the reconnect.
-      const message = `the server's clock could not be asked for: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `could not read the server's clock: ${error instanceof Error ? error.message : String(error)}`;
       runtime.announce({ kind: "fault", where: "server clock", code: "server_clock", message, error });
     }
   }

@@ -27,11 +27,11 @@ function notAllowed(what: string, value: unknown): string {
   return `${what} ${shown} is not allowed: must be ${tokenRule}`;
 }
 
-export type InboxAddress = { instanceId: string; verb: InboxVerb };
+type InboxAddress = { instanceId: string; verb: InboxVerb };
 
 export type Subjects = ReturnType<typeof subjects>;
 
-export interface SubjectsOptions {
+interface SubjectsOptions {
   /**
    * True if the installation was made before 0.2. It keeps its layout: timers are schedules in the inbox, and
    * the engine's leases are in the workers' bucket.
@@ -152,7 +152,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       const asked = [verb, ...argument].join(".").slice(0, 140);
       return {
         code: "unknown_subject",
-        message: `nothing is called ${JSON.stringify(asked)} behind orchestrations.<id>; there are: ${verbsOfClients}`,
+        message: `unknown subject orchestrations.<id>.${asked}; after orchestrations.<id>. a client may use: ${verbsOfClients}`,
       };
     },
 
@@ -183,7 +183,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     retry: (instanceId: string, execution: number, of: number, attempt: number) =>
       `${dot}retries.${id(instanceId)}.${execution}.${of}.${attempt}`,
     allRetries: `${dot}retries.>`,
-    /** With a separator no token can hold: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
+    /** The separator cannot occur in a token: "a" + "b_c" and "a_b" + "c" must not share a consumer. */
     activityConsumer: (queue: string, activityName: string) => `a_${queue}=${activityName}`,
     /** Every call of a pool: its members take all of them from one consumer. */
     poolTasks: (poolId: string) => `${dot}activities.${requireToken("pool", poolQueue(poolId))}.*`,
@@ -228,7 +228,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
       `${dot}streams.${id(instanceId)}.${execution}.${of}`,
     streamsOf: (instanceId: string) => `${dot}streams.${id(instanceId)}.>`,
 
-    /** To any orchestrator, with a reply: may a chunk be believed? */
+    /** Asks any orchestrator whether the capability on a chunk is genuine. */
     streamCheck: `${dot}check.stream`,
 
     // dead letters
@@ -252,7 +252,7 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     // plain messages: hints that may be lost
     /** Recent durations, from every process. */
     pulse: `${dot}pulse`,
-    /** To one worker: look at this claim now. In the first generation of the wire format. */
+    /** Asks one worker to look at this claim now, in the first generation of the wire format. */
     nudge: (workerId: string) => `${dot}nudge.${worker(workerId)}`,
     /** With the type, so that a permission can name the types a group of workers serves (SEC-5). */
     claimOffer: (workerId: string, type: string) =>
@@ -273,8 +273,8 @@ export function subjects(prefix = "", { former = false }: SubjectsOptions = {}) 
     /** To one worker, with a reply: drain. */
     workerControl: (workerId: string) => `${dot}control.${worker(workerId)}`,
 
-    // the lane: work goes straight to a live worker and its result straight back; the queues make up for lost
-    // messages
+    // the lane: work goes straight to a live worker and its result straight back; lost messages are made up for by the
+    // queues
     /** To any worker that serves the activity, with a reply: at most one worker takes the task. */
     laneOfActivity: (queue: string, activityName: string) =>
       `${dot}lanes.activities.${requireToken("queue", queue)}.${requireToken("activity name", activityName)}`,

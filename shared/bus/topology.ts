@@ -40,10 +40,10 @@ export function topology(names: Subjects, options: TopologyOptions): StreamSpec[
 }
 
 /**
- * The streams of the installation that has this bucket of leases, by name: not every role may ask the server for a
- * list.
+ * Names the streams of the installation that owns this lease bucket. Derived from the name, because not every role may
+ * ask the server for a list.
  */
-export function streamsBeside(bucket: string): string[] {
+export function streamsWithLeaseBucket(bucket: string): string[] {
   const names = subjects(bucket.replace(/_?(?:leases|engine)$/, ""));
   return topology(names, defaultTopology).map(({ name }) => name);
 }
@@ -191,8 +191,8 @@ function bucketSpec(names: Subjects, bucket: BucketSpec, replicas: number): Stre
 }
 
 /**
- * The names this installation uses: one made before 0.2 keeps its layout. Its inbox says so by what it stores:
- * a bucket that is missing says nothing, for it may have been deleted since.
+ * The names this installation uses. An installation made before 0.2 keeps its layout and is recognised by the subjects
+ * of its inbox. A missing bucket would be no proof: it may have been deleted since.
  */
 export async function installedNames(bus: Pick<Bus, "streamInfo">, names: Subjects): Promise<Subjects> {
   const former = subjects(names.prefix, { former: true });
@@ -213,8 +213,8 @@ export async function checkTopology(bus: Bus, names: Subjects, options: Topology
   if (missing.length > 0) {
     throw new Fault("transient", {
       code: "not_provisioned",
-      message: `${missing.length === specs.length ? "nothing is" : `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"} not`} there yet, and this process makes nothing (HOLDFAST_PROVISION=never)`,
-      hint: "Run `holdfast provision` with the user that may.",
+      message: `${missing.length === specs.length ? "the streams of this installation are" : `${missing.join(", ")} ${missing.length > 1 ? "are" : "is"}`} missing, and this process may not create them (HOLDFAST_PROVISION=never)`,
+      hint: "Run `holdfast provision` with a user that may create streams.",
     });
   }
   for (const { spec, info } of found) {

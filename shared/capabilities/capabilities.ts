@@ -3,25 +3,25 @@
  *
  * A capability is a keyed hash (HMAC-SHA-256, 128 bits of it) over what its owner may report. The keys are
  * known to orchestrators alone. It travels with the task or the claim to the worker, which sends it back
- * with everything it says about that task or session. Workers derive weaker capabilities from it, each for
- * one purpose, for places that others can read.
+ * with every report about that task or session. Workers derive weaker capabilities from it, each for one
+ * purpose, and show those in places that other processes can read.
  *
  * The first letter says what the hash is over:
  *   q a task from a queue: instance, execution, task, attempt
  *   s a call of a session: instance, execution, task, attempt, epoch
  *   c a claim of a session: instance, session, attachment; the attachment follows the letter
- *   h what only the engine may say in the headers of a start: instance, parent, follower, grants
+ *   h the headers of a start that only the engine may set: instance, parent, follower, grants
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 
-/** What a derived capability is good for. Its holder can do nothing else with it. */
-export type Purpose = "beat" | "cancel" | "details" | "held" | "lost" | "stream";
+/** The only use of a derived capability. */
+type Purpose = "beat" | "cancel" | "details" | "held" | "lost" | "stream";
 
 /** Why a report is not believed. */
 export type Doubt = "missing" | "wrong";
 
 /** Names one attempt of a task. `epoch` for calls of a session, which are sent under it. */
-export interface TaskAddress {
+interface TaskAddress {
   readonly instanceId: string;
   readonly execution: number;
   readonly of: number;
@@ -41,13 +41,13 @@ export interface SessionAddress {
  * sessions it may use. A client that could set them could report for another instance's child and call its
  * sessions.
  */
-export interface StartBonds {
+interface StartBonds {
   readonly parent?: { instanceId: string; execution: number; of: number } | undefined;
   readonly follower?: { instanceId: string; signal: string } | undefined;
   readonly granted?: readonly { sessionId: string; owner: string }[] | undefined;
 }
 
-/** What the orchestrator's parts ask of its keys. */
+/** Makes and checks capabilities with the orchestrators' keys. */
 export interface Capabilities {
   /** Undefined if this installation writes none. */
   ofTask(task: TaskAddress): string | undefined;
@@ -75,7 +75,7 @@ export const noCapabilities: Capabilities = {
   doubtStart: () => undefined,
 };
 
-export interface KeyedCapabilitiesOptions {
+interface KeyedCapabilitiesOptions {
   /** The first key makes new capabilities; those of all keys are believed. Read again for each use. */
   keys(): readonly KeyObject[];
   /** Called when a capability fits no key, perhaps because there is a newer one. True: look again. */
@@ -102,7 +102,10 @@ export const derivedCapability = (capability: string, purpose: Purpose): string 
   return `${capability.slice(0, end)}${macOf(capability, purpose)}`;
 };
 
-/** Undefined if the task came without a capability: then heartbeat details are written and read unchecked. */
+/**
+ * The key that signs a task's heartbeat details. Undefined if the task came without a capability: then the details are
+ * written and read unchecked.
+ */
 export function detailsKey(task: {
   attempt: number;
   capability?: string | undefined;
@@ -142,7 +145,7 @@ export class KeyedCapabilities implements Capabilities {
   }
 
   ofStart(instanceId: string, bonds: StartBonds): string | undefined {
-    const key = isFree(bonds) ? undefined : this.#signing();
+    const key = hasNoBonds(bonds) ? undefined : this.#signing();
     return key && startCapability(key, instanceId, bonds);
   }
 
@@ -167,7 +170,7 @@ export class KeyedCapabilities implements Capabilities {
   }
 
   doubtStart(instanceId: string, bonds: StartBonds, shown: string | undefined): Doubt | undefined {
-    if (isFree(bonds)) return undefined;
+    if (hasNoBonds(bonds)) return undefined;
     if (shown === undefined) return this.#missing();
     return this.#doubt(shown, (key) => startCapability(key, instanceId, bonds), undefined);
   }
@@ -205,10 +208,10 @@ function taskCapability(key: KeyObject, { instanceId, execution, of, attempt, ep
 const sessionCapability = (key: KeyObject, { instanceId, sessionId, attachment }: SessionAddress): string =>
   `c${attachment}.${macOf(key, `c.${instanceId}.${sessionId}.${attachment}`)}`;
 
-const isFree = ({ parent, follower, granted = [] }: StartBonds): boolean =>
+const hasNoBonds = ({ parent, follower, granted = [] }: StartBonds): boolean =>
   parent === undefined && follower === undefined && granted.length === 0;
 
-/** Over the meaning of the headers, not their text: a later version may say more in them. */
+/** Hashes the meaning of the headers, not their text: a later version may add fields to them. */
 function startCapability(
   key: KeyObject,
   instanceId: string,

@@ -1,9 +1,12 @@
-/** Whether a message shows the capability that it needs (C1). */
+/** Checks if a message has the capability that it needs (C1). */
 import type { ActivityReport, SessionReport } from "../../schemas/index.ts";
 import type { Capabilities, Doubt, SessionAddress } from "./capabilities.ts";
 
-/** The report that a run sent no heartbeat, which the watcher sends with what it finds in the key of that run. */
-export function isSilence({ result }: ActivityReport): boolean {
+/**
+ * True if the report says that a run sent no heartbeat. The watcher sends it, with the capability it finds in the
+ * heartbeat entry of that run.
+ */
+function isHeartbeatTimeout({ result }: ActivityReport): boolean {
   if (result.kind !== "failed" || result.error.code !== "timeout") return false;
   const { details } = result.error;
   return (
@@ -19,19 +22,19 @@ export function doubtReport(
 ): Doubt | undefined {
   const task = { ...report, instanceId };
   const doubt = capabilities.doubtTask(task, report.capability);
-  if (doubt !== "wrong" || !isSilence(report)) return doubt;
+  if (doubt !== "wrong" || !isHeartbeatTimeout(report)) return doubt;
   return capabilities.doubtTask(task, report.capability, "beat");
 }
 
 /**
- * What the capability of a report about a session is over. What the engine alone may say has capabilities of its own,
- * which no claim contains: no instance id has a dot.
+ * Returns the address that the capability of a session's report must be made for. A report that only the engine may
+ * send has the address `engine.<instance>`: no instance id has a dot, so no claim contains its capability.
  */
-export function shownWith(
+export function capabilityAddress(
   instanceId: string,
   { sessionId, attachment, owner, report }: About,
 ): SessionAddress {
-  const isOfEngine = owner !== undefined || saidByEngine.has(report.kind);
+  const isOfEngine = owner !== undefined || reportsOfEngine.has(report.kind);
   return { instanceId: isOfEngine ? `engine.${instanceId}` : instanceId, sessionId, attachment };
 }
 
@@ -42,7 +45,7 @@ interface About {
   report: { kind: string };
 }
 
-const saidByEngine: ReadonlySet<string> = new Set<SessionReport["report"]["kind"]>([
+const reportsOfEngine: ReadonlySet<string> = new Set<SessionReport["report"]["kind"]>([
   "wanted",
   "closed",
   "lent",
@@ -55,7 +58,7 @@ export function doubtSessionReport(
   instanceId: string,
   report: SessionReport,
 ): Doubt | undefined {
-  const session = shownWith(instanceId, report);
+  const session = capabilityAddress(instanceId, report);
   const doubt = capabilities.doubtSession(session, report.capability);
   if (doubt !== "wrong" || report.report.kind !== "lost") return doubt;
   return capabilities.doubtSession(session, report.capability, "lost");

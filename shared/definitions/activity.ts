@@ -76,7 +76,7 @@ export interface RateLimit<I = unknown> {
   of?: "activity" | "queue";
 }
 
-/** Something stored under a name in a session. */
+/** A blob that a session keeps under a name. */
 export interface BlobInfo {
   name: string;
   bytes: number;
@@ -88,13 +88,13 @@ export interface BlobInfo {
  * survive the loss of the holder and go with the session.
  */
 export interface SessionBlobs {
-  /** Resolves once it is stored for good: the next holder has it. Replaces what has the same name. */
+  /** Resolves once the bytes are stored for good: the next holder has them. Replaces a blob of the same name. */
   put(name: string, data: Uint8Array): Promise<BlobInfo>;
-  /** Undefined if there is none of this name. */
+  /** Undefined if no blob has this name. */
   get(name: string): Promise<Uint8Array | undefined>;
-  /** False if there is none of this name. */
+  /** False if no blob has this name. */
   delete(name: string): Promise<boolean>;
-  /** The oldest first. */
+  /** All blobs, the oldest first. */
   list(): Promise<BlobInfo[]>;
 }
 
@@ -111,7 +111,7 @@ export interface SessionView {
   readonly resourceId: string;
   /** The metadata at the time of the claim, with the changes made by code inside the session since. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Sets the given names and removes those whose value is null. The instance learns of it a little later. */
+  /** Sets the given names and removes those whose value is null. The instance sees the change a little later. */
   setMetadata(change: Readonly<Record<string, string | null>>): void;
   readonly blobs: SessionBlobs;
   /** Gives the session up: its instance sees it as lost, reason `aborted`. */

@@ -63,7 +63,7 @@ function checkRequires(name: string, requires: SessionTypeOptions["requires"]): 
       refuse(`${what}: resources.${resource} is ${String(amount)}: must be a number, at least 0`);
 }
 
-/** A text in place of a list would count as a list of its letters. */
+/** Refuses a string in place of a list: its letters would count as tags. */
 export function requireTags(what: string, tags: unknown, refuse: (message: string) => never): string[] {
   if (!Array.isArray(tags)) return refuse(`${what} must be a list, not ${JSON.stringify(tags)}`);
   return tags.map((tag: unknown) => {
@@ -81,7 +81,7 @@ function checkCall(name: string, call: AnyCall): void {
       : parseDuration(call.heartbeatTimeout, `heartbeatTimeout of ${name}`);
   if (timeoutMs !== undefined && beatMs !== undefined && beatMs > timeoutMs) {
     refuse(
-      `heartbeatTimeout (${beatMs} ms) and timeout (${timeoutMs} ms) of ${name} contradict: it would never count`,
+      `heartbeatTimeout (${beatMs} ms) and timeout (${timeoutMs} ms) of ${name} contradict: the call times out before a heartbeat could be missed`,
     );
   }
   if (!call.batch) return;

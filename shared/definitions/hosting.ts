@@ -74,7 +74,10 @@ interface Hosting extends HostingOptions {
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** `runs`: the names of calls with and without code of their own. */
+/**
+ * Throws if the options that say where a session type's state lives contradict each other. `runs`: the names of calls
+ * with and without code of their own.
+ */
 export function checkHosting(
   name: string,
   spec: Hosting,
@@ -92,8 +95,8 @@ export function checkHosting(
     if (typeof spec.init !== "function") refuse("init is missing");
     const [missing] = runs.without;
     if (missing !== undefined)
-      refuse(`call "${missing}" has no run, and there is no command that could have it`);
-    if (spec.cwd !== undefined) refuse("cwd is where command runs, and there is no command");
+      refuse(`call "${missing}" has no run: give it one, or name the program that has it (command)`);
+    if (spec.cwd !== undefined) refuse("cwd is the folder of command, and command is missing");
   }
   checkEnv(spec, isolation, refuse);
   checkThreads(spec, isolation, refuse);
@@ -112,24 +115,25 @@ function checkCommand(spec: Hosting, isolation: Isolation, withCode: string[], r
   if (notAFile !== undefined) refuse(`command has ${String(notAFile)}, which is not a file`);
   if (isolation !== "process") refuse(`command needs isolation "process", and it is "${isolation}"`);
   for (const what of ["init", "share", "restore", "shutdown"] as const) {
-    if (spec[what] !== undefined) refuse(`${what} is the command's own: leave it out here`);
+    if (spec[what] !== undefined) refuse(`${what} belongs to the program of command: leave it out here`);
   }
   for (const what of ["checkpoint", "snapshot"] as const) {
     if (spec[what] !== undefined && typeof spec[what] !== "boolean") {
-      refuse(`${what} is the command's own: say here only whether it has one (true)`);
+      refuse(`${what} belongs to the program of command: write true here if the program has it`);
     }
   }
   const [run] = withCode;
-  if (run !== undefined) refuse(`call "${run}" has run, and command has its code: leave it out here`);
+  if (run !== undefined)
+    refuse(`call "${run}" has run, but the program of command has its code: leave run out here`);
 }
 
 function checkEnv({ env }: Hosting, isolation: Isolation, refuse: Refuse): void {
   if (env === undefined) return;
   if (isolation === "inline") {
-    refuse(`env needs a host of its own (isolation "thread" or "process"): inline, it is the worker's own`);
+    refuse(`env needs isolation "thread" or "process": inline code shares the worker's environment`);
   }
   for (const [variable, value] of Object.entries(env)) {
-    if (!variableName.test(variable)) refuse(`env has "${variable}", which is no name of a variable`);
+    if (!variableName.test(variable)) refuse(`env has "${variable}", which is not a variable name`);
     if (typeof value !== "string" || value.includes("\0")) {
       refuse(`env.${variable} must be a text without null characters`);
     }

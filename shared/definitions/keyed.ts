@@ -14,9 +14,9 @@ import { type Duration, parseDuration, writeJson } from "../runtime/index.ts";
 import { validate } from "./schema.ts";
 import type { AnySession } from "./session.ts";
 
-export const defaultKeyTtl = "5m";
-/** The keeper's history holds the config. */
-export const mostKeyConfigBytes = 16 * 1024;
+const defaultKeyTtl = "5m";
+/** Limited because the history of the key's keeper contains the config. */
+const mostKeyConfigBytes = 16 * 1024;
 const longestPart = 40;
 
 /** Names the session of a key, and says how it is opened if it is not open yet. */
@@ -25,15 +25,15 @@ export interface KeyOptions<Config = unknown> {
   key: string;
   config?: Config;
   /**
-   * What becomes of open calls when the session's holder is lost. Default `fail`. The first opener's choice
-   * counts.
+   * What happens to open calls when the session's holder is lost. Default `fail`. The choice of the user that opens
+   * the key counts.
    */
   onLost?: KeyedOnLost;
   /** The session is closed after this long without a call. Default 5 min. */
   ttl?: Duration;
 }
 
-/** Throws `invalid_key` with the rule. */
+/** Throws `invalid_key` unless the key is one token. */
 export function requireKey(key: unknown): Name {
   if (typeof key === "string" && tokenPattern.test(key)) return Name.parse(key);
   const shown =
@@ -45,14 +45,14 @@ export function requireKey(key: unknown): Name {
   });
 }
 
-/** Throws `invalid_key`. The digest keeps apart keys whose first characters are the same. */
+/** The id of a key's session. The digest keeps keys apart whose first characters are the same. Throws `invalid_key`. */
 export function keyedSessionId(type: string, key: string): SessionId {
   requireKey(key);
   const made = createHash("sha256").update(`${type}/${key}`).digest("hex").slice(0, 24);
   return SessionId.parse(`${type.slice(0, longestPart)}-${key.slice(0, longestPart)}-k${made}`);
 }
 
-/** Empty string if there is no config. */
+/** Identifies a config; the empty string if there is none. */
 export const configDigest = (config: unknown): string =>
   config === undefined
     ? ""
@@ -69,7 +69,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, one]) => [name, sorted(one)]));
 }
 
-/** All options are checked before the session is opened. */
+/** Checks all options, before anything is opened, and returns the spec of the key's session. */
 export function keyedSpec(type: AnySession, options: KeyOptions): KeyedSpec {
   const key = requireKey(options.key);
   const { config } = options;
@@ -80,7 +80,7 @@ export function keyedSpec(type: AnySession, options: KeyOptions): KeyedSpec {
   const bytes = config === undefined ? 0 : Buffer.byteLength(writeJson(config));
   if (bytes > mostKeyConfigBytes) {
     throw refused(
-      `its config has ${bytes} bytes, at most ${mostKeyConfigBytes} are allowed: name a file`,
+      `its config has ${bytes} bytes, at most ${mostKeyConfigBytes} are allowed: put the name of a file into it instead`,
       type,
     );
   }

@@ -22,7 +22,7 @@ interface MessageDefinition<K extends "query" | "update", I, O> {
   readonly name: string;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
-  /** For the compiler alone. */
+  /** Carries the types for the compiler; undefined at run time. */
   readonly types?: { input: I; output: O };
 }
 

@@ -6,7 +6,7 @@ const mostNames = 64;
 const longestName = 128;
 const longestValue = 1024;
 
-/** Returns the checked change and the metadata after it. Throws `invalid_metadata` with the rule. */
+/** Returns the checked change and the metadata after it. Throws `invalid_metadata`, and the message names the rule. */
 export function requireMetadata(
   before: Readonly<Record<string, string>>,
   change: unknown,
@@ -18,9 +18,9 @@ export function requireMetadata(
     if (name === "" || name.length > longestName)
       throw refused(`the name ${shown} must have 1 to ${longestName} characters`);
     if (name.startsWith(ownMetadataPrefix))
-      throw refused(`the name ${shown} is the engine's own: choose one without "${ownMetadataPrefix}"`);
+      throw refused(`the name ${shown} is reserved for the engine: choose one without "${ownMetadataPrefix}"`);
     if (value !== null && typeof value !== "string")
-      throw refused(`the value of ${shown} must be a string, or null to take it away`);
+      throw refused(`the value of ${shown} must be a string, or null to remove the name`);
     if (value !== null && value.length > longestValue)
       throw refused(`the value of ${shown} is longer than ${longestValue} characters`);
     return [name, value];

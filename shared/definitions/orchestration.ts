@@ -142,11 +142,23 @@ export interface CancellableScope<T> {
   cancel(reason?: string): void;
 }
 
+/** How long `waitForSignal` and `until` wait. */
 export interface TimeoutOption {
   /** Rejects with a TimeoutError (code `timeout`) after this long. */
   timeout?: Duration | undefined;
 }
 
+/**
+ * Registers how to undo the steps of `ctx.saga`.
+ *
+ * @example
+ * ```ts
+ * await ctx.saga(async (saga) => {
+ *   const room = await saga.step((ctx) => ctx.run(bookRoom), (ctx, done) => ctx.run(cancelRoom, done.id));
+ *   await ctx.run(pay, room);
+ * });
+ * ```
+ */
 export interface Saga {
   /**
    * `undo` runs if a later step fails. Registered before its step, it also runs if that step fails halfway.

@@ -137,7 +137,7 @@ export interface SessionTypeOptions extends HostingOptions {
   /** Calls of one session that run at a time. Default 1: in order. */
   concurrency?: number;
   /**
-   * What becomes of the session if a call was cancelled and its code has not stopped after 5 s. `give_up`
+   * What happens to the session if a call was cancelled and its code has not stopped after 5 s. `give_up`
    * (default): the session is lost as `hung`, because that code may still use its state. `go_on`: the next
    * call runs beside it.
    */
@@ -188,7 +188,7 @@ export type ConfigOf<D> = D extends SessionDefinition<infer _S, infer C, infer _
 export type CallsOf<D> = D extends SessionDefinition<infer _S, infer _C, infer K> ? K : never;
 
 /** `call` for a known type of state. */
-export interface CallOf<State> {
+interface CallOf<State> {
   <
     I = unknown,
     O = unknown,
@@ -307,21 +307,21 @@ export function defineSession(
     options: threads > 1 ? { concurrency: threads, ...options } : options,
     config,
     calls,
-    init: init ?? elsewhere,
+    init: init ?? inHostProgram,
     share,
-    checkpoint: checkpoint === true ? elsewhere : own(checkpoint),
-    restore: hosted && checkpoint === true ? elsewhere : restore,
-    snapshot: snapshot === true ? elsewhere : own(snapshot),
+    checkpoint: checkpoint === true ? inHostProgram : own(checkpoint),
+    restore: hosted && checkpoint === true ? inHostProgram : restore,
+    snapshot: snapshot === true ? inHostProgram : own(snapshot),
     shutdown,
   };
 }
 
-/** Stands for code in a program of its own. The worker asks that program and never calls this. */
-const elsewhere = (): never => {
+/** Takes the place of code that is in a program of its own. The worker asks that program and never calls this. */
+const inHostProgram = (): never => {
   throw new Fault("bug", { code: "hosted_elsewhere", message: "this code is in the program of its host" });
 };
 
-/** Property names of a session handle; a call of that name could not be reached. */
+/** Property names of a session handle: a call of the same name would be hidden. */
 const reserved = new Set([
   "id",
   "info",

@@ -11,7 +11,7 @@ export interface SourceFile {
 /** The rolling suite of each distribution that has one under a fixed name. */
 const newerSuites: Readonly<Record<string, string>> = { debian: "testing", ubuntu: "devel" };
 
-export interface Distribution {
+interface Distribution {
   /** Suites this machine's base system may be listed under, e.g. `bookworm` or `stable`. */
   ownSuites: ReadonlySet<string>;
   /** The suite this machine runs; undefined if /etc/os-release does not say. */

@@ -11,7 +11,7 @@ import { type CommandResult, runCommand } from "./run-command.ts";
 
 export type Suite = "own" | "newer";
 
-export type OpenedApt = { kind: "open"; apt: AptWorkspace } | { kind: "failed"; reason: string };
+type OpenedApt = { kind: "open"; apt: AptWorkspace } | { kind: "failed"; reason: string };
 
 export class AptWorkspace implements AsyncDisposable {
   /** Downloaded packages appear here. */

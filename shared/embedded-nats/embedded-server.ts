@@ -20,7 +20,7 @@ import type { FoundServer } from "./server-origin.ts";
 import { type ServerExit, ServerProcess } from "./server-process.ts";
 
 export interface EmbeddedNatsOptions extends FindServerOptions {
-  /** For a server of a cluster, which counts one that comes back under another name as one more. */
+  /** For a server of a cluster: the cluster would count a server that returns under another name as a new one. */
   serverName?: string;
   /** Created if missing. Holds the store, the configuration, the log and the lock. */
   dataDir: string;

@@ -11,7 +11,7 @@ import type { OnProgress, Way } from "./server-origin.ts";
 
 const failed = (...reasons: string[]): Way => ({ kind: "failed", reasons });
 
-export interface PackageOptions {
+interface PackageOptions {
   cacheDir: string;
   onProgress: OnProgress;
 }

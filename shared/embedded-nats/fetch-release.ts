@@ -39,7 +39,7 @@ export const pinnedRelease: Release = {
 const answerWithinMs = 5_000;
 const downloadWithinMs = 120_000;
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   cacheDir: string;
   release: Release;
   onProgress: OnProgress;

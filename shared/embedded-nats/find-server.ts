@@ -21,7 +21,7 @@ export interface FindServerOptions {
   onProgress?: OnProgress | undefined;
 }
 
-export const allWays: readonly Origin[] = ["path", "cache", "release", "package"];
+const allWays: readonly Origin[] = ["path", "cache", "release", "package"];
 
 const wayNames: Readonly<Record<Origin, string>> = {
   path: "on PATH",

@@ -7,7 +7,7 @@ import {
   type ServerVersion,
 } from "./server-version.ts";
 
-export type Probe = { kind: "usable"; version: ServerVersion } | { kind: "unusable"; reason: string };
+type Probe = { kind: "usable"; version: ServerVersion } | { kind: "unusable"; reason: string };
 
 export const binaryName = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 

@@ -1,7 +1,7 @@
 /** The configuration file of the embedded nats-server, as text. */
 import { compareServerVersions, type ServerVersion } from "./server-version.ts";
 
-export interface ServerConfig {
+interface ServerConfig {
   version: ServerVersion;
   serverName: string;
   port: number;

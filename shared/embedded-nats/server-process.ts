@@ -10,7 +10,7 @@ export interface ServerExit {
   asked: boolean;
 }
 
-export interface SpawnOptions {
+interface SpawnOptions {
   binary: string;
   configFile: string;
   logFile: string;

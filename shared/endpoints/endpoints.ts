@@ -22,7 +22,7 @@ import type { Client, InstanceView, ViewOptions } from "../sdk/index.ts";
 import { parseFlow } from "../sdk/internal.ts";
 import { answerSchedule } from "./schedule-endpoint.ts";
 
-export interface EndpointsOptions {
+interface EndpointsOptions {
   names: Subjects;
   runtime: Runtime;
   version: string;

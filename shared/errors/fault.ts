@@ -16,7 +16,7 @@ export type FaultKind =
   /** A bug of the engine. */
   | "bug";
 
-export interface FaultInit {
+interface FaultInit {
   /** Stable and machine-readable, snake_case. */
   code: string;
   message: string;

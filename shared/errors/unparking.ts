@@ -1,4 +1,4 @@
-/** How to get a parked instance going again; depends on why it stopped. */
+/** Says how to resume a parked instance, by the code of its failure. */
 export function unparking(instanceId: string, code: string): string {
   switch (code) {
     case "nondeterminism":
@@ -6,14 +6,14 @@ export function unparking(instanceId: string, code: string): string {
       return `deploy code that agrees with the history; \`holdfast replay ${instanceId} --app <module>\` tries it`;
     case "blob_missing":
     case "blob_damaged":
-      return `put back what is missing or damaged and deploy again, or \`holdfast terminate ${instanceId}\` ends it`;
+      return `restore the missing or damaged blob and deploy again, or end the instance with \`holdfast terminate ${instanceId}\``;
     case "history_unreadable":
     case "history_incomplete":
-      return "put its history right: it goes on by itself. Until then nothing can be recorded for it, its end neither";
+      return "repair its history: the instance then resumes by itself. Until then nothing can be recorded for it, not even its end";
     case "nats_unavailable":
     case "append_unanswered":
-      return "see why NATS does not answer for its streams (`nats stream report`); it goes on by itself when it does";
+      return "see why NATS does not answer for its streams (`nats stream report`); the instance resumes by itself when NATS answers";
     default:
-      return `\`holdfast get ${instanceId}\` says more; it is tried again by itself, and with every deployment`;
+      return `\`holdfast get ${instanceId}\` says more; the engine tries again by itself and after every deployment`;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Limits of a user's value. Checked where the value enters, so that every later reader can read an accepted
- * value: the messages around a value nest it a few levels deeper.
+ * Limits of a user's value, checked where it enters the engine. A message nests a value a few levels deeper, so its
+ * own limit is higher: every later reader can read an accepted value.
  */
 export const maxValueDepth = 180;
 export const maxMessageDepth = 200;

@@ -21,7 +21,7 @@ import {
 import { once, type Runtime, type Service } from "../runtime/index.ts";
 import { type FleetMember, type Generation, generationOf } from "./generation.ts";
 
-export interface FleetDeps {
+interface FleetDeps {
   bus: Bus;
   names: Subjects;
   runtime: Pick<Runtime, "clock" | "announce">;
@@ -33,8 +33,8 @@ export interface FleetDeps {
    */
   atMost?: number;
   /**
-   * The generation that is written whatever any entry says. Entries are written by workers too: without a floor, one
-   * that means harm could have a new generation, and the capabilities in it, taken back.
+   * The generation that is written even if an entry names an older one. Workers write entries too: without this floor a
+   * malicious worker could make the fleet give up a new generation, and with it capabilities.
    */
   atLeast?: number;
 }
@@ -48,7 +48,7 @@ export class Fleet implements Service, Generation {
   /** Processes whose entry has expired, and until when they count. */
   readonly #silent = new Map<string, { member: FleetMember; until: number }>();
   readonly #watches: Stoppable[] = [];
-  #said: number | undefined;
+  #announced: number | undefined;
   /** The last result and until when it holds if no process comes or goes. */
   #counted: { written: number; until: number } | undefined;
 
@@ -92,7 +92,7 @@ export class Fleet implements Service, Generation {
   async start(): Promise<void> {
     await this.#follow("services", serviceOf);
     await this.#follow("workers", (entry) => member("worker", entry.key, entry));
-    this.#tellOfChange();
+    this.#announceChange();
   }
 
   stop = once(async () => {
@@ -128,13 +128,13 @@ export class Fleet implements Service, Generation {
         this.#silent.set(key, { member: before, until: clock.monotonic() + this.#patienceMs });
       }
     }
-    if (this.#said !== undefined) this.#tellOfChange();
+    if (this.#announced !== undefined) this.#announceChange();
   }
 
-  #tellOfChange(): void {
+  #announceChange(): void {
     const { written } = this;
-    if (written === this.#said) return;
-    this.#said = written;
+    if (written === this.#announced) return;
+    this.#announced = written;
     this.#deps.runtime.announce({
       kind: "generation.written",
       generation: written,

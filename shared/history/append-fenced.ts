@@ -9,7 +9,7 @@ import { headerNames } from "../bus/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
 import { type Backoff, backoffMs, type Runtime, sleep } from "../runtime/index.ts";
 
-export interface FencedMessage {
+interface FencedMessage {
   stream: string;
   subject: string;
   expectLastSeq: number;

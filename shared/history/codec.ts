@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const nothing = new Uint8Array();
 
-export interface EncodedCommit {
+interface EncodedCommit {
   body: Uint8Array;
   /**
    * Set if the body was too big: it is then in the blob store, and must be written there before the message.

@@ -21,7 +21,7 @@ export interface FoundHistory extends Place {
   readonly alsoShared: boolean;
 }
 
-export interface ReadCommit {
+interface ReadCommit {
   readonly commit: Commit;
   readonly seq: number;
   /** Server time of storage. For an archived history: when it was archived. */

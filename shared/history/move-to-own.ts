@@ -14,7 +14,7 @@ import { commitsOnly, executionStartOf, isCopy } from "./headers.ts";
 import { seal } from "./locate.ts";
 
 /** Where the history goes on: after the last copy. */
-export interface Moved {
+interface Moved {
   readonly lastSeq: number;
   readonly executionStartSeq: number;
 }

@@ -10,7 +10,7 @@ const sampleEveryMs = 1_000;
 /** After this time a caller that waits for the first count fails, and tries again with its turn. */
 const patienceMs = 30_000;
 
-export interface OwnStreamLimitOptions {
+interface OwnStreamLimitOptions {
   bus: Bus;
   runtime: Runtime;
   max: number;

@@ -13,7 +13,7 @@ import type { Clock } from "../runtime/index.ts";
 const most = 200;
 const singlyForMs = 10_000;
 
-export interface OwnStreamsOptions {
+interface OwnStreamsOptions {
   bus: Bus;
   names: Subjects;
   clock: Clock;

@@ -50,7 +50,7 @@ export interface Position extends Place {
   readonly executionStartSeq: number;
 }
 
-export interface LoadedHistory {
+interface LoadedHistory {
   /** Commits of the latest execution; signals before the start belong to the first execution. */
   commits: Commit[];
   position: Position;
@@ -71,14 +71,14 @@ export interface HistoryMark {
   readonly lastSeq: number;
 }
 
-export interface ReadOn {
+interface ReadOn {
   commits: Commit[];
   /** True if these are all commits; false if they follow those read before. */
   anew: boolean;
   mark: HistoryMark;
 }
 
-export type AppendOutcome = { kind: "appended"; position: Position } | { kind: "fenced" };
+type AppendOutcome = { kind: "appended"; position: Position } | { kind: "fenced" };
 
 const fenced: AppendOutcome = { kind: "fenced" };
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { modelError } from "./model-errors.ts";
 
-export interface ModelName {
+interface ModelName {
   /** A hub id (`name` or `owner/name`), or a path: absolute, or beginning with `./`. */
   model: string;
   /** Branch, tag or commit of a model on the hub. */

@@ -10,7 +10,7 @@ export type ModelErrorCode =
   | "model_run_failed"
   | "model_disposed";
 
-export interface ModelErrorInit {
+interface ModelErrorInit {
   /** Set only if another try, perhaps on another worker, can succeed. */
   retryable?: boolean;
   details?: unknown;

@@ -14,7 +14,7 @@ import { deadlineOf } from "./holding.ts";
 import { type ClaimOutcome, leaseTiming } from "./lease.ts";
 import type { LeaseKeyState, LeaseStore } from "./lease-store.ts";
 
-export interface ClaimRequest {
+interface ClaimRequest {
   key: string;
   claimId: string;
   body: Uint8Array;
@@ -23,7 +23,7 @@ export interface ClaimRequest {
   skewMs: number;
 }
 
-export type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
+type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
 
 /** What the keeper needs in order to renew the key. */
 export interface ClaimedKey {

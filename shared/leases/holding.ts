@@ -12,9 +12,9 @@ import type { Clock } from "../runtime/index.ts";
 import { type Lease, type LeaseTiming, type LossWhy, leaseTiming } from "./lease.ts";
 import type { LeaseKeyState, LeaseStore } from "./lease-store.ts";
 
-export type Renewal = { kind: "renewed" } | { kind: "unanswered" } | { kind: "lost"; why: LossWhy };
+type Renewal = { kind: "renewed" } | { kind: "unanswered" } | { kind: "lost"; why: LossWhy };
 
-export interface HoldingInit {
+interface HoldingInit {
   store: LeaseStore;
   clock: Clock;
   lease: Lease;

@@ -1,6 +1,6 @@
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
-import { readServerClocks, skewOf, streamsBeside } from "../bus/index.ts";
+import { readServerClocks, skewOf, streamsWithLeaseBucket } from "../bus/index.ts";
 import { type Runtime, token } from "../runtime/index.ts";
 import { type ClaimedKey, claimKey, leaseBody } from "./claim.ts";
 import { DueTimes } from "./due-times.ts";
@@ -16,7 +16,7 @@ import {
 } from "./lease.ts";
 import { LeaseStore } from "./lease-store.ts";
 
-export interface LeaseKeeperOptions {
+interface LeaseKeeperOptions {
   bus: Bus;
   /** Full name of the bucket: `names.bucket("leases")`. */
   bucket: string;
@@ -60,7 +60,7 @@ export class LeaseKeeper implements Leases {
   async start(): Promise<void> {
     this.#stopped = false;
     if (!this.#bus.clustered()) return;
-    const skew = skewOf(await readServerClocks(this.#bus, streamsBeside(this.#bucket)));
+    const skew = skewOf(await readServerClocks(this.#bus, streamsWithLeaseBucket(this.#bucket)));
     this.#skewMs = requireLittleSkew(this.#ttlMs, skew);
   }
 

@@ -25,7 +25,7 @@ export type LeaseKeyState =
       holder: string | undefined;
     };
 
-export interface LeaseWrite {
+interface LeaseWrite {
   key: string;
   claimId: string;
   /** The fence: the last known revision, 0 for a key never written. */

@@ -14,7 +14,7 @@ export interface SessionAddress {
   readonly lossCapability?: string | undefined;
 }
 
-export interface LostLease {
+interface LostLease {
   /** Undefined: only the attachment names the holder. Attachments are claimed once, so that is exact too. */
   epoch?: number;
   reason: Extract<LossReason, "hung" | "crashed">;

@@ -58,7 +58,7 @@ export type FromThread =
   | { kind: "happened"; happening: Happening }
   | { kind: "stopped" };
 
-export interface PlainFault {
+interface PlainFault {
   kind: FaultKind;
   code: string;
   message: string;

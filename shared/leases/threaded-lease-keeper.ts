@@ -33,7 +33,7 @@ import {
   type ToThread,
 } from "./thread-protocol.ts";
 
-export interface ThreadedLeaseKeeperOptions {
+interface ThreadedLeaseKeeperOptions {
   connection: LeaseConnection;
   /**
    * Claims use this connection and only renewals use the thread, which saves the claim two hops between

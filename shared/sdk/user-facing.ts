@@ -1,7 +1,7 @@
 /** Turns the engine's own Fault into the HoldfastError that users see. */
 import { HoldfastError, isFault } from "../errors/index.ts";
 
-export function userError(error: unknown): unknown {
+function userError(error: unknown): unknown {
   if (!isFault(error)) return error;
   return new HoldfastError({
     code: error.code,

@@ -41,12 +41,12 @@ export const operatorToken = (operator: KeyPair, systemAccount: string, now: num
 const unlimited = { subs: -1, data: -1, payload: -1 };
 
 /** A signing key whose users have these permissions. */
-export interface RoleKeys extends KeyPair {
+interface RoleKeys extends KeyPair {
   role: RoleName;
   scope: Scope;
 }
 
-export interface AccountClaims {
+interface AccountClaims {
   name: string;
   publicKey: string;
   limits: AccountLimits;

@@ -4,7 +4,7 @@ import type { Scope } from "./grants.ts";
 import { longestAnswerMs, type Permissions, permissionsOf } from "./permissions.ts";
 import type { RoleName } from "./roles.ts";
 
-export interface UserSpec {
+interface UserSpec {
   name: string;
   role: RoleName;
   scope?: Scope;

@@ -6,7 +6,7 @@ import { WorkerInfo } from "../../schemas/index.ts";
 import { Bucket, type Bus, type Stoppable, type Subjects, TypedBucket } from "../bus/index.ts";
 import { once, type Runtime, type Service } from "../runtime/index.ts";
 
-export type WorkerChange = { kind: "present" | "gone"; info: WorkerInfo };
+type WorkerChange = { kind: "present" | "gone"; info: WorkerInfo };
 
 export class LiveWorkers implements Service {
   readonly #bucket: TypedBucket<WorkerInfo>;

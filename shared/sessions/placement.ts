@@ -16,7 +16,7 @@ export type PlacementClaim = Pick<
   affinity?: SessionClaim["affinity"];
 };
 
-export type NoPlace =
+type NoPlace =
   | "no_type"
   | "no_build"
   | "no_tags"
@@ -30,7 +30,7 @@ export type Placement =
   | { kind: "chosen"; workerId: string; why: "warm" | "least loaded" | "only one" }
   | { kind: "none"; why: NoPlace; message: string };
 
-export interface PlacementOptions {
+interface PlacementOptions {
   /** Workers that must not be asked again, for example because they just refused. */
   except?: ReadonlySet<string>;
 }

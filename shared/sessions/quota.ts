@@ -6,7 +6,7 @@
 import type { WorkerInfo } from "../../schemas/index.ts";
 import { type Placement, type PlacementClaim, place } from "./placement.ts";
 
-export interface QuotaUse {
+interface QuotaUse {
   used: number;
   max: number;
 }

@@ -7,7 +7,7 @@ const long = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600
 
 export type Instruments = ReturnType<typeof instruments>;
 
-export interface Probes {
+interface Probes {
   /** Read at each scrape. */
   eventLoopDelaySeconds(): number;
 }

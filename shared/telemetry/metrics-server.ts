@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Fault } from "../errors/index.ts";
 import type { Service } from "../runtime/index.ts";
 
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   host: string;
   port: number;
   version: string;

@@ -48,7 +48,7 @@ export async function exportTraces(options: {
 }
 
 /** The variable holds the collector's address; the path for traces is OTLP's convention. */
-export const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, "")}/v1/traces`;
 
 async function packages() {
   try {

@@ -9,7 +9,7 @@ import { type Exporting, exportTraces } from "./otlp.ts";
 import { PulseSender } from "./pulse.ts";
 import { recorder } from "./record.ts";
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   service: string;
   id: string;
   version: string;

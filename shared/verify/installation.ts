@@ -120,7 +120,7 @@ export type Entry<T> =
   | { kind: "entry"; value: T; at: number }
   | { kind: "unreadable"; why: string };
 
-export function readEntry<T>(schema: z.ZodType<T>, message: StoredMessage): Entry<T> {
+function readEntry<T>(schema: z.ZodType<T>, message: StoredMessage): Entry<T> {
   if (isGone(message)) return { kind: "none" };
   const decoded = decode(schema, message.body);
   return decoded.kind === "ok"

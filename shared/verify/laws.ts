@@ -1,6 +1,6 @@
 /** The laws that the checker proves (docs/laws.md), and what a violation means for operators. */
 
-export interface LawText {
+interface LawText {
   readonly says: string;
   /** What is true if the law is broken, and what to do. */
   readonly means: string;

@@ -29,7 +29,7 @@ export interface Holding {
   end: { kind: "expired" | "released"; seq: number; at: number } | undefined;
 }
 
-export interface LeaseWord {
+interface LeaseWord {
   sessionId: string;
   attachment: number;
   seq: number;

@@ -8,7 +8,7 @@ import { endOf } from "./live/find-keys.ts";
 import type { LiveBounds, LiveInstance } from "./live/instances.ts";
 import type { Findings } from "./report.ts";
 
-export interface HeldLease {
+interface HeldLease {
   readonly sessionId: string;
   readonly attachment: number;
   readonly holder: string;
@@ -89,7 +89,7 @@ export function overlaps(held: readonly HeldLease[]): Suspicion[] {
 }
 
 /** I14 */
-export function overCaps(held: readonly HeldLease[], workers: readonly WorkerInfo[]): Suspicion[] {
+function overCaps(held: readonly HeldLease[], workers: readonly WorkerInfo[]): Suspicion[] {
   const found: Suspicion[] = [];
   for (const { workerId, slots, perType } of workers) {
     const mine = sessionsOf(held.filter(({ holder }) => holder === workerId));
@@ -113,7 +113,7 @@ export function overCaps(held: readonly HeldLease[], workers: readonly WorkerInf
 }
 
 /** QUOTA-1. While workers have different limits each applies its own: the largest one counts. */
-export function overQuotas(held: readonly HeldLease[], workers: readonly WorkerInfo[]): Suspicion[] {
+function overQuotas(held: readonly HeldLease[], workers: readonly WorkerInfo[]): Suspicion[] {
   const all = sessionsOf(held);
   const limits = new Map<string, { max: number; used: number }>();
   const note = (whose: string, max: number, used: number) =>

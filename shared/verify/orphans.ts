@@ -12,7 +12,7 @@ import type { Findings } from "./report.ts";
 /** How many instance lookups are remembered: leftovers often belong to the same instance. */
 const remembered = 10_000;
 
-export interface OrphanBounds {
+interface OrphanBounds {
   /** How long leftovers may still wait to be cleaned up. */
   readonly orphanMs: number;
   readonly looks: number;

@@ -1,5 +1,5 @@
 /** How often something happened in the last minutes, for `top` and the dashboard. */
-export interface RatePoint {
+interface RatePoint {
   at: number;
   started: number;
   completed: number;

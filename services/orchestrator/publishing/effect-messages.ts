@@ -11,7 +11,7 @@ import {
   type SessionReport,
   type SessionState,
 } from "../../../schemas/index.ts";
-import { type Capabilities, shownWith } from "../../../shared/capabilities/index.ts";
+import { type Capabilities, capabilityAddress } from "../../../shared/capabilities/index.ts";
 import type { Generation } from "../../../shared/fleet/index.ts";
 import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/index.ts";
 
@@ -112,8 +112,8 @@ export function claimMessage(
 export const engineReport = (
   capabilities: Capabilities,
   to: string,
-  report: Parameters<typeof shownWith>[1] & { report: Record<string, unknown> },
-): object => ({ v: 1, ...report, capability: capabilities.ofSession(shownWith(to, report)) });
+  report: Parameters<typeof capabilityAddress>[1] & { report: Record<string, unknown> },
+): object => ({ v: 1, ...report, capability: capabilities.ofSession(capabilityAddress(to, report)) });
 
 /** What a child with a grant on the session must know of its present phase. */
 export function granteeReport({

@@ -19,7 +19,7 @@ export interface Burial {
   message: string;
 }
 
-export interface BurialDeps {
+interface BurialDeps {
   bus: Bus;
   names: Subjects;
   runtime: Pick<Runtime, "clock" | "announce" | "random">;
@@ -49,7 +49,7 @@ export async function bury(deps: BurialDeps, original: StoredMessage, burial: Bu
     body: Buffer.from(body).toString("base64"),
   };
   const subject = names.dead(what, id);
-  // Workers may not read letters.
+  // A worker may not read dead letters, so for its kinds there is no lookup.
   const seen = lettersOfWorkers.includes(what)
     ? {}
     : { original: { stream: names.deadStream, filter: subject } };

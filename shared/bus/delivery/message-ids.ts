@@ -23,8 +23,8 @@ export function activityReportId(
   return `act-${instanceId}-${execution}-${of}-${attempt}${right}-${kind}`;
 }
 
-/** Begins the message id of a signal that the client sends under an id of its own or its caller's. */
+/** The prefix of a signal's message id; the id that follows is the client's own or its caller's. */
 export const madeSignalId = (instanceId: string): string => `signal-${instanceId}-`;
 
-/** Begins an update's id if the caller gave none. */
+/** The prefix of an update's id if the caller gave none. */
 export const madeUpdateId = "auto-";

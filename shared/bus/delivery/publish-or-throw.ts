@@ -7,7 +7,7 @@ import type { Random } from "../../runtime/index.ts";
 import type { Bus, Headers, Schedule } from "../bus.ts";
 import { type Original, publishAnew } from "./publish-anew.ts";
 
-export interface CallersMessage {
+interface CallersMessage {
   subject: string;
   body: Uint8Array;
   msgId: string;

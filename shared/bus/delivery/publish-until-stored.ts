@@ -6,7 +6,7 @@ import { type Backoff, backoffMs, jittered, type Runtime, sleep } from "../../ru
 import type { Bus, PublishOptions, PublishOutcome } from "../bus.ts";
 import { type Original, publishAnew } from "./publish-anew.ts";
 
-export interface UntilStored {
+interface UntilStored {
   bus: Bus;
   runtime: Pick<Runtime, "clock" | "random">;
   backoff: Backoff;
@@ -19,7 +19,7 @@ export interface UntilStored {
 }
 
 /** `original`: where to look for the message before a duplicate answer is believed (SEC-2). */
-export type StoredOnce = PublishOptions & { msgId: string; original?: Original | "unseen" | undefined };
+type StoredOnce = PublishOptions & { msgId: string; original?: Original | "unseen" | undefined };
 
 /** Undefined if the tries ended before the message was stored. */
 export async function publishUntilStored(

@@ -50,7 +50,7 @@ export interface ConnectOptions {
   signal?: AbortSignal;
 }
 
-export const neededVersion = "2.14.0";
+const neededVersion = "2.14.0";
 const retryMs = 500;
 
 export async function openConnection(
@@ -61,7 +61,7 @@ export async function openConnection(
   const nc = await dial(settings, options);
   const info = nc.info;
   try {
-    if (!info) throw unreachable(options, "it sent no greeting");
+    if (!info) throw unreachable(options, "the server sent no INFO");
     checkServer(info, options);
     return { nc, info };
   } catch (error) {
@@ -137,14 +137,14 @@ async function checkReadable(path: string): Promise<void> {
   } catch (cause) {
     throw new Fault("config", {
       code: "creds_unreadable",
-      message: `cannot read the file ${path}, with which this process is to log in to NATS`,
+      message: `cannot read ${path}, the file with this process's NATS credentials`,
       cause,
     });
   }
 }
 
 const dial = (settings: ConnectionOptions, options: ConnectOptions): Promise<NatsConnection> =>
-  untilThere(options, async () => {
+  untilReachable(options, async () => {
     try {
       return await connect(settings);
     } catch (cause) {
@@ -154,20 +154,20 @@ const dial = (settings: ConnectionOptions, options: ConnectOptions): Promise<Nat
   });
 
 /**
- * With `waitForServer`, tries again while no server is there, or its cluster has no leader. The first failure
- * is announced.
+ * With `waitForServer`, repeats `act` until a server answers and its cluster has a leader. Announces the first
+ * failure.
  */
-export async function untilThere<T>(options: ConnectOptions, act: () => Promise<T>): Promise<T> {
-  let told = false;
+export async function untilReachable<T>(options: ConnectOptions, act: () => Promise<T>): Promise<T> {
+  let announced = false;
   for (;;) {
     try {
       return await act();
     } catch (error) {
       const mayPass = isFault(error) && (error.kind === "transient" || error.code === "nats_unreachable");
       if (!mayPass || !options.waitForServer || options.signal?.aborted) throw error;
-      if (!told)
+      if (!announced)
         options.announce({ kind: "fault", where: "connect", code: error.code, message: error.message });
-      told = true;
+      announced = true;
       if ((await keepingAlive(sleep(systemClock, retryMs, options.signal))) === "aborted") throw error;
     }
   }
@@ -177,7 +177,7 @@ function checkServer(info: ServerInfo, options: ConnectOptions): void {
   if (!isAtLeast(info.version, neededVersion)) {
     throw new Fault("config", {
       code: "nats_too_old",
-      message: `the NATS server at ${shown(options)} is version ${info.version}, Holdfast needs ${neededVersion} or newer`,
+      message: `the NATS server at ${maskedUrls(options)} is version ${info.version}, Holdfast needs ${neededVersion} or newer`,
       hint: "Upgrade nats-server.",
     });
   }
@@ -187,12 +187,12 @@ function checkServer(info: ServerInfo, options: ConnectOptions): void {
 export const jetStreamDisabled = (options: ConnectOptions): Fault =>
   new Fault("config", {
     code: "jetstream_disabled",
-    message: `JetStream is not enabled on the NATS server at ${shown(options)}`,
+    message: `JetStream is not enabled on the NATS server at ${maskedUrls(options)}`,
     hint: "Start nats-server with -js, or enable JetStream for this account.",
   });
 
 /** Compares the three numbers; a pre-release counts as its release. */
-export function isAtLeast(version: string, needed: string): boolean {
+function isAtLeast(version: string, needed: string): boolean {
   const numbers = (text: string) => (text.match(/\d+/g) ?? []).slice(0, 3).map(Number);
   const have = numbers(version);
   for (const [index, want] of numbers(needed).entries()) {
@@ -205,7 +205,7 @@ export function isAtLeast(version: string, needed: string): boolean {
 const refused = (options: ConnectOptions, cause: unknown): Fault =>
   new Fault("config", {
     code: "nats_unauthorized",
-    message: `the NATS server at ${shown(options)} refuses these credentials`,
+    message: `the NATS server at ${maskedUrls(options)} refuses these credentials`,
     hint: "Check user and password, token, credentials file or nkey seed.",
     cause,
   });
@@ -213,9 +213,9 @@ const refused = (options: ConnectOptions, cause: unknown): Fault =>
 const unreachable = (options: ConnectOptions, why: string, cause?: unknown): Fault =>
   new Fault("config", {
     code: "nats_unreachable",
-    message: `no NATS server answers at ${shown(options)}: ${isUnknownHost(cause) ? "there is no host of that name" : why}`,
+    message: `no NATS server answers at ${maskedUrls(options)}: ${isUnknownHost(cause) ? "there is no host of that name" : why}`,
     hint: isUnknownHost(cause)
-      ? "Is the name in NATS_URL right, and known to this machine?"
+      ? "Check the host name in NATS_URL, and that this machine can resolve it."
       : "Start nats-server, or set NATS_URL.",
     cause,
   });
@@ -224,6 +224,6 @@ const isUnknownHost = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN");
 
 /** The addresses without their passwords, for messages. */
-export function shown(options: Pick<ConnectOptions, "url">): string {
+export function maskedUrls(options: Pick<ConnectOptions, "url">): string {
   return [options.url].flat().map(maskUrl).join(", ");
 }

@@ -21,7 +21,7 @@ function isName(name: string): boolean {
   return true;
 }
 
-/** Encoded once: of the headers of a sent message the client library calls nothing but `encode`. */
+/** Headers of a message to send, built as text. The client library only calls `encode` on them. */
 export class WireHeaders implements MsgHdrs {
   readonly hasError = false;
   readonly status = "";

@@ -114,7 +114,7 @@ export class Link {
     for (const [subject, body] of acks) this.nc.publish(subject, body);
   }
 
-  /** Lets a message that the library itself is about to write leave in the same system call. */
+  /** Holds the socket back, so that a message the library writes next leaves in the same system call. */
   cork(): void {
     const socket = this.#corked ? undefined : socketOf(this.nc);
     if (!socket) return;
@@ -133,13 +133,13 @@ export class Link {
   sendSoon(subject: string, body: Uint8Array): void {
     if (this.#state.kind === "up") {
       this.#acks.push([subject, body]);
-      if (this.#acks.length === 1) realTimeout(() => this.#leave(), ackDelayMs);
+      if (this.#acks.length === 1) realTimeout(() => this.#sendDelayedAcks(), ackDelayMs);
     } else if (this.#state.kind === "down" && this.#state.held.length < maxHeldBack) {
       this.#state.held.push([subject, body]);
     }
   }
 
-  #leave(): void {
+  #sendDelayedAcks(): void {
     if (this.#acks.length === 0 || this.#state.kind !== "up") return;
     this.cork();
     this.#sendAcks();
@@ -169,7 +169,7 @@ export class Link {
 
   async flush(): Promise<void> {
     if (!(await this.ready(5_000))) throw unavailable("flush");
-    this.#leave();
+    this.#sendDelayedAcks();
     try {
       await this.nc.flush();
     } catch {
@@ -180,7 +180,7 @@ export class Link {
   async close(): Promise<void> {
     if (this.#state.kind === "closed") return;
     const wasUp = this.#state.kind === "up";
-    this.#leave();
+    this.#sendDelayedAcks();
     if (wasUp) await this.nc.flush().catch(() => undefined); // Best effort: flush the messages sent so far.
     this.#closed();
     await this.nc.close();
@@ -210,7 +210,7 @@ export class Link {
     this.#state = { kind: "down", since: performance.now(), held: this.#acks };
     this.#acks = [];
     this.announce({ kind: "bus.disconnected" });
-    this.#tell({ kind: "disconnected" });
+    this.#notify({ kind: "disconnected" });
   }
 
   #up(): void {
@@ -222,18 +222,18 @@ export class Link {
     const awayMs = Math.round(performance.now() - since);
     this.announce({ kind: "bus.reconnected", awayMs });
     for (const settle of [...this.#waiting]) settle(true);
-    this.#tell({ kind: "reconnected", awayMs });
+    this.#notify({ kind: "reconnected", awayMs });
   }
 
   #closed(): void {
     if (this.#state.kind === "closed") return;
     this.#state = { kind: "closed" };
     for (const settle of [...this.#waiting]) settle(false);
-    this.#tell({ kind: "disconnected" });
+    this.#notify({ kind: "disconnected" });
     this.#listeners.clear();
   }
 
-  #tell(state: BusState): void {
+  #notify(state: BusState): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(state);

@@ -14,7 +14,7 @@ export type Failed = "timeout" | "disconnected" | "closed";
 interface Call {
   readonly subject: string;
   deadline: number;
-  /** When an unanswered request is sent once more under the same reply address; the first reply counts. */
+  /** When to repeat an unanswered request under the same reply address; the first reply counts. */
   resendAt?: number;
   resend?(): void;
   /** Returns `done` with the last reply. */

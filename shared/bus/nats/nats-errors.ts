@@ -21,7 +21,7 @@ export const codes = {
 const conflicts = new Set([10071, 10164]);
 export const isConflict = (error: ApiError): boolean => conflicts.has(error.err_code);
 
-/** The same message was sent before, and the copies do not have it yet. */
+/** The same message was sent before, and the replicas have not stored it yet. */
 export const isInProcess = (error: ApiError): boolean => error.err_code === 10158;
 
 type Entry = readonly [kind: FaultKind, code: string, hint?: string];
@@ -29,7 +29,7 @@ type Entry = readonly [kind: FaultKind, code: string, hint?: string];
 const storageFull: Entry = [
   "transient",
   "storage_full",
-  "The server has no room left: free disk space or raise the limit of JetStream, then it goes on by itself.",
+  "The server has no room left: free disk space or raise the limit of JetStream. Work then resumes by itself.",
 ];
 const notEnabled: Entry = [
   "config",
@@ -37,11 +37,11 @@ const notEnabled: Entry = [
   "Enable JetStream for the server and the account.",
 ];
 
-/** What every server of a cluster answers while they have no leader, because too many of them are away. */
+/** The answer of every server of a cluster without a leader, because too many servers are down. */
 const noLeader: Entry = [
   "transient",
   "nats_unavailable",
-  "The NATS servers have no leader: when most of them are there again it goes on by itself.",
+  "The NATS servers have no leader. Work resumes by itself when most of the servers are back.",
 ];
 
 const table: Readonly<Record<number, Entry>> = {
@@ -94,7 +94,7 @@ export const noStream = (doing: string): Fault =>
 export const permissionDenied = (doing: string, cause: unknown): Fault =>
   new Fault("config", {
     code: "permission_denied",
-    message: `${doing}: NATS refuses it to this user`,
+    message: `${doing}: this NATS user lacks the permission`,
     hint: "Give the user of this service the permission, see docs/security.md.",
     cause,
   });
@@ -136,8 +136,8 @@ export const isPermissionError = (
   error instanceof errors.PermissionViolationError;
 
 /**
- * The server did not wait for the log-in of a busy process: nothing is wrong with its key. The server has no code for
- * it, and the client one class for all refusals.
+ * True if the server closed the connection because a busy process logged in too slowly; its key may be right. Matched
+ * by text: the server sends no code, and the client library has one class for all refusals.
  */
 const isLateLogin = (error: unknown): boolean =>
   error instanceof AuthorizationError && /authentication timeout/i.test(error.message);

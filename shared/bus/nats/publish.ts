@@ -25,7 +25,7 @@ interface PubAck {
 }
 
 const defaultTimeoutMs = 5_000;
-/** In a cluster a leader may have died with the request: the caller then looks, and asks the successor. */
+/** In a cluster a leader may die with the request: the caller then reads the stream and asks the new leader. */
 const clusterTimeoutMs = 2_000;
 const askAgainMs = 200;
 /** No stream takes the subject. */
@@ -114,10 +114,10 @@ export function headersOf(options: PublishOptions): WireHeaders | undefined {
 }
 
 /** The server truncates to whole seconds: 1500 ms would expire after one second. */
-export function ttlHeader(ttlMs: number): string {
+function ttlHeader(ttlMs: number): string {
   if (Number.isInteger(ttlMs) && ttlMs >= 1000 && ttlMs % 1000 === 0) return `${ttlMs / 1000}s`;
   throw new Fault("contract", {
     code: "invalid_ttl",
-    message: `a time to live of ${ttlMs} ms is not possible: whole seconds, at least one`,
+    message: `a time to live of ${ttlMs} ms is not possible: it must be whole seconds, at least one`,
   });
 }

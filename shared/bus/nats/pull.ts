@@ -18,7 +18,7 @@ import { bytes } from "./wire.ts";
 
 export type Existence = "exists" | "gone" | "unsure";
 
-export interface PullOptions {
+interface PullOptions {
   stream: string;
   consumer: string;
   inboxPrefix: string | undefined;

@@ -3,7 +3,7 @@
  *
  * READ-1 A direct get stays unanswered if the stream does not exist, but also if its server is closing down
  *    stream by stream, or a replica has not opened it yet. The JetStream API knows the difference: a server
- *    that closes down does not answer there at all. So no stream counts as missing before the API was asked.
+ *    that closes down does not answer there at all. So the reader asks the API before it reports a stream as missing.
  *    (An orchestrator that took a closed history for a missing one lost a completion.)
  */
 import { setTimeout as delay } from "node:timers/promises";

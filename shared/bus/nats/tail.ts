@@ -92,13 +92,13 @@ export class Tail implements Stoppable {
         // A restarted view repeats messages it has shown; sequences only grow, so a lower one is skipped.
         if (origin.seq > this.#seenSeq) {
           this.#seenSeq = origin.seq;
-          this.#hand(new Stored(message, origin));
+          this.#deliver(new Stored(message, origin));
         }
-        if (origin.pending === 0) this.#tellCaughtUp();
+        if (origin.pending === 0) this.#reportCaughtUp();
       },
       // A message counted as pending may have expired meanwhile: an idle server has no more messages for this
       // view.
-      onIdle: () => this.#tellCaughtUp(),
+      onIdle: () => this.#reportCaughtUp(),
       onReconnect: breakOff,
       lookUp: async () => {
         // Silence or a refusal: creating the consumer anew is as cheap as asking whether that is needed.
@@ -107,11 +107,11 @@ export class Tail implements Stoppable {
       },
     });
     this.#pull = pull;
-    if (consumer.num_pending === 0) queueMicrotask(() => this.#tellCaughtUp());
-    void pull.ended.then(() => this.#again(consumer.name));
+    if (consumer.num_pending === 0) queueMicrotask(() => this.#reportCaughtUp());
+    void pull.ended.then(() => this.#restart(consumer.name));
   }
 
-  async #again(old: string): Promise<void> {
+  async #restart(old: string): Promise<void> {
     if (this.#link.closed) return;
     // The server removes an idle ephemeral consumer after a while; this removes it now.
     this.#api.ask(`CONSUMER.DELETE.${this.#stream}.${old}`).catch(() => undefined);
@@ -162,7 +162,7 @@ export class Tail implements Stoppable {
     throw faultFrom(answer.error, doing);
   }
 
-  #hand(message: StoredMessage): void {
+  #deliver(message: StoredMessage): void {
     try {
       this.#options.onMessage(message);
     } catch (thrown) {
@@ -170,7 +170,7 @@ export class Tail implements Stoppable {
     }
   }
 
-  #tellCaughtUp(): void {
+  #reportCaughtUp(): void {
     if (this.#caughtUp || this.#stopped) return;
     this.#caughtUp = true;
     this.#options.onCaughtUp?.();

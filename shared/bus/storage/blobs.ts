@@ -91,7 +91,7 @@ export class ObjectBlobs implements BlobStore {
       if (whole) return { nuid, chunks };
       await this.#purgeChunks({ nuid });
     }
-    throw this.#unstored();
+    throw this.#notStored();
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -123,7 +123,7 @@ export class ObjectBlobs implements BlobStore {
       const outcome = await this.#replaceMeta(key, found.meta, found.seq);
       if (outcome.kind === "stored") return true;
     }
-    throw this.#unstored();
+    throw this.#notStored();
   }
 
   async delete(key: string, seenSeq = Number.MAX_SAFE_INTEGER): Promise<boolean> {
@@ -145,7 +145,7 @@ export class ObjectBlobs implements BlobStore {
       await this.#forget(key);
       return true;
     }
-    throw this.#unstored();
+    throw this.#notStored();
   }
 
   /** Removes the delete mark, which only concurrent readers need; the server would keep it for ever. */
@@ -191,10 +191,10 @@ export class ObjectBlobs implements BlobStore {
       const outcome = await this.#bus.publish(this.#subject(metaOf(key)), body, options);
       if (outcome.kind === "stored") return;
     }
-    throw this.#unstored();
+    throw this.#notStored();
   }
 
-  #unstored(): Fault {
+  #notStored(): Fault {
     return new Fault("transient", {
       code: "nats_unavailable",
       message: `a blob was not stored in ${this.#bucket}: NATS did not answer`,

@@ -39,6 +39,7 @@ export interface WriteOptions {
 }
 
 export interface CreateOptions extends WriteOptions {
+  /** Called with the headers of a delete marker. If it returns true, the key is not created: `conflict`. */
   staysDeleted?: (marker: StoredMessage["headers"]) => boolean;
 }
 
@@ -72,10 +73,7 @@ export class Bucket {
     return this.#write(key, value, options);
   }
 
-  /**
-   * Writes only if the key is absent: never written, deleted or expired. `staysDeleted` is asked about the
-   * headers of a delete marker: if it is true, the outcome is a conflict.
-   */
+  /** Writes only if the key is absent: never written, deleted or expired. */
   async create(
     key: string,
     value: Uint8Array,
@@ -117,8 +115,8 @@ export class Bucket {
   }
 
   /**
-   * Hands over the entries in pages, the page with the latest writes first, until `onPage` returns false or
-   * there are no more. What was written meanwhile comes in one page more, whatever `onPage` has returned.
+   * Passes the entries to `onPage` in pages, the page with the latest writes first, until it returns false or no more
+   * are left. Entries written meanwhile follow in one last page, even after `onPage` returned false.
    */
   async latestFirst(onPage: (entries: Entry[]) => boolean): Promise<void> {
     const info = await this.#bus.streamInfo(this.stream);
@@ -130,7 +128,7 @@ export class Bucket {
       const page = await this.#between(from, below);
       if (!onPage(page)) break;
       below = from;
-      // Entries that were written over left gaps: larger pages get over them with fewer requests.
+      // Overwritten entries leave gaps: larger pages cross them with fewer requests.
       if (page.length < span / 2) span *= 2;
     }
     onPage(await this.#between(info.lastSeq + 1, Number.MAX_SAFE_INTEGER));

@@ -2,8 +2,8 @@
  * User values on their way through messages: small ones in place, big ones as blobs with a reference (claim
  * check).
  *
- * VALUE-1 A reader gets what JSON makes of the value, already in the process that wrapped it: a value looks
- *    the same live and replayed.
+ * VALUE-1 A reader gets the value as JSON restores it, even in the process that wrapped it: a value looks the same
+ *    live and replayed.
  * VALUE-2 The key of a blob is its owner and its digest: storing it twice stores it once, and wrong content
  *    is noticed.
  */
@@ -14,7 +14,7 @@ import { notSerialisable, writeJson } from "../../runtime/index.ts";
 import type { BlobStore } from "../bus.ts";
 import { parseJson, parseText } from "../codec.ts";
 
-export interface PayloadLimits {
+interface PayloadLimits {
   /** JSON up to this many bytes travels inside the message. */
   inlineBytes?: number;
   /** Larger values are refused. */
@@ -109,7 +109,7 @@ export class Payloads {
     if (digest(bytes) !== ref.sha256) {
       throw new Fault("contract", {
         code: "blob_damaged",
-        message: `blob ${ref.key} does not have the content its reference promises`,
+        message: `blob ${ref.key} does not have the content that its reference describes`,
       });
     }
     const parsed = parseJson(bytes, { maxBytes: this.#maxBytes });

@@ -12,7 +12,7 @@ export type TypedEntry<T> = Omit<Entry, "value"> & { value: T };
 export type TypedEvent<T> = ({ kind: "put" } & TypedEntry<T>) | Exclude<BucketEvent, { kind: "put" }>;
 
 /** What a key holds; `unreadable` means that an entry exists which this version cannot read. */
-export type Looked<T> =
+type Lookup<T> =
   | { kind: "none" }
   | { kind: "entry"; entry: TypedEntry<T> }
   | { kind: "unreadable"; entry: Entry };
@@ -43,7 +43,7 @@ export class TypedBucket<T> {
     return entry && this.#parse(entry);
   }
 
-  async look(key: string, options?: { leader?: boolean }): Promise<Looked<T>> {
+  async look(key: string, options?: { leader?: boolean }): Promise<Lookup<T>> {
     const entry = await this.bucket.get(key, options);
     if (!entry) return { kind: "none" };
     const typed = this.#parse(entry);

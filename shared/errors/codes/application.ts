@@ -41,16 +41,16 @@ export const application: CodeGroup = {
       remedy: "The message names it; sessions.md explains each.",
     },
     hosted_elsewhere: {
-      cause: "Code that lives in a host's program was called here.",
+      cause: "The engine called code here that is in a host's program.",
       remedy: "Call it through its session.",
     },
     unknown_name: {
       cause: "A setting names an activity or session type the application does not have.",
-      remedy: "The message lists those it has.",
+      remedy: "The message lists the names it has.",
     },
     unknown_setting: {
-      cause: "A variable of the environment looks like a setting and is none.",
-      remedy: "The message lists those there are; configuration.md explains each.",
+      cause: "An environment variable looks like a setting, but no setting has its name.",
+      remedy: "The message lists the settings; configuration.md explains each.",
     },
     invalid_config: {
       cause: "A setting, or the config of a session, does not fit.",
@@ -70,12 +70,12 @@ export const application: CodeGroup = {
       remedy: "Name the module with --app <module> or HOLDFAST_APP.",
     },
     otel_missing: {
-      cause: "Traces are to be exported and the packages are not installed.",
+      cause: "Traces are to be exported, but the packages for it are not installed.",
       remedy: "npm install the packages that the message names.",
     },
     port_taken: {
       cause: "The port the service should listen on is taken.",
-      remedy: "Choose another one, or stop who has it.",
+      remedy: "Choose another one, or stop the process that uses it.",
     },
     cannot_listen: {
       cause: "The address or port cannot be listened on.",

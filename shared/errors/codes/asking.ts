@@ -10,7 +10,7 @@ export const asking: CodeGroup = {
     },
     instance_ended: {
       cause: "The instance has completed, failed or was cancelled: it takes no signal, update or cancel.",
-      remedy: "What has ended cannot be reached any more; start it anew under another id.",
+      remedy: "Start a new instance under another id.",
     },
     instance_pending: {
       cause: "The start is stored, but no orchestrator has read it yet.",
@@ -18,7 +18,7 @@ export const asking: CodeGroup = {
     },
     instance_parked: {
       cause: "The turns of the instance fail, so it cannot answer.",
-      remedy: "`holdfast get <id>` says why it is parked and what gets it going.",
+      remedy: "`holdfast get <id>` says why it is parked and how to resume it.",
     },
     instance_running: {
       cause: "The call needs an instance that has ended.",
@@ -46,7 +46,7 @@ export const asking: CodeGroup = {
     },
     update_timeout: {
       cause: "The update was not accepted or completed in time. It may still be applied.",
-      remedy: "Ask again with the same update id: it is applied once.",
+      remedy: "Send it again with the same update id: it is applied once.",
     },
     update_interrupted: {
       cause: "The instance continued as new before the handler of the update ended.",
@@ -58,14 +58,14 @@ export const asking: CodeGroup = {
     },
     query_failed: {
       cause: "The code that answers the query threw, or returned something other than JSON.",
-      remedy: "Mend the handler; the message has its error.",
+      remedy: "Correct the handler; the message has its error.",
     },
     result_timeout: {
-      cause: "The instance has not ended within the time you were ready to wait.",
+      cause: "The instance did not end within the time you chose to wait.",
       remedy: "It goes on; `holdfast watch <id>` shows what it waits for.",
     },
     start_rejected: {
-      cause: "The flow key had as many running as `concurrency` allows, and `onBusy` is `reject`.",
+      cause: "As many instances of the flow key were running as `concurrency` allows, and `onBusy` is `reject`.",
       remedy: 'Start again later, or let starts wait with `onBusy: "queue"` (flow-control.md).',
     },
     start_replaced: {
@@ -82,7 +82,7 @@ export const asking: CodeGroup = {
     },
     schedule_not_found: {
       cause: "There is no schedule of this id.",
-      remedy: "`holdfast schedule list` shows those there are.",
+      remedy: "`holdfast schedule list` shows all schedules.",
     },
     schedule_exists: {
       cause: "A schedule of this id exists.",
@@ -106,22 +106,22 @@ export const asking: CodeGroup = {
     },
     pool_not_found: {
       cause: "No pool of this id has a keeper.",
-      remedy: "`holdfast pools list` shows which there are.",
+      remedy: "`holdfast pools list` shows all pools.",
     },
     session_unheld: {
       cause: "No worker holds the session now.",
-      remedy: "`holdfast sessions explain <id>` says why nobody holds it.",
+      remedy: "`holdfast sessions explain <id>` says why no worker holds it.",
     },
     worker_not_found: {
-      cause: "No worker of this id is alive, or it does not answer.",
-      remedy: "`holdfast workers list` shows who is alive.",
+      cause: "No live worker has this id, or the worker does not answer.",
+      remedy: "`holdfast workers list` shows the live workers.",
     },
     dead_letter_not_found: {
       cause: "There is no dead letter of this number.",
       remedy: "`holdfast dead list` shows the letters there are.",
     },
     not_retryable: {
-      cause: "The letter's subject is not one that a letter can be sent to again.",
+      cause: "A dead letter cannot be sent again to this letter's subject.",
       remedy: "Discard it, or publish it by hand where it belongs.",
     },
     invalid_id: {
@@ -150,35 +150,35 @@ export const asking: CodeGroup = {
       remedy: "Write it in one of these forms.",
     },
     unknown_subject: {
-      cause: "A message came on a subject under `orchestrations.<id>` that means nothing.",
-      remedy: "The message lists the verbs there are; plain-nats.md shows each.",
+      cause: "A message came on an unknown subject under `orchestrations.<id>`.",
+      remedy: "The message lists the verbs; plain-nats.md shows each.",
     },
     malformed_message: {
-      cause: "A message in the inbox cannot be read; it lies among the dead letters.",
-      remedy: "`holdfast dead show <n>` has the message and the reason; its sender must be mended.",
+      cause: "A message in the inbox cannot be read; it is now a dead letter.",
+      remedy: "`holdfast dead show <n>` shows the message and the reason; correct its sender.",
     },
     server_answer: {
       cause:
-        "Somebody had the NATS server send one of its answers to the inbox; it lies among the dead letters.",
+        "A NATS user had the server send one of its answers to the inbox; it is now a dead letter.",
       remedy:
-        "`holdfast dead show <n>` says for whom. It was not applied. See docs/security.md for who can do this.",
+        "`holdfast dead show <n>` names the instance. The answer was not applied. docs/security.md says which users can do this.",
     },
     not_capable: {
       cause:
-        "A report shows no capability, or not the one an orchestrator made for it; it lies among the dead letters.",
+        "A report has no capability, or not the one an orchestrator made for it; it is now a dead letter.",
       remedy:
-        "`holdfast dead show <n>` says for whom. Forged: find the worker. After an upgrade or a change of keys: see docs/security.md, then `holdfast dead retry <n>`.",
+        "`holdfast dead show <n>` names the instance. If the report is forged, find its sender. After an upgrade or a change of keys: see docs/security.md, then `holdfast dead retry <n>`.",
     },
     outcome_unknown: {
       cause: "NATS did not confirm the message: it may or may not be stored.",
       remedy: "Send it again with the same id: the same message is applied once.",
     },
     confirmation_needed: {
-      cause: "The command changes something and there is no terminal to ask on.",
+      cause: "The command changes something, and there is no terminal to ask for confirmation.",
       remedy: "Add --yes.",
     },
     usage: {
-      cause: "The command line is not one this program understands.",
+      cause: "The program does not understand the command line.",
       remedy: "The message says what is wrong; `holdfast <command> --help` shows the arguments.",
     },
     invalid_option: {

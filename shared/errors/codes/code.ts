@@ -10,7 +10,7 @@ export const code: CodeGroup = {
         "Deploy code that follows the history, or use ctx.patched; `holdfast replay <id> --app <module>` tries it.",
     },
     non_durable_await: {
-      cause: "The code waits for something the engine does not know (a timer, a fetch).",
+      cause: "The code awaits something the engine does not control (a timer, a fetch).",
       remedy: "Put it into an activity; use ctx.sleep for time.",
     },
     non_durable_call: {
@@ -34,11 +34,11 @@ export const code: CodeGroup = {
       remedy: "Nothing, or catch it with isCancelled.",
     },
     terminated: {
-      cause: "Somebody ended the instance without letting its code clean up.",
-      remedy: "Start it again where that was wrong.",
+      cause: "A client terminated the instance: its code could not clean up.",
+      remedy: "Start it again if that was a mistake.",
     },
     timeout: {
-      cause: "A step, a scope or one of the four activity timeouts was over.",
+      cause: "A step, a scope or an activity took longer than its timeout.",
       remedy: "`details.timeout` says which; raise it or make the work quicker.",
     },
     invalid_signal: {
@@ -47,7 +47,7 @@ export const code: CodeGroup = {
     },
     compensation_failed: {
       cause: "Undo steps of a saga failed after the error they answer to.",
-      remedy: "`details.failures` names each; put right by hand what they should have undone.",
+      remedy: "`details.failures` names each; undo by hand what they should have undone.",
     },
     not_in_a_handler: {
       cause: "The handler of an update called ctx.continueAsNew.",
@@ -55,11 +55,11 @@ export const code: CodeGroup = {
     },
     condition_broken: {
       cause: "The function given to ctx.until changed something or awaited.",
-      remedy: "Let it look and return a boolean.",
+      remedy: "It may only read, and return a boolean.",
     },
     look_only: {
-      cause: "A query, validator or condition asked for a step.",
-      remedy: "Let it look at the instance and change nothing.",
+      cause: "A query, validator or condition called a method of the context that does durable work.",
+      remedy: "It may read the instance's state, and must change nothing.",
     },
     query_changes_state: {
       cause: "A query handler changed the instance.",
@@ -67,7 +67,7 @@ export const code: CodeGroup = {
     },
     validator_broken: {
       cause: "The validator of an update changed something or awaited.",
-      remedy: "Let it look, and throw to refuse.",
+      remedy: "It may only read, and throw to refuse.",
     },
     needs_newer_fleet: {
       cause: "A step is recorded in a way that an older process still alive cannot read.",
@@ -79,7 +79,7 @@ export const code: CodeGroup = {
     },
     invalid_token: {
       cause: "A session token is not one made by session.token().",
-      remedy: "Pass on the token as it was made.",
+      remedy: "Pass the token on unchanged.",
     },
   },
 };

@@ -8,13 +8,13 @@ export const findings: CodeGroup = {
       cause: "The server that answers, and its version.",
       remedy: "Upgrade nats-server where it is too old.",
     },
-    clock: { cause: "The clock of this machine beside the server's.", remedy: "Run NTP." },
+    clock: { cause: "The clock of this machine, compared with the server's.", remedy: "Run NTP." },
     clocks: {
-      cause: "The clocks of the services beside the server's.",
+      cause: "The clocks of the services, compared with the server's.",
       remedy: "Run NTP on their machines.",
     },
     server_clocks: {
-      cause: "The clocks of the NATS servers beside each other.",
+      cause: "The clocks of the NATS servers, compared with each other.",
       remedy: "Run NTP on every NATS server.",
     },
     disk: { cause: "Room left for JetStream.", remedy: "Free disk space, or raise the limit." },
@@ -29,7 +29,7 @@ export const findings: CodeGroup = {
     },
     streams: {
       cause: "Streams that are missing or were changed.",
-      remedy: "Start a service: it makes them; put back settings that were changed.",
+      remedy: "Start a service, which creates missing streams; restore settings that were changed.",
     },
     stream_limits: {
       cause: "Streams near their limits.",
@@ -67,8 +67,8 @@ export const findings: CodeGroup = {
       remedy: "Start one: `holdfast worker --app <module>`.",
     },
     worker_silent: {
-      cause: "A worker has not been heard of for longer than it should.",
-      remedy: "Look at its machine; its sessions move when their lease is over.",
+      cause: "A worker has not renewed its entry for too long.",
+      remedy: "Look at its machine; its sessions move when their leases expire.",
     },
     worker_stalled: {
       cause: "A worker's main thread is blocked.",
@@ -95,7 +95,7 @@ export const findings: CodeGroup = {
       cause: "Sessions were lost in the last minute.",
       remedy: "Look at the workers that held them.",
     },
-    quotas: { cause: "Seats taken beside the quota.", remedy: "Raise the quota, or wait." },
+    quotas: { cause: "Seats taken, compared with the quota.", remedy: "Raise the quota, or wait." },
     resource_shared: {
       cause: "Two workers share one resource.",
       remedy: "Give each worker a resource of its own.",
@@ -117,7 +117,7 @@ export const findings: CodeGroup = {
       remedy: "Finish the upgrade, or stop the old version.",
     },
     gateway_away: {
-      cause: "The page has lost its line to the gateway.",
+      cause: "The page has lost its connection to the gateway.",
       remedy: "It comes back by itself; check that the gateway runs.",
     },
   },

@@ -6,7 +6,7 @@ export const http: CodeGroup = {
   codes: {
     bad_token: {
       cause: "The token at the log-in page is not known.",
-      remedy: "Use one of GATEWAY_TOKENS, or one that an administrator issued and that is not over.",
+      remedy: "Use one of GATEWAY_TOKENS, or one that an administrator issued and that has not expired.",
     },
     unauthorized: {
       cause: "The gateway has tokens, and the request had none that it knows.",
@@ -18,7 +18,7 @@ export const http: CodeGroup = {
     },
     out_of_scope: {
       cause: "The API token was issued for other operations or other orchestrations.",
-      remedy: "Use another token, or have one issued with this in its scope.",
+      remedy: "Use another token, or have one issued whose scope includes this.",
     },
     payloads_hidden: {
       cause: "The answer is a user's value, and this caller may see only shapes.",
@@ -32,7 +32,7 @@ export const http: CodeGroup = {
     },
     too_many_tokens: { cause: "A thousand API tokens are issued.", remedy: "Revoke some." },
     tokens_not_asked_for: {
-      cause: "An API token was asked for at a gateway that asks nobody who they are.",
+      cause: "An API token was requested from a gateway without log-in.",
       remedy: "Set GATEWAY_TOKENS or GATEWAY_OIDC_ISSUER first.",
     },
     token_file_unwritable: {
@@ -68,11 +68,11 @@ export const http: CodeGroup = {
       cause: "The gateway was started with GATEWAY_READ_ONLY=true.",
       remedy: "Use another gateway for changes.",
     },
-    not_found: { cause: "What the path names is not known here.", remedy: "Check the id." },
+    not_found: { cause: "The gateway knows nothing of the name in the path.", remedy: "Check the id." },
     no_such_route: { cause: "The gateway has no such route.", remedy: "/api/openapi.json lists them." },
     not_json: {
       cause: "The body is not JSON, or its content type is another.",
-      remedy: "Send `Content-Type: application/json`; `{}` where there is nothing to say.",
+      remedy: "Send `Content-Type: application/json`; `{}` if the request has no fields.",
     },
     too_many_requests: {
       cause: "More requests a second than GATEWAY_RATE_LIMIT allows.",
@@ -87,7 +87,7 @@ export const http: CodeGroup = {
       remedy: "It keeps trying; check that nats-server runs and that NATS_URL points at it.",
     },
     internal: {
-      cause: "The gateway failed in a way nobody foresaw.",
+      cause: "The gateway failed unexpectedly.",
       remedy: "Its log has the reason under `request_failed`.",
     },
     gateway_open: {

@@ -6,7 +6,7 @@ export const logs: CodeGroup = {
   codes: {
     bad_notice: {
       cause: "A cancel notice could not be read.",
-      remedy: "Mend who sent it; the work goes on.",
+      remedy: "Correct the sender. The work goes on.",
     },
     beacon_failed: {
       cause: "The service could not write that it is alive.",
@@ -31,7 +31,7 @@ export const logs: CodeGroup = {
     },
     junk: {
       cause: "A message of no known kind was moved to the dead letters.",
-      remedy: "`holdfast dead list` shows it; mend who published it.",
+      remedy: "`holdfast dead list` shows it; correct its publisher.",
     },
     lease_thread_died: {
       cause: "The thread that renews leases ended and is started again.",
@@ -42,7 +42,7 @@ export const logs: CodeGroup = {
       remedy: "It is reported again by itself.",
     },
     not_asked: {
-      cause: "An instance could not be asked to look at its register.",
+      cause: "The watcher could not ask an instance to check its register.",
       remedy: "It is asked in the next round.",
     },
     not_shown: {
@@ -66,13 +66,13 @@ export const logs: CodeGroup = {
       remedy: "It is tried again until it runs out.",
     },
     request_failed: {
-      cause: "A request to the gateway failed in a way nobody foresaw.",
+      cause: "A request to the gateway failed unexpectedly.",
       remedy: "Report it with the log.",
     },
     return_uncounted: { cause: "A task was given back without being counted.", remedy: "Nothing." },
     server_clock: {
-      cause: "The server's clock could not be asked for.",
-      remedy: "It is asked again when NATS is back.",
+      cause: "The service could not read the server's clock.",
+      remedy: "The service reads it again when NATS is back.",
     },
     silence_unanswered: {
       cause: "NATS did not answer the report of a silent attempt.",
@@ -84,11 +84,11 @@ export const logs: CodeGroup = {
     },
     start_not_asked: {
       cause:
-        "A start under limits could not be brought to the keeper of its key; it stays in the inbox and is tried again.",
+        "A start under limits could not be sent to the keeper of its key; it stays in the inbox and is sent again.",
       remedy: "See why NATS or its object store does not answer.",
     },
     stream_count: {
-      cause: "The number of streams could not be asked for.",
+      cause: "The service could not read the number of streams.",
       remedy: "See why NATS does not answer.",
     },
     stream_write: {
@@ -100,15 +100,15 @@ export const logs: CodeGroup = {
       remedy: "It is written with its next change.",
     },
     sweep_failed: {
-      cause: "A step of the clearing away failed.",
+      cause: "A step of the retention sweep failed.",
       remedy: "It is tried again in the next sweep.",
     },
     uncaught_exception: {
-      cause: "Something threw outside of all code that could answer. The process ends.",
-      remedy: "Look at the stack in the log; where it is your code, catch it.",
+      cause: "Code threw where no handler catches it. The process ends.",
+      remedy: "Look at the stack in the log; if it is your code, catch the error.",
     },
     unhandled_rejection: {
-      cause: "A promise was rejected and nobody waited for it. The process goes on.",
+      cause: "A promise was rejected and no code awaited it. The process goes on.",
       remedy: "Look at the stack in the log; await it or catch it.",
     },
     unknown: { cause: "A poisoned task could not be set aside.", remedy: "It is tried again by itself." },

@@ -28,14 +28,14 @@ export const nats: CodeGroup = {
     },
     nats_port_taken: {
       cause: "The port of the NATS server is taken.",
-      remedy: "Choose another with --port, or stop who has it.",
+      remedy: "Choose another with --port, or stop the process that uses it.",
     },
     nats_start_failed: {
       cause: "nats-server did not start.",
       remedy: "The message has its last words; the whole log is in the file it names.",
     },
     invalid_address: {
-      cause: "An address is missing or no address.",
+      cause: "An address is missing or malformed.",
       remedy: "Write nats://host:port; several as a list.",
     },
     creds_unreadable: {
@@ -44,7 +44,7 @@ export const nats: CodeGroup = {
     },
     capability_keys_unreadable: {
       cause: "The file that HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS names cannot be read, or holds no keys.",
-      remedy: "Give it one key a line, or let `holdfast security init` write it.",
+      remedy: "Write one key on each line, or let `holdfast security init` write it.",
     },
     permission_denied: {
       cause: "This NATS user may not do that.",
@@ -60,9 +60,9 @@ export const nats: CodeGroup = {
       remedy: "Has a service ever run against this server, with this prefix? `holdfast doctor` looks.",
     },
     not_provisioned: {
-      cause: "Streams or buckets are missing, and this process makes none (HOLDFAST_PROVISION=never).",
+      cause: "Streams or buckets are missing, and this process may not create them (HOLDFAST_PROVISION=never).",
       remedy:
-        "Run `holdfast provision` with the user that may; the process waits for it as long as NATS_WAIT says.",
+        "Run `holdfast provision` with a user that may create them; the process waits for it as long as NATS_WAIT says.",
     },
     security_exists: {
       cause: "`holdfast security init` was run in this folder before.",
@@ -100,7 +100,7 @@ export const nats: CodeGroup = {
     },
     storage_full: {
       cause: "The server has no room left.",
-      remedy: "Free disk space or raise the limit of JetStream; then it goes on by itself.",
+      remedy: "Free disk space or raise the limit of JetStream; then work resumes by itself.",
     },
     append_unanswered: {
       cause: "An append to a history was not answered.",

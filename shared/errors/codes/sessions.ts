@@ -35,21 +35,21 @@ export const sessions: CodeGroup = {
     invalid_metadata: {
       cause: "A name or value of a session's metadata is not allowed, or there are too many.",
       remedy:
-        "At most 64 names of 1 to 128 characters, none beginning with holdfast-, with strings of at most 1024 characters; null takes one away.",
+        "At most 64 names of 1 to 128 characters, none beginning with holdfast-, with strings of at most 1024 characters; null removes a name.",
     },
     invalid_blob: {
       cause:
-        "A session's blob has a name that is not allowed, is no bytes, is too large, or is one too many.",
+        "A session's blob has a name that is not allowed, is not bytes or is too large, or the session has too many blobs.",
       remedy:
         "At most 64 names of 1 to 128 characters of A-Z a-z 0-9 . _ -, each with bytes of at most 64 MB.",
     },
     session_config_conflict: {
-      cause: "The key is open with another config than the one that was named.",
+      cause: "The key is open with a config other than the one named.",
       remedy: "Name the same config or none, close the key first, or use another key.",
     },
     session_unreachable: {
-      cause: "No orchestrator answers for sessions by key.",
-      remedy: "Start an orchestrator of this version; `holdfast doctor` says who is alive.",
+      cause: "No orchestrator answers requests for sessions by key.",
+      remedy: "Start an orchestrator of this version; `holdfast doctor` lists the live services.",
     },
     call_outcome_unknown: {
       cause:
@@ -87,7 +87,7 @@ export const sessions: CodeGroup = {
       remedy: "Keep less in it; put large data elsewhere and a reference into it.",
     },
     no_such_state: {
-      cause: "A host was asked for a state it does not have.",
+      cause: "The worker asked a host for a state the host does not have.",
       remedy: "The session is claimed anew by itself.",
     },
     host_gone: {
@@ -115,7 +115,7 @@ export const sessions: CodeGroup = {
       remedy: "The process restarts it; if it stays, look for a starved machine.",
     },
     lease_thread_answer: {
-      cause: "The thread that renews leases answered something impossible.",
+      cause: "The thread that renews leases sent an answer that no request expects.",
       remedy: "Report it with the log.",
     },
     lease_thread_failed: {

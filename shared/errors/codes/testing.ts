@@ -19,9 +19,9 @@ export const testing: CodeGroup = {
         "The engine must have the image or be able to pull it, `nats-server` must be in its PATH, and testcontainers' own image must be there too, unless `TESTCONTAINERS_RYUK_DISABLED=true`.",
     },
     container_unreachable: {
-      cause: "The server in the container runs, and its published port does not answer.",
+      cause: "The server in the container runs, but its published port does not answer.",
       remedy:
-        "`TESTCONTAINERS_HOST_OVERRIDE` names the address of an engine on another machine; see that no firewall is between.",
+        "`TESTCONTAINERS_HOST_OVERRIDE` names the address of an engine on another machine; check that no firewall is in between.",
     },
     no_outage: {
       cause:

@@ -14,23 +14,23 @@ export const values: CodeGroup = {
     },
     value_missing: {
       cause: "A history file refers to a value that is not in it.",
-      remedy: "Take the file with `holdfast history <id> --export`.",
+      remedy: "Write the file with `holdfast history <id> --export`.",
     },
     blob_missing: {
       cause: "A large value is no longer in the object store.",
-      remedy: "Put it back and deploy again, or terminate the instance.",
+      remedy: "Restore it and deploy again, or terminate the instance.",
     },
     blob_damaged: {
-      cause: "A large value is not what its reference promises.",
-      remedy: "Put back the right bytes and deploy again, or terminate the instance.",
+      cause: "A large value does not have the content that its reference describes.",
+      remedy: "Restore the right bytes and deploy again, or terminate the instance.",
     },
     history_unreadable: {
       cause: "A message of the history, or a history file, cannot be read.",
-      remedy: "Put the history right; a file is taken with `holdfast history <id> --export`.",
+      remedy: "Repair the history; `holdfast history <id> --export` writes a history file.",
     },
     history_incomplete: {
-      cause: "Messages of the history are not there (yet).",
-      remedy: "It goes on by itself when the stream has them again.",
+      cause: "The stream lacks messages of the history (perhaps only for now).",
+      remedy: "The instance resumes by itself when the stream has them again.",
     },
     history_exists: {
       cause: "An archived history of this id is in the way of a new one.",
@@ -41,7 +41,7 @@ export const values: CodeGroup = {
       remedy: "It is tried again by itself.",
     },
     aside_incomplete: {
-      cause: "Messages that were set aside are not shown (yet) by the server that was asked.",
+      cause: "The server that answered does not have all messages that were set aside (perhaps only for now).",
       remedy: "Nothing: the next owner of the instance asks again.",
     },
     aside_unreadable: {
@@ -49,13 +49,13 @@ export const values: CodeGroup = {
       remedy: "`holdfast get <id>` names it.",
     },
     entry_unreadable: {
-      cause: "What the registers say of an instance cannot be read.",
+      cause: "The register entry of an instance cannot be read.",
       remedy:
-        "A newer version wrote it: use a client of that version. Otherwise it is written anew within minutes.",
+        "A newer version wrote it: use a client of that version. Otherwise the engine rewrites it within minutes.",
     },
     invalid_entry: {
       cause: "An entry of a register cannot be read and is skipped.",
-      remedy: "A newer version wrote it, or it was written by hand.",
+      remedy: "A newer version or a person wrote it.",
     },
     model_package_missing: {
       cause: "The inference package is not installed.",
@@ -74,7 +74,7 @@ export const values: CodeGroup = {
       remedy: "The message has the runtime's reason.",
     },
     model_device_unavailable: {
-      cause: "The device that was asked for is not there.",
+      cause: "The requested device is not there.",
       remedy: 'Use another worker, or `device: "cpu"`.',
     },
     model_run_failed: {

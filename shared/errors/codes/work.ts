@@ -4,8 +4,8 @@ export const work: CodeGroup = {
   title: "Activities",
   about: "an attempt, or the step, fails with these",
   codes: {
-    non_retryable: { cause: "The code threw NonRetryableError.", remedy: "The message is yours." },
-    thrown_value: { cause: "The code threw something that is no Error.", remedy: "Throw an Error." },
+    non_retryable: { cause: "The code threw NonRetryableError.", remedy: "The message is your code's." },
+    thrown_value: { cause: "The code threw a value that is not an Error.", remedy: "Throw an Error." },
     unknown_activity: {
       cause: "No worker or orchestrator here has an activity of this name.",
       remedy: "Deploy the application that has it.",
@@ -20,10 +20,10 @@ export const work: CodeGroup = {
     },
     invalid_batch_result: {
       cause: "A batched call returned another number of results than it got inputs.",
-      remedy: "Return an array of as many results.",
+      remedy: "Return one result for each input.",
     },
     poisoned: {
-      cause: "The task was begun as often as allowed, and each time its worker or session was gone.",
+      cause: "The task began as often as allowed, and each time its worker or session was lost.",
       remedy: "Look at what the work does to its worker (memory, exit); the message has the last cause.",
     },
     worker_shutdown: { cause: "The worker goes away; another one runs the work again.", remedy: "Nothing." },
@@ -37,7 +37,7 @@ export const work: CodeGroup = {
     },
     invalid_task: {
       cause: "A task in the queue cannot be read; it is a dead letter.",
-      remedy: "Upgrade the worker, or mend who published it.",
+      remedy: "Upgrade the worker, or correct the publisher.",
     },
     unreadable_task: {
       cause: "A task could not be read by any worker that tried.",
@@ -45,7 +45,7 @@ export const work: CodeGroup = {
     },
     wrong_subject: {
       cause: "A task lay on the subject of another activity.",
-      remedy: "Mend who published it.",
+      remedy: "Correct its publisher.",
     },
     stream_chunk_too_large: {
       cause: "A chunk written with ctx.stream is over 256 KiB.",

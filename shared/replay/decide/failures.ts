@@ -20,7 +20,7 @@ export const terminatedFailure = (reason?: string): Failure => ({
   retryable: false,
 });
 
-export type TimeoutKind = "schedule_to_start" | "start_to_close" | "schedule_to_close" | "heartbeat";
+type TimeoutKind = "schedule_to_start" | "start_to_close" | "schedule_to_close" | "heartbeat";
 
 export const timeoutFailure = (timeout: TimeoutKind, name: string, ms: number, cause?: Failure): Failure => ({
   code: "timeout",

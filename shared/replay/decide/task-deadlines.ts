@@ -7,7 +7,7 @@ import type { OpenTask } from "../fold/state.ts";
  */
 const startToCloseGraceMs = 1000;
 
-export interface TaskDeadline {
+interface TaskDeadline {
   at: number;
   timeout: "schedule_to_close" | "schedule_to_start" | "start_to_close";
   ms: number;

@@ -5,7 +5,7 @@ import type { Effect } from "./effects.ts";
 import { holderOf, tellGrantees } from "./session-effects.ts";
 import { type InstanceState, sessionTasks } from "./state.ts";
 
-export type PoolEvent = Extract<HistoryEvent, { kind: `pool.${string}` }>;
+type PoolEvent = Extract<HistoryEvent, { kind: `pool.${string}` }>;
 
 export function applyPool(state: InstanceState, event: PoolEvent): Effect[] {
   switch (event.kind) {

@@ -44,7 +44,7 @@ export interface OpenTask {
   lastError: Failure | undefined;
 }
 
-export interface OpenChild {
+interface OpenChild {
   readonly id: number;
   readonly childId: string;
   readonly name: string;

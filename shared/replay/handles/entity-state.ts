@@ -7,7 +7,7 @@ import { HoldfastError } from "../../errors/index.ts";
 import { writeJson } from "../../runtime/index.ts";
 import { occupant } from "../run/turn-window.ts";
 
-export type StateValues = Record<string, unknown>;
+type StateValues = Record<string, unknown>;
 
 export class EntityState {
   #values: StateValues;

@@ -6,7 +6,7 @@ import { Context } from "./context.ts";
 import { requireId } from "./require.ts";
 import { snapshot } from "./snapshot.ts";
 
-export interface Followed {
+interface Followed {
   readonly name: string;
   readonly input: unknown;
   readonly id: string;

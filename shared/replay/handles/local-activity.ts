@@ -7,7 +7,7 @@ import type { Context } from "./context.ts";
  * A local activity shares its process with the turns of all other instances: by default it may not run for
  * long.
  */
-export const defaultLocalTimeout = "10s";
+const defaultLocalTimeout = "10s";
 
 export function runLocal(
   context: Context,

@@ -2,7 +2,7 @@
  * A private value attached to an object that other code owns: does what a WeakMap does, without its cost.
  * Collecting garbage with a WeakMap of some thousand promises took a third of a replay.
  */
-export interface PrivateSlot<T> {
+interface PrivateSlot<T> {
   get(object: object): T | undefined;
   set(object: object, value: T): void;
 }

@@ -6,7 +6,7 @@ import { flowHeaders, parseDelay, parseFlow } from "../instance/flow-start.ts";
 import type { ClientParts, StartOptions } from "./client-options.ts";
 import { type InboxSender, traceHeaders } from "./inbox-sender.ts";
 
-export interface StartedInstance {
+interface StartedInstance {
   id: string;
   /** False if the instance may have existed before, or begins later. */
   isNew: boolean;

@@ -38,7 +38,7 @@ export interface StreamItem {
   chunk: unknown;
 }
 
-export interface InstanceStreamDeps {
+interface InstanceStreamDeps {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;

@@ -17,7 +17,7 @@ import {
 import { CancelledError, fromFailure, HoldfastError, isFault, TimeoutError } from "../../errors/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
 
-export interface UpdateRequest {
+interface UpdateRequest {
   instanceId: string;
   name: string;
   updateId: string;

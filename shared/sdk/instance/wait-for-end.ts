@@ -8,7 +8,7 @@ import { isFault } from "../../errors/index.ts";
 import { type Runtime, sleep } from "../../runtime/index.ts";
 import { type Instances, isTerminal } from "../client/instances.ts";
 
-export interface WaitDeps {
+interface WaitDeps {
   bus: Bus;
   names: Subjects;
   runtime: Runtime;
@@ -26,7 +26,7 @@ export interface WaitOptions {
   untilParked?: boolean | undefined;
 }
 
-export type Waited =
+type Waited =
   | { kind: "ended"; summary: InstanceSummary }
   /** The time is over; the latest known summary. */
   | { kind: "running"; summary: InstanceSummary | undefined }

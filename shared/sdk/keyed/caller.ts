@@ -31,7 +31,7 @@ import { type Runtime, token } from "../../runtime/index.ts";
 import { activeTraceparent } from "../../runtime/trace.ts";
 
 /** How a call on one holder ended. */
-export type CallEnd =
+type CallEnd =
   | { kind: "told"; report: ActivityReport }
   /** The call's code never began on this holder. */
   | { kind: "untouched"; why: "refused" | "nobody" }
@@ -39,7 +39,7 @@ export type CallEnd =
   | { kind: "gone" }
   | { kind: "aborted" };
 
-export interface CallRequest {
+interface CallRequest {
   readonly of: number;
   readonly attempt: number;
   readonly name: string;

@@ -63,7 +63,7 @@ export interface CallOptions {
  * Asks an orchestrator which worker holds the session of a key; the orchestrator opens the session if no
  * worker does.
  */
-export type AskRoute = (
+type AskRoute = (
   target: KeyedTarget,
   request: Extract<KeyedRequest, { do: "open" }>,
   waitMs: number,

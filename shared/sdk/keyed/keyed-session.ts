@@ -61,7 +61,7 @@ export type KeyedSession<D extends AnySession> = KeyedSessionHandle & {
     : never;
 };
 
-export interface KeyedSessionParts extends KeyedParts {
+interface KeyedSessionParts extends KeyedParts {
   readonly sessions: SessionClient;
   readonly calls: KeyedCalls;
 }

@@ -20,7 +20,7 @@ const ContextsFile = z.strictObject({
   current: z.string().optional(),
   contexts: z.record(z.string(), Context),
 });
-export type ContextsFile = z.infer<typeof ContextsFile>;
+type ContextsFile = z.infer<typeof ContextsFile>;
 
 export class Contexts {
   readonly path: string;

@@ -10,7 +10,7 @@ const DevFile = z.object({
   sync: z.string().optional(),
   dashboard: z.string().optional(),
 });
-export type DevFile = z.infer<typeof DevFile>;
+type DevFile = z.infer<typeof DevFile>;
 
 const fileIn = (dataDir: string): string => join(dataDir, "dev.json");
 

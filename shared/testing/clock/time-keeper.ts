@@ -5,7 +5,7 @@
  */
 import { longestUpkeepMs, type SimulatedClock, settle } from "./simulated-clock.ts";
 
-export interface TimeKeeperOptions {
+interface TimeKeeperOptions {
   clock: SimulatedClock;
   /** Number of running pieces of user code, except those that wait for this clock. */
   busy(): number;

@@ -1,6 +1,6 @@
 /** Awaits the work and lets virtual time pass meanwhile. */
 
-export type Drive = <T>(work: Promise<T>) => Promise<T>;
+type Drive = <T>(work: Promise<T>) => Promise<T>;
 
 type Method = (...args: unknown[]) => unknown;
 

@@ -11,7 +11,7 @@ import type { ServiceName, SystemMember, TestSystem } from "./system.ts";
 type Mortal = Exclude<ServiceName, "watcher">;
 
 /** The session a test means, by its id or its type. */
-export type MeantSession = { readonly id: string } | { readonly type: string };
+type MeantSession = { readonly id: string } | { readonly type: string };
 
 interface Trap {
   point: string;

@@ -15,7 +15,7 @@ import type { MemoryTail } from "./memory-tail.ts";
 import { PlainMessages } from "./plain-messages.ts";
 import { transformed } from "./transform.ts";
 
-export interface MemoryBrokerOptions {
+interface MemoryBrokerOptions {
   clock?: SkippingClock;
   seed?: number;
   faults?: Partial<BusFaults>;

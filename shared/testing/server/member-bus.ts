@@ -5,7 +5,7 @@
 import type { Bus, Delivery, StoredMessage } from "../../bus/index.ts";
 import type { CalendarClock } from "./calendar-clock.ts";
 
-export interface MemberBus {
+interface MemberBus {
   readonly bus: Bus;
   kill(): void;
 }

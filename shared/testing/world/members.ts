@@ -77,7 +77,7 @@ export type OnPoint = (
   session?: SessionAtPoint,
 ) => void;
 
-export interface WorkerAtOptions {
+interface WorkerAtOptions {
   app: App;
   host: string;
   /** How long the server waits for an acknowledgement; default 2 s. */

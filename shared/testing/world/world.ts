@@ -42,7 +42,7 @@ export interface Member {
   resume(): void;
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   seed: number;
   /** Epoch milliseconds at which virtual time begins. */
   startsAt?: number | undefined;

@@ -7,7 +7,7 @@ import { executionOf, type HistoryLaw, type HistoryWatch } from "./law.ts";
 import { closedOnce, epochsGrow, lentToOne, ownersOnly } from "./sessions.ts";
 import { messagesOnce, timersInTime } from "./timers-and-messages.ts";
 
-export const historyLaws: readonly HistoryLaw[] = [
+const historyLaws: readonly HistoryLaw[] = [
   oneEnd,
   wholeHistory,
   answersFit,

@@ -7,7 +7,7 @@ import { decode, leaseKeys } from "../../bus/index.ts";
 import { type Installation, isGone } from "../installation.ts";
 import { keys } from "./waiting-for.ts";
 
-export interface OldMail {
+interface OldMail {
   instanceId: string;
   subject: string;
   seq: number;
@@ -117,7 +117,7 @@ async function inAside(installation: Installation, note: Note): Promise<void> {
     note(keys.mail(subject.split(".").at(-1) ?? ""));
 }
 
-export async function isRunning(installation: Installation, instanceId: string): Promise<boolean> {
+async function isRunning(installation: Installation, instanceId: string): Promise<boolean> {
   return (await endOf(installation, instanceId)) === "running";
 }
 

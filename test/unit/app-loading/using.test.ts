@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { breaksUsing, mendUsing } from "../../../shared/app-loading/mend-using.ts";
+import { isMiscompiled, mendUsing } from "../../../shared/app-loading/mend-using.ts";
 import { refuseMiscompiled } from "../../../shared/app-loading/refuse-miscompiled.ts";
 import { call, collectApp, defineActivity, defineSession } from "../../../shared/definitions/index.ts";
 import { TestEnvironment } from "../../../shared/testing/index.ts";
@@ -102,11 +102,11 @@ describe("defect 31", () => {
   it("tells what is broken from what is not", async () => {
     const compile = async (body: string) =>
       (await transform(`async () => { ${body} }`, { loader: "ts", target: "node20" })).code;
-    expect(breaksUsing(await compile("for (;;) { try { await using s = f(); } catch {} }"))).toBe(true);
-    expect(breaksUsing(await compile("while (a) { if (b) { using s = f(); } }"))).toBe(true);
-    expect(breaksUsing(await compile("do { using s = f(); } while (a)"))).toBe(true);
-    expect(breaksUsing(await compile("for (;;) { g(); } using s = f();"))).toBe(false);
-    expect(breaksUsing(await compile("for (;;) { g(() => { using s = f(); }); }"))).toBe(false);
-    expect(breaksUsing(mendUsing(await compile("for (;;) { using s = f(); }")))).toBe(false);
+    expect(isMiscompiled(await compile("for (;;) { try { await using s = f(); } catch {} }"))).toBe(true);
+    expect(isMiscompiled(await compile("while (a) { if (b) { using s = f(); } }"))).toBe(true);
+    expect(isMiscompiled(await compile("do { using s = f(); } while (a)"))).toBe(true);
+    expect(isMiscompiled(await compile("for (;;) { g(); } using s = f();"))).toBe(false);
+    expect(isMiscompiled(await compile("for (;;) { g(() => { using s = f(); }); }"))).toBe(false);
+    expect(isMiscompiled(mendUsing(await compile("for (;;) { using s = f(); }")))).toBe(false);
   });
 });

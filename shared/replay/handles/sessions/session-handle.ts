@@ -193,7 +193,7 @@ export function grantedSession(ctx: Context, id: string, type: AnySession | unde
 }
 
 /** A session that the code has for a while: how it is given back, and why it cannot be used after that. */
-export interface BorrowedSession {
+interface BorrowedSession {
   over(): Error | undefined;
   giveBack(): void;
 }

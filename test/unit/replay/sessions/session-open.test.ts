@@ -320,7 +320,7 @@ scenario("bad options are refused by name, and nothing is opened", bad, async (b
     expect.stringMatching(/creationTimeout must be at least 1 ms/),
     "invalid_token: not a token made by session.token()",
     expect.stringMatching(/^invalid_metadata: .* must have 1 to 128 characters/),
-    expect.stringMatching(/^invalid_metadata: .* is the engine's own/),
+    expect.stringMatching(/^invalid_metadata: .* is reserved for the engine/),
     'invalid_option: placement has no option "tag"; did you mean "tags"?',
     'invalid_option: recovery has no option "maxAutoRetry"; did you mean "maxAutoRetries"?',
   ]);
