@@ -8,7 +8,7 @@
 import { ActivityReport } from "../../schemas/index.ts";
 import { activityReportId, type Delivery, encode, inInbox, publishAnew } from "../../shared/bus/index.ts";
 import { Fault } from "../../shared/errors/index.ts";
-import { type BeatAddress, beatKeys, beatTtlMs, silence } from "../../shared/leases/index.ts";
+import { type BeatAddress, beatKeys, beatTtlMs, silenceFailure } from "../../shared/leases/index.ts";
 import type { Service } from "../../shared/runtime/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 import { MarkerFeed } from "./marker-feed.ts";
@@ -54,7 +54,7 @@ export class Silences implements Service {
     const { instanceId, execution, of, attempt, name, heartbeatMs, capability } = address;
     const report = ActivityReport.parse({
       ...{ v: 1, execution, of, attempt, workerId: "watcher" },
-      result: { kind: "failed", error: silence(name, heartbeatMs) },
+      result: { kind: "failed", error: silenceFailure(name, heartbeatMs) },
       capability,
     });
     const msgId = activityReportId(address, "failed");

@@ -22,7 +22,13 @@ import type {
 } from "./bus.ts";
 import { headerNames } from "./delivery/header-names.ts";
 import { Api } from "./nats/api.ts";
-import { type ConnectOptions, jetStreamDisabled, openConnection, maskedUrls, untilReachable } from "./nats/connect.ts";
+import {
+  type ConnectOptions,
+  jetStreamDisabled,
+  maskedUrls,
+  openConnection,
+  untilReachable,
+} from "./nats/connect.ts";
 import { Consumers } from "./nats/consumers.ts";
 import { FirstSequence } from "./nats/first-sequence.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
@@ -58,7 +64,11 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     await bus.close();
     throw error;
   }
-  options.announce({ kind: "bus.connected", url: maskedUrls({ url: nc.getServer() }), version: info.version });
+  options.announce({
+    kind: "bus.connected",
+    url: maskedUrls({ url: nc.getServer() }),
+    version: info.version,
+  });
   return bus;
 }
 

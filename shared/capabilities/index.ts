@@ -8,4 +8,4 @@ export {
   KeyedCapabilities,
   noCapabilities,
 } from "./capabilities.ts";
-export { doubtReport, doubtSessionReport, capabilityAddress } from "./check-reports.ts";
+export { capabilityAddress, doubtReport, doubtSessionReport } from "./check-reports.ts";

@@ -18,7 +18,9 @@ export function requireMetadata(
     if (name === "" || name.length > longestName)
       throw refused(`the name ${shown} must have 1 to ${longestName} characters`);
     if (name.startsWith(ownMetadataPrefix))
-      throw refused(`the name ${shown} is reserved for the engine: choose one without "${ownMetadataPrefix}"`);
+      throw refused(
+        `the name ${shown} is reserved for the engine: choose one without "${ownMetadataPrefix}"`,
+      );
     if (value !== null && typeof value !== "string")
       throw refused(`the value of ${shown} must be a string, or null to remove the name`);
     if (value !== null && value.length > longestValue)

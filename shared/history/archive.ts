@@ -44,8 +44,8 @@ export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
 }
 
 /**
- * Returns how an own stream ends that a mover left behind before it counted, if its instance has ended since,
- * in the shared stream (HISTORY-5). Undefined if there is no such stream.
+ * Finds an own stream left behind by a move that was never completed, if its instance has since ended in the shared
+ * stream (HISTORY-5). Returns the last sequence of the stream; undefined if there is no such stream.
  */
 async function unfinishedMove(job: ArchiveJob): Promise<{ lastSeq: number | undefined } | undefined> {
   const { bus, own, shared } = job;
@@ -87,7 +87,7 @@ async function readOwn({ bus, runtime, own }: ArchiveJob, last: StoredMessage): 
   }
   throw new Fault("transient", {
     code: "history_incomplete",
-    message: `${own.stream} does not show message ${wanted}`,
+    message: `${own.stream} does not return message ${wanted} (a replica may lag)`,
   });
 }
 
@@ -125,7 +125,7 @@ async function copy(job: ArchiveJob, commits: StoredMessage[]): Promise<void> {
   });
 }
 
-/** The messages of the latest copy, if they are the beginning of what is to be copied; otherwise none. */
+/** The messages of the latest copy, if they equal the first commits to be copied; otherwise none. */
 function copiesOf(there: StoredMessage[], commits: StoredMessage[]): StoredMessage[] {
   const start = there.findLastIndex((message) => message.headers[headerNames.archived] !== undefined);
   if (start < 0) return [];
@@ -141,7 +141,7 @@ function copiesOf(there: StoredMessage[], commits: StoredMessage[]): StoredMessa
   return same ? copies : [];
 }
 
-/** The headers of a commit's copy, without those that said where the commit was. */
+/** The headers of a commit's copy. Those that describe the commit's old place are left out. */
 export function copyHeaders(
   commit: StoredMessage,
   executionStart: number | undefined,

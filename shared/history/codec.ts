@@ -69,7 +69,7 @@ function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(body));
   } catch {
-    return undefined; // the schema reports what is wrong
+    return undefined; // The schema refuses it and reports the reason.
   }
 }
 
@@ -78,7 +78,7 @@ const needsOf = (value: unknown): unknown =>
 
 const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** E1: the commit is sound. A newer process goes on with the instance. */
+/** E1: the commit is sound, and a newer process continues the instance. */
 const madeByNewer = (instanceId: string, message: StoredMessage, why: string): Fault =>
   new Fault("bug", {
     code: needsNewerVersion,

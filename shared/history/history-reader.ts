@@ -15,8 +15,8 @@ export interface FoundHistory extends Place {
   /** Server time of the last message. */
   readonly at: number;
   /**
-   * True if the shared stream also has commits of the instance that are not a copy of this history. One first
-   * commit is none: an owner that began the instance there saw the own stream afterwards and yielded (HISTORY-2).
+   * True if the shared stream also has commits of the instance that are not a copy of this history. A single first
+   * commit does not count: its owner saw the own stream afterwards and yielded (HISTORY-2).
    */
   readonly alsoShared: boolean;
 }

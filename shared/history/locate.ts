@@ -2,8 +2,8 @@
  * Finds which of its two possible places holds the history of an instance.
  *
  * HISTORY-1 An own stream with a commit is the truth, until it is gone or sealed as moved.
- * HISTORY-2 An owner that places an instance in its own stream makes the stream first and looks into the
- *    shared one afterwards; an owner that places it in the shared stream appends first and looks for the own
+ * HISTORY-2 An owner that places an instance in its own stream makes the stream first and maxReads into the
+ *    shared one afterwards; an owner that places it in the shared stream appends first and maxReads for the own
  *    stream afterwards. So of two owners that disagree about the place (one of them stale), at least one sees
  *    the other and yields.
  * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so
@@ -125,7 +125,7 @@ export function seal(
  * Writes a mark: messages before it are no longer part of the history. It is written as the seal of an
  * archive that begins with itself, so that older versions read it in the same way.
  */
-export function forgotten(
+export function writeForgottenMark(
   bus: Bus,
   runtime: Runtime,
   instanceId: string,
@@ -136,7 +136,7 @@ export function forgotten(
     ...place,
     expectLastSeq: last.seq,
     headers: {
-      [headerNames.commit]: `forgotten-${token(runtime.random)}`,
+      [headerNames.commit]: `writeForgottenMark-${token(runtime.random)}`,
       [headerNames.sealed]: "archive" satisfies Seal,
       [headerNames.archived]: "1",
       [headerNames.sealedLast]: "0",

@@ -31,7 +31,7 @@ export class OwnStreamLimit {
   readonly #options: OwnStreamLimitOptions;
   #sample: Sample | undefined;
   #sampling: Promise<void> | undefined;
-  #told = false;
+  #announced = false;
 
   constructor(options: OwnStreamLimitOptions) {
     this.#options = options;
@@ -40,13 +40,13 @@ export class OwnStreamLimit {
   /** Returns true if there is room for one more stream, and counts it as taken. */
   async take(): Promise<boolean> {
     const { runtime, max } = this.#options;
-    if (max === 0) return this.#tell(0, 0);
+    if (max === 0) return this.#announceFull(0, 0);
     if (this.#sample === undefined) await this.#renew();
     else if (!this.#sampling && runtime.clock.monotonic() - this.#sample.at > sampleEveryMs)
       void this.#renew().catch(() => undefined); // the fault was announced; the old count stays in use
     const sample = this.#sample;
-    if (sample === undefined) return this.#tell(max, max);
-    if (sample.live >= sample.limit) return this.#tell(sample.live, sample.limit);
+    if (sample === undefined) return this.#announceFull(max, max);
+    if (sample.live >= sample.limit) return this.#announceFull(sample.live, sample.limit);
     sample.live++;
     return true;
   }
@@ -60,17 +60,17 @@ export class OwnStreamLimit {
     if (sample === undefined) return;
     sample.live--;
     sample.limit = Math.min(sample.limit, sample.live);
-    this.#tell(sample.live, sample.limit);
+    this.#announceFull(sample.live, sample.limit);
   }
 
-  #tell(live: number, limit: number): false {
-    if (!this.#told) this.#options.runtime.announce({ kind: "history.shared", live, limit });
-    this.#told = true;
+  #announceFull(live: number, limit: number): false {
+    if (!this.#announced) this.#options.runtime.announce({ kind: "history.shared", live, limit });
+    this.#announced = true;
     return false;
   }
 
   /**
-   * All callers share one question and its retries: otherwise each would announce that the server is slow.
+   * All callers share one request and its retries: otherwise each would announce that the server is slow.
    */
   #renew(): Promise<void> {
     this.#sampling ??= this.#askUntilAnswered().finally(() => {
@@ -86,7 +86,7 @@ export class OwnStreamLimit {
       try {
         return await this.#ask();
       } catch (error) {
-        const message = `how many streams there are: ${error instanceof Error ? error.message : String(error)}`;
+        const message = `could not count the streams: ${error instanceof Error ? error.message : String(error)}`;
         announce({ kind: "fault", where: "history", code: "stream_count", message, error });
         if (!isFault(error, "transient") || error.code === "bus_closed" || clock.monotonic() >= until)
           throw error;

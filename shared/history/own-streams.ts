@@ -1,16 +1,13 @@
 /**
- * Which instances have a stream of their own. Callers that ask at the same time share one request, because
+ * Finds out which instances have a stream of their own. Callers that ask at the same time share one request, because
  * the server answers a question about a missing stream more slowly than it stores a commit. Every caller gets
  * the answer to a request that was sent after its call (HISTORY-2).
  */
 import type { Bus, Subjects } from "../bus/index.ts";
 import type { Clock } from "../runtime/index.ts";
 
-/**
- * With more streams than this the list costs more than single questions; the list is tried again after a
- * while.
- */
-const most = 200;
+/** With more streams the list costs more than one request per stream; the list is tried again after a while. */
+const mostListed = 200;
 const singlyForMs = 10_000;
 
 interface OwnStreamsOptions {
@@ -45,7 +42,7 @@ export class OwnStreams {
     const asked = bus.streamNames(names.ownHistories);
     this.#sent = asked.catch(() => undefined); // the callers get the error; the next caller asks anew
     const found = await asked;
-    if (found.length > most) this.#singlyUntil = clock.monotonic() + singlyForMs;
+    if (found.length > mostListed) this.#singlyUntil = clock.monotonic() + singlyForMs;
     return new Set(found);
   }
 }

@@ -6,7 +6,7 @@ import { commitsOnly, lastCommitSeqOf } from "./headers.ts";
 import type { Located } from "./locate.ts";
 
 /** Tries before a reader gives up on a history that moves or is not visible yet; the caller tries again. */
-export const looks = 20;
+export const maxReads = 20;
 
 export const incomplete = (message: string): Fault =>
   new Fault("transient", { code: "history_incomplete", message });
@@ -24,12 +24,12 @@ export async function readLocated(
   const wanted = lastCommitSeqOf(last);
   if (fromSeq > wanted) return [];
   if (wanted === last.seq && fromSeq === wanted) return [last];
-  for (let attempt = 1; attempt <= looks; attempt++) {
+  for (let attempt = 1; attempt <= maxReads; attempt++) {
     const all = await bus.read(stream, subject, fromSeq);
     if (!all) return undefined;
     const messages = commitsOnly(all);
     if ((messages.at(-1)?.seq ?? 0) >= wanted) return messages;
     await sleep(clock, 10 * attempt);
   }
-  throw incomplete(`${stream} does not show message ${wanted} of ${subject}`);
+  throw incomplete(`${stream} does not return message ${wanted} of ${subject} (a replica may lag)`);
 }

@@ -16,18 +16,18 @@ import { decodeCommit, encodeCommit, overflowRef } from "./codec.ts";
 import { beginsHistory, executionStartOf, lastCommitSeqOf, sealOf } from "./headers.ts";
 import {
   deleteOwn,
-  forgotten,
   type Located,
   locate,
   ownPlace,
   type Place,
   retire,
   sharedPlace,
+  writeForgottenMark,
 } from "./locate.ts";
 import { moveToOwn } from "./move-to-own.ts";
 import { OwnStreamLimit } from "./own-stream-limit.ts";
 import { OwnStreams } from "./own-streams.ts";
-import { incomplete, looks, readLocated } from "./read-located.ts";
+import { incomplete, maxReads, readLocated } from "./read-located.ts";
 
 export interface HistoryStoreOptions {
   bus: Bus;
@@ -160,7 +160,7 @@ export class HistoryStore {
     const own = this.#own(instanceId);
     const job = { bus: this.#bus, runtime, instanceId, own, shared: this.#shared(instanceId) };
     const moved = await moveToOwn(job, position.lastSeq);
-    if (!moved) await retire(this.#bus, runtime, instanceId, own); // nobody needs the stream if it is empty
+    if (!moved) await retire(this.#bus, runtime, instanceId, own); // Removes the stream if it stayed empty.
     return moved && { ...own, ...moved };
   }
 
@@ -314,7 +314,7 @@ export class HistoryStore {
     const last = await this.#bus.last(shared.stream, shared.subject, { leader: true });
     if (last?.seq !== sharedLastSeq) return false;
     const { runtime } = this.#options;
-    const mark = await forgotten(this.#bus, runtime, instanceId, shared, last);
+    const mark = await writeForgottenMark(this.#bus, runtime, instanceId, shared, last);
     if (mark.kind === "conflict") return false;
     await this.remove({ ...seen, sharedLastSeq: mark.seq });
     return true;
@@ -331,14 +331,14 @@ export class HistoryStore {
   }
 
   /**
-   * HISTORY-4. On a single server every read is the leader's, and a direct read is cheaper. The setting does
-   * not decide: streams keep the replicas they were created with, or that an operator gave them.
+   * HISTORY-4. On a single server every read is answered by the leader, and a direct read is cheaper. The number of
+   * replicas in the settings does not decide: streams keep the replicas they have.
    */
   get #leader(): boolean {
     return this.#bus.clustered();
   }
 
-  /** As many as the shared histories have, whatever this service's own setting says. */
+  /** At least as many replicas as the shared histories have, even if this service's setting is lower. */
   async #replicasOfOwn(): Promise<number> {
     const { replicas } = this.#options;
     if (!this.#bus.clustered()) return replicas;
@@ -365,7 +365,7 @@ export class HistoryStore {
     fromSeq: (found: Located) => number,
     leader = false,
   ): Promise<{ found: Located; messages: StoredMessage[] } | undefined> {
-    for (let attempt = 1; attempt <= looks; attempt++) {
+    for (let attempt = 1; attempt <= maxReads; attempt++) {
       const found = await this.#locate(instanceId, leader);
       if (!found) return undefined;
       const messages = await readLocated(this.#bus, this.#options.runtime.clock, found, fromSeq(found));

@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 const cudaLibrary = "libonnxruntime_providers_cuda.so";
 
 /**
- * Why CUDA cannot work here, if the files alone already show it. Trying anyway would fail with "Failed to
- * load shared library" and print a red line on stderr for every model loaded on every machine without a GPU.
+ * Returns the reason why CUDA cannot work here, if the files alone show it. Trying would fail with "Failed to load
+ * shared library" and print a red line on stderr for every model loaded on a machine without a GPU.
  */
 export function whyNoCuda(
   platform: string = process.platform,
@@ -20,7 +20,7 @@ export function whyNoCuda(
   return `onnxruntime-node is installed without ${cudaLibrary} (looked in ${folder}); with CUDA 12 and cuDNN 9 on the machine, install it with ONNXRUNTIME_NODE_INSTALL=cuda12`;
 }
 
-/** Undefined if the package has an unknown layout: then only trying can tell. */
+/** Undefined if the package has an unknown layout: then only a try shows whether CUDA works. */
 function bindingFolder(platform: string, arch: string): string | undefined {
   try {
     const transformers = createRequire(import.meta.url).resolve("@huggingface/transformers");

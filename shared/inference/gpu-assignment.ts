@@ -17,7 +17,7 @@ export interface GpuAssignment {
 }
 
 /**
- * Hosts take the GPUs in turn. A host sees only its own GPUs and knows them as 0, 1, …, so user code never
+ * Assigns a worker's GPUs to its hosts, in turn. A host sees only its own GPUs and knows them as 0, 1, …, so user code never
  * chooses a device by number. For a worker without GPUs the variable is empty, which hides all GPUs: a CPU
  * worker on a GPU machine must not allocate on a device that another worker was given.
  */

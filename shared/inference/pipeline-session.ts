@@ -93,7 +93,7 @@ async function loadAndReport(ctx: InitContext, options: LoadPipelineOptions): Pr
   }
   const { model, device, loadMs, memoryBytes, why } = pipeline.facts;
   ctx.reportModel({ name: model, device, loadMs, bytes: memoryBytes });
-  if (why) ctx.log.warn("the model is not on the device that was wanted", { model, device, why });
+  if (why) ctx.log.warn("the model runs on another device than requested", { model, device, why });
   return pipeline;
 }
 
@@ -116,7 +116,7 @@ function modelCall<Output>(
     async run(state, text) {
       const [row] = await runAll(state, [text]);
       if (row instanceof Error) throw row;
-      if (row === undefined) throw modelError("model_run_failed", "The model gave nothing for a text");
+      if (row === undefined) throw modelError("model_run_failed", "The model returned no result for a text");
       return row;
     },
   });
@@ -126,6 +126,6 @@ function modelCall<Output>(
 function parsed<Output>(output: z.ZodType<Output>, row: unknown, { facts }: Pipeline): Output | Error {
   const result = output.safeParse(row);
   if (result.success) return result.data;
-  const message = `${facts.model} gave something else than ${facts.task} promises: ${z.prettifyError(result.error)}`;
+  const message = `${facts.model} returned a result that does not fit the task ${facts.task}: ${z.prettifyError(result.error)}`;
   return modelError("model_run_failed", message, { cause: result.error });
 }

@@ -14,7 +14,7 @@ export const textTasks = [
   "text2text-generation",
   "text-generation",
 ] as const;
-/** A task that `modelSession` knows how to serve. */
+/** A task that `pipelineSession` and `loadPipeline` serve. */
 export type TextTask = (typeof textTasks)[number];
 
 /** Options of a task, as transformers.js names them: `top_k`, `pooling`, `max_new_tokens`, … */
@@ -29,7 +29,7 @@ export function taskArguments(task: TextTask, options: RunOptions): unknown[] {
   return [labels, rest];
 }
 
-/** Every precision that can be asked for. */
+/** Every precision that `dtype` may name. */
 export const dtypes = ["auto", "fp32", "fp16", "q8", "int8", "uint8", "q4", "q4f16", "bnb4"] as const;
 /** The precision of a model's weights. */
 export type Dtype = (typeof dtypes)[number];

@@ -1,5 +1,5 @@
 /**
- * The heartbeat key of a run: it is in the lease bucket, and its expiry means that the run is silent.
+ * The heartbeat key of a run, in the lease bucket. When it expires, the run sent no heartbeat in time.
  *
  * BEAT-1 The key is written when a run with a heartbeat timeout begins and again with its beats, and lives
  *    for the timeout: only a beat of the code renews it, and the end of the run removes it. So it expires if
@@ -12,8 +12,7 @@ import type { Attempt } from "../bus/index.ts";
 import { derivedCapability } from "../capabilities/index.ts";
 
 /**
- * Identifies the run, and holds the report its instance gets when the run is silent: an expiry marker has
- * nothing but its key.
+ * Identifies the run, with all that the report of its silence needs: an expiry marker has only its key.
  */
 export interface BeatAddress extends Attempt {
   readonly name: string;
@@ -54,7 +53,7 @@ const slackMs = 250;
 export const beatTtlMs = (heartbeatMs: number): number => Math.ceil((heartbeatMs + slackMs) / 1000) * 1000;
 
 /** The failure of a silent run; the same from its worker and from the watcher. */
-export const silence = (name: string, heartbeatMs: number): Failure => ({
+export const silenceFailure = (name: string, heartbeatMs: number): Failure => ({
   code: "timeout",
   message: `${name} sent no heartbeat for ${heartbeatMs} ms`,
   retryable: true,

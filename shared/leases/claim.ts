@@ -56,8 +56,7 @@ export async function claimKey(store: LeaseStore, clock: Clock, request: ClaimRe
       epoch ??= ours;
       if (clock.monotonic() < deadlineOf(ttlMs, beganAt, skewMs))
         return { kind: "won", epoch, revision: ours, beganAt };
-      // The answer came so late that the lease may be over: it is granted only if one more write succeeds in
-      // time.
+      // The answer came so late that the lease may have expired: grant it only if one more write succeeds in time.
       expected = ours;
       beganAt = clock.monotonic();
     } else if (look !== undefined) {

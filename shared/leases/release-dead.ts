@@ -4,8 +4,8 @@
  *
  * DEATH-1 Only a process that saw the holder die may call this: the parent of the holder, or its child. A
  *    holder that is silent keeps its leases until they expire (S5).
- * DEATH-2 Every removal is a CAS on a revision at which the dead holder had the key (S9): two that saw the same
- *    death release once, and a key that another holder has stays.
+ * DEATH-2 Every removal is a CAS on a revision at which the dead holder had the key (S9): two processes that saw the
+ *    same death release once, and a key that another holder has stays.
  */
 import { type Bus, bucketStream, bucketSubject, connectBus, leaseKeys, parseJson } from "../bus/index.ts";
 import { silent } from "../runtime/index.ts";
@@ -13,7 +13,7 @@ import { LeaseStore } from "./lease-store.ts";
 import { reportLost, type SessionAddress } from "./report-lost.ts";
 import type { LeaseConnection } from "./thread-protocol.ts";
 
-/** What a process must know of a holder to release its leases after its death. */
+/** Identifies a holder to the process that releases its leases after its death. */
 export interface DeadHolder {
   /** The worker id, which no later process has (S3). */
   holder: string;
@@ -68,17 +68,17 @@ export async function releaseLeasesOf(
     }
     return false;
   };
-  let told = 0;
+  let reported = 0;
   const release = async ({ key, revision, session }: (typeof held)[number]) => {
     const removed = await remove(key, revision);
     if (!removed || session === undefined || leaseKeys.parseSession(key) === undefined) return;
     await reportLost(bus, prefix, session, { reason: "crashed", detail });
-    told++;
+    reported++;
   };
   for (let i = 0; i < held.length; i += atOnce) {
     await Promise.all(held.slice(i, i + atOnce).map(release));
   }
-  return told;
+  return reported;
 }
 
 /** Checked by hand: a process that does nothing until its worker dies should not load a schema library. */

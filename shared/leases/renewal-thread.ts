@@ -1,7 +1,6 @@
 /**
  * The renewal thread (S8): a keeper with a connection of its own, which users' code can neither block nor
- * delay. It renews only while the main loop proves that it runs; a holder that cannot act must not look
- * alive.
+ * delay. It renews only while the main loop proves that it runs: a holder that cannot act must not look alive.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
@@ -30,12 +29,12 @@ interface RenewedLease {
 type Remembered = Pick<Extract<ToThread, { kind: "keep" }>, "id" | "value" | "heldUntil">;
 
 interface Running {
-  hear(message: ToThread): void;
+  receive(message: ToThread): void;
   readonly skewMs: number;
 }
 
-async function run(setup: ThreadSetup, say: (message: FromThread) => void): Promise<Running> {
-  const announce = (happening: Happening) => say({ kind: "happened", happening: sendable(happening) });
+async function run(setup: ThreadSetup, send: (message: FromThread) => void): Promise<Running> {
+  const announce = (happening: Happening) => send({ kind: "happened", happening: sendable(happening) });
   const runtime: Runtime = { clock: processClock, random: systemRandom, announce };
   const beat = new SharedInstant(setup.beat);
   const silentMs = () => processClock.monotonic() - beat.get();
@@ -63,7 +62,7 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   };
   keeper.onLost((lease, why) => {
     const id = forget(lease);
-    if (id !== undefined) say({ kind: "lost", lease: id, why });
+    if (id !== undefined) send({ kind: "lost", lease: id, why });
   });
 
   /**
@@ -71,12 +70,12 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
    * moment before is given up all the same.
    *
    * A main loop that has been blocked for too long cannot act, and no other process should wait until its
-   * leases run out: this thread releases them, and also tells the instances why.
+   * leases expire: this thread releases them and reports the reason to the instances.
    */
   const giveUpStalled = async (id: number, { lease, session }: RenewedLease): Promise<void> => {
     const blockedMs = Math.round(silentMs());
     forget(lease);
-    say({ kind: "lost", lease: id, why: "stalled" });
+    send({ kind: "lost", lease: id, why: "stalled" });
     announce({ kind: "lease.lost", key: lease.key, epoch: lease.epoch, why: "stalled" });
     const released = await keeper.release(lease);
     if (released !== "released" || !session || setup.prefix === undefined) return;
@@ -118,13 +117,13 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
   };
   const answer = (id: number, work: Promise<Answer>) =>
     work.then(
-      (outcome) => say({ kind: "answer", id, answer: outcome }),
-      (error) => say({ kind: "answer", id, answer: { kind: "failed", fault: toPlainFault(error) } }),
+      (outcome) => send({ kind: "answer", id, answer: outcome }),
+      (error) => send({ kind: "answer", id, answer: { kind: "failed", fault: toPlainFault(error) } }),
     );
 
   await keeper.start();
   look();
-  const hear = (message: ToThread): void => {
+  const receive = (message: ToThread): void => {
     switch (message.kind) {
       case "claim":
         return void answer(message.id, claim(message));
@@ -137,10 +136,10 @@ async function run(setup: ThreadSetup, say: (message: FromThread) => void): Prom
         return void keeper
           .stop()
           .then(() => bus.close())
-          .finally(() => say({ kind: "stopped" }));
+          .finally(() => send({ kind: "stopped" }));
     }
   };
-  return { hear, skewMs: keeper.skewMs };
+  return { receive, skewMs: keeper.skewMs };
 }
 
 /** A happening may carry any error; not every error can be sent to another thread. */
@@ -148,19 +147,19 @@ function sendable(happening: Happening): Happening {
   return happening.kind === "fault" ? { ...happening, error: undefined } : happening;
 }
 
-/** Outside a thread it is never requested. */
+/** Never settles outside a thread. */
 export const setup = setupOf<ThreadSetup>(workerData);
 
 if (parentPort) {
   const port = parentPort;
-  const say = (message: FromThread) => port.postMessage(message);
+  const send = (message: FromThread) => port.postMessage(message);
   setup
-    .then((given) => run(given, say))
+    .then((given) => run(given, send))
     .then(
-      ({ hear, skewMs }) => {
-        port.on("message", hear);
-        say({ kind: "ready", skewMs });
+      ({ receive, skewMs }) => {
+        port.on("message", receive);
+        send({ kind: "ready", skewMs });
       },
-      (error) => say({ kind: "refused", fault: toPlainFault(error) }),
+      (error) => send({ kind: "refused", fault: toPlainFault(error) }),
     );
 }

@@ -215,14 +215,14 @@ export class ThreadedLeaseKeeper implements Leases {
         } else if (message.kind === "refused") {
           reject(fromPlainFault(message.fault));
           void thread.terminate();
-        } else this.#hear(message);
+        } else this.#receive(message);
       });
       thread.on("error", (error) => this.#died(thread, error, reject));
       thread.on("exit", () => this.#died(thread, new Error("the lease thread ended"), reject));
     });
   }
 
-  #hear(message: Exclude<FromThread, { kind: "ready" | "refused" }>): void {
+  #receive(message: Exclude<FromThread, { kind: "ready" | "refused" }>): void {
     switch (message.kind) {
       case "answer": {
         this.#waiting.get(message.id)?.resolve(message.answer);
@@ -288,7 +288,7 @@ export class ThreadedLeaseKeeper implements Leases {
   }
 
   /** A lease whose deadline is 0 was already reported by the thread. */
-  #loseWhatIsOver(now: number): void {
+  #loseExpired(now: number): void {
     for (const [id, lease] of [...this.#byId]) {
       const heldUntil = this.#leases.get(lease)?.heldUntil.get() ?? 0;
       if (heldUntil > 0 && heldUntil <= now) this.#lose(id, "expired");
@@ -306,7 +306,7 @@ export class ThreadedLeaseKeeper implements Leases {
     this.#beat.set(now);
     // After a pause this thread finds expired leases before the renewal thread can report them, and before
     // most other code runs.
-    if (stoodStill) this.#loseWhatIsOver(now);
+    if (stoodStill) this.#loseExpired(now);
     this.#beating = processClock.after(this.#beatEveryMs, () => this.#proveLife());
   }
 }

@@ -61,11 +61,11 @@ export function unheldPartitions({ partitions, services }: InstallationView): Pr
 export const strugglingWorkers = ({ workers, now }: InstallationView): (Problem & { workerId: string })[] =>
   workers.flatMap(({ workerId, seenAt, eventLoopDelayMs }) => {
     if (now - seenAt > silentMs) {
-      const message = `Worker ${workerId} was last heard of ${span(now - seenAt)} ago`;
+      const message = `Worker ${workerId} last renewed its entry ${span(now - seenAt)} ago`;
       return [{ level: "warning", code: "worker_silent", message, workerId }];
     }
     if (eventLoopDelayMs > stalledMs) {
-      const message = `Worker ${workerId} is held up: its event loop is ${Math.round(eventLoopDelayMs)} ms late`;
+      const message = `Worker ${workerId} is blocked: its event loop is ${Math.round(eventLoopDelayMs)} ms late`;
       const remedy = 'Heavy code belongs into a session with isolation "thread" or "process".';
       return [{ level: "warning", code: "worker_stalled", message, remedy, workerId }];
     }
@@ -79,7 +79,7 @@ export function heldBackGeneration({ fleet }: InstallationView): Problem[] {
       level: "warning",
       code: "generation_held_back",
       message: `Generation ${fleet.written} is written instead of ${fleet.newest}, held back by ${heldBackText(fleet)}. Versions: ${versionsText(fleet)}.`,
-      remedy: "Finish the upgrade, and take HOLDFAST_GENERATION away where it is set.",
+      remedy: "Finish the upgrade, and remove HOLDFAST_GENERATION where it is set.",
     },
   ];
 }

@@ -1,16 +1,16 @@
 /**
- * A thread that is started before what it is to do is known: it loads its code while the process still connects.
+ * Starts a thread before its setup is known, so that it loads its code while the process still connects.
  */
 import { once } from "node:events";
 import { MessageChannel, MessagePort, type Worker, type WorkerOptions } from "node:worker_threads";
 
 type Start = (options: Pick<WorkerOptions, "workerData" | "transferList">) => Worker;
 
-/** Starts it. The function returned gives it its setup; every further call starts another thread. */
+/** Starts the thread. The returned function passes the setup to it; every further call starts another thread. */
 export function startEarly<Setup>(start: Start): (setup: Setup) => Worker {
   const { port1, port2 } = new MessageChannel();
   const early = start({ workerData: port2, transferList: [port2] });
-  // It holds up no process that ends before the thread is needed.
+  // The idle thread must not keep a process alive.
   early.unref();
   let waiting: Worker | undefined = early;
   return (setup) => {
@@ -24,7 +24,7 @@ export function startEarly<Setup>(start: Start): (setup: Setup) => Worker {
   };
 }
 
-/** Inside the thread: `workerData` is its setup, or where the setup comes from. */
+/** Called inside the thread: `workerData` is its setup, or the port by which the setup comes. */
 export async function setupOf<Setup>(workerData: Setup | MessagePort): Promise<Setup> {
   if (!(workerData instanceof MessagePort)) return workerData;
   const [setup] = await once(workerData, "message");

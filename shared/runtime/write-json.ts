@@ -12,14 +12,14 @@ export function writeJson(value: unknown): string {
     throw notSerialisable(whyRefused(value, cause), cause);
   }
   if (text === undefined) throw notSerialisable(`a ${typeof value} has no JSON form`);
-  const dropped = typeof value === "object" ? whatJsonDrops(value) : undefined;
+  const dropped = typeof value === "object" ? firstDropped(value) : undefined;
   if (dropped !== undefined) throw notSerialisable(dropped);
   return text;
 }
 
 /** The first value inside that JSON would silently leave out or turn into null. */
-function whatJsonDrops(value: unknown): string | undefined {
-  return told(find(value, isWordless));
+function firstDropped(value: unknown): string | undefined {
+  return describeFound(find(value, isDroppedByJson));
 }
 
 export const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
@@ -29,7 +29,7 @@ export const notSerialisable = (why: string, cause?: unknown): HoldfastError =>
     ...(cause === undefined ? {} : { cause }),
   });
 
-const isWordless = (value: unknown): boolean => typeof value === "function" || typeof value === "symbol";
+const isDroppedByJson = (value: unknown): boolean => typeof value === "function" || typeof value === "symbol";
 
 const hasToJson = (value: object): boolean => "toJSON" in value && typeof value.toJSON === "function";
 
@@ -49,9 +49,9 @@ function whyRefused(value: unknown, cause: unknown): string {
     return typeof inner === "bigint";
   };
   try {
-    return told(find(value, isBigint)) ?? why;
+    return describeFound(find(value, isBigint)) ?? why;
   } catch {
-    return why; // the value may be anything: JSON's own error must do
+    return why; // The search failed too: report JSON's own error.
   }
 }
 
@@ -61,7 +61,7 @@ interface Found {
   readonly path: string[];
 }
 
-function told(found: Found | undefined): string | undefined {
+function describeFound(found: Found | undefined): string | undefined {
   if (!found) return undefined;
   const path = found.path.reverse().join("").replace(/^\./, "");
   return `${path || "it"} is a ${typeof found.value}`;

@@ -63,7 +63,7 @@ export function parseSchedule(value: unknown, now: number | undefined): ParsedSc
 function recurrenceOf(spec: ScheduleSpec, now: number | undefined): Recurrence {
   const given = (["cron", "every", "at"] as const).filter((name) => spec[name] !== undefined);
   const [kind, other] = given;
-  if (kind === undefined) throw refused("it says no time: one of cron, every and at is needed");
+  if (kind === undefined) throw refused("it has no time: it needs one of cron, every and at");
   if (other !== undefined) throw refused(`it has both ${kind} and ${other}: a schedule has one of them`);
   if (spec.timeZone !== undefined && kind !== "cron")
     throw refused(`it has both timeZone and ${kind}: a time zone is for cron alone`);

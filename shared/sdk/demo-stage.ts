@@ -1,10 +1,6 @@
-/**
- * What a module receives that is run with `holdfast dev --demo <module>`; the module exports
- * `runDemo(stage)`.
- */
 import type { Client } from "./client/client.ts";
 
-/** What a demo run by `holdfast dev --demo` is given. */
+/** The argument of `runDemo(stage)`, which a module run by `holdfast dev --demo <module>` exports. */
 export interface DemoStage {
   readonly client: Client;
   /** The value of `--demo-input`. */

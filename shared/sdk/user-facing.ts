@@ -40,5 +40,5 @@ export const notBegun = (instanceId: string): HoldfastError =>
 export const sameId = (instanceId: string): HoldfastError =>
   new HoldfastError({
     code: "invalid_id",
-    message: `${instanceId} is the id of the one to start again: the same id changes nothing, give another or none`,
+    message: `${instanceId} cannot be started again under its own id: give another id, or none`,
   });

@@ -39,10 +39,13 @@ export const ownStreams: Grant = {
 };
 /** A permission cannot name part of a stream name: it names one stream or all of them. */
 export const anyHistory = [...read("*"), streamNames];
-/** Every service looks which versions are alive before it writes a newer generation (E1). */
-export const fleet: Grant = { why: "which versions are alive", publish: view(kv("services"), kv("workers")) };
-/** Every service says that it is alive. */
+/** Every service reads which versions are alive before it writes a newer generation (E1). */
+export const fleet: Grant = {
+  why: "reads which versions are alive",
+  publish: view(kv("services"), kv("workers")),
+};
+/** Every service reports that it is alive. */
 export const beacon: Grant = {
-  why: "says that it is alive",
+  why: "reports that it is alive",
   publish: [entry("services", "*.*"), "{.}pulse"],
 };

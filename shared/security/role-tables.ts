@@ -7,7 +7,7 @@ import { type RoleName, roleNames, roles } from "./roles.ts";
 export const roleTables = (): string => roleNames.map(roleTable).join("\n");
 
 function roleTable(role: RoleName): string {
-  const { says, answers } = roles[role];
+  const { summary, answers } = roles[role];
   const never = roles[role].never?.({}) ?? [];
   const rows = roles[role].grants({}).map(({ why, publish = [], subscribe = [] }) => {
     const shown = (patterns: readonly string[]) =>
@@ -17,7 +17,7 @@ function roleTable(role: RoleName): string {
   return [
     `### ${role}`,
     "",
-    `${says[0]?.toUpperCase()}${says.slice(1)}. Listens to \`_INBOX_${role}.>\`${answers ? "; answers whoever asks, once" : ""}.`,
+    `${summary[0]?.toUpperCase()}${summary.slice(1)}. Listens to \`_INBOX_${role}.>\`${answers ? "; answers each request once" : ""}.`,
     "",
     "| what for | publishes | subscribes |",
     "|---|---|---|",
@@ -42,6 +42,6 @@ export function permissionsInTables(document: string, role: RoleName): Permissio
   return {
     publish: { allow: rows.flatMap(({ publish }) => codes(publish)), deny: never },
     subscribe: { allow: [...rows.flatMap(({ subscribe }) => codes(subscribe)), `_INBOX_${role}.>`] },
-    answers: /; answers whoever asks/.test(section),
+    answers: /; answers each request/.test(section),
   };
 }

@@ -24,7 +24,8 @@ export const roleNames = ["provisioner", "orchestrator", "worker", "watcher", "g
 export type RoleName = (typeof roleNames)[number];
 
 export interface Role {
-  says: string;
+  /** What the role does, for the documents. */
+  summary: string;
   /** The role answers requests: it may publish one reply to the requester's inbox. */
   answers: boolean;
   grants: (scope: Scope) => readonly Grant[];
@@ -32,7 +33,7 @@ export interface Role {
   never?: (scope: Scope) => readonly string[];
 }
 
-/** The watcher's consumers: whoever took expired leases from them, or changed what they deliver, would hide a death. */
+/** The watcher's consumers: a client that took expired leases from them, or changed them, would hide a death. */
 const ofWatcher = ["watcher", "watcher_beats"].flatMap((consumer) => [
   `$JS.API.CONSUMER.*.KV_{_}leases.${consumer}`,
   `$JS.API.CONSUMER.MSG.NEXT.KV_{_}leases.${consumer}`,
@@ -44,7 +45,7 @@ const keeperSignals = [flowSignal, poolSignal, scheduleSignal];
 
 export const roles: Readonly<Record<RoleName, Role>> = {
   provisioner: {
-    says: "makes streams and buckets (`holdfast provision`), then ends",
+    summary: "makes streams and buckets (`holdfast provision`), then ends",
     answers: false,
     grants: () => [
       { why: "asks the server", publish: self },
@@ -56,7 +57,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 
   orchestrator: {
-    says: "runs turns: decides everything, and alone writes histories, work and timers",
+    summary: "runs turns: decides everything, and alone writes histories, work and timers",
     answers: true,
     grants: ({ ownHistories }) => [
       { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
@@ -70,10 +71,10 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           ...remove("{_}INBOX"),
         ],
       },
-      { why: "tells instances", publish: ["{.}orchestrations.*.>"] },
+      { why: "sends messages to instances", publish: ["{.}orchestrations.*.>"] },
       { why: "sets timers", publish: ["{.}alarms.*.*.*", ...remove("{_}TIMERS")] },
       {
-        why: "sends work, and takes back what a dead worker had",
+        why: "sends work, and takes back the work of dead workers",
         publish: [
           "{.}activities.*.*",
           "{.}retries.>",
@@ -98,11 +99,11 @@ export const roles: Readonly<Record<RoleName, Role>> = {
         subscribe: ["{.}lanes.owners.*.*.*", "{.}lanes.keepers.*", "{.}lanes.holders.*"],
       },
       {
-        why: "holds partitions, and sees who else does",
+        why: "holds partitions, and sees the other holders",
         publish: [entry("engine", "partition.*"), entry("engine", "member.*"), ...view(kv("engine"))],
       },
       {
-        why: "registers sessions and instances, and takes dead workers out",
+        why: "registers sessions and instances, and removes dead workers",
         publish: [
           entry("sessions", "*"),
           entry("instances", "*"),
@@ -110,14 +111,14 @@ export const roles: Readonly<Record<RoleName, Role>> = {
           ...view(kv("sessions"), kv("instances"), kv("leases")),
         ],
       },
-      { why: "notes what is parked", publish: [entry("settings", ">"), ...view(kv("settings"))] },
+      { why: "records parked instances", publish: [entry("settings", ">"), ...view(kv("settings"))] },
       {
-        why: "sets messages aside, buries them",
+        why: "sets messages aside, writes dead letters",
         publish: ["{.}aside.*", ...remove("{_}ASIDE"), "{.}dead.*.*"],
       },
       { why: "big values", publish: [...blobs.write, ...blobs.read] },
       {
-        why: "tells those who wait, and answers them",
+        why: "notifies waiting clients, and answers requests",
         publish: ["{.}notices.*.*", "{.}answers.*.*"],
         subscribe: [
           "{.}start.*",
@@ -141,20 +142,20 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 
   worker: {
-    says: "runs users' code: takes work, reports it, holds sessions",
+    summary: "runs users' code: takes work, reports it, holds sessions",
     answers: true,
     grants: workerGrants,
     never: () => ofWatcher,
   },
 
   watcher: {
-    says: "tells instances what is lost, clears away what is over",
+    summary: "reports losses to instances, and removes what has ended",
     answers: false,
     grants: ({ ownHistories }) => [
       { why: "asks the server, and checks that everything is there", publish: [...self, ...look("*")] },
-      { why: "one acts", publish: [entry("engine", "service.*"), ...read(kv("engine"))] },
+      { why: "takes the lead", publish: [entry("engine", "service.*"), ...read(kv("engine"))] },
       {
-        why: "hears of leases that are over",
+        why: "receives expired leases",
         publish: [
           ...view(kv("leases")),
           ...take(kv("leases"), "*", ">"),
@@ -163,7 +164,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
         ],
       },
       {
-        why: "tells instances",
+        why: "reports to instances",
         publish: [
           "{.}orchestrations.*.session",
           "{.}orchestrations.*.activity",
@@ -174,7 +175,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
       { why: "archives and removes histories", publish: ["{.}history.>", ...anyHistory, ...purge("*")] },
       ...(ownHistories ? [ownStreams] : []),
       {
-        why: "removes what is over",
+        why: "removes what has ended",
         publish: [
           ...remove("{_}INBOX", "{_}TIMERS", "{_}ACTIVITIES", "{_}CLAIMS", "{_}SESSIONS"),
           ...listConsumers("{_}SESSIONS"),
@@ -194,7 +195,7 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 
   gateway: {
-    says: "serves people: HTTP, the dashboard, the command line",
+    summary: "serves people: HTTP, the dashboard, the command line",
     answers: true,
     never: () => ofWatcher,
     grants: () => [
@@ -281,9 +282,9 @@ export const roles: Readonly<Record<RoleName, Role>> = {
   },
 
   client: {
-    says: "starts orchestrations and asks how they stand, from outside",
+    summary: "starts orchestrations and asks how they stand, from outside",
     answers: false,
-    // The engine's keepers start whatever they are told to: a client of some orchestrations tells them nothing.
+    // The engine's keepers start any orchestration: a client of some orchestrations may not signal them.
     never: ({ orchestrations }) =>
       orchestrations ? keeperSignals.map((signal) => `{.}orchestrations.*.signal.${signal}`) : [],
     grants: ({ orchestrations = ["*"] }) => [

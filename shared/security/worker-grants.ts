@@ -1,5 +1,5 @@
 /**
- * What a worker may do, narrowed to the activities, pools and session types of its group.
+ * The permissions of a worker, narrowed to the activities, pools and session types of its group.
  *
  * SEC-6 A worker publishes to no subject that a worker hears. Whoever may answer may publish once to whatever subject a
  *    question names: a worker that could ask itself would be allowed every subject of the account.
@@ -71,9 +71,9 @@ export function workerGrants({ activities, pools, sessionTypes }: Scope): Grant[
         ...lettersOfWorkers.map((kind) => `{.}dead.${kind}.*`),
       ],
     },
-    { why: "what running code writes out", publish: ["{.}streams.*.*.*"] },
+    { why: "streams of running code", publish: ["{.}streams.*.*.*"] },
     {
-      why: "hears of the lane, of cancels, of claims it should look at, of a drain",
+      why: "receives messages of the lane, cancels, claims to look at, drains",
       subscribe: [
         "{.}lanes.holdings.*",
         "{.}lanes.recordings.*",

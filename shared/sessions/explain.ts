@@ -29,8 +29,8 @@ export function explain(
     case "parked":
       return [
         record.attachment === 0
-          ? "lazy: nobody was asked to hold it yet, the first call does"
-          : "idle: its state was put away, nobody holds it, the next call claims it anew",
+          ? "lazy: no worker was asked to hold it yet, the first call asks one"
+          : "idle: its holder parked it, no worker holds it, the next call has it claimed again",
       ];
     case "lost":
       return lastLoss(record, workers, now);
@@ -55,7 +55,7 @@ function waiting(record: SessionRecord, now: number): string {
       ? ""
       : left > 0
         ? `, gives up in ${span(left)}`
-        : `, its time was over ${span(-left)} ago`;
+        : `, its time ran out ${span(-left)} ago`;
   return `has waited for a worker for ${span(now - record.updatedAt)} (attachment ${record.attachment})${end}`;
 }
 
@@ -81,7 +81,7 @@ function whyWaiting(record: SessionRecord, workers: readonly WorkerInfo[]): stri
 
 function held(record: SessionRecord, now: number): string {
   const since = record.claimedAt === undefined ? "" : ` for ${span(now - record.claimedAt)}`;
-  return `${record.workerId ?? "nobody known"} (epoch ${record.epoch === undefined ? "unknown" : shortEpoch(record.epoch)})${since}`;
+  return `${record.workerId ?? "an unknown worker"} (epoch ${record.epoch === undefined ? "unknown" : shortEpoch(record.epoch)})${since}`;
 }
 
 function holding(
@@ -100,7 +100,10 @@ function holding(
         ...(worker ? sharing(record, worker, now) : []),
       ];
     case "expired":
-      return [`lease expired ${ago(lease.at, now)}, ${owner}`, "its instance is told by the watcher"];
+      return [
+        `lease expired ${ago(lease.at, now)}, ${owner}`,
+        "the watcher reports the loss to its instance",
+      ];
     case "released":
       return [`lease given back ${ago(lease.at, now)}, ${owner}`];
     case "none":
@@ -145,9 +148,9 @@ function lastLoss(record: SessionRecord, workers: readonly WorkerInfo[], now: nu
   if (!lost) return [];
   const owner = record.owners.at(-1);
   const gone = owner && !workers.some(({ workerId }) => workerId === owner.workerId);
-  const who = owner ? ` by ${owner.workerId}${gone ? ", worker gone" : ""}` : "";
+  const by = owner ? ` by ${owner.workerId}${gone ? ", worker gone" : ""}` : "";
   const detail = lost.detail === undefined ? "" : `: ${lost.detail}`;
-  return [`lost ${ago(lost.at, now)}${who} (${lost.reason}${detail})`];
+  return [`lost ${ago(lost.at, now)}${by} (${lost.reason}${detail})`];
 }
 
 const ago = (at: number, now: number): string => `${span(now - at)} ago`;

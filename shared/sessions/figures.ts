@@ -22,7 +22,7 @@ export interface SessionFigures {
   inits: number;
   /** How often its rebuild activity was begun. */
   rebuilds: number;
-  /** What its code stored under names: how many, and how many bytes. */
+  /** Number and total size of the blobs that its code stored. */
   blobs: number;
   blobBytes: number;
   /** The workers that have held it, latest last. */

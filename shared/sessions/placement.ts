@@ -222,6 +222,6 @@ function fullMessage(workers: readonly WorkerInfo[], { type }: PlacementClaim): 
   }
   const draining = workers.filter((worker) => worker.draining).length;
   const note = draining > 0 ? `, ${draining} draining` : "";
-  const who = workers.length === 1 ? `worker ${workers[0]?.workerId}` : `all ${workers.length} workers`;
-  return `${who} for type ${type} at capacity (${used} of ${max}${note})`;
+  const full = workers.length === 1 ? `worker ${workers[0]?.workerId}` : `all ${workers.length} workers`;
+  return `${full} for type ${type} at capacity (${used} of ${max}${note})`;
 }

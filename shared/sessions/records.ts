@@ -85,7 +85,7 @@ export function ownerIn(entry: Uint8Array): InstanceId | undefined {
   return decoded.kind === "ok" ? decoded.value.instanceId : undefined;
 }
 
-/** Also finds a loss that one turn recorded together with the next request: the state remembers it. */
+/** The latest loss. `lastLost` keeps it even if the same turn recorded the next request. */
 function lossOf(
   { phase, lastLost }: SessionState,
   previous: SessionRecord | undefined,

@@ -31,7 +31,7 @@ export function instruments(registry: Registry, probes: Probes) {
     turn: seconds("turn_duration", "One turn, from its messages to its commit"),
     replayed: counter("replay_events", "Events read back to rebuild an instance"),
     append: seconds("history_append", "Appending one commit"),
-    conflicts: counter("history_cas_conflicts", "Commits refused because somebody else had committed"),
+    conflicts: counter("history_cas_conflicts", "Commits refused because another owner had committed"),
     ambiguous: counter("history_appends_ambiguous", "Appends not answered in time", ["landed"]),
     duplicates: counter("inbox_duplicates", "Messages seen before, recognised and dropped", ["verb"]),
     incapable: counter("capability_refused", "Messages refused: no capability, or not the right one", [
@@ -40,7 +40,7 @@ export function instruments(registry: Registry, probes: Probes) {
     ]),
     unproved: counter("capability_missing", "Messages without a capability that were believed"),
     late: counter("completions_late", "Completions of work that was already answered"),
-    generation: gauge("generation_written", "Newest generation of messages that everybody alive can read"),
+    generation: gauge("generation_written", "Newest generation of messages that every live process can read"),
     partitions: gauge("partitions_held", "Partitions this process serves"),
     partitionsLost: counter("partitions_lost", "Partitions given up", ["why"]),
     // activities
@@ -53,16 +53,19 @@ export function instruments(registry: Registry, probes: Probes) {
     execution: seconds("activity_execution", "One attempt of an activity", ["name", "outcome"], long),
     redeliveries: counter("activity_redeliveries", "Tasks delivered again", ["name"]),
     handedBack: counter("activity_handed_back", "Tasks given back untouched", ["why"]),
-    expired: counter("activity_expired", "Tasks not run because their time was over", ["name", "timeout"]),
+    expired: counter("activity_expired", "Tasks not run because their timeout had passed", [
+      "name",
+      "timeout",
+    ]),
     poisoned: counter("activity_poisoned", "Tasks delivered too often", ["name"]),
     laneRecalled: counter("lane_recalled", "Tasks on the lane that went out again by the queue", ["why"]),
     // sessions
     sessionsActive: gauge("sessions_active", "Sessions this process holds", ["type"]),
-    claims: counter("session_claims", "Claims seen, and what came of them", ["type", "verdict"]),
+    claims: counter("session_claims", "Claims seen, by their outcome", ["type", "verdict"]),
     attached: counter("session_attached", "Sessions taken, by how their state came about", ["type", "start"]),
     init: seconds("session_init", "Building a session's state", ["type"], long),
     initFailed: counter("session_init_failed", "Inits that failed", ["type"]),
-    detached: counter("session_detached", "Sessions let go", ["type", "why"]),
+    detached: counter("session_detached", "Sessions released", ["type", "why"]),
     call: seconds("session_call", "One call on a session", ["type", "name", "outcome"], long),
     callWait: seconds("session_call_wait", "From being handed to the holder to being begun", ["type"], long),
     lost: counter("session_lost", "Sessions reported lost to their instance", ["reason"]),
@@ -96,6 +99,6 @@ export function instruments(registry: Registry, probes: Probes) {
         this.set(probes.eventLoopDelaySeconds());
       },
     }),
-    build: gauge("build_info", "Always 1; the labels tell", ["version", "service"]),
+    build: gauge("build_info", "Always 1; its labels have version and service", ["version", "service"]),
   };
 }

@@ -18,12 +18,12 @@ export const pulseBucket = (ms: number): number => Math.round(Math.log2(Math.max
 export class PulseSender implements Service {
   readonly #counts = new Map<Kind, Map<number, number>>();
   readonly #starts = new Map<string, Start>();
-  readonly #who: { service: string; id: string };
+  readonly #sender: { service: string; id: string };
   #target: { bus: Bus; names: Subjects; clock: Clock } | undefined;
   #timer: Timer | undefined;
 
   constructor(service: string, id: string) {
-    this.#who = { service, id };
+    this.#sender = { service, id };
   }
 
   /** Takes in announced happenings; works before there is a bus. */
@@ -72,7 +72,7 @@ export class PulseSender implements Service {
     const starts = [...this.#starts.values()];
     this.#counts.clear();
     this.#starts.clear();
-    const pulse: Pulse = { v: 1, ...this.#who, times, ...(starts.length > 0 ? { starts } : {}) };
+    const pulse: Pulse = { v: 1, ...this.#sender, times, ...(starts.length > 0 ? { starts } : {}) };
     bus.send(names.pulse, encode(pulse));
   }
 

@@ -41,9 +41,15 @@ test.each([
   [{ ...process, command: ["a\0b"], calls: { ask } }, /command must be a program and its arguments/],
   [{ ...process, command: [new URL("http://x/")], calls: { ask } }, /http:\/\/x\/, which is not a file/],
   [{ command: python, calls: { ask } }, /command needs isolation "process", and it is "inline"/],
-  [{ ...process, command: python, calls: { run } }, /call "run" has run, but the program of command has its code/],
+  [
+    { ...process, command: python, calls: { run } },
+    /call "run" has run, but the program of command has its code/,
+  ],
   [{ ...process, command: python, init: one, calls: { ask } }, /init belongs to the program of command/],
-  [{ ...process, command: python, checkpoint: one, calls: { ask } }, /checkpoint belongs to the program of command/],
+  [
+    { ...process, command: python, checkpoint: one, calls: { ask } },
+    /checkpoint belongs to the program of command/,
+  ],
   [{ init: one, calls: { ask } }, /call "ask" has no run/],
   [{ calls: { run } }, /init is missing/],
   [{ init: one, cwd: "/", calls: { run } }, /cwd is the folder of command/],

@@ -65,7 +65,8 @@ export const asking: CodeGroup = {
       remedy: "It goes on; `holdfast watch <id>` shows what it waits for.",
     },
     start_rejected: {
-      cause: "As many instances of the flow key were running as `concurrency` allows, and `onBusy` is `reject`.",
+      cause:
+        "As many instances of the flow key were running as `concurrency` allows, and `onBusy` is `reject`.",
       remedy: 'Start again later, or let starts wait with `onBusy: "queue"` (flow-control.md).',
     },
     start_replaced: {
@@ -158,8 +159,7 @@ export const asking: CodeGroup = {
       remedy: "`holdfast dead show <n>` shows the message and the reason; correct its sender.",
     },
     server_answer: {
-      cause:
-        "A NATS user had the server send one of its answers to the inbox; it is now a dead letter.",
+      cause: "A NATS user had the server send one of its answers to the inbox; it is now a dead letter.",
       remedy:
         "`holdfast dead show <n>` names the instance. The answer was not applied. docs/security.md says which users can do this.",
     },

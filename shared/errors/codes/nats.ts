@@ -60,7 +60,8 @@ export const nats: CodeGroup = {
       remedy: "Has a service ever run against this server, with this prefix? `holdfast doctor` looks.",
     },
     not_provisioned: {
-      cause: "Streams or buckets are missing, and this process may not create them (HOLDFAST_PROVISION=never).",
+      cause:
+        "Streams or buckets are missing, and this process may not create them (HOLDFAST_PROVISION=never).",
       remedy:
         "Run `holdfast provision` with a user that may create them; the process waits for it as long as NATS_WAIT says.",
     },

@@ -41,7 +41,8 @@ export const values: CodeGroup = {
       remedy: "It is tried again by itself.",
     },
     aside_incomplete: {
-      cause: "The server that answered does not have all messages that were set aside (perhaps only for now).",
+      cause:
+        "The server that answered does not have all messages that were set aside (perhaps only for now).",
       remedy: "Nothing: the next owner of the instance asks again.",
     },
     aside_unreadable: {

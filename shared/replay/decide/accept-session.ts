@@ -21,7 +21,7 @@ import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
 import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
-import { failed, fates } from "./interruptions.ts";
+import { failed, outcomesOfLoss } from "./interruptions.ts";
 import { rebuildTask } from "./rebuild.ts";
 
 /** Answers questions that need a view of the workers. */
@@ -96,7 +96,7 @@ export function acceptSession(
   }
 }
 
-const isHeld = ({ kind }: SessionState["phase"]): boolean => sessionPhases[kind].serves;
+const isServing = ({ kind }: SessionState["phase"]): boolean => sessionPhases[kind].serves;
 
 function activated(
   session: SessionState,
@@ -113,13 +113,13 @@ function activated(
     restored: report.restored,
   };
   // S14: a holder that kept its state attached again by itself, before the instance asked another worker.
-  const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isHeld(phase);
-  // Also if what it had reported of the attachment before was lost on the way. A state that the instance would
-  // have had rebuilt then is not what was kept.
-  const asked = { ...report.on, attachment: session.attachments };
-  const unheard =
-    (phase.kind === "opening" || phase.kind === "claimed") && !rebuildsOn(session, asked, false);
-  const reattached = report.warm && attachment === session.attachments + 1 && (alive || unheard);
+  const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isServing(phase);
+  // The same if its report about the attachment before was lost on the way, unless that attachment needed a
+  // rebuild: then the kept state was never rebuilt.
+  const requestedOn = { ...report.on, attachment: session.attachments };
+  const missedReport =
+    (phase.kind === "opening" || phase.kind === "claimed") && !rebuildsOn(session, requestedOn, false);
+  const reattached = report.warm && attachment === session.attachments + 1 && (alive || missedReport);
   if (reattached) return facts(event);
   if (attachment !== session.attachments) return ignored("fenced");
   if (phase.kind !== "opening" && phase.kind !== "claimed") return ignored("repeated");
@@ -202,7 +202,7 @@ export function lossFacts(
     return [event, ...sessionTasks(state, session.sessionId).map((task) => failed(task, error))];
   }
   const loss = { on, reason, error, running };
-  return [event, ...fates(state, session, loss, now), request(session, now, restore)];
+  return [event, ...outcomesOfLoss(state, session, loss, now), request(session, now, restore)];
 }
 
 export function request(session: SessionState, now: number, restore: boolean, deadlineAt?: number): NewEvent {
@@ -272,7 +272,7 @@ function isKnown({ phase, attachments }: SessionState, on: Attachment): boolean 
 }
 
 /**
- * A member for a use that still wants one. Any other use is over, and the lender is informed of that
+ * Accepts a member for a use that still waits for one. Any other use has ended, and the orchestrator informs the lender
  * (answer-ignored.ts).
  */
 function acceptLent(state: InstanceState, member: SessionState): Accepted {
@@ -283,7 +283,7 @@ function acceptLent(state: InstanceState, member: SessionState): Accepted {
 }
 
 /**
- * The owner reports to a child what became of a granted session. The child follows; it never requests workers
+ * The owner reports to a child what happened to a granted session. The child records it and never requests workers
  * itself.
  */
 function acceptGranted(

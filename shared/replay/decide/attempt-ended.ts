@@ -2,7 +2,7 @@ import type { Failure, NewEvent, RetryPolicy } from "../../../schemas/index.ts";
 import { backoffMs } from "../../runtime/index.ts";
 import type { OpenTask } from "../fold/state.ts";
 
-/** One attempt failed: try again, or give the failure to the code. */
+/** Decides what follows a failed attempt: another attempt, or the failure of the activity. */
 export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEvent[] {
   // Attempts that the loss of a session cut short have a limit of their own.
   const attempts = task.attempt - task.interruptions;
@@ -16,7 +16,7 @@ export function attemptEnded(task: OpenTask, error: Failure, now: number): NewEv
   if (scheduleToCloseMs !== undefined && retryAt >= task.scheduledAt + scheduleToCloseMs) {
     return [{ kind: "activity.failed", of: task.id, error }];
   }
-  // I1: recorded only where an older history would read the error as an interruption.
+  // LOSS-1: recorded only where an older history would read the error as an interruption.
   const looksLost = task.target.kind === "session" && error.code === "session_lost";
   return [
     {

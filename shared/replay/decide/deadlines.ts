@@ -104,7 +104,7 @@ export function nextDeadline(state: InstanceState): number | undefined {
 export const lifeDeadlines = (state: Readonly<InstanceState>): number[] =>
   [...state.sessions.values()].map((session) => lifeDeadline(state, session)).filter(Number.isFinite);
 
-/** When what the event scheduled is due, while it is open; undefined if nothing waits for that schedule. */
+/** The deadline of what this event scheduled, while it is open; undefined if nothing waits for that schedule. */
 export function deadlineOf(state: Readonly<InstanceState>, of: number): number | undefined {
   const timer = state.timers.get(of);
   if (timer) return timer.fireAt;

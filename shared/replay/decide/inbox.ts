@@ -19,11 +19,11 @@ export type InboxMessage =
       input: Payload;
       parent?: Parent | undefined;
       follower?: Follower | undefined;
-      /** Limits under which it begins: its keeper decides when, before an instance sees the start. */
+      /** Limits of flow control: the keeper of their key decides when the instance begins. */
       flow?: FlowOptions | undefined;
       granted?: SessionState[] | undefined;
       traceparent?: string | undefined;
-      /** It waited for its keeper and was asked to end before it could begin: its code never runs. */
+      /** Set if a client ended the start while it waited for its keeper: its code never runs. */
       over?: { status: "cancelled" | "terminated"; reason?: string | undefined } | undefined;
     }
   /** `ofCaller`: the caller chose the id and may use it again at any time. */

@@ -39,7 +39,7 @@ export const interrupted = (
 });
 
 /** The consequence of a loss for each open task of a session that is requested again. */
-export function fates(
+export function outcomesOfLoss(
   state: InstanceState,
   session: SessionState,
   loss: { on: Attachment; reason: LossReason; error: Failure; running: readonly RunningCall[] | undefined },

@@ -55,7 +55,7 @@ export function rebuildFailed(
   ];
 }
 
-/** A task on a bare session found its state gone. */
+/** Decides what follows if a task on a bare session found its state missing. */
 export function stateMissing(state: InstanceState, task: OpenTask, message: string, now: number): Accepted {
   if (task.target.kind !== "session") {
     return facts(failed(task, { code: "session_lost", message, retryable: false }));

@@ -1,4 +1,4 @@
-/** Why an instance cannot be queried or updated, decided before its code is asked. */
+/** Refusals of queries and updates that need no code to run. */
 import type { Fault } from "../../errors/index.ts";
 
 export const refusedBecause = (code: string, message: string, details?: unknown) => ({
@@ -14,7 +14,7 @@ export const endedInstance = (instanceId: string, status: string) =>
   refusedBecause("instance_ended", `instance ${instanceId} has ended (${status})`, { status });
 export const parkedInstance = (instanceId: string, { code, message }: Fault) =>
   refusedBecause("instance_parked", `the code of instance ${instanceId} cannot be run: ${message}`, { code });
-/** It was ended before its code ran for the first time, so nobody can answer for it. */
+/** The instance ended before its code ran for the first time, so no code can answer. */
 export const neverRan = (instanceId: string, query: string) =>
   refusedBecause(
     "unknown_query",

@@ -2,7 +2,7 @@
 import type { HistoryEvent } from "../../../schemas/index.ts";
 import { taskEnded } from "./apply-task.ts";
 import type { Effect } from "./effects.ts";
-import { holderOf, tellGrantees } from "./session-effects.ts";
+import { holderOf, notifyGrantees } from "./session-effects.ts";
 import { type InstanceState, sessionTasks } from "./state.ts";
 
 type PoolEvent = Extract<HistoryEvent, { kind: `pool.${string}` }>;
@@ -44,5 +44,5 @@ export function leavePool(state: InstanceState, id: number): Effect[] {
     effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...taskEnded(state, task.id));
   }
   state.sessions.delete(session.sessionId);
-  return [...effects, ...tellGrantees(state, { ...session, phase: { kind: "closed" } }, undefined), left];
+  return [...effects, ...notifyGrantees(state, { ...session, phase: { kind: "closed" } }, undefined), left];
 }

@@ -21,12 +21,12 @@ import { taskEnded } from "./apply-task.ts";
 import type { Effect } from "./effects.ts";
 import {
   isOwned,
-  letSessionGo,
+  notifyGrantees,
   register,
-  remember,
+  releaseSession,
+  rememberSchedule,
   sendCall,
   sendWaiting,
-  tellGrantees,
   unschedule,
 } from "./session-effects.ts";
 import { type InstanceState, sessionTasks } from "./state.ts";
@@ -53,12 +53,15 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
       session.initFailures++;
       return register(state, session);
     case "session.failed": {
-      const effects = [...letSessionGo(state, session, event.error.code), ...forgetBlobs(state, session)];
+      const effects = [
+        ...releaseSession(state, session, event.error.code),
+        ...deleteAllBlobs(state, session),
+      ];
       session.phase = { kind: "failed", error: event.error };
       return [
         ...effects,
         ...register(state, session),
-        ...tellGrantees(state, session, undefined),
+        ...notifyGrantees(state, session, undefined),
         ...unschedule(state, session.sessionId, "creation", "life"),
       ];
     }
@@ -78,7 +81,7 @@ export function applySession(state: InstanceState, event: SessionEvent, at: numb
     case "session.blob_changed": {
       const before = session.blobs ?? [];
       session.blobs = changedBlobs(before, event.name, event.stored);
-      return [...register(state, session), ...forget(before.filter(({ name }) => name === event.name))];
+      return [...register(state, session), ...deleteBlobs(before.filter(({ name }) => name === event.name))];
     }
     case "session.closed":
       return closeSession(state, session);
@@ -149,7 +152,7 @@ function opened(state: InstanceState, event: EventOf<"session.opened">, at: numb
   const scheduled = unschedule(state, event.sessionId, "creation", "life");
   const effects: Effect[] = [...register(state, session), { kind: "summary" }, ...scheduled];
   if (executionTimeoutMs === undefined) return effects;
-  remember(state, event.sessionId, "life", event.id);
+  rememberSchedule(state, event.sessionId, "life", event.id);
   return [{ kind: "schedule", of: event.id, at: at + executionTimeoutMs }, ...effects];
 }
 
@@ -164,7 +167,7 @@ function requested(
   session.phase = { kind: "opening", attachment, deadlineAt };
   if (!isOwned(state, session)) return [];
   const before = unschedule(state, session.sessionId, "creation");
-  remember(state, session.sessionId, "creation", id);
+  rememberSchedule(state, session.sessionId, "creation", id);
   return [
     { kind: "schedule", of: id, at: deadlineAt },
     ...register(state, session),
@@ -201,7 +204,7 @@ function activated(
   return [
     ...register(state, session),
     ...sendWaiting(state, session, on),
-    ...tellGrantees(state, session, on.epoch),
+    ...notifyGrantees(state, session, on.epoch),
     ...effects,
   ];
 }
@@ -225,18 +228,18 @@ function lost(
   // Lost before `init` was done: counted, so that an init that kills its workers comes to an end.
   if (session.phase.kind === "claimed" || session.phase.kind === "opening") session.initFailures++;
   for (const task of sessionTasks(state, session.sessionId)) task.sentEpoch = undefined;
-  // A worker that gave the session up itself has released it; a holder that timed out may still be there and
-  // is informed. An attachment that was never reported is spent all the same: its lease key is not used
-  // again.
+  // An attachment that was never reported is spent all the same: its lease key is not used again.
   if (event.on && event.on.attachment > session.attachments) session.attachments = event.on.attachment;
   const over = lossReasons[event.reason].endsSession;
-  const effects = over ? [...letSessionGo(state, session, event.reason), ...forgetBlobs(state, session)] : [];
+  const effects = over
+    ? [...releaseSession(state, session, event.reason), ...deleteAllBlobs(state, session)]
+    : [];
   session.phase = { kind: "lost", on: event.on, reason: event.reason, detail: event.detail };
   session.lastLost = { reason: event.reason, detail: event.detail, at, epoch: event.on?.epoch };
   return [
     ...effects,
     ...register(state, session),
-    ...tellGrantees(state, session, event.on?.epoch),
+    ...notifyGrantees(state, session, event.on?.epoch),
     ...(over ? unschedule(state, session.sessionId, "creation", "life") : []),
   ];
 }
@@ -246,7 +249,7 @@ function parked(state: InstanceState, session: SessionState, event: EventOf<"ses
   for (const task of waiting) task.sentEpoch = undefined;
   session.parkedBy = session.phase.kind === "active" ? session.phase.on.workerId : undefined;
   session.phase = { kind: "parked" };
-  const effects = [...register(state, session), ...tellGrantees(state, session, event.epoch)];
+  const effects = [...register(state, session), ...notifyGrantees(state, session, event.epoch)];
   // The owner requests workers; a child can only ask the owner.
   if (waiting.length > 0 && !isOwned(state, session))
     effects.push({ kind: "want-session", session: { ...session } });
@@ -254,23 +257,23 @@ function parked(state: InstanceState, session: SessionState, event: EventOf<"ses
 }
 
 /** A session that is over has no blobs any more. */
-function forgetBlobs(state: InstanceState, session: SessionState): Effect[] {
+function deleteAllBlobs(state: InstanceState, session: SessionState): Effect[] {
   const { blobs = [] } = session;
   session.blobs = undefined;
-  return isOwned(state, session) ? forget(blobs) : [];
+  return isOwned(state, session) ? deleteBlobs(blobs) : [];
 }
 
-const forget = (blobs: readonly SessionBlob[]): Effect[] =>
-  blobs.length === 0 ? [] : [{ kind: "forget-blobs", keys: blobs.map(({ key }) => key) }];
+const deleteBlobs = (blobs: readonly SessionBlob[]): Effect[] =>
+  blobs.length === 0 ? [] : [{ kind: "deleteBlobs-blobs", keys: blobs.map(({ key }) => key) }];
 
 export function closeSession(state: InstanceState, session: SessionState): Effect[] {
-  const effects = [...letSessionGo(state, session, undefined), ...forgetBlobs(state, session)];
+  const effects = [...releaseSession(state, session, undefined), ...deleteAllBlobs(state, session)];
   session.phase = { kind: "closed" };
   for (const task of sessionTasks(state, session.sessionId)) effects.push(...taskEnded(state, task.id));
   return [
     ...effects,
     ...register(state, session),
-    ...tellGrantees(state, session, undefined),
+    ...notifyGrantees(state, session, undefined),
     ...unschedule(state, session.sessionId, "creation", "life"),
   ];
 }

@@ -2,7 +2,7 @@
 import type { EventOf } from "../../../schemas/index.ts";
 import { isOverdue, nextTaskDeadline } from "../decide/task-deadlines.ts";
 import type { Effect } from "./effects.ts";
-import { holderOf, register, sendCall, sendWaiting, suspect, tellGrantees } from "./session-effects.ts";
+import { holderOf, notifyGrantees, register, sendCall, sendWaiting, suspect } from "./session-effects.ts";
 import type { InstanceState, OpenTask } from "./state.ts";
 
 export function scheduled(state: InstanceState, event: EventOf<"activity.scheduled">, at: number): Effect[] {
@@ -93,21 +93,21 @@ export function cancelled(state: InstanceState, event: EventOf<"activity.cancell
   return [{ kind: "cancel-task", task, on: holderOf(state, task) }, ...taskEnded(state, event.of)];
 }
 
-/** A worker that may hold the task does not know of the engine's deadlines, so it gets a cancel notice. */
+/** The worker does not know the engine's deadlines: if one of them ended the task, it gets a cancel notice. */
 export function failed(state: InstanceState, event: EventOf<"activity.failed">, at: number): Effect[] {
   const task = state.tasks.get(event.of);
   if (!task) return [];
-  const tell: Effect[] = isOverdue(task, event.error, at)
+  const notice: Effect[] = isOverdue(task, event.error, at)
     ? [{ kind: "cancel-task", task, on: holderOf(state, task) }]
     : [];
-  return [...tell, ...taskEnded(state, event.of)];
+  return [...notice, ...taskEnded(state, event.of)];
 }
 
 export function taskEnded(state: InstanceState, of: number): Effect[] {
   const task = state.tasks.get(of);
   if (!task) return [];
   state.tasks.delete(of);
-  const effects = forget(task);
+  const effects = endWaiting(task);
   if (task.target.kind !== "session") return effects;
   const session = state.sessions.get(task.target.sessionId);
   if (session?.phase.kind === "rebuilding" && session.phase.of === of) {
@@ -117,7 +117,7 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
     effects.push(
       ...register(state, session),
       ...sendWaiting(state, session, on),
-      ...tellGrantees(state, session, on.epoch),
+      ...notifyGrantees(state, session, on.epoch),
     );
   } else if (session?.phase.kind === "active" && task.strikes > 0) {
     effects.push(...sendWaiting(state, session, session.phase.on));
@@ -125,9 +125,9 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
   return effects;
 }
 
-/** The schedule of a task that is over would wake the instance for nothing. */
-export function forget({ id, timeouts, target }: OpenTask): Effect[] {
-  if (target.kind === "local") return [{ kind: "forget-local", of: id }];
+/** Removes what still waits for a task that has ended: its schedule would wake the instance for nothing. */
+export function endWaiting({ id, timeouts, target }: OpenTask): Effect[] {
+  if (target.kind === "local") return [{ kind: "endWaiting-local", of: id }];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = timeouts;
   const none =
     scheduleToCloseMs === undefined && scheduleToStartMs === undefined && startToCloseMs === undefined;

@@ -1,4 +1,4 @@
-/** Updates: accepted, answered, or cut off with the execution their handler ran in (Q2). */
+/** Updates: accepted, answered, or failed because the execution of their handler ended (Q2). */
 import type { EventOf, Failure } from "../../../schemas/index.ts";
 import type { Effect } from "./effects.ts";
 import type { InstanceState, UpdateRecord } from "./state.ts";
@@ -9,13 +9,13 @@ export function applyUpdate(
 ): Effect[] {
   if (event.kind === "update.accepted") {
     state.pendingUpdates.set(event.id, event.updateId);
-    return stands(state, event.updateId, { kind: "pending", of: event.id });
+    return setUpdate(state, event.updateId, { kind: "pending", of: event.id });
   }
   const { of } = event;
   const updateId = state.pendingUpdates.get(of);
   state.pendingUpdates.delete(of);
   if (updateId === undefined) return [];
-  return stands(
+  return setUpdate(
     state,
     updateId,
     event.kind === "update.completed"
@@ -24,21 +24,21 @@ export function applyUpdate(
   );
 }
 
-/** The execution ended before these handlers did: the callers that wait get an error. */
-export function cutUpdates(state: InstanceState, why: "ended" | "continued"): Effect[] {
+/** The execution ended before these handlers did: the waiting callers get an error. */
+export function failPendingUpdates(state: InstanceState, why: "ended" | "continued"): Effect[] {
   const cut = [...state.pendingUpdates].flatMap(([of, updateId]) =>
-    stands(state, updateId, { kind: "failed", of, error: cutOff(state, why) }),
+    setUpdate(state, updateId, { kind: "failed", of, error: interruptedFailure(state, why) }),
   );
   state.pendingUpdates.clear();
   return cut;
 }
 
-function stands(state: InstanceState, updateId: string, record: UpdateRecord): Effect[] {
+function setUpdate(state: InstanceState, updateId: string, record: UpdateRecord): Effect[] {
   state.updates.set(updateId, record);
   return [{ kind: "answer-update", updateId, record }];
 }
 
-const cutOff = ({ instanceId }: InstanceState, why: "ended" | "continued"): Failure => ({
+const interruptedFailure = ({ instanceId }: InstanceState, why: "ended" | "continued"): Failure => ({
   code: why === "ended" ? "instance_ended" : "update_interrupted",
   message:
     why === "ended"

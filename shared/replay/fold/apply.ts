@@ -6,13 +6,13 @@ import { applySession, closeSession } from "./apply-session.ts";
 import {
   attemptFailed,
   cancelled,
+  endWaiting,
   failed,
-  forget,
   scheduled,
   taskEnded,
   started as taskStarted,
 } from "./apply-task.ts";
-import { applyUpdate, cutUpdates } from "./apply-update.ts";
+import { applyUpdate, failPendingUpdates } from "./apply-update.ts";
 import type { Effect } from "./effects.ts";
 import { holderOf, isOwned } from "./session-effects.ts";
 import { carriedIds, type InstanceState } from "./state.ts";
@@ -36,7 +36,7 @@ export function apply(state: InstanceState, event: HistoryEvent, at: number): Ef
       return ended(state, "terminated", at, { kind: "failed", error: state.error });
     case "instance.continued":
       state.next = { name: event.name, input: event.input, signals: event.signals ?? [], state: event.state };
-      return letGo(state, { keepSessions: true });
+      return endOpenOperations(state, { keepSessions: true });
 
     case "activity.scheduled":
       return scheduled(state, event, at);
@@ -164,12 +164,12 @@ function started(state: InstanceState, event: EventOf<"instance.started">, at: n
   return [{ kind: "summary" }];
 }
 
-/** The instance is over, or starts its next execution: it no longer waits for any open operation. */
-function letGo(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
+/** Ends every open operation: the instance has ended, or starts its next execution. */
+function endOpenOperations(state: InstanceState, { keepSessions }: { keepSessions: boolean }): Effect[] {
   const effects = [...state.pools.keys()].flatMap((id) => leavePool(state, id));
-  effects.push(...cutUpdates(state, keepSessions ? "continued" : "ended"));
+  effects.push(...failPendingUpdates(state, keepSessions ? "continued" : "ended"));
   for (const task of state.tasks.values())
-    effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...forget(task));
+    effects.push({ kind: "cancel-task", task, on: holderOf(state, task) }, ...endWaiting(task));
   for (const of of state.timers.keys()) effects.push({ kind: "unschedule", of });
   for (const { id, childId } of state.children.values()) effects.push({ kind: "cancel-child", id, childId });
   if (!keepSessions) {
@@ -191,7 +191,7 @@ function ended(
   at: number,
   result: { kind: "completed"; output: Payload } | { kind: "failed"; error: Failure },
 ): Effect[] {
-  const effects = letGo(state, { keepSessions: false });
+  const effects = endOpenOperations(state, { keepSessions: false });
   state.status = status;
   state.endedAt = at;
   if (state.follower) effects.push({ kind: "tell-follower", follower: state.follower, status });

@@ -29,7 +29,7 @@ export type Effect =
   | { kind: "claim"; session: SessionState; attachment: number; deadlineAt: number; restore: boolean }
   | { kind: "withdraw-claim"; session: SessionState; attachment: number }
   | { kind: "close-session"; session: SessionState; on: Attachment; reason: string | undefined }
-  /** Report to the instances that may use this session what became of it, and under which epoch. */
+  /** Report to the instances that may use this session what happened to it, and under which epoch. */
   | { kind: "tell-grantees"; session: SessionState; epoch: number | undefined; to: string[] }
   /** Report to a borrower which member it got. */
   | { kind: "lend"; session: SessionState & { lending: Lending } }
@@ -57,7 +57,7 @@ export type Effect =
       reason?: string | undefined;
     }
   | { kind: "tell-follower"; follower: Follower; status: string }
-  /** End the child that event `id` asked for, and no other instance of that name. */
+  /** End the child that event `id` started, and no other instance with its id. */
   | { kind: "cancel-child"; id: number; childId: string }
   | {
       kind: "report-to-parent";
@@ -66,7 +66,7 @@ export type Effect =
     }
   /** Announce a user to the keeper of a pool, and start the keeper if this is the first user. */
   | { kind: "join-pool"; poolId: string; pool: PoolSpec; id: number }
-  /** `id`: of the event that joined the pool. */
+  /** `id`: the event that joined the pool. */
   | { kind: "leave-pool"; poolId: string; id: number }
   /** Report the state of an update to the callers that wait for it. */
   | { kind: "answer-update"; updateId: string; record: UpdateRecord }

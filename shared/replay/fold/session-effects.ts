@@ -27,8 +27,8 @@ export function sendCall(state: InstanceState, task: OpenTask, on: Attachment): 
 }
 
 /**
- * I4: the call that has to be answered before others are sent, because it was running when a holder was lost.
- * Calls that may run together may wait for each other, so none is kept back there.
+ * LOSS-4: the call that has to be answered before others are sent, because it was running when a holder was lost.
+ * Calls of a session with `concurrency` above 1 may wait for each other, so none of them is kept back.
  */
 export function suspect(state: InstanceState, session: SessionState): OpenTask | undefined {
   if (callsAtOnce(session.options.concurrency) > 1) return undefined;
@@ -48,7 +48,7 @@ export function holderOf(state: InstanceState, task: OpenTask): Attachment | und
 }
 
 /** `epoch`: the attachment that this report is about. */
-export function tellGrantees(
+export function notifyGrantees(
   state: InstanceState,
   session: SessionState,
   epoch: number | undefined,
@@ -62,7 +62,7 @@ export function tellGrantees(
 }
 
 /** Takes a session from the worker that holds it or was asked to. */
-export function letSessionGo(
+export function releaseSession(
   state: InstanceState,
   session: SessionState,
   reason: string | undefined,
@@ -98,7 +98,7 @@ export function unschedule(
   return effects;
 }
 
-export function remember(
+export function rememberSchedule(
   state: InstanceState,
   sessionId: string,
   which: "creation" | "life",

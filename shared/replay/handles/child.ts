@@ -1,4 +1,4 @@
-/** Child orchestrations: `ctx.child`, whose end its parent waits for, and `ctx.spawn`, whose end it does not. */
+/** Child orchestrations: the parent waits for the end of `ctx.child`, and not for that of `ctx.spawn`. */
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import {
   type AnyOrchestration,

@@ -107,12 +107,13 @@ export class Context implements OrchestrationContext {
     const { preferWorkerOf, ...own } = options;
     const merged = { ...definition?.options, ...own };
     const queue = requireId(Name, "queue", merged.queue ?? defaultQueue);
-    const preferred = preferWorkerOf === undefined ? {} : { preferWorkerOf: this.#known(preferWorkerOf) };
+    const preferred =
+      preferWorkerOf === undefined ? {} : { preferWorkerOf: this.#requireOwnSession(preferWorkerOf) };
     return this.task(activity, input, merged, { kind: "queue", queue, ...preferred }, 3);
   }
 
   /** The id of a session this instance opened, borrowed or was granted. */
-  #known(session: unknown): SessionId {
+  #requireOwnSession(session: unknown): SessionId {
     const id = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
     const known = this.runner.state.sessions.get(String(id)) ?? this.runner.sessions.now(String(id));
     if (known !== undefined) return SessionId.parse(id);

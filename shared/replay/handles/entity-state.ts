@@ -1,7 +1,6 @@
 /**
- * `ctx.state`: values of an instance that outlive its executions. Within an execution they are whatever the
- * code made of them, and replay makes them again; continue-as-new carries them over. Queries and validators
- * can read them and cannot change them.
+ * `ctx.state`: values of an instance that outlive its executions. Within an execution the code sets them, and replay
+ * sets them again; continue-as-new carries them over. Queries and validators can only read them.
  */
 import { HoldfastError } from "../../errors/index.ts";
 import { writeJson } from "../../runtime/index.ts";
@@ -29,7 +28,7 @@ export class EntityState {
     });
   }
 
-  /** Anything but an object is no state. */
+  /** A value that is not an object gives an empty state. */
   static of(value: unknown): EntityState {
     return new EntityState(typeof value === "object" && value !== null ? { ...value } : {});
   }
@@ -62,8 +61,8 @@ function readOnly(value: unknown): unknown {
 }
 
 function refuseLook(key: string | symbol): boolean {
-  const who = occupant();
-  if (who?.looksOnly) who.refuse(`a change of state.${String(key)}`);
+  const code = occupant();
+  if (code?.looksOnly) code.refuse(`a change of state.${String(key)}`);
   return false;
 }
 

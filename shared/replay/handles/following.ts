@@ -14,7 +14,7 @@ interface Followed {
   readonly signal: string;
 }
 
-/** Starts an instance that goes on whatever becomes of this one, and reports its end. */
+/** Starts an instance that does not end with this one. Its end comes back as a signal. */
 export function spawnFollowed(ctx: OrchestrationContext, { name, input, id, signal }: Followed): void {
   const runner = runnerOf(ctx);
   const { payload, bytes } = snapshot(input, `input of "${name}"`);

@@ -68,7 +68,7 @@ export function sessionOptions(
     return value === undefined ? undefined : parseDuration(value, what);
   };
   const executionTimeoutMs = pick("executionTimeout");
-  // A default that the user did not set causes no refusal.
+  // The default never exceeds executionTimeout, so that an option the user did not set cannot be refused.
   const creationTimeoutMs =
     pick("creationTimeout") ??
     Math.min(defaultCreationTimeoutMs, executionTimeoutMs ?? Number.POSITIVE_INFINITY);
@@ -126,10 +126,7 @@ function whenFull({ whenFull }: OpenSessionOptions): Pick<SessionOptions, "whenF
   }
 }
 
-/**
- * The number of calls that may run at once: of a lost session that many may have begun; a bare session's
- * holder begins no more.
- */
+/** How many calls may run at a time. When a session is lost, at most that many calls may have begun. */
 function atOnce(
   type: AnySession | undefined,
   own: OpenSessionOptions,
@@ -139,7 +136,7 @@ function atOnce(
     return { concurrency: positive(own.concurrency, "concurrency") };
   }
   if (own.concurrency !== undefined) {
-    const message = `concurrency is an option of sessions without a type: session "${type.name}" says it where it is defined`;
+    const message = `concurrency is an option of sessions without a type: set it in defineSession("${type.name}", …)`;
     throw new HoldfastError({ code: "invalid_option", message });
   }
   const { concurrency = 1 } = type.options;
@@ -153,7 +150,7 @@ export function refuseUnusedRebuild({ onLost, recovery }: OpenSessionOptions): v
   throw new HoldfastError({ code: "invalid_option", message });
 }
 
-interface Clocks {
+interface SessionTimes {
   creationTimeoutMs: number;
   executionTimeoutMs: number | undefined;
   idleTimeoutMs: number | undefined;
@@ -161,11 +158,11 @@ interface Clocks {
   onLost: OnLost;
 }
 
-function refuseContradictions(clocks: Clocks, type: AnySession | undefined, hasRebuild: boolean): void {
+function refuseContradictions(times: SessionTimes, type: AnySession | undefined, hasRebuild: boolean): void {
   const refuse = (message: string) => {
     throw new HoldfastError({ code: "invalid_option", message });
   };
-  const { leaseTtlMs, executionTimeoutMs, idleTimeoutMs, creationTimeoutMs, onLost } = clocks;
+  const { leaseTtlMs, executionTimeoutMs, idleTimeoutMs, creationTimeoutMs, onLost } = times;
   if (creationTimeoutMs < 1) refuse("creationTimeout must be at least 1 ms");
   if (leaseTtlMs !== undefined && (leaseTtlMs < 1000 || leaseTtlMs % 1000 !== 0)) {
     refuse(`leaseTtl must be whole seconds, at least 1 s, not ${leaseTtlMs} ms`);
@@ -178,7 +175,7 @@ function refuseContradictions(clocks: Clocks, type: AnySession | undefined, hasR
   if (executionTimeoutMs !== undefined && idleTimeoutMs !== undefined && idleTimeoutMs > executionTimeoutMs) {
     refuse(`idleTimeout (${idleTimeoutMs} ms) is longer than executionTimeout (${executionTimeoutMs} ms)`);
   }
-  // JavaScript code may pass a word that is no policy; the schema of all options reports it.
+  // JavaScript code may pass an unknown policy: the schema of all options reports it.
   const needs = lossPolicies[onLost]?.needs;
   if (needs === "recovery.rebuild" && !hasRebuild) refuse(`onLost: "${onLost}" needs ${needs}`);
   if (needs === "checkpoint and restore" && type && !type.restore)

@@ -26,12 +26,12 @@ function guardDate(): void {
   const realNow = RealDate.now;
   const guarded = new Proxy(RealDate, {
     construct(target, args, newTarget) {
-      const who = occupant();
-      return Reflect.construct(target, args.length === 0 && who ? [who.now] : args, newTarget);
+      const code = occupant();
+      return Reflect.construct(target, args.length === 0 && code ? [code.now] : args, newTarget);
     },
     apply(target, self, args) {
-      const who = occupant();
-      return who ? new RealDate(who.now).toString() : Reflect.apply(target, self, args);
+      const code = occupant();
+      return code ? new RealDate(code.now).toString() : Reflect.apply(target, self, args);
     },
   });
   guarded.now = () => occupant()?.now ?? realNow();
@@ -48,10 +48,10 @@ function guardRandom(): void {
   crypto.randomUUID = deterministic(crypto.randomUUID.bind(crypto));
   const realValues = crypto.getRandomValues.bind(crypto);
   crypto.getRandomValues = (array) => {
-    const who = occupant();
-    if (!who || !ArrayBuffer.isView(array)) return realValues(array);
+    const code = occupant();
+    if (!code || !ArrayBuffer.isView(array)) return realValues(array);
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    for (let index = 0; index < bytes.length; index++) bytes[index] = who.random.next() * 256;
+    for (let index = 0; index < bytes.length; index++) bytes[index] = code.random.next() * 256;
     return array;
   };
   nodeCrypto.randomUUID = deterministic(nodeCrypto.randomUUID);
@@ -86,9 +86,9 @@ function guardCombinators(): void {
     const real = Promise[name] as Combine;
     const guarded = function (this: PromiseConstructor, values: Iterable<unknown>) {
       const iterable = typeof values === "object" && values !== null && Symbol.iterator in values;
-      const who = occupant();
-      if (!who || !iterable) return real.call(this, values);
-      return inside((list) => real.call(this, list), [...values], who);
+      const code = occupant();
+      if (!code || !iterable) return real.call(this, values);
+      return inside((list) => real.call(this, list), [...values], code);
     };
     Object.assign(Promise, { [name]: guarded });
   };

@@ -1,4 +1,4 @@
-/** Changed places in the code (`ctx.patched`), and whether this instance reaches them with the changed code. */
+/** Remembers for each `ctx.patched(id)` if this instance reached that place first with the changed code. */
 import type { HistoryEvent } from "../../../schemas/index.ts";
 import { SparseMap } from "../../runtime/index.ts";
 

@@ -118,7 +118,7 @@ function link(
 let running: { promise: Promise<unknown>; depth: number }[] = [];
 /** The async function that was resumed. */
 let resumed: Promise<unknown> | undefined;
-/** True while code goes on that no promise here stands for, such as an async function of the engine. */
+/** True while code runs that no promise here represents, such as an async function of the engine. */
 let untracked = false;
 /** A promise resolved with another one, whose `then` is called next. */
 let adopting: Promise<unknown> | undefined;
@@ -151,7 +151,7 @@ export function waitFor(
 const hooks = {
   init(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
     if (engine > 0) return;
-    // One alone need not be told from others.
+    // A single candidate needs no depth to be identified.
     const candidates = running.length + (resumed || untracked ? 1 : 0);
     const depth = candidates > (parent ? 1 : 0) ? stackDepth() : 0;
     if (parent) return awaited(promise, parent, depth);

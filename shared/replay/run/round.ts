@@ -1,4 +1,4 @@
-/** What one round of the code gets (facts, values) and gives (commands), and the operations it waits for. */
+/** One round of the code: its input (facts, values), its output (commands), and the operations it waits for. */
 import type { HistoryEvent, NewEvent, Payload } from "../../../schemas/index.ts";
 import type { WorkLog } from "../../definitions/index.ts";
 import type { Scope } from "../handles/scope.ts";

@@ -105,8 +105,8 @@ export class Runner implements Occupant {
   }
 
   /**
-   * Why the code may not issue a command of this generation now. Recorded commands are replayed whichever
-   * processes are alive.
+   * Returns an error if the code may not issue a command of this generation now. Recorded commands are replayed
+   * whichever processes are alive.
    */
   needs(generation: number, what: string): HoldfastError | undefined {
     const older = this.replaying ? undefined : this.#journal.heldBackBy?.(generation);
@@ -119,8 +119,8 @@ export class Runner implements Occupant {
 
   /** Throws during a look (Q1); `what` names the refused operation. */
   refuseLook(what: string): void {
-    const who = occupant();
-    if (who?.looksOnly) who.refuse(what);
+    const code = occupant();
+    if (code?.looksOnly) code.refuse(what);
   }
 
   failWith(fault: Fault): Fault {

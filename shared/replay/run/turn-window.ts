@@ -75,20 +75,20 @@ const drained = Promise.resolve();
 
 /** Runs `fn` as if no window were open: its result is recorded, so it may use the real world. */
 export function outside<T>(fn: () => T): T {
-  const who = current;
+  const code = current;
   current = undefined;
   try {
     return fn();
   } finally {
-    current = who;
+    current = code;
   }
 }
 
 /** Runs `fn` at once, between two windows, as code of this occupant. */
-export function withinWindow<T>(who: Occupant, fn: () => T): T {
+export function withinWindow<T>(code: Occupant, fn: () => T): T {
   const before = current;
-  current = who;
-  watch(who.instanceId);
+  current = code;
+  watch(code.instanceId);
   try {
     return fn();
   } finally {
@@ -102,7 +102,7 @@ export function withinWindow<T>(who: Occupant, fn: () => T): T {
  * the window is closed. `goesOn`: since the previous window only the engine has run, and it awaited nothing.
  */
 export function openWindow<Fact>(
-  who: Occupant,
+  code: Occupant,
   facts: readonly Fact[],
   show: (fact: Fact) => void,
   finish: () => void,
@@ -117,9 +117,9 @@ export function openWindow<Fact>(
       watch(undefined);
     };
     const step = () => {
-      current = who;
+      current = code;
       try {
-        const resolved = who.resolveNext();
+        const resolved = code.resolveNext();
         if (resolved || index < facts.length) {
           if (!resolved) show(facts[index++] as Fact);
           void drained.then(afterwards);
@@ -135,8 +135,8 @@ export function openWindow<Fact>(
     };
     const afterwards = () => realNextTick(step);
     const open = () => {
-      watch(who.instanceId);
-      if (who.followsPromises) unfollow = followPromises();
+      watch(code.instanceId);
+      if (code.followsPromises) unfollow = followPromises();
       step();
     };
     if (goesOn && realNow() - stretchBegan < replayStretchMs) return realNextTick(open);

@@ -1,18 +1,18 @@
-/** What callers give a client: how it connects, and the options of its methods. */
+/** How a client connects, and the options of its methods. */
 import type { BlobRef, FlowOptions } from "../../../schemas/index.ts";
 import type { Bus, BusOptions, Payloads, Subjects } from "../../bus/index.ts";
 import type { InputArguments } from "../../definitions/index.ts";
 import type { Duration, Runtime } from "../../runtime/index.ts";
 import type { ViewOptions } from "./instances.ts";
 
-/** @internal What the services build a client from. */
+/** @internal Services build a client from these parts. */
 export interface ClientOptions {
   bus: Bus;
   names?: Subjects;
   runtime?: Runtime;
 }
 
-/** What every part of a client works with. */
+/** Shared by all parts of a client. */
 export interface ClientParts {
   bus: Bus;
   names: Subjects;

@@ -64,7 +64,7 @@ import { type AnsweredUpdate, askUpdate } from "./updates.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /**
- * Starts, signals, asks, watches and ends orchestrations of one installation.
+ * Starts, signals, queries, updates, watches and ends orchestrations of one installation.
  *
  * @example
  * ```ts
@@ -122,6 +122,10 @@ export class Client {
     });
   }
 
+  /**
+   * Starts an orchestration and returns a handle to the new instance. A start with the id of an existing instance
+   * changes nothing and returns a handle to that instance.
+   */
   start<I, O>(
     orchestration: OrchestrationDefinition<I, O>,
     ...rest: InputArguments<I, StartOptions>
@@ -315,6 +319,7 @@ export class Client {
     return this.#control(instanceId, "terminate", reason);
   }
 
+  /** The present status of an instance, with its input, output and custom status. */
   status(instanceId: string, options: ViewOptions = {}): Promise<InstanceView> {
     return userFacing(async () => {
       const summary = await this.#instances.find(requireToken("instance id", instanceId));
@@ -323,6 +328,7 @@ export class Client {
     });
   }
 
+  /** Instances, newest first. Large values are left out. */
   list(options: ListOptions = {}): Promise<InstanceView[]> {
     return userFacing(() => this.#instances.list(options));
   }
@@ -346,6 +352,7 @@ export class Client {
     return readStream({ ...this.#parts, instances: this.#instances }, instanceId, options);
   }
 
+  /** One session by its id, whichever instance or key it belongs to. */
   session(sessionId: string): SessionAccess;
   /**
    * The session of a key: every client gets the same one. The first call opens it; nothing is sent before.
@@ -373,6 +380,7 @@ export class Client {
     return this.pools.of(type, options);
   }
 
+  /** Closes the connection. Instances, and sessions of keys, continue. */
   async close(): Promise<void> {
     await this.#keyedCalls?.stop();
     await this.#parts.bus.close();

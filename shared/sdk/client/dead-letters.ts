@@ -52,7 +52,7 @@ export class DeadLetters {
     this.#names = names;
   }
 
-  /** Newest first. */
+  /** Dead letters, newest first. */
   list({ limit = 50, before }: DeadListOptions = {}): Promise<DeadLetterPage> {
     return userFacing(async () => {
       const stream = this.#names.deadStream;
@@ -77,6 +77,7 @@ export class DeadLetters {
     });
   }
 
+  /** One letter, with its text if it is text. */
   show(seq: number): Promise<DeadLetterView> {
     return userFacing(async () => {
       const shown = view(await this.#message(seq), shownAlone);
@@ -113,7 +114,7 @@ export class DeadLetters {
     });
   }
 
-  /** Where the letter's message was sent first, as far as whoever wrote the letter may say (SEC-7). */
+  /** The subject to which the letter's message goes again. A letter of a worker may not name an instance (SEC-7). */
   #destination(letter: DeadLetter, storedAs: string): string {
     // Letters of earlier versions carry the subject under which their message was stored.
     const subject = this.#names.published(letter.subject);
@@ -125,7 +126,7 @@ export class DeadLetters {
     if (kind !== undefined && !(isOfWorker && kind === "orchestrations")) return subject;
     throw new HoldfastError({
       code: "not_retryable",
-      message: `${letter.subject} is not a subject a letter can be sent to again`,
+      message: `dead letters cannot be sent again to ${letter.subject}: discard the letter, or publish its message by hand`,
     });
   }
 

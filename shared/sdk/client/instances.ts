@@ -57,8 +57,8 @@ export const isTerminal = (status: InstanceStatus): boolean => terminalStatuses.
 const unreadable = (instanceId: string): Fault =>
   new Fault("transient", {
     code: "entry_unreadable",
-    message: `what is written of instance ${instanceId} cannot be read`,
-    hint: "A newer version wrote it: use a client of that version. Otherwise it is written anew from the history within minutes.",
+    message: `the register entry of instance ${instanceId} cannot be read`,
+    hint: "If a newer version wrote it, use a client of that version. Otherwise the engine rewrites it from the history within minutes.",
   });
 
 export class Instances {
@@ -75,7 +75,7 @@ export class Instances {
     this.#bucket = new TypedBucket<InstanceSummary>(bucket, InstanceSummary, runtime.announce);
   }
 
-  /** Throws if it cannot be read; waiting callers go on waiting: the watcher has it written anew (E2). */
+  /** Throws a transient fault if the entry cannot be read: the watcher has it rewritten (E2), so callers retry. */
   async summary(instanceId: string): Promise<InstanceSummary | undefined> {
     const looked = await this.#bucket.look(instanceId);
     if (looked.kind === "unreadable") throw unreadable(instanceId);
@@ -185,8 +185,8 @@ const newestFirst = (a: InstanceSummary, b: InstanceSummary): number =>
   since(b) - since(a) || (a.instanceId < b.instanceId ? -1 : 1);
 
 /**
- * True if nothing that was written before this page can belong among the newest: an instance's entry is written after
- * its start. `oldest` is undefined as long as there is room for more.
+ * True if no entry written before this page can be among the newest: an instance's entry is written after its start.
+ * `oldest` is undefined as long as there is room for more.
  */
 function olderThanAll(page: readonly { at: number }[], oldest: InstanceSummary | undefined): boolean {
   const [first] = page;

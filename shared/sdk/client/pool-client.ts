@@ -63,6 +63,7 @@ export type PoolOf<D extends AnySession> = PoolHandle & {
     : never;
 };
 
+/** The methods of the client that pools need. */
 export interface PoolClientUses {
   start(name: string, input: unknown): Promise<InstanceHandle>;
   list(name: string): Promise<InstanceView[]>;

@@ -55,7 +55,7 @@ export const ScheduleView = z.object({
 });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
-/** What `client.schedules.create` takes beside the schedule itself. */
+/** Options of `client.schedules.create`, beside the schedule itself. */
 export interface CreateScheduleOptions {
   /** Changes the schedule if one with this id exists. */
   replace?: boolean | undefined;
@@ -88,7 +88,7 @@ export class ScheduleClient {
     this.#start = start;
   }
 
-  /** Times count from now on. */
+  /** Creates a schedule. Times before now are not run. */
   create(scheduleId: string, given: ScheduleOptions, options: CreateScheduleOptions = {}): Promise<void> {
     return userFacing(async () => {
       requireScheduleId(scheduleId);
@@ -98,7 +98,7 @@ export class ScheduleClient {
       if (known && isOver(known)) throw over(scheduleId, known);
       if (known && !options.replace) throw exists(scheduleId);
       if (known) {
-        await this.#tell(scheduleId, { kind: "update", spec });
+        await this.#send(scheduleId, { kind: "update", spec });
         return;
       }
       const { paused, note } = options;
@@ -153,17 +153,20 @@ export class ScheduleClient {
       const { spec } = await this.describe(scheduleId);
       const times = timesBetween(parseSchedule(spec, undefined), from, to, longestBackfill + 1);
       if (times.length > longestBackfill)
-        throw invalid(`backfill: more than ${longestBackfill} times lie between; take less of them at once`);
+        throw invalid(
+          `backfill: more than ${longestBackfill} times lie between from and to; choose a shorter span`,
+        );
       await this.#command(scheduleId, { kind: "backfill", from, to, ...overlap });
       return { times };
     });
   }
 
-  /** Starts no further runs; runs in progress continue. */
+  /** Ends the schedule; runs in progress continue. */
   delete(scheduleId: string): Promise<void> {
     return userFacing(() => this.#command(scheduleId, { kind: "delete" }));
   }
 
+  /** The schedule, its next times and its latest runs. */
   describe(scheduleId: string): Promise<ScheduleView> {
     return userFacing(async () => {
       requireScheduleId(scheduleId);
@@ -196,10 +199,10 @@ export class ScheduleClient {
     const known = await this.#instances.find(scheduleInstance(scheduleId));
     if (known?.name !== scheduleOrchestration) throw missing(scheduleId);
     if (isOver(known)) throw over(scheduleId, known);
-    await this.#tell(scheduleId, command);
+    await this.#send(scheduleId, command);
   }
 
-  async #tell(scheduleId: string, command: ScheduleCommand): Promise<void> {
+  async #send(scheduleId: string, command: ScheduleCommand): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const keeper = scheduleInstance(scheduleId);
     await publishOrThrow(bus, {
@@ -210,13 +213,13 @@ export class ScheduleClient {
   }
 }
 
-/** Keepers accept unknown fields, because a newer version may have written them. What a user gives must have none. */
+/** Refuses unknown fields from a user. Keepers accept them, because a newer version may have written them. */
 function specOf(given: ScheduleOptions, now: number): ScheduleSpec {
   refuseUnknownOptions("the schedule", given, ScheduleSpec.shape);
   return parseSchedule(given, now).spec;
 }
 
-/** What its keeper would not take. */
+/** Throws if the keeper would refuse the command. */
 function checked(command: ScheduleCommand): ScheduleCommand {
   const parsed = ScheduleCommand.safeParse(command);
   if (parsed.success) return command;
@@ -264,7 +267,7 @@ function statusOf(
 }
 
 function upcoming({ spec }: ScheduleInput, state: ScheduleState | undefined, now: number): number[] {
-  // Its keeper knows of none: its runs and those that wait are as many as it may have.
+  // The keeper has no further time: the runs begun and the runs that wait reach the limit.
   if (state && state.next === undefined) return [];
   try {
     const left = spec.limit === undefined ? shownTimes : Math.max(0, spec.limit - (state?.runs ?? 0));

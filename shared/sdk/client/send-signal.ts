@@ -1,4 +1,4 @@
-/** Sends a signal, and says so if the instance had ended before it came. */
+/** Sends a signal, and throws `instance_ended` if the instance had ended before the signal came. */
 import { requireToken } from "../../bus/index.ts";
 import { type AnySignal, validate } from "../../definitions/index.ts";
 import { requireMessageId, type SignalOptions } from "../instance/message-id.ts";

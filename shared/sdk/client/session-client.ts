@@ -53,7 +53,7 @@ export interface SessionAccess {
   /** Delivers to `ctx.session.events` of the live state, in order. Rejects if no worker holds the session. */
   send(name: string, payload?: unknown): Promise<void>;
   describe(): Promise<SessionDescription>;
-  /** What code inside the session stored under names (`ctx.session.blobs`). */
+  /** The blobs that code inside the session stored under names (`ctx.session.blobs`). */
   readonly blobs: Pick<SessionBlobs, "get" | "list">;
   /**
    * Takes the session from its holder at once; its instance receives `session_lost` with reason `evicted`.
@@ -83,7 +83,7 @@ export class SessionClient {
     this.#leases = new LeaseStore(bus, names.bucket("leases"));
   }
 
-  /** Newest first. */
+  /** Sessions, newest first. */
   list(options: SessionListOptions = {}): Promise<SessionRecord[]> {
     return userFacing(async () => {
       const { type, instanceId, phase, key, metadata = {}, limit = Number.POSITIVE_INFINITY } = options;
@@ -177,7 +177,7 @@ export class SessionClient {
     });
   }
 
-  /** What code inside a session stored under names, the oldest first. */
+  /** The blobs that code inside a session stored under names, the oldest first. */
   blobs(sessionId: string): Promise<BlobInfo[]> {
     return userFacing(async () =>
       ((await this.#record(sessionId)).blobs ?? []).map(({ name, bytes, storedAt }) => ({
@@ -237,7 +237,7 @@ export class SessionClient {
     if (workerId !== undefined && phase !== "opening" && phase !== "parked") return { ...record, workerId };
     throw new HoldfastError({
       code: "session_unheld",
-      message: `nobody holds session ${sessionId} (${phase})`,
+      message: `no worker holds session ${sessionId} (${phase})`,
       retryable: true,
     });
   }

@@ -1,4 +1,4 @@
-/** Checks what a client starts, and publishes the start. */
+/** Checks the arguments of a client's start, and publishes the start. */
 import { requireToken } from "../../bus/index.ts";
 import { type OrchestrationDefinition, refuseUnknownOptions, validate } from "../../definitions/index.ts";
 import { token } from "../../runtime/index.ts";

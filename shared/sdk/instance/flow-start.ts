@@ -1,11 +1,11 @@
-/** Starts that may have to wait: checks their flow options and writes them on the start message. */
+/** Checks the flow options and the delay of a start, and makes the headers of a start with limits. */
 import { FlowOptions, needsHeader } from "../../../schemas/index.ts";
 import { headerNames } from "../../bus/index.ts";
 import { refuseUnknownOptions } from "../../definitions/index.ts";
 import { HoldfastError } from "../../errors/index.ts";
 import { type Duration, parseDuration } from "../../runtime/index.ts";
 
-/** On the start message: its limits, which only orchestrators that know them may act on. */
+/** Headers of a start with limits. Orchestrators that do not know limits leave it to newer ones. */
 export const flowHeaders = (flow: FlowOptions): Record<string, string> => ({
   [headerNames.flow]: JSON.stringify(flow),
   [needsHeader]: "2",
@@ -26,19 +26,20 @@ export function parseFlow(flow: unknown): FlowOptions {
     const given = options[part];
     if (typeof given === "object") refuseUnknownOptions(`flow.${part}`, given, partNames[part]);
   }
-  // "singleton: false" says nothing.
-  const says = (control: (typeof controls)[number]) =>
+  // "singleton: false" sets no limit.
+  const isSet = (control: (typeof controls)[number]) =>
     options[control] !== undefined && options[control] !== false;
   for (const [one, other] of contradictions) {
-    if (says(one) && says(other)) throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
+    if (isSet(one) && isSet(other))
+      throw invalid(`flow has both ${one} and ${other}: a start has one of them`);
   }
-  if (!controls.some(says)) throw invalid(`flow says no limit: one of ${controls.join(", ")} is needed`);
+  if (!controls.some(isSet)) throw invalid(`flow sets no limit: it needs one of ${controls.join(", ")}`);
   positive(options.rate?.per, "flow.rate.per");
   const periodMs = positive(options.debounce?.period, "flow.debounce.period");
   const maxWaitMs = positive(options.debounce?.maxWait, "flow.debounce.maxWait");
   if (maxWaitMs !== undefined && maxWaitMs < (periodMs ?? 0))
     throw invalid(
-      `flow.debounce: maxWait (${maxWaitMs} ms) is shorter than period (${periodMs} ms), which would never count`,
+      `flow.debounce: maxWait (${maxWaitMs} ms) is shorter than period (${periodMs} ms): the period would never end`,
     );
   positive(options.throttle?.period, "flow.throttle.period");
   return options;

@@ -14,7 +14,7 @@ import {
 import type { Runtime } from "../../runtime/index.ts";
 import { type Instances, isTerminal } from "../client/instances.ts";
 
-/** Where in a stream to begin, and whether to follow it. */
+/** Where to begin in a stream, and how long to follow it. */
 export interface StreamOptions {
   /** Only chunks after this `offset`. */
   after?: number | undefined;
@@ -109,9 +109,9 @@ async function itemOf(
 }
 
 /**
- * Asks an orchestrator, once for each run, whether the chunks that show this capability were written by a worker that
- * was given the task (C1). If none answers, the installation has no keys, or no orchestrator is alive: then chunks are
- * shown as they are stored.
+ * Asks an orchestrator, once for each run, if the chunks with this capability come from a worker that was given the task
+ * (C1). If no orchestrator answers, the installation has no keys or no orchestrator is alive: then the chunks are
+ * accepted unchecked.
  */
 function streamChecker({ bus, names }: InstanceStreamDeps, instanceId: string) {
   const known = new Map<string, Promise<boolean>>();

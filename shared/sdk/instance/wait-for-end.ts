@@ -28,7 +28,7 @@ export interface WaitOptions {
 
 type Waited =
   | { kind: "ended"; summary: InstanceSummary }
-  /** The time is over; the latest known summary. */
+  /** The timeout passed first; `summary` is the latest known one. */
   | { kind: "running"; summary: InstanceSummary | undefined }
   | { kind: "unknown" };
 
@@ -74,11 +74,11 @@ export async function waitForEnd(
       }
     }
   };
-  let told: InstanceSummary | undefined;
+  let noticed: InstanceSummary | undefined;
   const onNotice = ({ body }: CoreMessage) => {
     // A small end is in the notice itself; otherwise the summary is read.
     const summary = decode(InstanceSummary, body);
-    if (summary.kind === "ok") told = summary.value;
+    if (summary.kind === "ok") noticed = summary.value;
     else quickLooks = looksAfterNotice;
     wake();
   };
@@ -89,7 +89,7 @@ export async function waitForEnd(
   try {
     for (let looks = 0; ; looks++) {
       if (looks === 0 && justStarted) await nap(firstLookMs);
-      const summary = told ?? (await patiently(() => instances.summary(instanceId)));
+      const summary = noticed ?? (await patiently(() => instances.summary(instanceId)));
       if (summary && isTerminal(summary.status)) return { kind: "ended", summary };
       if (!summary && !known && looks === 0 && !(await patiently(() => instances.find(instanceId))))
         return { kind: "unknown" };
@@ -98,7 +98,7 @@ export async function waitForEnd(
       if (left <= 0 || signal?.aborted || parkedLooks > 1) return { kind: "running", summary };
       const pause = quickLooks > 0 ? lookAgainMs : lookEveryMs;
       if (quickLooks > 0) quickLooks--;
-      if (!told) await nap(Math.min(left, pause));
+      if (!noticed) await nap(Math.min(left, pause));
     }
   } finally {
     signal?.removeEventListener("abort", onAbort);

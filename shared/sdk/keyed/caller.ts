@@ -32,7 +32,7 @@ import { activeTraceparent } from "../../runtime/trace.ts";
 
 /** How a call on one holder ended. */
 type CallEnd =
-  | { kind: "told"; report: ActivityReport }
+  | { kind: "answered"; report: ActivityReport }
   /** The call's code never began on this holder. */
   | { kind: "untouched"; why: "refused" | "nobody" }
   /** The call may have begun, and no answer will come. */
@@ -49,7 +49,7 @@ interface CallRequest {
 
 interface WaitingCall {
   readonly attempt: number;
-  /** What the answer must show: only the worker that was asked knows it (C1). */
+  /** The answer must have this capability, which only the called worker knows (C1). */
   readonly capability: string;
   end(how: CallEnd): void;
 }
@@ -145,7 +145,7 @@ export class Caller {
           silentSince = undefined;
           break;
         default:
-          return { kind: "told", report: answer };
+          return { kind: "answered", report: answer };
       }
       if (answer !== "taken") {
         silentSince ??= clock.monotonic();
@@ -243,10 +243,10 @@ export class Caller {
     }
     const report = decode(ActivityReport, body);
     if (report.kind === "invalid") return;
-    this.#end(report.value.of, report.value, { kind: "told", report: report.value });
+    this.#end(report.value.of, report.value, { kind: "answered", report: report.value });
   }
 
-  /** Answers to an earlier attempt are ignored, and those of workers that were not asked. */
+  /** Ignores answers to an earlier attempt, and answers of workers that were not called. */
   #end(of: number, shown: { attempt: number; capability?: string | undefined }, how: CallEnd): void {
     const waiting = this.#waiting.get(of);
     if (waiting?.attempt === shown.attempt && waiting.capability === shown.capability) waiting.end(how);

@@ -132,7 +132,7 @@ export class KeyedCalls {
           this.#isGone(route),
         );
         switch (end.kind) {
-          case "told":
+          case "answered":
             return await this.#answer(end.report);
           case "aborted":
             throw whyAborted(signal, name);
@@ -294,7 +294,10 @@ export class KeyedCalls {
       case "state_missing":
         throw new HoldfastError({ code: "session_lost", message: result.message });
       case "started":
-        throw new HoldfastError({ code: "invalid_answer", message: "a start is no answer" });
+        throw new HoldfastError({
+          code: "invalid_answer",
+          message: "the holder reported a start instead of a result",
+        });
     }
   }
 
@@ -308,7 +311,7 @@ export class KeyedCalls {
 
   async #pause(deadline: number, signal: AbortSignal | undefined, ms = againMs): Promise<void> {
     const { clock } = this.#parts.runtime;
-    if (clock.monotonic() >= deadline) throw tooLate("nobody answered");
+    if (clock.monotonic() >= deadline) throw tooLate("no answer came in time");
     if ((await sleep(clock, ms, signal)) === "aborted") throw whyAborted(signal, "call");
   }
 
@@ -341,7 +344,7 @@ const tooLate = (message: string): TimeoutError =>
 const nobodyServes = ({ type, key }: KeyedTarget): HoldfastError =>
   new HoldfastError({
     code: "session_unreachable",
-    message: `nobody answers for session "${type}" of key "${key}": no orchestrator is running, or none is of this version`,
+    message: `no orchestrator answers for session "${type}" of key "${key}": none is running, or none of this version`,
     retryable: true,
   });
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Commit, type HistoryEvent, payloadsOf, wireObject } from "../../../schemas/index.ts";
 import type { Payloads } from "../../bus/index.ts";
 
-/** An instance's history as a file that can be kept, looked at and replayed. */
+/** An instance's history as a file: `holdfast history <id> --export` and `client.historyFile` write it. */
 export const HistoryFile = wireObject({
   format: z.literal("holdfast-history"),
   v: z.literal(1),

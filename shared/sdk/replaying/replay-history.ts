@@ -8,10 +8,10 @@ import { Fault } from "../../errors/index.ts";
 import { Instance, type InstanceHost, installGuards } from "../../replay/index.ts";
 import type { HistoryFile } from "./history-file.ts";
 
-/** Whether the code still agrees with a history, and where it differs. */
+/** The result of a replay: the code agrees with the history, or differs from it at a first place. */
 export type ReplayOutcome =
   | { kind: "agrees"; instanceId: string; executions: number; events: number }
-  /** The first place where the code did something else than the history says. */
+  /** The first place where the code issued another command than the one recorded. */
   | {
       kind: "disagrees";
       instanceId: string;
@@ -23,13 +23,22 @@ export type ReplayOutcome =
       hint?: string | undefined;
     };
 
-/** What to replay a history against. */
+/** Options of `replayHistory`. */
 export interface ReplayOptions {
   /** Fetches values that are neither in the history nor in the file. */
   fetch?: ((payload: Payload) => Promise<unknown>) | undefined;
 }
 
-/** Runs today's code against a recorded history and says whether they agree, without touching NATS. */
+/**
+ * Runs the application's code over a recorded history and reports if it makes the same decisions. Uses no NATS server.
+ *
+ * @example
+ * ```ts
+ * const file = HistoryFile.parse(JSON.parse(readFileSync("order-7.history.json", "utf8")));
+ * const outcome = await replayHistory(collectApp(app), file);
+ * if (outcome.kind === "disagrees") throw new Error(outcome.message);
+ * ```
+ */
 export async function replayHistory(
   app: App,
   file: HistoryFile,
@@ -74,7 +83,7 @@ const hostOf = (app: App, { values = {} }: HistoryFile, { fetch }: ReplayOptions
       throw new Fault("config", {
         code: "value_missing",
         message: `the history refers to ${key}, which is not in the file`,
-        hint: "Take the file with `holdfast history <id> --export`, or replay by instance id.",
+        hint: "Write the file with `holdfast history <id> --export`, or replay by instance id.",
       });
     },
   },

@@ -266,10 +266,10 @@ test("bad input is refused where it is given", async () => {
   await refused({ key: "k", rate: { limit: 1, per: 0 } }, "flow.rate.per must be at least 1 ms");
   await refused({ key: "x".repeat(257), concurrency: 1 }, "flow.key");
   await refused({ key: "", concurrency: 1 }, "flow.key");
-  await refused({ key: "k" }, "flow says no limit");
+  await refused({ key: "k" }, "flow sets no limit");
   await refused({ key: "k", singleton: true, concurrency: 2 }, "both singleton and concurrency");
   await refused({ key: "k", debounce: { period: 1 }, throttle: { period: 1 } }, "both debounce and throttle");
-  await refused({ key: "k", singleton: false }, "flow says no limit");
+  await refused({ key: "k", singleton: false }, "flow sets no limit");
   await refused(
     { key: "k", debounce: { period: "10s", maxWait: "5s" } },
     "maxWait (5000 ms) is shorter than period",

@@ -193,7 +193,7 @@ describe("what is no schedule says what is wrong with it", () => {
       { cron: "0 9 * * *", timeZone: "Mars/Olympus" },
       `timeZone: "Mars/Olympus" is no time zone this server knows; write an IANA name, such as "Europe/Berlin"; ${right}`,
     ],
-    [{}, "it says no time: one of cron, every and at is needed"],
+    [{}, "it has no time: it needs one of cron, every and at"],
     [{ cron: "0 9 * * *", every: "1h" }, "it has both cron and every: a schedule has one of them"],
     [{ every: "1h", timeZone: "UTC" }, "it has both timeZone and every: a time zone is for cron alone"],
     [{ at: "2027-01-01T00:00:00Z", offset: 5 }, "it has both offset and at: an offset is for every alone"],

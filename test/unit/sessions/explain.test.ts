@@ -172,9 +172,7 @@ const failure = { code: "x", message: "no memory", retryable: false };
 
 test("every other phase has its sentence", () => {
   expect(explain(record({ phase: "parked", attachment: 0 }), [], undefined, now)[0]).toContain("lazy");
-  expect(explain(record({ phase: "parked" }), [], undefined, now)[0]).toContain(
-    "idle: its state was put away",
-  );
+  expect(explain(record({ phase: "parked" }), [], undefined, now)[0]).toContain("idle: its holder parked it");
   expect(explain(record({ phase: "closed" }), [], undefined, now)).toEqual([
     "closed 2.0 s ago by its instance i1",
   ]);

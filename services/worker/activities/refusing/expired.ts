@@ -14,7 +14,7 @@
 import type { ActivityTask, Failure } from "../../../../schemas/index.ts";
 import type { Delivery } from "../../../../shared/bus/index.ts";
 import { isFault } from "../../../../shared/errors/index.ts";
-import { silence } from "../../../../shared/leases/index.ts";
+import { silenceFailure } from "../../../../shared/leases/index.ts";
 import type { WorkerDeps } from "../../deps.ts";
 import { publishReport } from "../report.ts";
 import type { TaskDeps } from "../running/run-task.ts";
@@ -67,7 +67,7 @@ export async function refuseExpired(
   const message = `activity ${name}: ${timeout} timeout of ${ms} ms`;
   const error: Failure =
     timeout === "heartbeat"
-      ? silence(name, ms)
+      ? silenceFailure(name, ms)
       : { code: "timeout", message, retryable: false, details: { timeout, ms } };
   const how = await publishReport(deps, task, { kind: "failed", error }, { signal });
   if (how !== "given_up") delivery.ack();

@@ -20,7 +20,7 @@ import {
   TimeoutError,
   toFailure,
 } from "../../../../shared/errors/index.ts";
-import { beatAddress, silence } from "../../../../shared/leases/index.ts";
+import { beatAddress, silenceFailure } from "../../../../shared/leases/index.ts";
 import { insideTrace } from "../../../../shared/runtime/trace.ts";
 import type { WorkerDeps } from "../../deps.ts";
 import type { LazyAbort } from "../../lazy-abort.ts";
@@ -204,7 +204,8 @@ function timedOut(
   timeout: Extract<TaskOutcome, { kind: "timeout" }>["timeout"],
   limitMs: number | undefined,
 ): TaskOutcome {
-  if (timeout === "heartbeat") return { kind: "timeout", timeout, error: silence(task.name, limitMs ?? 0) };
+  if (timeout === "heartbeat")
+    return { kind: "timeout", timeout, error: silenceFailure(task.name, limitMs ?? 0) };
   const error: Failure = {
     code: "timeout",
     message: `${task.name} did not finish within ${limitMs} ms`,

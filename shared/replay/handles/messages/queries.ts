@@ -5,7 +5,10 @@ import { HoldfastError, toFailure } from "../../../errors/index.ts";
 import { SparseMap, writeJson } from "../../../runtime/index.ts";
 import { look } from "../../run/read-only-look.ts";
 
-/** `spoiled`: the query may have changed the copy of the instance, which must be built again from history. */
+/**
+ * The answer to a query. `spoiled`: the query may have changed the copy of the instance, which must be built again from
+ * history.
+ */
 export type Asked =
   | { kind: "answered"; json: string }
   | { kind: "refused"; code: string; message: string; details?: unknown; spoiled: boolean };
@@ -45,7 +48,7 @@ export class Queries {
     if (answerer.steady || first.kind === "refused") return first;
     const second = this.#once(instanceId, now, name, answerer, checked);
     if (second.kind === "refused" || second.json !== first.json) {
-      const message = `query "${name}" gave two answers to one question: it changes what it looks at`;
+      const message = `query "${name}" gave two different answers when asked twice: its handler changes the instance`;
       return { kind: "refused", code: "query_changes_state", message, spoiled: true };
     }
     answerer.steady = true;

@@ -2,8 +2,8 @@
  * Signals by name, first in first out. A signal may come before or after the code waits for it.
  *
  * SIGNAL-1 A signal goes to the oldest waiter of its name whose result can still be used. One signal is given
- *    out at a time, and the code runs as far as it can before the next one is: a waiter that lost by it no
- *    longer waits.
+ *    out at a time, and the code runs as far as it can before the next one is: a waiter that loses a race because
+ *    of the first signal does not get the second.
  *
  * In instances started before rule 1 a waiter gets a stored signal at once, and a loser gives its signal
  * back.

@@ -17,7 +17,7 @@ export function takeBackFrom(ctx: OrchestrationContext, sessionId: string, from:
   runnerOf(ctx).issue({ kind: "session.returned", sessionId: SessionId.parse(sessionId), from });
 }
 
-/** Informs the borrower why it does not get the session. */
+/** Tells the borrower that it does not get the session, and why. */
 export function refuseToLend(
   ctx: OrchestrationContext,
   sessionId: string,

@@ -91,7 +91,7 @@ function issueOpened(
   resourceId: string | undefined,
 ): void {
   validate(type?.config, own.config, "invalid_config", `config of session "${typeName}"`);
-  if (!runner.recalls("session.opened")) refuseWhatOlderLetPass(runner.definition.name, own);
+  if (!runner.recalls("session.opened")) checkNewOpening(runner.definition.name, own);
   if (runner.followsPromises) refuseUnknownOptions(`openSession("${typeName}")`, own, openSessionOptionNames);
   const config = snapshot(own.config, `config of session "${typeName}"`);
   const rebuild = snapshot(own.recovery?.rebuild?.input, "input of the rebuild activity");
@@ -104,8 +104,11 @@ function issueOpened(
   runner.sessions.metadataNow(sessionId, recorded.options.metadata);
 }
 
-/** A history that already has the session is not checked again. The engine's own instances name what is the engine's. */
-function refuseWhatOlderLetPass(orchestration: string, own: OpenSessionOptions): void {
+/**
+ * Checks that older versions did not make, so a recorded opening is not checked again. The engine's own instances may
+ * set metadata with the engine's prefix.
+ */
+function checkNewOpening(orchestration: string, own: OpenSessionOptions): void {
   refuseUnusedRebuild(own);
   refuseUnknownOptions("recovery", own.recovery, { rebuild: true, maxAutoRetries: true });
   const placementNames = { tags: true, resources: true, buildId: true, affinityKey: true };
@@ -192,7 +195,7 @@ export function grantedSession(ctx: Context, id: string, type: AnySession | unde
   return makeHandle(ctx, id, type);
 }
 
-/** A session that the code has for a while: how it is given back, and why it cannot be used after that. */
+/** How the code gives back a session that it borrowed, and the error for its use after that. */
 interface BorrowedSession {
   over(): Error | undefined;
   giveBack(): void;

@@ -22,7 +22,7 @@ export function setMetadata(
   if (lentBy || (session && session.owner !== ctx.instanceId)) {
     throw new SessionUnusable({
       code: "session_unusable",
-      message: `session ${id} belongs to another instance: its metadata is set by its owner, or by a call inside it (ctx.session.setMetadata)`,
+      message: `session ${id} belongs to another instance: only its owner, or a call inside it (ctx.session.setMetadata), may set its metadata`,
     });
   }
   const sessionId = SessionId.parse(id);
@@ -37,7 +37,7 @@ export function setMetadata(
 const metadataOf = ({ runner }: Context, id: string): Readonly<Record<string, string>> =>
   runner.sessions.metadata(id) ?? runner.state.sessions.get(id)?.options.metadata ?? {};
 
-/** Work for a session that is over fails at once, because it could only fail later. */
+/** The error for work on a session that has ended: the work fails at once, because it could only fail later. */
 export function whyUnusable({ runner }: Context, id: string): Error | undefined {
   const now = runner.sessions.now(id);
   if (now?.kind === "opened") return undefined;
