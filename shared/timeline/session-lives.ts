@@ -33,15 +33,15 @@ export class SessionLives {
     const life = this.#open(0, sessionId, type, at);
     const held = phase.kind === "active" || phase.kind === "claimed" || phase.kind === "rebuilding";
     if ("on" in phase && phase.on) hold(life, "held", at, phase.on);
-    if (held) stand(life, "open", `${phase.kind} on ${holderText(phase.on)}`);
-    else stand(life, "waiting", phaseWord(phase.kind));
+    if (held) setStanding(life, "open", `${phase.kind} on ${holderText(phase.on)}`);
+    else setStanding(life, "waiting", phaseWord(phase.kind));
   }
 
   lent({ id, of, member: { sessionId, type, phase } }: EventOf<"pool.lent">, at: number): void {
     const life = this.#open(id, sessionId, type, at);
     life.lentFor = of;
     if ("on" in phase && phase.on) hold(life, "held", at, phase.on);
-    stand(life, "open", "on" in phase && phase.on ? `${sessionId} on ${phase.on.workerId}` : sessionId);
+    setStanding(life, "open", "on" in phase && phase.on ? `${sessionId} on ${phase.on.workerId}` : sessionId);
   }
 
   givenBack({ id, of }: EventOf<"pool.left">, at: number): void {
@@ -52,11 +52,11 @@ export class SessionLives {
     life.marks.push({ at, kind: "closed", text: "given back", id });
   }
 
-  /** The execution is over: so is what it saw of its sessions. */
+  /** The execution has ended, and no later event of its sessions is in its history. */
   end(at: number): void {
     for (const life of this.#latest.values()) {
       closeSegment(life, at);
-      if (life.to === undefined) stand(life, "done", "");
+      if (life.to === undefined) setStanding(life, "done", "");
       life.to ??= at;
     }
   }
@@ -71,13 +71,13 @@ export class SessionLives {
     };
     switch (event.kind) {
       case "session.opened":
-        return stand(life, "waiting", "opened");
+        return setStanding(life, "waiting", "opened");
       case "session.requested": {
         const { attachment } = event;
         closeSegment(life, at);
         life.segments.push({ phase: "waiting", from: at, to: undefined, attachment });
         const again = attachment > 1 ? ` (attachment ${attachment})` : "";
-        return stand(
+        return setStanding(
           life,
           "waiting",
           `${life.losses ? `${life.losses.last}; ` : ""}waits for a worker${again}`,
@@ -85,18 +85,18 @@ export class SessionLives {
       }
       case "session.claimed":
         hold(life, "starting", at, event.on);
-        return stand(life, "waiting", `init on ${holderText(event.on)}${afterLoss(life)}`);
+        return setStanding(life, "waiting", `init on ${holderText(event.on)}${afterLoss(life)}`);
       case "session.activated": {
         const { on, warm, restored } = event;
         const how = `${warm ? ", still warm" : ""}${restored ? ", from a checkpoint" : ""}`;
         if (on.attachment > 1) mark("reclaimed", `reclaimed by ${on.workerId}${how}`);
         hold(life, "held", at, on);
-        return stand(life, "open", `active on ${holderText(on)}${afterLoss(life)}`);
+        return setStanding(life, "open", `active on ${holderText(on)}${afterLoss(life)}`);
       }
       case "session.init_failed":
         closeSegment(life, at);
         mark("init failed", `init failed: ${event.error.message}`);
-        return stand(life, "waiting", `init failed: ${failureText(event.error)}`);
+        return setStanding(life, "waiting", `init failed: ${failureText(event.error)}`);
       case "session.failed":
         mark("failed", `failed: ${event.error.message}`);
         return over(life, at, "failed", failureText(event.error));
@@ -108,12 +108,12 @@ export class SessionLives {
         const epoch = on ? ` (epoch ${shortEpoch(on.epoch)})` : "";
         mark("lost", `lost${holder}${epoch}: ${reason}${detail ? `, ${detail}` : ""}`);
         life.losses = { count: (life.losses?.count ?? 0) + 1, last };
-        return stand(life, "failed", last);
+        return setStanding(life, "failed", last);
       }
       case "session.parked":
         closeSegment(life, at);
         life.segments.push({ phase: "parked", from: at, to: undefined });
-        return stand(life, "waiting", "idle, its state is put away until the next call");
+        return setStanding(life, "waiting", "idle, parked by its holder until the next call");
       case "session.checkpointed": {
         const { bytes, calls } = event.checkpoint;
         return mark("checkpoint", `checkpoint of ${bytes} bytes after ${calls} calls`);
@@ -131,11 +131,11 @@ export class SessionLives {
       case "session.lent": {
         const text = `lent to ${event.lending.to.instanceId}`;
         mark("lent", text);
-        return stand(life, "open", text);
+        return setStanding(life, "open", text);
       }
       case "session.returned":
         mark("returned", "given back");
-        return stand(life, "open", "given back");
+        return setStanding(life, "open", "given back");
     }
   }
 
@@ -150,14 +150,14 @@ export class SessionLives {
   }
 }
 
-function stand(life: SessionLife, standing: Standing, note: string): void {
+function setStanding(life: SessionLife, standing: Standing, note: string): void {
   life.standing = standing;
   life.note = note;
 }
 
 function over(life: SessionLife, at: number, standing: Standing, note: string): void {
   closeSegment(life, at);
-  if (life.to === undefined) stand(life, standing, note);
+  if (life.to === undefined) setStanding(life, standing, note);
   life.to ??= at;
 }
 

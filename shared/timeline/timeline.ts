@@ -1,4 +1,4 @@
-/** What ran in an instance from when to when, and which worker held which session. */
+/** The work of an instance with its times, and the workers that held its sessions. */
 import type { Failure, HistoryEvent, InstanceStatus, Payload } from "../../schemas/index.ts";
 
 /** An event with the time of its turn. */

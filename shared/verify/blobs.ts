@@ -2,7 +2,7 @@
 import { BlobRef, type Commit, type HistoryEvent } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
 import { isFault } from "../errors/index.ts";
-import type { Say } from "./report.ts";
+import type { OnViolation } from "./report.ts";
 
 /** Blob references anywhere in an event, except inside users' own values. */
 export function blobsIn(events: Commit["events"]): BlobRef[] {
@@ -21,18 +21,23 @@ export function blobsIn(events: Commit["events"]): BlobRef[] {
 }
 
 /** Reads each blob and compares it with the length and digest that its writer recorded. */
-export async function checkBlobs(bus: Bus, refs: Iterable<BlobRef>, say: Say): Promise<number> {
+export async function checkBlobs(
+  bus: Bus,
+  refs: Iterable<BlobRef>,
+  onViolation: OnViolation,
+): Promise<number> {
   let read = 0;
   for (const { key, bytes } of refs) {
     read++;
     try {
       const content = await bus.blobs.get(key);
-      if (content === undefined) say("VALUE-2", `blob ${key} (${bytes} bytes) is not in the object store`);
+      if (content === undefined)
+        onViolation("VALUE-2", `blob ${key} (${bytes} bytes) is not in the object store`);
       else if (content.length !== bytes)
-        say("VALUE-2", `blob ${key} has ${content.length} bytes, not ${bytes}`);
+        onViolation("VALUE-2", `blob ${key} has ${content.length} bytes, not ${bytes}`);
     } catch (error) {
       if (!isFault(error) || error.code !== "blob_damaged") throw error;
-      say("VALUE-2", error.message);
+      onViolation("VALUE-2", error.message);
     }
   }
   return read;

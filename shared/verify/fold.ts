@@ -3,7 +3,7 @@ import type { BlobRef, Commit, HistoryEvent } from "../../schemas/index.ts";
 import { apply, type InstanceState, initialState } from "../replay/index.ts";
 import { blobsIn } from "./blobs.ts";
 import { executionOf, watchHistory } from "./history/index.ts";
-import type { Say } from "./report.ts";
+import type { OnViolation } from "./report.ts";
 
 export interface Loss {
   sessionId: string;
@@ -26,7 +26,7 @@ export interface Folded {
   commits: number;
   events: number;
   last: Commit | undefined;
-  /** How far the summary must have come: the state at the end of the last commit that asked for a summary. */
+  /** The state that the summary must show at least: the end of the last commit that asked for a summary. */
   shownThrough: { execution: number; events: number } | undefined;
   losses: Loss[];
   closings: Closing[];
@@ -45,9 +45,13 @@ export class Folding {
   #blobs: BlobRef[] = [];
   #folded: Folded;
 
-  constructor(instanceId: string, say: Say, extra?: (commit: Commit, execution: number) => void) {
+  constructor(
+    instanceId: string,
+    onViolation: OnViolation,
+    extra?: (commit: Commit, execution: number) => void,
+  ) {
     this.#instanceId = instanceId;
-    this.#watch = watchHistory(say);
+    this.#watch = watchHistory(onViolation);
     this.#extra = extra;
     this.#folded = {
       state: initialState(instanceId),
@@ -159,6 +163,6 @@ function attempt<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch {
-    return undefined; // the state then is as far as it could be folded
+    return undefined; // The state stays as it was before this event.
   }
 }

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Commit, Payload } from "../../schemas/index.ts";
 import type { Journal } from "./journal.ts";
-import type { Findings, Say } from "./report.ts";
+import type { Findings, OnViolation } from "./report.ts";
 
-interface Heard {
+interface ReceivedSignal {
   name: string;
   messageId: string | undefined;
   payload: Payload;
@@ -14,7 +14,7 @@ interface Heard {
 export class AgainstJournal {
   readonly #journal: Journal;
   readonly #instanceId: string;
-  readonly #signals: Heard[] = [];
+  readonly #signals: ReceivedSignal[] = [];
   readonly #updates = new Map<string, { of: number; execution: number; answer?: Payload }>();
   readonly #open = new Map<string, string>();
   #end: { status: string; output: Payload | undefined } | undefined;
@@ -53,58 +53,58 @@ export class AgainstJournal {
     }
   }
 
-  end(say: Say): void {
-    this.#checkEnd(say);
-    this.#checkSignals(say);
+  end(onViolation: OnViolation): void {
+    this.#checkEnd(onViolation);
+    this.#checkSignals(onViolation);
     for (const { updateId, answer } of this.#journal.updates.get(this.#instanceId) ?? []) {
       const found = this.#updates.get(updateId);
-      if (!found) say("I12", `update ${updateId} was answered, but is not in the history`);
+      if (!found) onViolation("I12", `update ${updateId} was answered, but is not in the history`);
       else if (answer !== undefined && differs(found.answer, answer))
-        say(
+        onViolation(
           "I12",
           `update ${updateId} was answered ${shown(answer)}, but the history has ${shown(found.answer)}`,
         );
     }
   }
 
-  #checkEnd(say: Say): void {
+  #checkEnd(onViolation: OnViolation): void {
     const seen = this.#journal.ended.get(this.#instanceId);
     if (seen && seen.status !== this.#end?.status)
-      say(
+      onViolation(
         "I1",
-        `somebody was shown that it is ${seen.status}, but its history ends ${this.#end?.status ?? "nowhere"}`,
+        `a client saw the status ${seen.status}, but its history ${this.#end ? `ends ${this.#end.status}` : "has no end"}`,
       );
     else if (seen?.output !== undefined && differs(this.#end?.output, seen.output))
-      say(
+      onViolation(
         "I1",
-        `somebody was shown the result ${shown(seen.output)}, but the history has ${shown(this.#end?.output)}`,
+        `a client saw the result ${shown(seen.output)}, but the history has ${shown(this.#end?.output)}`,
       );
     if (this.#journal.started.get(this.#instanceId)?.ends && !this.#end)
-      say("I17", "it was started and should have come to its end, but has none");
+      onViolation("I17", "it was started and should have come to its end, but has none");
   }
 
   /**
    * An ended instance may lack a late signal; signals that are in the history are there once and in order.
    */
-  #checkSignals(say: Say): void {
+  #checkSignals(onViolation: OnViolation): void {
     const bySender = new Map<string, number>();
     for (const { name, messageId, value, sender = "" } of this.#journal.signals.get(this.#instanceId) ?? []) {
-      const same = (heard: Heard) =>
+      const same = (heard: ReceivedSignal) =>
         heard.name === name &&
         (messageId === undefined || heard.messageId === messageId) &&
         (value === undefined || !differs(heard.payload, value));
       const first = this.#signals.findIndex(same);
       const what = `signal ${name}${messageId === undefined ? "" : ` (${messageId})`}${value === undefined ? "" : ` ${shown(value)}`}`;
       if (first < 0) {
-        if (!this.#end) say("I12", `${what} was acknowledged, but is not in the history`);
+        if (!this.#end) onViolation("I12", `${what} was acknowledged, but is not in the history`);
         continue;
       }
       if (messageId !== undefined && this.#signals.findLastIndex(same) !== first)
-        say("I12", `${what} is in the history twice`);
+        onViolation("I12", `${what} is in the history twice`);
       // Signals without an id and a value cannot be distinguished.
       if (messageId === undefined && value === undefined) continue;
       if (first < (bySender.get(sender) ?? -1))
-        say("I12", `${what} was received before what its sender sent earlier`);
+        onViolation("I12", `${what} was received before what its sender sent earlier`);
       bySender.set(sender, Math.max(first, bySender.get(sender) ?? -1));
     }
   }
@@ -114,7 +114,7 @@ export class AgainstJournal {
 export function checkSessionJournal(journal: Journal, findings: Findings): void {
   for (const [attachment, shutdowns] of journal.shutdowns)
     if (shutdowns.length > 1)
-      findings.say(
+      findings.violation(
         "I13",
         undefined,
         `the shutdown of session ${attachment} (session.epoch) ran ${shutdowns.length} times`,
@@ -125,7 +125,7 @@ export function checkSessionJournal(journal: Journal, findings: Findings): void 
     for (const { instanceId, execution, of, attempt } of calls) {
       const key = `${instanceId}.${execution}.${of}.${attempt}`;
       if (ran.has(key))
-        findings.say(
+        findings.violation(
           "CALL-1",
           instanceId,
           `attempt ${attempt} of call ${of} ran twice on ${attachment} (session.epoch)`,
@@ -135,7 +135,7 @@ export function checkSessionJournal(journal: Journal, findings: Findings): void 
       if (attempt > 1) continue;
       const before = latest.get(`${instanceId}.${execution}`) ?? 0;
       if (of < before)
-        findings.say(
+        findings.violation(
           "CALL-1",
           instanceId,
           `call ${of} ran after call ${before} on ${attachment} (session.epoch)`,

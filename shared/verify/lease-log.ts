@@ -29,7 +29,7 @@ export interface Holding {
   end: { kind: "expired" | "released"; seq: number; at: number } | undefined;
 }
 
-interface LeaseWord {
+interface LeaseChange {
   sessionId: string;
   attachment: number;
   seq: number;
@@ -73,7 +73,7 @@ export class LeaseLog implements AsyncDisposable {
     return log;
   }
 
-  add({ sessionId, attachment, seq, at, kind, holder, instanceId }: LeaseWord): void {
+  add({ sessionId, attachment, seq, at, kind, holder, instanceId }: LeaseChange): void {
     const key = `${sessionId} ${attachment}`;
     const known = this.#holdings.get(key);
     const end = kind === "held" ? undefined : { kind, seq, at };
@@ -85,9 +85,9 @@ export class LeaseLog implements AsyncDisposable {
     known.lastSeq = seq;
     if (end) known.end ??= end;
     else if (known.end)
-      this.#say(known, `attachment ${attachment} of session ${sessionId} was renewed after its end`);
+      this.#violation(known, `attachment ${attachment} of session ${sessionId} was renewed after its end`);
     else if (holder !== known.holder)
-      this.#say(
+      this.#violation(
         known,
         `attachment ${attachment} of session ${sessionId} went from ${known.holder} to ${holder}`,
       );
@@ -127,8 +127,8 @@ export class LeaseLog implements AsyncDisposable {
    * I6: the next holder's lease begins after the previous one has ended. A session that was closed is over with
    * its close, and its id may be used again, even if a dead holder's lease lasts longer.
    */
-  check(findings: Pick<Findings, "say">, closings: readonly Closing[] = []): void {
-    for (const { instanceId, evidence } of this.#wrong) findings.say("I6", instanceId, evidence);
+  check(findings: Pick<Findings, "violation">, closings: readonly Closing[] = []): void {
+    for (const { instanceId, evidence } of this.#wrong) findings.violation("I6", instanceId, evidence);
     const bySession = new Map<string, Holding[]>();
     for (const holding of this.#holdings.values()) {
       const others = bySession.get(holding.sessionId);
@@ -151,13 +151,13 @@ export class LeaseLog implements AsyncDisposable {
         if (closed && next.fromSeq > before.fromSeq) continue;
         const pair = `session ${sessionId}: attachment ${before.attachment} of ${before.holder}`;
         if (!before.end || before.end.seq > next.fromSeq)
-          findings.say(
+          findings.violation(
             "I6",
             next.instanceId,
             `${pair} ${before.end ? "ended after" : "has not ended, but"} attachment ${next.attachment} of ${next.holder} began`,
           );
         else if (next.fromSeq <= before.fromSeq)
-          findings.say(
+          findings.violation(
             "I6",
             next.instanceId,
             `${pair} has epoch ${before.fromSeq}, the next one ${next.fromSeq}`,
@@ -169,20 +169,22 @@ export class LeaseLog implements AsyncDisposable {
   /** The violations that `check` finds, one line each. */
   violations(): string[] {
     const lines: string[] = [];
-    this.check({ say: (law, instanceId, evidence) => void lines.push(`${law} ${instanceId}: ${evidence}`) });
+    this.check({
+      violation: (law, instanceId, evidence) => void lines.push(`${law} ${instanceId}: ${evidence}`),
+    });
     return lines;
   }
 
   /** I14: a worker held more sessions at once than it accepts. */
-  checkCap(max: number, findings: Pick<Findings, "say">): void {
+  checkCap(max: number, findings: Pick<Findings, "violation">): void {
     for (const holder of new Set(this.holdings.map((holding) => holding.holder))) {
       const most = this.mostAtOnce((holding) => holding.holder === holder);
       if (holder !== "" && most > max)
-        findings.say("I14", undefined, `${holder} held ${most} sessions at a time, its cap is ${max}`);
+        findings.violation("I14", undefined, `${holder} held ${most} sessions at a time, its cap is ${max}`);
     }
   }
 
-  #say({ instanceId }: Holding, evidence: string): void {
+  #violation({ instanceId }: Holding, evidence: string): void {
     this.#wrong.push({ instanceId, evidence });
   }
 

@@ -47,7 +47,7 @@ export async function checkLeases(
     if (suspicions.size === 0) return;
   }
   for (const { law, instanceId, evidence } of suspicions?.values() ?? [])
-    findings.say(law, instanceId, evidence);
+    findings.violation(law, instanceId, evidence);
 }
 
 async function heldLeases(

@@ -30,7 +30,7 @@ export async function checkOrphans(
     left = left ? new Map([...left].filter(([what]) => now.has(what))) : now;
     if (left.size === 0) return;
   }
-  for (const [what, instanceId] of left ?? []) findings.say("I15", instanceId, what);
+  for (const [what, instanceId] of left ?? []) findings.violation("I15", instanceId, what);
 }
 
 /** The leftovers, and the instance each belongs to. */

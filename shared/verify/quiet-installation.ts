@@ -14,7 +14,7 @@ export async function checkQuiet(
   const { names } = installation;
   for (const { instanceId } of live) {
     if (!isKeeper(instanceId))
-      findings.say("I17", instanceId, "it is still running, though nothing should be");
+      findings.violation("I17", instanceId, "it is still running, though nothing should be");
   }
   const queues = [
     names.inboxStream,
@@ -31,7 +31,7 @@ export async function checkQuiet(
       if (look < looks) await sleep(installation.clock, settleMs);
     }
     if (left.length > 0)
-      findings.say(
+      findings.violation(
         "I9",
         undefined,
         `${queue} is not empty: ${left.join(", ")}${left.length < named ? "" : " …"}`,

@@ -5,46 +5,51 @@ import { type Payload, sessionPhases } from "../../schemas/index.ts";
 import { isEnded } from "../replay/index.ts";
 import type { Folded } from "./fold.ts";
 import type { Installation } from "./installation.ts";
-import type { Say } from "./report.ts";
+import type { OnViolation } from "./report.ts";
 
 /** Returns `parked` from the summary, the only place that shows it. */
 export async function checkReadModels(
   installation: Installation,
   { state, shownThrough, commits }: Folded,
-  say: Say,
+  onViolation: OnViolation,
 ): Promise<{ parked: boolean }> {
   const found = await installation.summary(state.instanceId);
   if (found.kind === "unreadable") {
-    say("E2", `its summary cannot be read: ${found.why}`);
+    onViolation("E2", `its summary cannot be read: ${found.why}`);
     return { parked: false };
   }
   if (found.kind === "none") {
     // An instance that was only signalled, or is a moment old, has no summary yet.
-    if (shownThrough && commits > 0) say("E2", "it has a history, but no summary");
+    if (shownThrough && commits > 0) onViolation("E2", "it has a history, but no summary");
     return { parked: false };
   }
   const summary = found.value;
   const parked = summary.status === "parked";
   const status = state.status === "absent" ? "pending" : state.status;
   if (shownThrough && isBehind(summary, shownThrough))
-    say(
+    onViolation(
       "E2",
       `its summary stands at execution ${summary.execution}, event ${summary.events}; the history showed execution ${shownThrough.execution}, event ${shownThrough.events}`,
     );
   else if (!parked && summary.status !== status)
-    say("E2", `its summary says ${summary.status}, its history ${status}`);
+    onViolation("E2", `its summary says ${summary.status}, its history ${status}`);
   else if (isEnded(state)) {
-    if (differ(summary.output, state.output)) say("E2", "its summary has another output than its history");
+    if (differ(summary.output, state.output))
+      onViolation("E2", "its summary has another output than its history");
     if (summary.error?.code !== state.error?.code)
-      say("E2", `its summary has the error ${summary.error?.code}, its history ${state.error?.code}`);
+      onViolation("E2", `its summary has the error ${summary.error?.code}, its history ${state.error?.code}`);
   }
   if (summary.name !== state.name)
-    say("E2", `its summary calls it ${summary.name}, its history ${state.name}`);
-  await checkSessions(installation, state, say);
+    onViolation("E2", `its summary calls it ${summary.name}, its history ${state.name}`);
+  await checkSessions(installation, state, onViolation);
   return { parked };
 }
 
-async function checkSessions(installation: Installation, state: Folded["state"], say: Say): Promise<void> {
+async function checkSessions(
+  installation: Installation,
+  state: Folded["state"],
+  onViolation: OnViolation,
+): Promise<void> {
   for (const session of state.sessions.values()) {
     if (session.owner !== state.instanceId) continue;
     const { sessionId, phase } = session;
@@ -52,17 +57,18 @@ async function checkSessions(installation: Installation, state: Folded["state"],
     const isOver = sessionPhases[phase.kind].over;
     const found = await installation.session(sessionId);
     if (found.kind === "unreadable") {
-      say("E2", `the entry of session ${sessionId} cannot be read: ${found.why}`);
+      onViolation("E2", `the entry of session ${sessionId} cannot be read: ${found.why}`);
       continue;
     }
     if (found.kind === "none") {
-      if (!isOver && !isEnded(state)) say("E2", `session ${sessionId} is ${phase.kind}, but has no entry`);
+      if (!isOver && !isEnded(state))
+        onViolation("E2", `session ${sessionId} is ${phase.kind}, but has no entry`);
       continue;
     }
     const record = found.value;
     if (record.instanceId !== state.instanceId) {
       if (!isOver && !isEnded(state) && phase.kind !== "opening")
-        say(
+        onViolation(
           "E2",
           `session ${sessionId} is ${phase.kind} here, but its entry is of instance ${record.instanceId}`,
         );
@@ -71,7 +77,7 @@ async function checkSessions(installation: Installation, state: Folded["state"],
     const epoch = "on" in phase ? phase.on?.epoch : undefined;
     const holds = sessionPhases[phase.kind].held;
     if (record.phase !== phase.kind || (holds && record.epoch !== epoch))
-      say(
+      onViolation(
         "E2",
         `the entry of session ${sessionId} says ${record.phase}${record.epoch ? `, epoch ${record.epoch}` : ""}; its history ${phase.kind}${epoch ? `, epoch ${epoch}` : ""}`,
       );

@@ -37,7 +37,7 @@ export async function checkReplay(
   );
   findings.count("replayed");
   if (outcome.kind === "disagrees")
-    findings.say(
+    findings.violation(
       "I5",
       instanceId,
       `execution ${outcome.execution}${outcome.event ? `, event ${outcome.event}` : ""}: ${outcome.message}`,

@@ -35,7 +35,7 @@ export interface Report {
   readonly spreads: Readonly<Record<string, Spread>>;
 }
 
-export type Say = (law: LawId, evidence: string) => void;
+export type OnViolation = (law: LawId, evidence: string) => void;
 
 const listedPerLaw = 50;
 const listedNotes = 50;
@@ -48,15 +48,15 @@ export class Findings {
   readonly #notes = new Set<string>();
   readonly #samples = new Map<string, { count: number; kept: number[] }>();
 
-  say(law: LawId, instanceId: string | undefined, evidence: string): void {
+  violation(law: LawId, instanceId: string | undefined, evidence: string): void {
     const count = (this.#counts[law] ?? 0) + 1;
     this.#counts[law] = count;
     if (count > listedPerLaw) return;
     this.#violations.push({ law, instanceId, evidence, means: checkedLaws[law].means });
   }
 
-  sayOf(instanceId: string | undefined): Say {
-    return (law, evidence) => this.say(law, instanceId, evidence);
+  violationsOf(instanceId: string | undefined): OnViolation {
+    return (law, evidence) => this.violation(law, instanceId, evidence);
   }
 
   note(text: string): void {

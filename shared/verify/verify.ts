@@ -133,7 +133,7 @@ class Verification {
     if (Number.isFinite(orphanMs))
       await checkOrphans(this.#installation, { orphanMs, looks: this.#bounds.looks }, findings);
     for (const [branch, times] of Object.entries(branches ?? {}))
-      if (times === 0) findings.say("I18", undefined, `${branch} was never reached`);
+      if (times === 0) findings.violation("I18", undefined, `${branch} was never reached`);
   }
 
   async #checkInstance(instanceId: string): Promise<void> {
@@ -156,7 +156,7 @@ class Verification {
         await sleep(this.#installation.clock, this.#bounds.settleMs);
         continue;
       }
-      for (const [law, evidence] of later) findings.say(law, instanceId, evidence);
+      for (const [law, evidence] of later) findings.violation(law, instanceId, evidence);
       this.#keepLive(folded, found, parked);
       return;
     }
@@ -182,31 +182,37 @@ class Verification {
    */
   async #readHistory(instanceId: string, found: FoundHistory, first: boolean): Promise<Folded | undefined> {
     const findings = this.#findings;
-    const say = first ? findings.sayOf(instanceId) : () => undefined;
+    const onViolation = first ? findings.violationsOf(instanceId) : () => undefined;
     const begin = () => {
       const against = this.#journal && new AgainstJournal(this.#journal, instanceId);
-      const folding = new Folding(instanceId, say, (commit, execution) => against?.commit(commit, execution));
+      const folding = new Folding(instanceId, onViolation, (commit, execution) =>
+        against?.commit(commit, execution),
+      );
       return { against, folding };
     };
     let { against, folding } = begin();
-    if (found.alsoShared) say("I1", "it has a history of its own and another one in the shared stream");
+    if (found.alsoShared)
+      onViolation("I1", "it has a history of its own and another one in the shared stream");
     try {
       for await (const { page, anew } of this.#installation.histories.read(instanceId, found)) {
         if (anew) ({ against, folding } = begin());
         for (const { commit } of page) folding.commit(commit);
         if (first)
-          findings.count("values", await checkBlobs(this.#installation.bus, folding.takeBlobs(false), say));
+          findings.count(
+            "values",
+            await checkBlobs(this.#installation.bus, folding.takeBlobs(false), onViolation),
+          );
       }
     } catch (error) {
       if (!isFault(error, "bug")) throw error;
       if (error.code === needsNewerVersion) findings.note(error.message);
-      else say("I3", error.message);
+      else onViolation("I3", error.message);
       return undefined;
     }
     const folded = folding.end();
     if (!first) return folded;
-    findings.count("values", await checkBlobs(this.#installation.bus, folding.takeBlobs(true), say));
-    against?.end(say);
+    findings.count("values", await checkBlobs(this.#installation.bus, folding.takeBlobs(true), onViolation));
+    against?.end(onViolation);
     for (const ms of folding.lateness) findings.sample("timer fired after its time", ms);
     if (this.#options.leases) this.#closings.push(...folded.closings);
     await this.#measure(folded);
@@ -229,7 +235,7 @@ class Verification {
       const ms = at - expiredAt;
       this.#findings.sample("loss recorded after the lease's expiry", ms);
       if (lossMs !== undefined && ms > lossMs)
-        this.#findings.say(
+        this.#findings.violation(
           "I8",
           state.instanceId,
           `the loss of session ${sessionId}, attachment ${attachment}, was recorded ${ms} ms after its expiry; ${lossMs} ms are allowed`,
@@ -245,7 +251,7 @@ class Verification {
       if (mail && mail.length > 0) return;
       if (look < this.#bounds.looks) await sleep(this.#installation.clock, this.#bounds.settleMs);
     }
-    this.#findings.say(
+    this.#findings.violation(
       "I1",
       instanceId,
       "it was acknowledged, but there is neither a history nor a message of it",

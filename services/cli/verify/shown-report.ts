@@ -44,7 +44,7 @@ export function shownReport(report: Report, paint: Paint = plain): string {
       (Object.keys(counts) as LawId[])
         .map(
           (law) =>
-            `${paint("red", law)} (${counts[law]} times), ${checkedLaws[law].says}: ${checkedLaws[law].means}`,
+            `${paint("red", law)} (${counts[law]} times), ${checkedLaws[law].statement}: ${checkedLaws[law].means}`,
         )
         .join("\n"),
     );

@@ -58,19 +58,19 @@ export class TestEnvironment implements AsyncDisposable {
   readonly #options: TestEnvironmentOptions;
   readonly #dice: Random;
   readonly #code: UserCode;
-  readonly #crew: EnvironmentMembers;
+  readonly #members: EnvironmentMembers;
   readonly #system: TestSystem;
   #closed: Promise<void> | undefined;
 
   private constructor(
     options: TestEnvironmentOptions,
-    parts: { code: UserCode; crew: EnvironmentMembers; system: TestSystem },
+    parts: { code: UserCode; members: EnvironmentMembers; system: TestSystem },
   ) {
     this.seed = options.seed ?? 1;
     this.#options = options;
     this.#dice = seededRandom(this.seed);
     this.#code = parts.code;
-    this.#crew = parts.crew;
+    this.#members = parts.members;
     this.#system = parts.system;
     const drive = this.#drive;
     this.client = driven(parts.system.client, drive);
@@ -81,22 +81,22 @@ export class TestEnvironment implements AsyncDisposable {
   /** Creates and starts an environment with as many members as the options say. */
   static async create(options: TestEnvironmentOptions): Promise<TestEnvironment> {
     const code = new UserCode();
-    const crew = new EnvironmentMembers(code);
+    const members = new EnvironmentMembers(code);
     const system = await systemOf(options, {
       app: code.watched(appOf(options.app)),
       seed: options.seed ?? 1,
       alwaysReplay: options.alwaysReplay ?? true,
       startsAt: startOf(options),
-      onPoint: crew.reach,
+      onPoint: members.reach,
       busy: () => code.busy,
-      progress: () => crew.commits,
+      progress: () => members.commits,
       stuck: (lines) => stuck(options.seed ?? 1, lines),
     });
-    const env = new TestEnvironment(options, { code, crew, system });
+    const env = new TestEnvironment(options, { code, members, system });
     const { workers = 2, orchestrators = 1 } = options;
     try {
       await system.prepare();
-      await crew.start(system, { workers, orchestrators });
+      await members.start(system, { workers, orchestrators });
       return env;
     } catch (error) {
       await env.close();
@@ -170,7 +170,7 @@ export class TestEnvironment implements AsyncDisposable {
    */
   async kill(session: string | AnySession, { at, count = 1 }: KillOptions = {}): Promise<void> {
     if (at !== undefined) {
-      this.#crew.dieAt(at, count, typeof session === "string" ? { id: session } : { type: session.name });
+      this.#members.dieAt(at, count, typeof session === "string" ? { id: session } : { type: session.name });
       return;
     }
     const held = (await this.client.sessions.list()).find(
@@ -180,19 +180,21 @@ export class TestEnvironment implements AsyncDisposable {
     );
     if (!held?.workerId) {
       const which = typeof session === "string" ? `session ${session}` : `a session of type ${session.name}`;
-      throw new Error(`nobody holds ${which} now: let its instance open it first, or say where with { at }`);
+      throw new Error(
+        `no worker holds ${which} now: let its instance open it first, or choose a fault point with { at }`,
+      );
     }
     await this.killWorker(held.workerId);
   }
 
   /** Kills a worker, this one or any, and starts another in its place. */
   killWorker(workerId?: string): Promise<void> {
-    return this.#crew.kill("worker", workerId);
+    return this.#members.kill("worker", workerId);
   }
 
   /** Kills an orchestrator and starts another in its place. */
   killOrchestrator(id?: string): Promise<void> {
-    return this.#crew.kill("orchestrator", id);
+    return this.#members.kill("orchestrator", id);
   }
 
   /** The server is unreachable for this long, for every member. */
@@ -202,7 +204,7 @@ export class TestEnvironment implements AsyncDisposable {
 
   /** How often each fault point was reached so far. */
   get reached(): ReadonlyMap<FaultPointName, number> {
-    return this.#crew.reached;
+    return this.#members.reached;
   }
 
   /**
@@ -220,14 +222,14 @@ export class TestEnvironment implements AsyncDisposable {
     test: (env: TestEnvironment) => Promise<void>,
   ): Promise<FaultPointName[]> {
     await using env = await TestEnvironment.create(this.#options);
-    if (at !== undefined) env.#crew.dieAt(at, 1);
+    if (at !== undefined) env.#members.dieAt(at, 1);
     try {
       await test(env);
     } catch (error) {
       const where = at === undefined ? "without any fault" : `with a death at "${at}"`;
       throw await failedRun(env, `${where} (seed ${env.seed})`, error);
     }
-    return [...env.#crew.reached.keys()];
+    return [...env.#members.reached.keys()];
   }
 
   /** The history as a table for people. */
@@ -254,7 +256,7 @@ export class TestEnvironment implements AsyncDisposable {
 
   /** Ends every member and closes everything. `await using` calls it; may be called twice. */
   close(): Promise<void> {
-    this.#crew.killAll();
+    this.#members.killAll();
     this.#closed ??= this.#system.close();
     return this.#closed;
   }
@@ -266,13 +268,36 @@ export class TestEnvironment implements AsyncDisposable {
   readonly #drive = <T>(work: Promise<T>): Promise<T> => this.#system.wait(work);
 }
 
-/** Starts an engine for one test: `await using env = await testEnvironment({ app })`. */
+/**
+ * Starts an engine for one test.
+ *
+ * @example
+ * ```ts
+ * import * as app from "./app.ts";
+ *
+ * test("an order is paid", async () => {
+ *   await using env = await testEnvironment({ app });
+ *   const order = await env.client.start(app.order, { item: "book" });
+ *   await env.skip("1d");
+ *   await order.signal("paid");
+ *   expect(await order.result()).toBe("shipped");
+ * });
+ * ```
+ */
 export const testEnvironment = (options: TestEnvironmentOptions): Promise<TestEnvironment> =>
   TestEnvironment.create(options);
 
 /**
  * Runs the test once for each seed, each in an environment of its own, until one fails. The error names the
  * seed; `testEnvironment({ app, seed })` repeats that run.
+ *
+ * @example
+ * ```ts
+ * await everySeed({ app, seeds: 50, faults: "some" }, async (env) => {
+ *   const handle = await env.client.start(app.transfer, { from: "a", to: "b", amount: 5 });
+ *   await handle.result();
+ * });
+ * ```
  */
 export async function everySeed(
   options: Omit<TestEnvironmentOptions, "seed"> & { seeds: number | readonly number[] },
@@ -321,7 +346,7 @@ const stuck = (seed: number, lines: readonly string[]): Error =>
   new Error(
     [
       `what the test waits for will not come: no timer is set, no code runs, and no message is under way (seed ${seed}).`,
-      "Perhaps an instance waits for a signal nobody has sent.",
+      "Perhaps an instance waits for a signal that was never sent.",
       ...lines,
     ].join("\n"),
   );

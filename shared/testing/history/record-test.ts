@@ -7,7 +7,16 @@ import { historyTable } from "./history-table.ts";
 
 export type { RecordedTest, RecordOptions };
 
-/** Reads the history of a running or ended instance, and writes a test that replays it against the code. */
+/**
+ * Reads the history of a running or ended instance, and returns a test that replays it against the code.
+ *
+ * @example
+ * ```ts
+ * const { history, test } = await recordTest(client, "order-7", { app: "./app.ts" });
+ * writeFileSync(history.name, history.text);
+ * writeFileSync(test.name, test.text);
+ * ```
+ */
 export const recordTest = async (
   client: Pick<Client, "historyFile">,
   instanceId: string,

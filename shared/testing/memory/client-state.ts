@@ -1,4 +1,4 @@
-/** Whether one client can reach the broker, and its traffic that waits until it can. */
+/** The connection between one client and the broker, with the traffic that waits on it. */
 import type { BusState } from "../../bus/index.ts";
 import { Fault } from "../../errors/index.ts";
 import type { Announce, Clock } from "../../runtime/index.ts";
@@ -94,7 +94,7 @@ export class ClientState {
   disconnect(): void {
     if (this.#state.kind !== "up") return;
     this.#state = { kind: "down", since: this.#clock.monotonic(), held: [] };
-    this.#tell({ kind: "disconnected" });
+    this.#notify({ kind: "disconnected" });
   }
 
   reconnect(): void {
@@ -103,7 +103,7 @@ export class ClientState {
     this.#state = { kind: "up" };
     for (const act of held) act();
     for (const settle of [...this.#waiting]) settle(true);
-    this.#tell({ kind: "reconnected", awayMs: Math.round(this.#clock.monotonic() - since) });
+    this.#notify({ kind: "reconnected", awayMs: Math.round(this.#clock.monotonic() - since) });
   }
 
   kill(): void {
@@ -117,7 +117,7 @@ export class ClientState {
     if (this.over) return;
     this.#state = { kind: "closed" };
     for (const settle of [...this.#waiting]) settle(false);
-    this.#tell({ kind: "disconnected" });
+    this.#notify({ kind: "disconnected" });
     this.#listeners.clear();
   }
 
@@ -235,7 +235,7 @@ export class ClientState {
       : new Fault("transient", { code: "nats_unavailable", message: "the broker did not answer" });
   }
 
-  #tell(state: BusState): void {
+  #notify(state: BusState): void {
     for (const listener of [...this.#listeners]) listener(state);
   }
 }

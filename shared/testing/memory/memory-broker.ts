@@ -20,7 +20,7 @@ interface MemoryBrokerOptions {
   seed?: number;
   faults?: Partial<BusFaults>;
   maxPayloadBytes?: number;
-  /** For so long message ids are remembered, at most. Default: as long as each stream says. */
+  /** Message ids are remembered at most this long. Default: the window of each stream. */
   dedupeMs?: number | undefined;
   /** The account's limit of streams. */
   maxStreams?: number;
@@ -130,13 +130,13 @@ export class MemoryBroker implements ServerTime {
     const firstSeq = spec.sequencesByTime ? this.#firstSeqNow() : 1;
     const stream = new MemoryStream(spec, this, this.fate, firstSeq);
     this.streams.set(spec.name, stream);
-    stream.onStored = (message) => this.#hand(spec.name, message);
+    stream.onStored = (message) => this.#forward(spec.name, message);
     for (const [tail, name] of this.tails) if (name === spec.name) tail.follow(stream);
     return stream;
   }
 
   /** Copies a stored message into the streams that have this one as a source. */
-  #hand(from: string, message: StoredMessage): void {
+  #forward(from: string, message: StoredMessage): void {
     for (const stream of this.streams.values()) {
       const source = stream.spec.sources?.find((one) => one.stream === from);
       if (source && matches(source.from, message.subject))

@@ -7,8 +7,8 @@ import type { Timer } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 import type { MemoryStream, ServerTime } from "./memory-stream.ts";
 
-/** A client's consumption that takes messages. */
-export interface ClaimTaker {
+/** A client's consumption, as the consumer sees it. */
+export interface MessageTaker {
   /** How many more messages it takes now; 0 while its client is disconnected. */
   room(): number;
   receive(delivery: Delivery): void;
@@ -22,7 +22,7 @@ export interface ClaimTaker {
 interface Out {
   deliveries: number;
   timer: Timer | undefined;
-  holder: ClaimTaker | undefined;
+  holder: MessageTaker | undefined;
 }
 
 const heartbeatMs = 1_000;
@@ -32,7 +32,7 @@ export class MemoryConsumer {
   readonly #stream: MemoryStream;
   readonly #time: ServerTime;
   readonly #fate: Fate;
-  readonly #takers: ClaimTaker[] = [];
+  readonly #takers: MessageTaker[] = [];
   readonly #out = new Map<number, Out>();
   readonly #again = new Set<number>();
   readonly #onNew = () => this.pump();
@@ -53,7 +53,7 @@ export class MemoryConsumer {
     this.#watchIdle();
   }
 
-  join(taker: ClaimTaker): void {
+  join(taker: MessageTaker): void {
     // The consumer was deleted while the answer that it exists was on its way.
     if (this.#ended) return taker.gone();
     this.#takers.push(taker);
@@ -62,7 +62,7 @@ export class MemoryConsumer {
     this.pump();
   }
 
-  leave(taker: ClaimTaker): void {
+  leave(taker: MessageTaker): void {
     const index = this.#takers.indexOf(taker);
     if (index >= 0) this.#takers.splice(index, 1);
     this.#watchIdle();
@@ -152,7 +152,7 @@ export class MemoryConsumer {
   }
 
   /** The next taker with room, in turn. */
-  #nextTaker(): ClaimTaker | undefined {
+  #nextTaker(): MessageTaker | undefined {
     for (let i = 0; i < this.#takers.length; i++) {
       const taker = this.#takers[(this.#turn + i) % this.#takers.length];
       if (taker && taker.room() > 0) {

@@ -4,9 +4,9 @@
  */
 import type { ConsumeOptions, Consumption, Delivery } from "../../bus/index.ts";
 import type { ClientState } from "./client-state.ts";
-import type { ClaimTaker, MemoryConsumer } from "./memory-consumer.ts";
+import type { MemoryConsumer, MessageTaker } from "./memory-consumer.ts";
 
-export class MemoryConsumption implements ClaimTaker, Consumption {
+export class MemoryConsumption implements MessageTaker, Consumption {
   readonly ended: Promise<"stopped" | "gone">;
   readonly #client: ClientState;
   readonly #consumer: MemoryConsumer;

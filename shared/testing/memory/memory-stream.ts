@@ -25,7 +25,7 @@ export interface Kept extends StoredMessage {
 /** Time of the broker: no timer fires while the broker is down. */
 export interface ServerTime {
   clock: Clock;
-  /** For so long message ids are remembered, at most. */
+  /** Message ids are remembered at most this long. */
   readonly dedupeMs: number;
   /** Runs `fn` after `ms`, or as soon as the broker is up again. */
   after(ms: number, fn: () => void, kind?: TimerKind): Timer;
@@ -149,14 +149,14 @@ export class MemoryStream {
     const all = this.read(filter, fromSeq);
     if (!this.#lags) return all;
     const shownUntil = this.#time.clock.now() - this.#fate.within("replicaLagMs");
-    // A replica has a beginning of what the leader has, also where the server's clock was set back meanwhile.
+    // A replica has the leader's first messages without a gap, even if the server's clock was set back meanwhile.
     const missing = all.findIndex(({ at }) => at > shownUntil);
     return missing < 0 ? all : all.slice(0, missing);
   }
 
   /**
-   * A lagging replica does not show what was stored a moment ago. What was removed or replaced meanwhile it
-   * would still show, but that is not kept here: buckets do not lag.
+   * A lagging replica lacks the messages of the last moment. A real one also still has messages that the leader has
+   * removed or replaced since; those are not kept here, so buckets do not lag.
    */
   get #lags(): boolean {
     const { replicas = 1, maxMsgsPerSubject } = this.spec;

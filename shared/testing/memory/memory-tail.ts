@@ -98,7 +98,7 @@ export class MemoryTail implements Stoppable {
       if (message.seq > this.#sent && matches(this.#filter, message.subject)) this.#send(stream, message);
     this.#sent = upTo;
     this.#sentExisting = true;
-    if (!this.#caughtUp) this.#client.guarded(`view of ${this.#filter}`, () => this.#tellCaughtUp());
+    if (!this.#caughtUp) this.#client.guarded(`view of ${this.#filter}`, () => this.#reportCaughtUp());
   }
 
   #send(stream: MemoryStream, message: StoredMessage): void {
@@ -109,7 +109,7 @@ export class MemoryTail implements Stoppable {
     });
   }
 
-  #tellCaughtUp(): void {
+  #reportCaughtUp(): void {
     if (this.#caughtUp || this.#stopped) return;
     this.#caughtUp = true;
     this.#options.onCaughtUp?.();

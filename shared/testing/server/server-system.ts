@@ -168,7 +168,7 @@ export class ServerSystem implements TestSystem {
       done = true;
     };
     work.then(end, end);
-    this.#stirred();
+    this.#restartQuiet();
     let askedAt = 0;
     while (!done) {
       await Promise.race([work.then(end, end), pause(lookEveryMs)]);
@@ -177,7 +177,7 @@ export class ServerSystem implements TestSystem {
       if (done || quiet < askedAt + (this.#recovering() ? recoveryMs : quietMs)) continue;
       askedAt = quiet;
       const date = await this.#nextDate();
-      // The server has answered meanwhile: what was under way may have led to a record.
+      // A message may have led to a record while this process waited for the server's answer.
       if (this.#quietMs() < quiet) continue;
       if (date) await this.#jump(date);
       else if (quiet >= patienceMs) throw this.#options.stuck([]);
@@ -234,7 +234,7 @@ export class ServerSystem implements TestSystem {
     const pending = await pendingSchedules(real, this.#names);
     this.#calendar.jump(ms);
     await hasten(real, pending, ms);
-    this.#stirred();
+    this.#restartQuiet();
   }
 
   /** In milliseconds from now; undefined if no member waits for a date. */
@@ -247,7 +247,7 @@ export class ServerSystem implements TestSystem {
   }
 
   async #untilQuiet(): Promise<void> {
-    this.#stirred();
+    this.#restartQuiet();
     while (this.#quietMs() < quietMs) await pause(lookEveryMs);
   }
 
@@ -255,7 +255,7 @@ export class ServerSystem implements TestSystem {
     return systemClock.monotonic() < this.#recoveredAt;
   }
 
-  #stirred(): void {
+  #restartQuiet(): void {
     this.#seen = { progress: this.#options.progress(), quietMs: 0, lookedAt: systemClock.monotonic() };
   }
 
@@ -267,7 +267,7 @@ export class ServerSystem implements TestSystem {
     const now = systemClock.monotonic();
     this.#seen.quietMs += Math.min(now - this.#seen.lookedAt, 2 * lookEveryMs);
     this.#seen.lookedAt = now;
-    if (this.#options.busy() > 0 || this.#options.progress() !== this.#seen.progress) this.#stirred();
+    if (this.#options.busy() > 0 || this.#options.progress() !== this.#seen.progress) this.#restartQuiet();
     return this.#seen.quietMs;
   }
 }
@@ -314,7 +314,7 @@ function plainlyAt(url: string): { host: string; port: number } | undefined {
   return host === undefined ? undefined : { host: host.replace(/^\[|\]$/g, ""), port: Number(port ?? 4222) };
 }
 
-/** A member would complain about its listening address, which the test did not choose. */
+/** Fails early: a member's error would name the proxy's address, which the test did not choose. */
 async function ensureAnswered(url: string): Promise<void> {
   const at = plainlyAt(url);
   if (at === undefined || (await readInfo(at)).kind !== "nobody") return;

@@ -157,7 +157,7 @@ export const checkpoint = (epoch: number, calls = 1): CheckpointRef =>
 export const checkpointed = (id: string, on: Attachment, calls = 1): InboxMessage =>
   session(id, on.attachment, { kind: "checkpointed", checkpoint: checkpoint(on.epoch, calls) });
 
-/** What code inside the session noted down about it. */
+/** Code inside the session changed its metadata. */
 export const noted = (id: string, on: Attachment, change: MetadataChange): InboxMessage =>
   session(id, on.attachment, { kind: "metadata", epoch: on.epoch, change });
 

@@ -102,7 +102,14 @@ export class Story<O = unknown> {
 }
 
 /**
- * Starts the story of an instance: `await given(app, order, input)`. Facts of its past follow with `given`.
+ * Starts the story of an instance. Facts of its past follow with `given`, the facts under test with `when`.
+ *
+ * @example
+ * ```ts
+ * const story = await given(app, app.order, { item: "book" });
+ * await story.when(completed(app.reserve, "shelf 3"));
+ * story.expect("activity.completed", { kind: "activity.scheduled", name: "charge" });
+ * ```
  */
 export const given = <I, O>(
   app: Readonly<Record<string, unknown>>,

@@ -68,7 +68,7 @@ interface WorldOptions {
   /** Ended instances are never removed. */
   keepEnded?: boolean;
   watcherSettings?: Partial<WatcherConfig>;
-  /** For so long the server remembers message ids, at most; undefined: as long as each stream says. */
+  /** The server remembers message ids at most this long; undefined: the window of each stream. */
   dedupeMs?: number;
   /** How often an orchestrator asks the next one whether it lives; undefined: as in production. */
   deathProbeMs?: number;

@@ -3,7 +3,7 @@
  * are counted.
  */
 import type { EventKind, EventOf, HistoryEvent } from "../../../schemas/index.ts";
-import type { Say } from "../report.ts";
+import type { OnViolation } from "../report.ts";
 import type { HistoryLaw } from "./law.ts";
 
 /** Which event answers which. `final: false`: a fact about a task that leaves it open. */
@@ -31,8 +31,7 @@ const answerOf = (event: HistoryEvent): { of: number; question: EventKind; final
 };
 
 export const answersFit: HistoryLaw = {
-  laws: ["I4"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     const asked = new Map<number, EventKind>();
     return {
@@ -44,7 +43,7 @@ export const answersFit: HistoryLaw = {
           if (answer) {
             const found = asked.get(answer.of);
             if (found !== answer.question)
-              say(
+              onViolation(
                 "I4",
                 `execution ${of}: event ${event.id} (${event.kind}) answers event ${answer.of}, which is ${found ?? "no earlier question"}, not ${answer.question}`,
               );
@@ -66,8 +65,7 @@ interface Attempts {
 }
 
 export const resultsOnce: HistoryLaw = {
-  laws: ["I10"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     const tasks = new Map<number, Attempts>();
     const answered = new Map<number, number>();
@@ -83,7 +81,7 @@ export const resultsOnce: HistoryLaw = {
           if (answer) {
             const before = answered.get(answer.of);
             if (before !== undefined)
-              say(
+              onViolation(
                 "I10",
                 `execution ${of}: event ${event.id} (${event.kind}) is about event ${answer.of}, which event ${before} had answered`,
               );
@@ -97,7 +95,8 @@ export const resultsOnce: HistoryLaw = {
               interruptions: 0,
               answeredBy: undefined,
             });
-          if (event.kind === "activity.attempt_failed") attemptFailed(event, tasks.get(event.of), of, say);
+          if (event.kind === "activity.attempt_failed")
+            attemptFailed(event, tasks.get(event.of), of, onViolation);
           if (answer?.final) tasks.delete(answer.of);
         }
       },
@@ -109,12 +108,12 @@ function attemptFailed(
   event: EventOf<"activity.attempt_failed">,
   task: Attempts | undefined,
   execution: number,
-  say: Say,
+  onViolation: OnViolation,
 ): void {
   if (!task) return; // already reported: the event answers no open task
   const { attempt, error } = event;
   if (attempt !== task.attempt)
-    say(
+    onViolation(
       "I10",
       `execution ${execution}: event ${event.id} ends attempt ${attempt} of event ${event.of}, but attempt ${task.attempt} is being made`,
     );
@@ -123,7 +122,7 @@ function attemptFailed(
     event.interruption ?? (task.onSession && error.code === "session_lost" ? "counted" : "none");
   if (interruption !== "none") task.interruptions++;
   else if (attempt - task.interruptions >= task.maxAttempts)
-    say(
+    onViolation(
       "I10",
       `execution ${execution}: event ${event.of} is tried again after attempt ${attempt}, but may be tried ${task.maxAttempts} times`,
     );

@@ -12,18 +12,15 @@ const endings: ReadonlySet<EventKind> = new Set<EventKind>([
   "instance.continued",
 ]);
 
-const _endsExecution = (kind: EventKind): boolean => endings.has(kind);
-
 export const oneEnd: HistoryLaw = {
-  laws: ["I2"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     let end: { kind: EventKind; id: number } | undefined;
     return {
       commit(commit, of) {
         if (of !== execution) {
           if (execution > 0 && end?.kind !== "instance.continued")
-            say(
+            onViolation(
               "I2",
               `execution ${of} begins, but execution ${execution} ${end ? `ended with ${end.kind}` : "has no end"}`,
             );
@@ -32,7 +29,8 @@ export const oneEnd: HistoryLaw = {
         }
         for (const { kind, id } of commit.events) {
           if (!endings.has(kind)) continue;
-          if (end) say("I2", `execution ${of}: ${kind} as event ${id} after ${end.kind} as event ${end.id}`);
+          if (end)
+            onViolation("I2", `execution ${of}: ${kind} as event ${id} after ${end.kind} as event ${end.id}`);
           end ??= { kind, id };
         }
       },
@@ -41,8 +39,7 @@ export const oneEnd: HistoryLaw = {
 };
 
 export const wholeHistory: HistoryLaw = {
-  laws: ["I3"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     let lastId = 0;
     let latest = Number.NEGATIVE_INFINITY;
@@ -52,23 +49,25 @@ export const wholeHistory: HistoryLaw = {
       commit(commit, of) {
         const { at, commitId } = commit;
         // F30: turn time follows the server and never runs backwards.
-        if (at < latest) say("I3", `commit ${commitId} is dated ${latest - at} ms before the one it follows`);
+        if (at < latest)
+          onViolation("I3", `commit ${commitId} is dated ${latest - at} ms before the one it follows`);
         latest = Math.max(latest, at);
         if (of !== execution) {
-          if (of !== execution + 1) say("I3", `execution ${of} follows execution ${execution}`);
+          if (of !== execution + 1) onViolation("I3", `execution ${of} follows execution ${execution}`);
           [execution, lastId, ended, started] = [of, 0, undefined, false];
         }
         for (const { id, kind } of commit.events) {
-          if (id !== lastId + 1) say("I3", `execution ${of}: event ${id} (${kind}) follows event ${lastId}`);
+          if (id !== lastId + 1)
+            onViolation("I3", `execution ${of}: event ${id} (${kind}) follows event ${lastId}`);
           lastId = id;
           if (ended !== undefined)
-            say("I3", `execution ${of}: event ${id} (${kind}) comes after the end, event ${ended}`);
+            onViolation("I3", `execution ${of}: event ${id} (${kind}) comes after the end, event ${ended}`);
           if (endings.has(kind)) ended ??= id;
           if (kind === "instance.started") {
-            if (started) say("I3", `execution ${of} is started a second time by event ${id}`);
+            if (started) onViolation("I3", `execution ${of} is started a second time by event ${id}`);
             started = true;
           } else if (!started && kind !== "signal.received") {
-            say("I3", `execution ${of}: event ${id} (${kind}) comes before the start`);
+            onViolation("I3", `execution ${of}: event ${id} (${kind}) comes before the start`);
           }
         }
       },

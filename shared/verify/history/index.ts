@@ -1,6 +1,6 @@
 /** All laws that a single history must keep. */
 import type { Commit } from "../../../schemas/index.ts";
-import type { Say } from "../report.ts";
+import type { OnViolation } from "../report.ts";
 import { answersFit, resultsOnce } from "./answers.ts";
 import { oneEnd, wholeHistory } from "./gap-free-history.ts";
 import { executionOf, type HistoryLaw, type HistoryWatch } from "./law.ts";
@@ -20,8 +20,8 @@ const historyLaws: readonly HistoryLaw[] = [
   messagesOnce,
 ];
 
-export function watchHistory(say: Say): HistoryWatch {
-  const watches = historyLaws.map((law) => law.begin(say));
+export function watchHistory(onViolation: OnViolation): HistoryWatch {
+  const watches = historyLaws.map((law) => law.begin(onViolation));
   return {
     commit: (commit) => {
       for (const watch of watches) watch.commit(commit, executionOf(commit));

@@ -3,8 +3,7 @@
  * whole history.
  */
 import type { Commit } from "../../../schemas/index.ts";
-import type { LawId } from "../laws.ts";
-import type { Say } from "../report.ts";
+import type { OnViolation } from "../report.ts";
 
 export interface HistoryWatch {
   commit(commit: Commit, execution: number): void;
@@ -13,9 +12,8 @@ export interface HistoryWatch {
 }
 
 export interface HistoryLaw {
-  readonly laws: readonly LawId[];
-  /** Reports a violation through `say` as soon as it is seen. */
-  begin(say: Say): HistoryWatch;
+  /** Calls `onViolation` as soon as a violation is seen. */
+  begin(onViolation: OnViolation): HistoryWatch;
 }
 
 /** Signals before the start belong to the first execution. */

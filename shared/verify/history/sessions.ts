@@ -16,8 +16,7 @@ const broughtAlong = ({ carried, granted }: EventOf<"instance.started">) => [
 ];
 
 export const epochsGrow: HistoryLaw = {
-  laws: ["I6"],
-  begin(say) {
+  begin(onViolation) {
     /** Over all executions: neither a lease key nor an epoch is ever used again. */
     const highest = new Map<string, { attachment: number; epoch: number }>();
     const requested = new Map<string, number>();
@@ -28,7 +27,10 @@ export const epochsGrow: HistoryLaw = {
             const { sessionId, attachment } = event;
             const before = requested.get(sessionId) ?? 0;
             if (attachment <= before)
-              say("I6", `attachment ${attachment} of session ${sessionId} is asked for after ${before}`);
+              onViolation(
+                "I6",
+                `attachment ${attachment} of session ${sessionId} is asked for after ${before}`,
+              );
             requested.set(sessionId, Math.max(before, attachment));
           }
           if (event.kind !== "session.claimed" && event.kind !== "session.activated") continue;
@@ -37,7 +39,7 @@ export const epochsGrow: HistoryLaw = {
           // `claimed` and `activated` name the same holder.
           const same = before?.epoch === on.epoch && before.attachment === on.attachment;
           if (before && !same && (on.epoch <= before.epoch || on.attachment <= before.attachment))
-            say(
+            onViolation(
               "I6",
               `session ${sessionId}: attachment ${on.attachment} with epoch ${on.epoch} follows attachment ${before.attachment} with epoch ${before.epoch}`,
             );
@@ -49,8 +51,7 @@ export const epochsGrow: HistoryLaw = {
 };
 
 export const ownersOnly: HistoryLaw = {
-  laws: ["I7", "I4"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     let targets = new Map<number, string>();
     const current = new Map<string, Holder | undefined>();
@@ -67,11 +68,11 @@ export const ownersOnly: HistoryLaw = {
           if (sessionId === undefined) continue;
           const holder = current.get(sessionId);
           const result = `execution ${of}: event ${event.id}, the result of event ${event.of} on session ${sessionId}`;
-          if (!holder) say("I7", `${result}, is accepted while nobody holds it`);
+          if (!holder) onViolation("I7", `${result}, is accepted while no worker holds it`);
           else if (event.epoch !== holder.epoch)
-            say("I4", `${result}, carries epoch ${event.epoch}, but ${holder.epoch} was current`);
+            onViolation("I4", `${result}, carries epoch ${event.epoch}, but ${holder.epoch} was current`);
           else if (event.workerId !== undefined && event.workerId !== holder.workerId)
-            say("I7", `${result}, is from ${event.workerId}, but ${holder.workerId} held it`);
+            onViolation("I7", `${result}, is from ${event.workerId}, but ${holder.workerId} held it`);
         }
       },
     };
@@ -100,8 +101,7 @@ function follow(event: HistoryEvent, current: Map<string, Holder | undefined>): 
 }
 
 export const closedOnce: HistoryLaw = {
-  laws: ["I13"],
-  begin(say) {
+  begin(onViolation) {
     const over = new Map<string, number>();
     return {
       commit(commit, of) {
@@ -114,7 +114,7 @@ export const closedOnce: HistoryLaw = {
           if (!event.kind.startsWith("session.") || !("sessionId" in event)) continue;
           const closed = over.get(event.sessionId);
           if (closed !== undefined && lives.has(event.kind))
-            say(
+            onViolation(
               "I13",
               `execution ${of}: session ${event.sessionId} has ${event.kind} as event ${event.id} after its close, event ${closed}`,
             );
@@ -137,8 +137,7 @@ const lives = new Set<string>([
 ]);
 
 export const lentToOne: HistoryLaw = {
-  laws: ["LENDER-1"],
-  begin(say) {
+  begin(onViolation) {
     const lent = new Map<string, number>();
     let latest = 0;
     return {
@@ -150,7 +149,7 @@ export const lentToOne: HistoryLaw = {
               if (lending) lent.set(sessionId, lending.number);
           }
           if (event.kind === "session.returned" && !lent.delete(event.sessionId))
-            say(
+            onViolation(
               "LENDER-1",
               `execution ${of}: ${event.sessionId} comes back (event ${event.id}) and was not lent`,
             );
@@ -158,12 +157,15 @@ export const lentToOne: HistoryLaw = {
           const { sessionId, lending } = event;
           const before = lent.get(sessionId);
           if (before !== undefined)
-            say(
+            onViolation(
               "LENDER-1",
               `execution ${of}: ${sessionId} is lent to ${lending.to.instanceId} (event ${event.id}) while lending ${before} is not over`,
             );
           if (lending.number <= latest)
-            say("LENDER-1", `execution ${of}: lending ${lending.number} comes after lending ${latest}`);
+            onViolation(
+              "LENDER-1",
+              `execution ${of}: lending ${lending.number} comes after lending ${latest}`,
+            );
           lent.set(sessionId, lending.number);
           latest = Math.max(latest, lending.number);
         }

@@ -2,8 +2,7 @@
 import type { HistoryLaw } from "./law.ts";
 
 export const timersInTime: HistoryLaw = {
-  laws: ["I11"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     const timers = new Map<number, { fireAt: number; over: number | undefined }>();
     return {
@@ -17,12 +16,12 @@ export const timersInTime: HistoryLaw = {
           if (!timer) continue; // reported by I4
           if (event.kind === "timer.fired") {
             if (timer.over !== undefined)
-              say(
+              onViolation(
                 "I11",
                 `execution ${of}: timer ${event.of} fires as event ${event.id}, but was over with event ${timer.over}`,
               );
             if (commit.at < timer.fireAt)
-              say(
+              onViolation(
                 "I11",
                 `execution ${of}: timer ${event.of} fires ${timer.fireAt - commit.at} ms before its time`,
               );
@@ -38,8 +37,7 @@ export const timersInTime: HistoryLaw = {
 const rememberedIds = 1000;
 
 export const messagesOnce: HistoryLaw = {
-  laws: ["I12"],
-  begin(say) {
+  begin(onViolation) {
     let execution = 0;
     /** Inbox sequences of this execution, and of the one before. */
     let applied = new Map<number, string>();
@@ -55,7 +53,7 @@ export const messagesOnce: HistoryLaw = {
           if (begins && before.has(seq)) continue;
           const first = applied.get(seq) ?? (begins ? undefined : before.get(seq));
           if (first !== undefined && first !== commit.commitId)
-            say(
+            onViolation(
               "I12",
               `inbox message ${seq} is behind commit ${commit.commitId} and was behind ${first} already`,
             );
@@ -64,7 +62,7 @@ export const messagesOnce: HistoryLaw = {
         for (const event of commit.events) {
           if (event.kind !== "signal.received" || event.messageId === undefined) continue;
           if (signals.has(event.messageId))
-            say(
+            onViolation(
               "I12",
               `signal ${event.name} with message id ${event.messageId} is received again by event ${event.id}`,
             );

@@ -89,11 +89,11 @@ export async function checkInstances(
     const old = new Map(found.oldMail.map((one) => [`${one.instanceId} ${one.seq}`, one]));
     mail = mail ? new Map([...mail].filter(([key]) => old.has(key))) : old;
   }
-  for (const { live, missing } of suspects) tell(live, missing, findings);
+  for (const { live, missing } of suspects) reportMissing(live, missing, findings);
   const parked = new Set(all.flatMap(({ instanceId, parked: isParked }) => (isParked ? [instanceId] : [])));
   for (const { instanceId, subject, seq, at } of mail?.values() ?? [])
     if (!parked.has(instanceId))
-      findings.say(
+      findings.violation(
         "I9",
         instanceId,
         `${installation.names.published(subject)} (inbox message ${seq}) waits since ${new Date(at).toISOString()}`,
@@ -127,21 +127,21 @@ const isSlowToEnd = (live: LiveInstance, found: Found, now: number, { cancelMs }
   now - live.cancelRequestedAt > cancelMs &&
   !found.keys.has(keys.mail(live.instanceId));
 
-function tell(
+function reportMissing(
   { instanceId, cancelRequestedAt, needs }: LiveInstance,
   missing: readonly Need[],
   findings: Findings,
 ): void {
   for (const { what, law } of missing)
-    findings.say(
+    findings.violation(
       law,
       instanceId,
       law === "I8"
-        ? `${what}, has no lease any more, and the instance was not told`
-        : `it waits for ${what}, and nobody has it`,
+        ? `${what}, has no lease any more, and the instance got no report of it`
+        : `it waits for ${what}, and no process or queue has it`,
     );
   if (missing.length === 0 && needs.length === 0 && cancelRequestedAt !== undefined)
-    findings.say(
+    findings.violation(
       "I16",
       instanceId,
       `it was asked to cancel at ${new Date(cancelRequestedAt).toISOString()}, waits for nothing, and has not ended`,

@@ -15,7 +15,7 @@ export const keys = {
   timer: (instanceId: string, execution: number, of: number) => `timer ${instanceId} ${execution} ${of}`,
   /** An unacknowledged message in the instance's inbox. */
   mail: (instanceId: string) => `mail ${instanceId}`,
-  /** The message that stands for work out on the lane. */
+  /** The inbox message that represents work on the lane. */
   anchor: (instanceId: string, seq: number) => `anchor ${instanceId} ${seq}`,
   claim: (sessionId: string, attachment: number) => `claim ${sessionId} ${attachment}`,
   held: (sessionId: string, attachment: number) => `held ${sessionId} ${attachment}`,
