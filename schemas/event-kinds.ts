@@ -172,6 +172,16 @@ function placeOf(target: TaskTarget): string {
 /** Looks up the row of an event by its kind. The row accepts that event. */
 const rowOf = (kind: EventKind): KindRow<NewEvent> => eventKinds[kind];
 
+const endings: ReadonlySet<EventKind> = new Set([
+  "instance.completed",
+  "instance.failed",
+  "instance.cancelled",
+  "instance.terminated",
+]);
+
+/** True for an event that ends its instance. */
+export const endsInstance = ({ kind }: { readonly kind: EventKind }): boolean => endings.has(kind);
+
 /** True if the code is expected to issue this event again on replay. */
 export const isCommand = (event: HistoryEvent): boolean =>
   rowOf(event.kind).role === "command" && !("by" in event && event.by === "engine");

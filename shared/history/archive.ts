@@ -4,7 +4,7 @@
  * delete. Nothing is deleted before the copy was read back, and the copy is never undone: a slow second
  * archiver could not tell that the first had finished.
  */
-import type { Commit, EventKind } from "../../schemas/index.ts";
+import { type Commit, endsInstance } from "../../schemas/index.ts";
 import type { Bus, StoredMessage } from "../bus/index.ts";
 import { headerNames } from "../bus/index.ts";
 import { Fault } from "../errors/index.ts";
@@ -21,13 +21,6 @@ export interface ArchiveJob {
   own: Place;
   shared: Place;
 }
-
-const terminal: ReadonlySet<EventKind> = new Set([
-  "instance.completed",
-  "instance.failed",
-  "instance.cancelled",
-  "instance.terminated",
-] satisfies EventKind[]);
 
 /** Returns false if there was nothing to move. */
 export async function archiveHistory(job: ArchiveJob): Promise<boolean> {
@@ -71,7 +64,7 @@ async function sealed(job: ArchiveJob): Promise<StoredMessage | undefined> {
 
 async function requireEnded({ bus, instanceId }: ArchiveJob, last: StoredMessage): Promise<void> {
   const commit: Commit = await decodeCommit(bus, instanceId, last);
-  if (commit.events.some((event) => terminal.has(event.kind))) return;
+  if (commit.events.some(endsInstance)) return;
   throw new Fault("contract", {
     code: "instance_running",
     message: `instance ${instanceId} has not ended: its history stays where it is`,

@@ -2,20 +2,26 @@
  * One instance in memory: its state and its running code. It takes turns and knows nothing of the bus.
  * Dropping it and building it again from its commits changes nothing (T8).
  */
-import type { Commit, EventId, EventKind, HistoryEvent, NewEvent } from "../../schemas/index.ts";
-import { isCommand, type MessageNames, messagesQuery } from "../../schemas/index.ts";
+import type { Commit, EventId, HistoryEvent, NewEvent } from "../../schemas/index.ts";
+import { endsInstance, isCommand } from "../../schemas/index.ts";
 import { Fault, isFault } from "../errors/index.ts";
-import { writeJson } from "../runtime/index.ts";
+import {
+  type AskedInstance,
+  askQuery,
+  considerUpdate,
+  type KnownUpdate,
+  type UpdateMessage,
+} from "./ask-instance.ts";
+import { endedByMessage, endsExecution, roundsOf, splitAtFirstCommand } from "./commit-rounds.ts";
 import { accept } from "./decide/accept.ts";
 import { closings, requestAgain } from "./decide/accept-session.ts";
 import { unknownOrchestration } from "./decide/failures.ts";
 import type { Accepted, InboxMessage } from "./decide/inbox.ts";
 import { nextExecution } from "./decide/next-execution.ts";
-import { endedInstance, neverRan, noInstance, parkedInstance, refusedBecause } from "./decide/refusals.ts";
 import { apply } from "./fold/apply.ts";
 import type { Effect } from "./fold/effects.ts";
 import { eventOfFirstGeneration } from "./fold/first-generation.ts";
-import { type InstanceState, initialState, isEnded, sessionTasks, type UpdateRecord } from "./fold/state.ts";
+import { type InstanceState, initialState, isEnded, sessionTasks } from "./fold/state.ts";
 import type { Asked } from "./handles/messages/queries.ts";
 import type { Considered } from "./handles/messages/updates.ts";
 import { RecordedMessages } from "./recorded-messages.ts";
@@ -89,9 +95,7 @@ export class Instance {
    */
   async load(commits: readonly Commit[], { check = false } = {}): Promise<void> {
     // An execution that is over needs its state only, and no code.
-    const over = commits
-      .at(-1)
-      ?.events.some(({ kind }) => endings.has(kind) || kind === "instance.continued");
+    const over = commits.at(-1)?.events.some(endsExecution);
     for (const commit of commits) await this.#replay(commit, !check && over === true);
     // The owner that made the last commit may have died before it announced that the code goes on again.
     if (!over && commits.at(-2)?.deferred) this.#wasParked = true;
@@ -100,19 +104,9 @@ export class Instance {
   async #replay(commit: Commit, foldOnly: boolean): Promise<void> {
     const state = this.#state;
     if (state.execution < commit.execution) state.execution = commit.execution;
-    const { events, at, deferred = false, rounds } = commit;
     const effects: Effect[] = [];
-    if (!rounds) await this.#replayRound(events, at, { deferred, foldOnly }, effects);
-    else {
-      const parts = roundsOf(events, rounds);
-      for (const [index, part] of parts.entries())
-        await this.#replayRound(
-          part,
-          at,
-          { deferred: deferred && index === parts.length - 1, foldOnly },
-          effects,
-        );
-    }
+    for (const { events, deferred } of roundsOf(commit))
+      await this.#replayRound(events, commit.at, { deferred, foldOnly }, effects);
     for (const seq of commit.inbox) state.applied.add(seq);
     // The anchor is not acknowledged yet and must be recognised again, however many messages came since.
     if (commit.anchor !== undefined) state.applied.add(commit.anchor);
@@ -131,9 +125,7 @@ export class Instance {
       for (const event of events) effects.push(...apply(state, event, at));
       return;
     }
-    const firstCommand = events.findIndex(isCommand);
-    const lead = deferred || firstCommand < 0 ? events : events.slice(0, firstCommand);
-    const rest = deferred || firstCommand < 0 ? [] : events.slice(firstCommand);
+    const { lead, rest } = deferred ? { lead: events, rest: [] } : splitAtFirstCommand(events);
     for (const event of lead) effects.push(...apply(state, event, at));
     this.#wasParked = deferred && !foldOnly;
     if (this.#wasParked) this.#unseen.push(...lead.map((fact) => ({ fact, at })));
@@ -192,7 +184,7 @@ export class Instance {
     for (const { event, payloadBytes } of commands) {
       const { payloads } = this.#host;
       const small = payloadBytes <= payloads.inlineBytes ? event : await offload(event, payloads, instanceId);
-      if (endings.has(small.kind)) this.#record(closings(this.#state), now, turn.events, turn.effects);
+      if (endsInstance(small)) this.#record(closings(this.#state), now, turn.events, turn.effects);
       if (small.kind === "instance.continued") this.#request(asked, now, turn);
       this.#record([small], now, turn.events, turn.effects);
       if (small.kind === "session.opened") asked.add(small.sessionId);
@@ -216,7 +208,7 @@ export class Instance {
     const { event, payloadBytes } = ending;
     const isLarge = payloadBytes > payloads.inlineBytes;
     const small = isLarge ? await offload(event, payloads, this.#state.instanceId) : event;
-    const closed = endings.has(small.kind) ? closings(this.#state) : [];
+    const closed = endsInstance(small) ? closings(this.#state) : [];
     this.#record([...closed, small], now, turn.events, turn.effects);
   }
 
@@ -295,24 +287,7 @@ export class Instance {
    * was loaded with `check`.
    */
   query(name: string, input: unknown): Asked {
-    const { instanceId, status } = this.#state;
-    if (status === "absent" || status === "pending") return noInstance(instanceId);
-    if (this.#parked) return parkedInstance(instanceId, this.#parked);
-    const runner = this.#runner;
-    if (!runner && isEnded(this.#state)) return neverRan(instanceId, name);
-    if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
-    if (name === messagesQuery) return { kind: "answered", json: writeJson(this.#messageNames(runner)) };
-    return runner.queries.ask(instanceId, runner.now, name, input);
-  }
-
-  /** An instance that is over still answers queries, and nothing else. */
-  #messageNames({ queries, updates, signals }: Runner): MessageNames {
-    const over = isEnded(this.#state);
-    return {
-      queries: queries.names,
-      updates: over ? [] : updates.names,
-      signals: over ? [] : signals.awaitedNames(),
-    };
+    return askQuery(this.#asked, name, input);
   }
 
   /** True if the code must see the messages before the update in the inbox first (T7). */
@@ -321,27 +296,13 @@ export class Instance {
   }
 
   /** Asks the code whether it accepts an update, before anything is recorded (Q2). */
-  async consider(update: UpdateMessage): Promise<Considered | { kind: "known"; record: UpdateRecord }> {
-    const state = this.#state;
-    const { instanceId, status } = state;
-    const record = state.updates.get(update.updateId);
-    if (record) return { kind: "known", record };
-    if (status === "absent" || status === "pending") return noInstance(instanceId);
-    if (isEnded(state)) return endedInstance(instanceId, status);
-    if (this.#parked) return parkedInstance(instanceId, this.#parked);
-    const runner = this.#runner;
-    if (!runner) throw new Error(`${instanceId} was not loaded with its code`);
-    const older = runner.needs(2, "updates");
-    if (older) return refusedBecause(older.code, older.message);
-    const { payload, name } = update;
-    try {
-      const input = "json" in payload ? payload.json : await this.#host.payloads.fetch(payload);
-      return runner.updates.consider(instanceId, runner.now, name, input);
-    } catch (error) {
-      // The update's input is missing or damaged: the sender gets an error, and the instance goes on.
-      if (!isFault(error, "contract")) throw error;
-      return refusedBecause(error.code, `input of update "${name}": ${error.message}`);
-    }
+  consider(update: UpdateMessage): Promise<Considered | KnownUpdate> {
+    return considerUpdate(this.#asked, update);
+  }
+
+  get #asked(): AskedInstance {
+    const { payloads } = this.#host;
+    return { state: this.#state, parked: this.#parked, runner: this.#runner, payloads };
   }
 
   /**
@@ -382,35 +343,5 @@ export class Instance {
   }
 }
 
-type UpdateMessage = Extract<InboxMessage, { kind: "update" }>;
-
-/** True if this turn ended the instance without its code, which never saw the other facts of the turn. */
-const endedByMessage = (events: readonly HistoryEvent[], { cancelRequested }: InstanceState): boolean =>
-  events.some(
-    ({ kind }) =>
-      kind === "instance.terminated" ||
-      // The code ends as cancelled only where that was asked for.
-      (kind === "instance.cancelled" &&
-        !cancelRequested &&
-        !events.some((event) => event.kind === "cancel.requested")),
-  );
-
-/** Splits the events of a commit by the runs of the code they belong to. */
-function roundsOf(events: readonly HistoryEvent[], firstIds: readonly EventId[]): HistoryEvent[][] {
-  const parts: HistoryEvent[][] = [[]];
-  for (const event of events) {
-    if (firstIds.includes(event.id)) parts.push([]);
-    parts.at(-1)?.push(event);
-  }
-  return parts;
-}
-
 /** More than can be unacknowledged for one instance at the end of an execution. */
 const carriedSequences = 1000;
-
-const endings: ReadonlySet<EventKind> = new Set([
-  "instance.completed",
-  "instance.failed",
-  "instance.cancelled",
-  "instance.terminated",
-]);

@@ -1,16 +1,11 @@
 /**
  * I2, I3: each execution ends once; ids have no gap, time never runs backwards, and no event follows the end.
  */
-import type { EventKind } from "../../../schemas/index.ts";
+import { type EventKind, endsInstance, type HistoryEvent } from "../../../schemas/index.ts";
 import type { HistoryLaw } from "./law.ts";
 
-const endings: ReadonlySet<EventKind> = new Set<EventKind>([
-  "instance.completed",
-  "instance.failed",
-  "instance.cancelled",
-  "instance.terminated",
-  "instance.continued",
-]);
+const endsExecution = (event: HistoryEvent): boolean =>
+  endsInstance(event) || event.kind === "instance.continued";
 
 export const oneEnd: HistoryLaw = {
   begin(onViolation) {
@@ -27,8 +22,9 @@ export const oneEnd: HistoryLaw = {
           end = undefined;
           execution = of;
         }
-        for (const { kind, id } of commit.events) {
-          if (!endings.has(kind)) continue;
+        for (const event of commit.events) {
+          if (!endsExecution(event)) continue;
+          const { kind, id } = event;
           if (end)
             onViolation("I2", `execution ${of}: ${kind} as event ${id} after ${end.kind} as event ${end.id}`);
           end ??= { kind, id };
@@ -56,13 +52,14 @@ export const wholeHistory: HistoryLaw = {
           if (of !== execution + 1) onViolation("I3", `execution ${of} follows execution ${execution}`);
           [execution, lastId, ended, started] = [of, 0, undefined, false];
         }
-        for (const { id, kind } of commit.events) {
+        for (const event of commit.events) {
+          const { id, kind } = event;
           if (id !== lastId + 1)
             onViolation("I3", `execution ${of}: event ${id} (${kind}) follows event ${lastId}`);
           lastId = id;
           if (ended !== undefined)
             onViolation("I3", `execution ${of}: event ${id} (${kind}) comes after the end, event ${ended}`);
-          if (endings.has(kind)) ended ??= id;
+          if (endsExecution(event)) ended ??= id;
           if (kind === "instance.started") {
             if (started) onViolation("I3", `execution ${of} is started a second time by event ${id}`);
             started = true;

@@ -2,7 +2,7 @@
  * Finds which of the wanted keys are in the queues, the inbox and the leases: one pass over each, keeping
  * only the wanted keys.
  */
-import { ActivityTask, SessionClaim, SessionWork } from "../../../schemas/index.ts";
+import { ActivityTask, endsInstance, SessionClaim, SessionWork } from "../../../schemas/index.ts";
 import { decode, leaseKeys } from "../../bus/index.ts";
 import { type Installation, isGone } from "../installation.ts";
 import { keys } from "./waiting-for.ts";
@@ -130,15 +130,8 @@ export async function endOf(
   if (!found) return "absent";
   for await (const { page } of installation.histories.read(instanceId, found, 500, found.lastSeq)) {
     const commit = page.at(-1)?.commit;
-    const over = commit?.events.some(({ kind }) => endsInstance.has(kind));
+    const over = commit?.events.some(endsInstance);
     return commit && over ? { endedAt: commit.at } : "running";
   }
   return "running";
 }
-
-const endsInstance = new Set<string>([
-  "instance.completed",
-  "instance.failed",
-  "instance.cancelled",
-  "instance.terminated",
-]);
