@@ -1,11 +1,10 @@
 /** Flow control: when a start may become an instance. @generation 2 */
+
 import { z } from "zod";
 import { InstanceId, Name } from "./ids.ts";
 import { Payload, SchemaVersion } from "./payload.ts";
+import { Span } from "./span.ts";
 import { wireObject } from "./wire-object.ts";
-
-/** Milliseconds, or `"250ms" "5s" "2m" "1h" "7d"`. */
-const Span = z.union([z.int().nonnegative(), z.string().max(32)]);
 
 /** What happens to a start if its key already has as many running instances as allowed. */
 export const OnBusy = z.enum(["queue", "reject", "replace", "cancel-running"]);

@@ -1,6 +1,8 @@
 /** Schedules: orchestrations that are started by the clock. @generation 2 */
+
 import { z } from "zod";
 import { Name } from "./ids.ts";
+import { Span } from "./span.ts";
 import { wireObject } from "./wire-object.ts";
 
 /** What happens at a time of the schedule while an earlier run has not ended. */
@@ -14,8 +16,6 @@ export const Overlap = z.enum([
 ]);
 export type Overlap = z.infer<typeof Overlap>;
 
-/** Milliseconds, or `"250ms" "5s" "2m" "1h" "7d"`. */
-const Span = z.union([z.int().nonnegative(), z.string().max(32)]);
 /** Epoch milliseconds, or a date as ISO 8601. */
 const Instant = z.union([z.int().nonnegative(), z.string().max(64)]);
 

@@ -1,7 +1,7 @@
 /** Converts between values and bytes. Bytes from the wire are measured before they are parsed (F32). */
 import type { z } from "zod";
 import { fits } from "../../schemas/fits.ts";
-import { Fault, isDeeperThan, maxMessageDepth } from "../errors/index.ts";
+import { Fault, isDeeperThan, maxMessageDepth, messageOf } from "../errors/index.ts";
 import { unknownKinds } from "./delivery/unknown-kind.ts";
 
 export type Decoded<T> =
@@ -71,7 +71,7 @@ export function parseText(text: string, maxDepth = maxMessageDepth): Decoded<unk
   } catch (error) {
     return {
       kind: "invalid",
-      message: `not JSON: ${error instanceof Error ? error.message : String(error)}`,
+      message: `not JSON: ${messageOf(error)}`,
     };
   }
 }

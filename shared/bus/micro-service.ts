@@ -4,7 +4,7 @@
  * version of the client, and the protocol is small.
  */
 
-import { Fault } from "../errors/index.ts";
+import { Fault, messageOf } from "../errors/index.ts";
 import { type Random, type Runtime, token } from "../runtime/index.ts";
 import type { Bus, CoreMessage, Headers, Stoppable } from "./bus.ts";
 import { encode } from "./codec.ts";
@@ -155,7 +155,7 @@ async function answer(
   try {
     return await endpoint.handler(message);
   } catch (error) {
-    const description = error instanceof Error ? error.message : String(error);
+    const description = messageOf(error);
     const code = error instanceof Fault ? error.code : "handler_threw";
     runtime.announce({
       kind: "fault",

@@ -9,6 +9,7 @@
  * CLOCK-2 Between two measurements it follows the monotonic clock: steps of this machine's wall clock do not
  *    matter.
  */
+import { messageOf } from "../errors/index.ts";
 import { type Clock, once, type Runtime, type Service, type Timer } from "../runtime/index.ts";
 import type { Bus } from "./bus.ts";
 
@@ -96,7 +97,7 @@ export class ServerClock implements Clock, Service {
       this.#measured = true;
     } catch (error) {
       // The bus is away: the clock runs on by itself and is measured again after the reconnect.
-      const message = `could not read the server's clock: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `could not read the server's clock: ${messageOf(error)}`;
       runtime.announce({ kind: "fault", where: "server clock", code: "server_clock", message, error });
     }
   }

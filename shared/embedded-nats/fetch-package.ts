@@ -2,8 +2,10 @@
  * Fetches nats-server from a newer suite of the machine's own distribution, unpacked and not installed
  * (apt-workspace.ts).
  */
+
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { messageOf } from "../errors/index.ts";
 import { type AptWorkspace, openApt } from "./apt-workspace.ts";
 import { runCommand } from "./run-command.ts";
 import { placeInCache } from "./server-cache.ts";
@@ -24,7 +26,7 @@ export async function fetchPackage({ cacheDir, onProgress }: PackageOptions): Pr
   try {
     return await fetchFrom(apt, cacheDir);
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return failed(messageOf(error));
   }
 }
 

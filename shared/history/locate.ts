@@ -2,8 +2,8 @@
  * Finds which of its two possible places holds the history of an instance.
  *
  * HISTORY-1 An own stream with a commit is the truth, until it is gone or sealed as moved.
- * HISTORY-2 An owner that places an instance in its own stream makes the stream first and maxReads into the
- *    shared one afterwards; an owner that places it in the shared stream appends first and maxReads for the own
+ * HISTORY-2 An owner that places an instance in its own stream makes the stream first and looks into the
+ *    shared one afterwards; an owner that places it in the shared stream appends first and looks for the own
  *    stream afterwards. So of two owners that disagree about the place (one of them stale), at least one sees
  *    the other and yields.
  * HISTORY-3 An own stream that is empty beside a shared history is sealed before the shared one is used, so

@@ -3,7 +3,7 @@
  * time would cost one round trip per start.
  */
 import type { Bus } from "../bus/index.ts";
-import { isFault } from "../errors/index.ts";
+import { isFault, messageOf } from "../errors/index.ts";
 import { type Runtime, sleep } from "../runtime/index.ts";
 
 const sampleEveryMs = 1_000;
@@ -86,7 +86,7 @@ export class OwnStreamLimit {
       try {
         return await this.#ask();
       } catch (error) {
-        const message = `could not count the streams: ${error instanceof Error ? error.message : String(error)}`;
+        const message = `could not count the streams: ${messageOf(error)}`;
         announce({ kind: "fault", where: "history", code: "stream_count", message, error });
         if (!isFault(error, "transient") || error.code === "bus_closed" || clock.monotonic() >= until)
           throw error;

@@ -1,4 +1,4 @@
-import { HoldfastError } from "../errors/index.ts";
+import { HoldfastError, messageOf } from "../errors/index.ts";
 
 /** The error codes of models, as users, logs and the history see them. */
 export type ModelErrorCode =
@@ -20,5 +20,4 @@ interface ModelErrorInit {
 export const modelError = (code: ModelErrorCode, message: string, init: ModelErrorInit = {}): HoldfastError =>
   new HoldfastError({ code, message, ...init });
 
-export const reasonOf = (thrown: unknown): string =>
-  (thrown instanceof Error ? thrown.message : String(thrown)).trim();
+export const reasonOf = (thrown: unknown): string => messageOf(thrown).trim();

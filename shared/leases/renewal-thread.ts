@@ -2,9 +2,11 @@
  * The renewal thread (S8): a keeper with a connection of its own, which users' code can neither block nor
  * delay. It renews only while the main loop proves that it runs: a holder that cannot act must not look alive.
  */
+
 import { parentPort, workerData } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
 import { connectBus } from "../bus/index.ts";
+import { messageOf } from "../errors/index.ts";
 import { type Happening, type Runtime, setupOf, systemRandom, type Timer } from "../runtime/index.ts";
 import type { Lease } from "./lease.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -89,7 +91,7 @@ async function run(setup: ThreadSetup, send: (message: FromThread) => void): Pro
       // After a pause of the whole process the lease has expired, and the keeper reports that.
       if (!isStalled(held.lease) || !keeper.isHeld(held.lease)) continue;
       giveUpStalled(id, held).catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         announce({ kind: "fault", where: "leases", code: "stall_untold", message });
       });
     }

@@ -1,7 +1,7 @@
 import type { Worker, WorkerOptions } from "node:worker_threads";
 import type { LeaseValue } from "../../schemas/index.ts";
 import type { Bus } from "../bus/index.ts";
-import { Fault } from "../errors/index.ts";
+import { Fault, messageOf } from "../errors/index.ts";
 import {
   once,
   type Runtime,
@@ -248,7 +248,7 @@ export class ThreadedLeaseKeeper implements Leases {
     reject(error);
     if (this.#thread !== thread) return;
     this.#thread = undefined;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     this.#options.runtime.announce({
       kind: "fault",
       where: "leases",

@@ -2,7 +2,7 @@
  * Writes users' values as JSON text. One rule everywhere: a value that JSON cannot express is refused with
  * its path, not left out. (`undefined` is left out, as everywhere.)
  */
-import { HoldfastError, maxValueDepth } from "../errors/index.ts";
+import { HoldfastError, maxValueDepth, messageOf } from "../errors/index.ts";
 
 export function writeJson(value: unknown): string {
   let text: string | undefined;
@@ -38,7 +38,7 @@ const hasToJson = (value: object): boolean => "toJSON" in value && typeof value.
  * bigint.
  */
 function whyRefused(value: unknown, cause: unknown): string {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   if (!(cause instanceof TypeError)) return why;
   const seen = new Set<unknown>();
   const isBigint = (inner: unknown) => {

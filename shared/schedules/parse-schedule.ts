@@ -1,7 +1,7 @@
 /** Checks a schedule as its user wrote it. An error names the place and gives a correct example. */
 import { Cron } from "croner";
 import { type Overlap, ScheduleSpec } from "../../schemas/index.ts";
-import { HoldfastError, isFault } from "../errors/index.ts";
+import { HoldfastError, isFault, messageOf } from "../errors/index.ts";
 import { parseDuration, parseInstant } from "../runtime/index.ts";
 import { nextTime } from "./schedule-times.ts";
 
@@ -111,7 +111,7 @@ function cron({ cron: given, timeZone = "UTC" }: ScheduleSpec, now: number | und
 
 /** The message of croner's error, without the library's name in front. */
 const plain = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error))
+  messageOf(error)
     .replace(/^Cron\w*: /, "")
     .replace(/^invalid configuration format .*, exactly/i, "exactly")
     // It counts days and months from 0.

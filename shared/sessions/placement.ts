@@ -3,8 +3,10 @@
  * load. Pure: takes a view of the workers, returns a worker or the reason why none fits. Everything before
  * warmth is a filter, so no preference can skip a requirement.
  */
+
 import { poolMetadataKey, type SessionClaim, type WorkerInfo } from "../../schemas/index.ts";
 import { hash32 } from "../runtime/index.ts";
+import { count } from "../wording/index.ts";
 import { isOnResource } from "./resource.ts";
 
 export type PlacementClaim = Pick<
@@ -186,8 +188,6 @@ const share = ({ slots: { sessions } }: WorkerInfo): number =>
 
 const rank = (worker: WorkerInfo, claim: PlacementClaim): number =>
   hash32(`${claim.sessionId}/${worker.workerId}`);
-
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 function tagMessage(workers: readonly WorkerInfo[], tags: readonly string[]): string {
   const missing = tags.filter((tag) => !workers.some((worker) => worker.tags.includes(tag)));

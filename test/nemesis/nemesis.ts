@@ -74,7 +74,7 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisResult
     const report = await verified(fleet, journal);
     const wrong = [...stuck, ...load.wrong, ...violationLines(report), ...(await deadLetters(fleet))];
     leases.check({
-      say: (law, instanceId, evidence) => void wrong.push(`${law} ${instanceId}: ${evidence}`),
+      violation: (law, instanceId, evidence) => void wrong.push(`${law} ${instanceId}: ${evidence}`),
     });
     keep = wrong.length > 0;
     if (keep) say(`journal, logs and histories: ${await keepEvidence(fleet, folder)}`);

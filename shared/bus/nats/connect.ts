@@ -14,7 +14,7 @@ import {
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
-import { Fault, isFault } from "../../errors/index.ts";
+import { Fault, isFault, messageOf } from "../../errors/index.ts";
 import {
   type Announce,
   addressRule,
@@ -149,7 +149,7 @@ const dial = (settings: ConnectionOptions, options: ConnectOptions): Promise<Nat
       return await connect(settings);
     } catch (cause) {
       if (isAuthError(cause)) throw refused(options, cause);
-      throw unreachable(options, cause instanceof Error ? cause.message : String(cause), cause);
+      throw unreachable(options, messageOf(cause), cause);
     }
   });
 

@@ -7,9 +7,7 @@ import type { Link } from "./link.ts";
 import type { Mux } from "./mux.ts";
 import { codes } from "./nats-errors.ts";
 import { type Existence, Pull } from "./pull.ts";
-import { originOf } from "./wire.ts";
-
-const nanos = (ms: number): number => ms * 1e6;
+import { nanos, originOf } from "./wire.ts";
 
 export interface ConsumerAnswer {
   name: string;

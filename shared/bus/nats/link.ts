@@ -4,7 +4,9 @@
  * LINK-1 Nothing is sent while disconnected: the client library would drop it silently.
  * LINK-2 A disconnect ends every call in flight at once; no caller waits for an answer that cannot come.
  */
+
 import type { Msg, NatsConnection, PublishOptions, ServerInfo, Subscription } from "@nats-io/nats-core";
+import { messageOf } from "../../errors/index.ts";
 import type { Announce } from "../../runtime/index.ts";
 import type { BusState } from "../bus.ts";
 import { isPermissionError, unavailable } from "./nats-errors.ts";
@@ -162,7 +164,7 @@ export class Link {
   }
 
   fault(where: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const code = isPermissionError(error) ? "permission_denied" : "handler_threw";
     this.announce({ kind: "fault", where, code, message, error });
   }

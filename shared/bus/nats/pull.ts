@@ -14,7 +14,7 @@ import { headerNames } from "../delivery/header-names.ts";
 import { type ParsedHeaders, parseHeaders } from "./headers.ts";
 import { newInbox } from "./inbox.ts";
 import type { Link } from "./link.ts";
-import { bytes } from "./wire.ts";
+import { bytes, nanos } from "./wire.ts";
 
 export type Existence = "exists" | "gone" | "unsure";
 
@@ -48,7 +48,6 @@ const silenceMs = 2_500;
 /** Pause before the next request to a consumer that exists and refuses. */
 const refusedMs = 50;
 const unsureMs = 200;
-const nanos = (ms: number): number => ms * 1e6;
 
 export class Pull {
   readonly ended: Promise<"stopped" | "gone">;

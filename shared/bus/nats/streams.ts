@@ -1,11 +1,11 @@
 /** Streams: create, inspect, purge, delete. */
+
 import { Fault } from "../../errors/index.ts";
 import type { AccountInfo, StreamInfo, StreamSpec } from "../bus.ts";
 import type { Api } from "./api.ts";
 import type { FirstSequence } from "./first-sequence.ts";
 import { codes, faultFrom, noStream } from "./nats-errors.ts";
-
-const nanos = (ms: number): number => ms * 1e6;
+import { nanos } from "./wire.ts";
 
 /** The leader and its replicas exchange a heartbeat every second. */
 const isAway = (copy: { current: boolean; offline?: boolean; active: number }): boolean =>

@@ -12,7 +12,7 @@ import type { ConsumerAnswer } from "./consumers.ts";
 import type { Link } from "./link.ts";
 import { codes, faultFrom, noStream } from "./nats-errors.ts";
 import { Pull } from "./pull.ts";
-import { originOf, Stored } from "./wire.ts";
+import { nanos, originOf, Stored } from "./wire.ts";
 
 export interface TailOptions {
   existing: boolean;
@@ -20,7 +20,6 @@ export interface TailOptions {
   onCaughtUp?: () => void;
 }
 
-const nanos = (ms: number): number => ms * 1e6;
 const pullAhead = 500;
 const inactiveMs = 60_000;
 const retryMs = 250;

@@ -9,6 +9,9 @@ export const emptyBody = new Uint8Array(0);
 const text = new TextEncoder();
 export const bytes = (value: unknown): Uint8Array => text.encode(JSON.stringify(value));
 
+/** The server counts durations in nanoseconds. */
+export const nanos = (ms: number): number => ms * 1e6;
+
 /** Where a delivered message comes from; the server encodes it in the reply subject. */
 export interface Origin {
   consumer: string;

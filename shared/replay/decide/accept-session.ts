@@ -98,20 +98,16 @@ export function acceptSession(
 
 const isServing = ({ kind }: SessionState["phase"]): boolean => sessionPhases[kind].serves;
 
-function activated(
-  session: SessionState,
-  attachment: number,
-  report: Extract<SessionReport["report"], { kind: "activated" }>,
-): Accepted {
+type ActivatedReport = Extract<SessionReport["report"], { kind: "activated" }>;
+
+const activatedEvent = (
+  { sessionId }: SessionState,
+  { on, initMs, warm, restored }: ActivatedReport,
+): NewEvent => ({ kind: "session.activated", sessionId, on, initMs, warm, restored });
+
+function activated(session: SessionState, attachment: number, report: ActivatedReport): Accepted {
   const { phase } = session;
-  const event: NewEvent = {
-    kind: "session.activated",
-    sessionId: session.sessionId,
-    on: report.on,
-    initMs: report.initMs,
-    warm: report.warm,
-    restored: report.restored,
-  };
+  const event = activatedEvent(session, report);
   // S14: a holder that kept its state attached again by itself, before the instance asked another worker.
   const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isServing(phase);
   // The same if its report about the attachment before was lost on the way, unless that attachment needed a
@@ -297,14 +293,7 @@ function acceptGranted(
   switch (report.kind) {
     case "activated":
       if (isKnown(session, report.on)) return ignored("repeated");
-      return facts({
-        kind: "session.activated",
-        sessionId: session.sessionId,
-        on: report.on,
-        initMs: report.initMs,
-        warm: report.warm,
-        restored: report.restored,
-      });
+      return facts(activatedEvent(session, report));
     case "parked":
       if (on?.epoch !== report.epoch) return ignored("repeated");
       return facts({ kind: "session.parked", sessionId: session.sessionId, epoch: report.epoch });

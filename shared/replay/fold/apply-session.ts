@@ -264,7 +264,7 @@ function deleteAllBlobs(state: InstanceState, session: SessionState): Effect[] {
 }
 
 const deleteBlobs = (blobs: readonly SessionBlob[]): Effect[] =>
-  blobs.length === 0 ? [] : [{ kind: "deleteBlobs-blobs", keys: blobs.map(({ key }) => key) }];
+  blobs.length === 0 ? [] : [{ kind: "forget-blobs", keys: blobs.map(({ key }) => key) }];
 
 export function closeSession(state: InstanceState, session: SessionState): Effect[] {
   const effects = [...releaseSession(state, session, undefined), ...deleteAllBlobs(state, session)];

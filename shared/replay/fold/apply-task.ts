@@ -127,7 +127,7 @@ export function taskEnded(state: InstanceState, of: number): Effect[] {
 
 /** Removes what still waits for a task that has ended: its schedule would wake the instance for nothing. */
 export function endWaiting({ id, timeouts, target }: OpenTask): Effect[] {
-  if (target.kind === "local") return [{ kind: "endWaiting-local", of: id }];
+  if (target.kind === "local") return [{ kind: "forget-local", of: id }];
   const { scheduleToCloseMs, scheduleToStartMs, startToCloseMs } = timeouts;
   const none =
     scheduleToCloseMs === undefined && scheduleToStartMs === undefined && startToCloseMs === undefined;

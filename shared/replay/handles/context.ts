@@ -369,6 +369,12 @@ export class Context implements OrchestrationContext {
   }
 }
 
+/** The runner behind a context, for the engine's own keepers. */
+export function runnerOf(ctx: OrchestrationContext): Runner {
+  if (ctx instanceof Context) return ctx.runner;
+  throw new Error("this is not a context that the engine made");
+}
+
 const signalOf = (signal: AnySignal | string): { name: string; schema: Schema | undefined } => ({
   name: requireId(Name, "signal name", typeof signal === "string" ? signal : signal.name),
   schema: typeof signal === "string" ? undefined : signal.payload,

@@ -2,7 +2,7 @@
  * `ctx.state`: values of an instance that outlive its executions. Within an execution the code sets them, and replay
  * sets them again; continue-as-new carries them over. Queries and validators can only read them.
  */
-import { HoldfastError } from "../../errors/index.ts";
+import { HoldfastError, messageOf } from "../../errors/index.ts";
 import { writeJson } from "../../runtime/index.ts";
 import { occupant } from "../run/turn-window.ts";
 
@@ -71,7 +71,7 @@ function requireJson(key: string | symbol, value: unknown): void {
   try {
     writeJson(value);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new HoldfastError({
       code: "not_serialisable",
       message: `state.${String(key)}: ${why}`,

@@ -2,7 +2,7 @@
 
 import { InstanceId, Name } from "../../../schemas/index.ts";
 import type { OrchestrationContext } from "../../definitions/index.ts";
-import { Context } from "./context.ts";
+import { runnerOf } from "./context.ts";
 import { requireId } from "./require.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -40,9 +40,4 @@ export function requestEnd(
   reason: string,
 ): void {
   runnerOf(ctx).issue({ kind: "end.requested", to: InstanceId.parse(to), verb, reason });
-}
-
-function runnerOf(ctx: OrchestrationContext): Context["runner"] {
-  if (ctx instanceof Context) return ctx.runner;
-  throw new Error("only the engine's own contexts follow instances");
 }

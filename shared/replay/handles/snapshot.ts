@@ -5,6 +5,13 @@ import { toPayload } from "../run/to-payload.ts";
 /** The rejection of a durable promise that no code awaits must not end the process. */
 export const handled = () => undefined;
 
+/** A rejected promise that need not be awaited. */
+export function rejected(error: unknown): Promise<never> {
+  const promise = Promise.reject(error);
+  promise.catch(handled);
+  return promise;
+}
+
 /** Refuses the promise of a side effect that awaits. */
 export function synchronous<T>(value: T): T {
   if (!(value instanceof Promise)) return value;

@@ -6,7 +6,7 @@ import { type Duration, parseDuration } from "../../runtime/index.ts";
 import type { Context } from "./context.ts";
 import { cancellable } from "./promise-combinators.ts";
 import { Scope } from "./scope.ts";
-import { handled } from "./snapshot.ts";
+import { handled, rejected } from "./snapshot.ts";
 
 export function timeoutScope<T>(
   context: Context,
@@ -47,12 +47,6 @@ export function timeoutScope<T>(
     scope.cancel();
     timing.cancel();
   });
-}
-
-function rejected(error: unknown): Promise<never> {
-  const promise = Promise.reject(error);
-  promise.catch(handled);
-  return promise;
 }
 
 const tooLate = (what: string, ms: number): TimeoutError =>

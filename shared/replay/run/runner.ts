@@ -19,6 +19,7 @@ import {
   fromFailure,
   type HoldfastError,
   isFault,
+  messageOf,
 } from "../../errors/index.ts";
 import { SparseMap } from "../../runtime/index.ts";
 import { sessionLostFailure } from "../decide/failures.ts";
@@ -170,7 +171,7 @@ export class Runner implements Occupant {
       if (fact) this.#deliver(fact);
       else this.#finish();
     } catch (error) {
-      const message = `orchestration "${this.definition.name}": ${error instanceof Error ? error.message : String(error)}`;
+      const message = `orchestration "${this.definition.name}": ${messageOf(error)}`;
       this.failWith(
         isFault(error) ? error : new Fault("bug", { code: "turn_failed", message, cause: error }),
       );

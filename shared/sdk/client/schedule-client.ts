@@ -17,7 +17,6 @@ import {
   scheduleInstance,
   scheduleOrchestration,
   scheduleSignal,
-  terminalStatuses,
 } from "../../../schemas/index.ts";
 import { encode, publishOrThrow, requireToken } from "../../bus/index.ts";
 import { refuseUnknownOptions } from "../../definitions/index.ts";
@@ -26,7 +25,7 @@ import { token } from "../../runtime/index.ts";
 import { nextTimes, parseSchedule, timesBetween } from "../../schedules/index.ts";
 import { userFacing } from "../user-facing.ts";
 import type { ClientParts } from "./client-options.ts";
-import type { Instances } from "./instances.ts";
+import { type Instances, isTerminal } from "./instances.ts";
 
 /** A schedule: its spec, its next times, its latest runs. */
 export const ScheduleView = z.object({
@@ -262,7 +261,7 @@ function statusOf(
 ): ScheduleView["status"] {
   if (status === "failed") return "failed";
   if (status === "pending") return "pending";
-  if (terminalStatuses.includes(status) || input?.deleted) return "finished";
+  if (isTerminal(status) || input?.deleted) return "finished";
   return input?.paused ? "paused" : "active";
 }
 
@@ -291,7 +290,7 @@ function overlapOf(overlap: Overlap | undefined): { overlap?: Overlap } {
   throw invalid(`overlap ${JSON.stringify(overlap)}: there are ${Overlap.options.join(", ")}`);
 }
 
-const isOver = ({ status }: InstanceSummary): boolean => terminalStatuses.includes(status);
+const isOver = ({ status }: InstanceSummary): boolean => isTerminal(status);
 
 const invalid = (message: string) => new HoldfastError({ code: "invalid_option", message });
 const missing = (id: string) =>

@@ -111,15 +111,6 @@ export class SimulatedClock implements SkippingClock {
     return work;
   }
 
-  /** Lets time pass until no timer is left, at most this long. Returns "busy" if timers are left. */
-  async runUntilIdle(limitMs = 600_000): Promise<"idle" | "busy"> {
-    const until = this.#elapsed + limitMs;
-    await settle();
-    while (this.#due[0] && this.#due[0].at <= until) await this.#fire();
-    if (this.#due[0]) this.#elapsed = until;
-    return this.#due[0] ? "busy" : "idle";
-  }
-
   async #fire(): Promise<void> {
     const next = this.#due.shift();
     if (!next) return;

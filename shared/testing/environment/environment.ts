@@ -12,6 +12,7 @@ import type {
   InitContext,
 } from "../../definitions/index.ts";
 import { type App, collectApp } from "../../definitions/index.ts";
+import { messageOf } from "../../errors/index.ts";
 import { type Duration, parseDuration, type Random, seededRandom, sleep } from "../../runtime/index.ts";
 import type { Client, InstanceHandle } from "../../sdk/index.ts";
 import { type Instant, instantOf } from "../clock/instant.ts";
@@ -365,5 +366,3 @@ function appOf(given: TestEnvironmentOptions["app"]): App {
 
 const idOf = (instance: InstanceRef): string =>
   typeof instance === "string" ? instance : instance.instanceId;
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,6 @@
 /** The connection between one client and the broker, with the traffic that waits on it. */
 import type { BusState } from "../../bus/index.ts";
-import { Fault } from "../../errors/index.ts";
+import { Fault, messageOf } from "../../errors/index.ts";
 import type { Announce, Clock } from "../../runtime/index.ts";
 import type { Fate } from "./faults.ts";
 
@@ -173,7 +173,7 @@ export class ClientState {
     try {
       act();
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       this.#announce({ kind: "fault", where, code: "handler_threw", message, error });
     }
   }

@@ -1,6 +1,6 @@
 /** A NATS server in a container, started with testcontainers. */
 import { readInfo } from "../../embedded-nats/index.ts";
-import { HoldfastError } from "../../errors/index.ts";
+import { HoldfastError, messageOf } from "../../errors/index.ts";
 
 export const defaultImage = "nats:2.15-alpine";
 const natsPort = 4222;
@@ -51,5 +51,4 @@ export async function startContainer(image: string): Promise<{ url: string; stop
 }
 
 /** Some reasons come from the engine with a blank or a full stop at the end. */
-const reason = (cause: unknown): string =>
-  (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.$/, "");
+const reason = (cause: unknown): string => messageOf(cause).trim().replace(/\.$/, "");

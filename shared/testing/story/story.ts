@@ -3,8 +3,10 @@
  * this. No engine runs: the code is run over its history, as at every turn, and its next records are
  * compared.
  */
+
 import type { HistoryEvent } from "../../../schemas/index.ts";
 import type { OrchestrationDefinition } from "../../definitions/index.ts";
+import { messageOf } from "../../errors/index.ts";
 import { difference, type ExpectedEvent } from "../history/expected-event.ts";
 import { historyTable } from "../history/history-table.ts";
 import type { Fact } from "./facts.ts";
@@ -85,7 +87,7 @@ export class Story<O = unknown> {
     try {
       await fact.happen(this.#bench);
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       throw new Error(`${fact.about}: ${message}\n\nThe history so far:\n${this}`, { cause: error });
     }
     this.#check();

@@ -17,7 +17,7 @@ import { CancelledError, SessionUnusable } from "../../../errors/index.ts";
 import type { Context } from "../context.ts";
 import { cancellable } from "../promise-combinators.ts";
 import { Scope } from "../scope.ts";
-import { handled } from "../snapshot.ts";
+import { handled, rejected } from "../snapshot.ts";
 import { makeHandle } from "./session-handle.ts";
 
 /** One use of a key by an instance. */
@@ -79,9 +79,7 @@ export function keyedSession(
     if (older) throw older;
     return hold(ctx, type, useOf(ctx, type, options));
   } catch (error) {
-    const rejected = Promise.reject(error);
-    rejected.catch(handled);
-    return rejected;
+    return rejected(error);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Borrower, Failure, Lending, Name, SessionState } from "../../../../schemas/index.ts";
 import { SessionId } from "../../../../schemas/index.ts";
 import type { OrchestrationContext } from "../../../definitions/index.ts";
-import { Context } from "../context.ts";
+import { runnerOf } from "../context.ts";
 
 export function lend(ctx: OrchestrationContext, sessionId: string, lending: Lending): void {
   runnerOf(ctx).issue({ kind: "session.lent", sessionId: SessionId.parse(sessionId), lending });
@@ -39,9 +39,4 @@ export function closeNow(ctx: OrchestrationContext, sessionId: string): void {
 
 export function phaseOf(ctx: OrchestrationContext, sessionId: string): SessionState["phase"] | undefined {
   return runnerOf(ctx).state.sessions.get(sessionId)?.phase;
-}
-
-function runnerOf(ctx: OrchestrationContext): Context["runner"] {
-  if (ctx instanceof Context) return ctx.runner;
-  throw new Error("only the engine's own contexts lend");
 }

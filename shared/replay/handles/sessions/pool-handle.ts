@@ -19,7 +19,7 @@ import { parseDuration } from "../../../runtime/index.ts";
 import type { Context } from "../context.ts";
 import { requireId } from "../require.ts";
 import { Scope } from "../scope.ts";
-import { handled, snapshot } from "../snapshot.ts";
+import { rejected, snapshot } from "../snapshot.ts";
 import { borrowMember } from "./borrowed-member.ts";
 
 const defaultMin = 1;
@@ -40,9 +40,7 @@ export function usePool(ctx: Context, type: AnySession, options: PoolOptions): P
       ? borrowMember(ctx, type, wanted)
       : Promise.resolve(join(ctx, type, wanted));
   } catch (error) {
-    const rejected = Promise.reject(error);
-    rejected.catch(handled);
-    return rejected;
+    return rejected(error);
   }
 }
 
@@ -107,11 +105,7 @@ function makeHandle(ctx: Context, type: AnySession, poolId: Name): BareSessionHa
   const scope = new Scope(ctx.scopeOf, false);
   const inside = ctx.within(scope);
   let closed = false;
-  const unusable = (message: string) => {
-    const rejected = Promise.reject(new SessionUnusable({ code: "session_unusable", message }));
-    rejected.catch(handled);
-    return rejected;
-  };
+  const unusable = (message: string) => rejected(new SessionUnusable({ code: "session_unusable", message }));
   const handle: BareSessionHandle = {
     id: poolId,
     info: {

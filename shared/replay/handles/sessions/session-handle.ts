@@ -25,7 +25,7 @@ import { deriveId, isDerivedId } from "../derive-id.ts";
 import { cancellable } from "../promise-combinators.ts";
 import { refuseUnusedRebuild, sessionOptions } from "../recorded-options.ts";
 import { requireId } from "../require.ts";
-import { handled, snapshot } from "../snapshot.ts";
+import { handled, rejected, snapshot } from "../snapshot.ts";
 import { infoOf, setMetadata, whyUnusable } from "./session-info.ts";
 
 const isOpen = (session: SessionState): boolean =>
@@ -215,11 +215,7 @@ export function makeHandle(
     call: boolean,
   ) => {
     const dead = loan?.over() ?? whyUnusable(ctx, id);
-    if (dead) {
-      const rejected = Promise.reject(dead);
-      rejected.catch(handled);
-      return rejected;
-    }
+    if (dead) return rejected(dead);
     return ctx.task(name, input, options, { kind: "session", sessionId: SessionId.parse(id), call }, 1);
   };
   const handle: BareSessionHandle = {
