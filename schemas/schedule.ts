@@ -103,6 +103,7 @@ const WaitingRun = wireObject({
   /** True for runs by the clock, which `limit` counts. */
   counts: z.boolean(),
 });
+/** A run that waits for an earlier run to end. */
 export type WaitingRun = z.infer<typeof WaitingRun>;
 
 /** The input of a keeper: the spec, and the state that continue-as-new carries over. */

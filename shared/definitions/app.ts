@@ -18,6 +18,13 @@ export interface App {
 /**
  * Finds definitions among a module's exports: named ones, and those in arrays or plain objects one level
  * down.
+ *
+ * @example
+ * ```ts
+ * import * as module from "./app.ts";
+ *
+ * const outcome = await replayHistory(collectApp(module), file);
+ * ```
  */
 export function collectApp(exports: Record<string, unknown>, from = "the application"): App {
   const orchestrations = new Map<string, AnyOrchestration>();

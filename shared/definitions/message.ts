@@ -41,7 +41,18 @@ interface MessageSpec<IS, OS> {
 
 const specNames: OptionNames<MessageSpec<unknown, unknown>> = { input: true, output: true };
 
-/** Names a query. The name is a token of a subject. */
+/**
+ * Names a query, for the code that answers it and the clients that ask it.
+ *
+ * @example
+ * ```ts
+ * export const progress = defineQuery("progress", { output: z.number() });
+ * // in the orchestration, before the first await:
+ * ctx.onQuery(progress, () => done / total);
+ * // in a client:
+ * const share = await client.query(instanceId, progress);
+ * ```
+ */
 export function defineQuery<
   I = undefined,
   O = unknown,
@@ -52,7 +63,18 @@ export function defineQuery<
   return { [brand]: "query", name: requireName("query", name), input: spec.input, output: spec.output };
 }
 
-/** Names an update. The name is a token of a subject. */
+/**
+ * Names an update, for the code that handles it and the clients that send it.
+ *
+ * @example
+ * ```ts
+ * export const setPrice = defineUpdate("set-price", { input: z.number(), output: z.number() });
+ * // in the orchestration, before the first await:
+ * ctx.onUpdate(setPrice, (wanted) => (price = wanted), { validate: (wanted) => refuseNegative(wanted) });
+ * // in a client:
+ * const price = await client.update(instanceId, setPrice, 12);
+ * ```
+ */
 export function defineUpdate<
   I = undefined,
   O = unknown,

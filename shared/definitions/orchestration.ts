@@ -177,7 +177,9 @@ export interface Saga {
  */
 export interface OrchestrationContext<Input = unknown, State = Record<string, unknown>> {
   readonly instanceId: string;
+  /** From 1; each `continueAsNew` begins the next one. */
   readonly execution: number;
+  /** Name of the orchestration. */
   readonly name: string;
   /** Runs an activity on any worker of its queue that has the tags it requires. */
   run<A extends AnyActivity | string>(
@@ -193,6 +195,7 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
     activity: A,
     ...rest: InputArguments<InputOf<A>, LocalOptions>
   ): Promise<OutputOf<A>>;
+  /** Waits this long. A durable timer: it fires even if the process has ended meanwhile. */
   sleep(duration: Duration): Promise<void>;
   /** The next signal of that name, in order of arrival. */
   waitForSignal<G extends AnySignal>(signal: G, options?: TimeoutOption): Promise<SignalOut<G>>;
@@ -261,6 +264,10 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
     orchestration: C,
     ...rest: InputArguments<InputOf<C>, { id?: string }>
   ): string;
+  /**
+   * Opens a session and waits until a worker holds it. Without a type: a worker that activities come back to, without
+   * a state made by the engine.
+   */
   openSession(options?: OpenSessionOptions<undefined>): Promise<BareSessionHandle>;
   openSession<D extends AnySession>(
     type: D,
@@ -277,6 +284,10 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
   ): Promise<SessionHandle<D>>;
   /** A session that the parent granted to this child. */
   grantedSession<D extends AnySession>(id: string, type?: D): SessionHandle<D>;
+  /**
+   * Uses a pool of sessions until its handle is closed: a free member takes each call. With `sharing: "exclusive"` the
+   * handle is one member, lent to this instance alone.
+   */
   usePool<D extends AnySession>(
     type: D,
     ...rest: ConfiguredArguments<ConfigOf<D>, PoolOptions<ConfigOf<D>>>
@@ -293,10 +304,13 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
   continueAsNew(...input: undefined extends Input ? [input?: Input] : [input: Input]): never;
   /** Time of this turn; the same on replay. */
   now(): number;
+  /** A random number from 0 to 1; the same on replay. */
   random(): number;
+  /** A random UUID; the same on replay. */
   uuid(): string;
   /** Runs `fn` once, records its result, and returns the recorded value on replay. `fn` must not await. */
   sideEffect<T>(fn: () => T): T;
+  /** Sets the custom status, JSON that `client.status` and lists show. */
   setStatus(status: unknown): void;
   /** True for instances that reach this point first with the changed code. */
   patched(id: string): boolean;
@@ -311,6 +325,7 @@ export interface OrchestrationContext<Input = unknown, State = Record<string, un
    * waits for.
    */
   shield<T>(promise: Promise<T>): Promise<T>;
+  /** The log of this instance. Writes nothing during a replay. */
   readonly log: WorkLog;
 }
 

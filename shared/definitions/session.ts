@@ -92,6 +92,17 @@ type CallMade<State, I, O, IS, OS> = Call<
 /**
  * One call of a session type. With `batch`, `run` gets an array of inputs (calls that came together) and
  * returns an array of results of the same length; an `Error` in that array fails its item alone.
+ *
+ * @example
+ * ```ts
+ * calls: {
+ *   embed: call({
+ *     input: z.string(),
+ *     batch: { maxSize: 16, maxDelay: "5ms" },
+ *     run: (model: Model, texts) => model.embed(texts),
+ *   }),
+ * }
+ * ```
  */
 export function call<
   State,

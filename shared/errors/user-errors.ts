@@ -4,6 +4,7 @@
  */
 import type { LossReason } from "../../schemas/index.ts";
 
+/** The fields of a HoldfastError. */
 export interface HoldfastErrorInit {
   code: string;
   message: string;
@@ -39,7 +40,14 @@ export class HoldfastError extends Error {
   }
 }
 
-/** Thrown by an activity or a call to say that trying again is useless. */
+/**
+ * Thrown by an activity or a call that must not be tried again.
+ *
+ * @example
+ * ```ts
+ * if (reply.status === 402) throw new NonRetryableError("the card was declined", { code: "declined" });
+ * ```
+ */
 export class NonRetryableError extends HoldfastError {
   override name = "NonRetryableError";
   constructor(message: string, init: { code?: string; details?: unknown; cause?: unknown } = {}) {
@@ -47,7 +55,19 @@ export class NonRetryableError extends HoldfastError {
   }
 }
 
-/** The activity's own error, as it reaches the orchestration after the last attempt. */
+/**
+ * The activity's own error, as it reaches the orchestration after the last attempt.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await ctx.run(charge, order);
+ * } catch (error) {
+ *   if (error instanceof ActivityError && error.code === "declined") return "not paid";
+ *   throw error;
+ * }
+ * ```
+ */
 export class ActivityError extends HoldfastError {
   override name = "ActivityError";
 }
@@ -70,6 +90,7 @@ export class TimeoutError extends HoldfastError {
   override name = "TimeoutError";
 }
 
+/** The lost session, its last holder, and the reason of the loss. */
 export interface SessionLostDetails {
   sessionId: string;
   epoch?: number | undefined;
@@ -155,5 +176,17 @@ function hasCode(error: unknown, code: string): boolean {
 
 /** True if the error says that a session's worker was lost; see `SessionLostError`. */
 export const isSessionLost = (error: unknown): error is SessionLostError => hasCode(error, "session_lost");
-/** True if the error says that this work was cancelled. */
+/**
+ * True if the error says that this work was cancelled.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await ctx.run(render, scene);
+ * } catch (error) {
+ *   if (isCancelled(error)) await ctx.uncancellable((inner) => inner.run(removeDraft, scene));
+ *   throw error;
+ * }
+ * ```
+ */
 export const isCancelled = (error: unknown): error is CancelledError => hasCode(error, "cancelled");

@@ -20,6 +20,11 @@ export interface GpuAssignment {
  * Assigns a worker's GPUs to its hosts, in turn. A host sees only its own GPUs and knows them as 0, 1, …, so user code never
  * chooses a device by number. For a worker without GPUs the variable is empty, which hides all GPUs: a CPU
  * worker on a GPU machine must not allocate on a device that another worker was given.
+ *
+ * @example
+ * ```ts
+ * gpuAssignment({ devices: ["0", "1"], hostIndex: 1 }).env; // { CUDA_VISIBLE_DEVICES: "1" }
+ * ```
  */
 export function gpuAssignment({ devices, hostIndex, devicesPerHost = 1 }: GpuAssignmentInput): GpuAssignment {
   const wanted = Math.min(devices.length, devicesPerHost);

@@ -38,7 +38,15 @@ export interface LoadPipelineOptions {
   runOptions?: RunOptions;
 }
 
-/** Loads a model for a task and makes it ready to answer. */
+/**
+ * Loads a model for a task and makes it ready to answer.
+ *
+ * @example
+ * ```ts
+ * await using model = await loadPipeline({ task: "feature-extraction", model: "./models/minilm" });
+ * const vectors = await model.run(["one text", "another"], { pooling: "mean" });
+ * ```
+ */
 export async function loadPipeline(options: LoadPipelineOptions): Promise<Pipeline> {
   const startedAt = performance.now();
   const { task, model, device = "auto", fallback = false, runOptions = {} } = options;

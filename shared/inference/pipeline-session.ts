@@ -43,13 +43,30 @@ const defaultBatch: BatchOptions = { maxSize: 8, maxDelay: "4ms" };
  */
 const Config = z.object({ model: z.string().regex(modelIdPattern).optional() }).default({});
 
-/** A session type over a task of transformers.js, with one call: `infer(text)`. */
+/**
+ * A session type over a task of transformers.js, with one call: `infer(text)`.
+ *
+ * @example
+ * ```ts
+ * export const embedder = pipelineSession("feature-extraction", { name: "embedder", model: "./models/minilm" });
+ * // in an orchestration:
+ * await using session = await ctx.openSession(embedder);
+ * const vector = await session.infer("one text");
+ * ```
+ */
 export function pipelineSession<Task extends TextTask>(task: Task, options: ModelSessionOptions = {}) {
   const infer = modelCall(taskOutputs[task], options.batch);
   return defineModelSession(task, { infer }, { name: task, ...options });
 }
 
-/** A session type that labels texts: `classify(text)` gives `{ label, score }`. */
+/**
+ * A session type that labels texts: `classify(text)` gives `{ label, score }`.
+ *
+ * @example
+ * ```ts
+ * export const spam = textModel({ name: "spam", model: "./models/spam", session: { maxPerWorker: 2 } });
+ * ```
+ */
 export function textModel(options: ModelSessionOptions = {}) {
   const classify = modelCall(taskOutputs["text-classification"], options.batch);
   return defineModelSession("text-classification", { classify }, { name: "text-model", ...options });

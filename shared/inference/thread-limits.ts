@@ -33,6 +33,11 @@ export interface ThreadLimits {
 /**
  * A fair share of the cores for one host, at least one. If there are two cores or more, one is left to the
  * worker's main thread (bus, leases).
+ *
+ * @example
+ * ```ts
+ * threadLimits({ cores: 8, hosts: 3 }).threads; // 2
+ * ```
  */
 export function threadLimits({ cores, hosts, threads }: ThreadLimitsInput): ThreadLimits {
   const usable = Math.max(1, atLeastOne(cores) - 1);

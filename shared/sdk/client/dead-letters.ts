@@ -42,7 +42,15 @@ export interface DeadListOptions {
 const shownInList = 400;
 const shownAlone = 256 * 1024;
 
-/** Lists, shows, sends again and discards dead letters. */
+/**
+ * Lists, shows, sends again and discards dead letters.
+ *
+ * @example
+ * ```ts
+ * const { letters } = await client.dead.list();
+ * for (const { seq, reason } of letters) if (reason.code === "unknown_orchestration") await client.dead.retry(seq);
+ * ```
+ */
 export class DeadLetters {
   readonly #bus: Bus;
   readonly #names: Subjects;

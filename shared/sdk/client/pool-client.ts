@@ -70,7 +70,15 @@ export interface PoolClientUses {
   cancel(instanceId: string, reason: string): Promise<void>;
 }
 
-/** Lists, resizes, pauses and resumes pools. */
+/**
+ * Lists, resizes, pauses and resumes pools.
+ *
+ * @example
+ * ```ts
+ * for (const { poolId, waiting, max } of await client.pools.list())
+ *   if (waiting > 0) await client.pools.resize(poolId, { min: 1, max: max + 1 });
+ * ```
+ */
 export class PoolClient {
   readonly #parts: ClientParts;
   readonly #uses: PoolClientUses;

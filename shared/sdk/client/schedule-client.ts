@@ -75,7 +75,18 @@ type Start = (name: string, input: unknown, options: { id: string }) => Promise<
 const shownTimes = 10;
 const longestBackfill = 1000;
 
-/** Creates, lists, changes, pauses, triggers and deletes schedules. */
+/**
+ * Creates, lists, changes, pauses, triggers and deletes schedules.
+ *
+ * @example
+ * ```ts
+ * await client.schedules.create("nightly", {
+ *   orchestration: "report",
+ *   cron: "0 2 * * *",
+ *   timeZone: "Europe/Berlin",
+ * });
+ * ```
+ */
 export class ScheduleClient {
   readonly #parts: ClientParts;
   readonly #instances: Instances;

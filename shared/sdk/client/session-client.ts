@@ -66,7 +66,15 @@ export interface SessionAccess {
   drain(reason?: string): Promise<void>;
 }
 
-/** Lists sessions and gives access to single ones. */
+/**
+ * Lists sessions and gives access to single ones.
+ *
+ * @example
+ * ```ts
+ * for (const { sessionId } of await client.sessions.list({ type: "classifier", phase: "active" }))
+ *   await client.sessions.drain(sessionId, "new model");
+ * ```
+ */
 export class SessionClient {
   readonly #parts: ClientParts;
   readonly #records: TypedBucket<SessionRecord>;

@@ -6,7 +6,15 @@ import type { ClientParts } from "./client-options.ts";
 
 const controlTimeoutMs = 3_000;
 
-/** Lists and drains live workers. */
+/**
+ * Lists and drains live workers.
+ *
+ * @example
+ * ```ts
+ * const old = (await client.workers.list()).filter(({ buildId }) => buildId !== current);
+ * for (const { workerId } of old) await client.workers.drain(workerId);
+ * ```
+ */
 export class WorkerClient {
   readonly #parts: ClientParts;
   readonly #workers: TypedBucket<WorkerInfo>;

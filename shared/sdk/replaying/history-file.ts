@@ -1,4 +1,4 @@
-/** A history as a file: to download, send, inspect offline or replay against code. */
+/** Histories as files: their format, and how one is written. */
 import { z } from "zod";
 import { Commit, type HistoryEvent, payloadsOf, wireObject } from "../../../schemas/index.ts";
 import type { Payloads } from "../../bus/index.ts";

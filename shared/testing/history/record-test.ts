@@ -26,6 +26,15 @@ export const recordTest = async (
 /**
  * Replays the code over a recorded history. Rejects if the code makes another decision, with the first
  * differing event and the history as a table.
+ *
+ * @example
+ * ```ts
+ * import * as app from "./app.ts";
+ *
+ * test("the code still agrees with order-7", async () => {
+ *   await expectReplay(app, JSON.parse(readFileSync("order-7.history.json", "utf8")));
+ * });
+ * ```
  */
 export async function expectReplay(
   app: App | Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** What can happen to an instance, named as its code names it. */
+/** Things that can happen to an instance, for `given` and `when` of a story. */
 import type { Failure, SessionState } from "../../../schemas/index.ts";
 import type {
   ActivityDefinition,
