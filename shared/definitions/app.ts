@@ -21,9 +21,7 @@ export interface App {
  *
  * @example
  * ```ts
- * import * as module from "./app.ts";
- *
- * const outcome = await replayHistory(collectApp(module), file);
+ * const outcome = await replayHistory(collectApp({ orders: [order, refund], charge }), file);
  * ```
  */
 export function collectApp(exports: Record<string, unknown>, from = "the application"): App {

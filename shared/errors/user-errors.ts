@@ -45,7 +45,7 @@ export class HoldfastError extends Error {
  *
  * @example
  * ```ts
- * if (reply.status === 402) throw new NonRetryableError("the card was declined", { code: "declined" });
+ * if (reply.status === 402) throw new NonRetryableError("the card was declined");
  * ```
  */
 export class NonRetryableError extends HoldfastError {
@@ -63,7 +63,7 @@ export class NonRetryableError extends HoldfastError {
  * try {
  *   await ctx.run(charge, order);
  * } catch (error) {
- *   if (error instanceof ActivityError && error.code === "declined") return "not paid";
+ *   if (error instanceof ActivityError && error.code === "non_retryable") return "not paid";
  *   throw error;
  * }
  * ```

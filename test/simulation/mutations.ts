@@ -161,8 +161,8 @@ export const mutations: readonly Mutation[] = [
     name: "the leader is asked",
     law: "HISTORY-4",
     file: "shared/history/store.ts",
-    find: "return this.#bus.clustered();\n  }\n\n  /** As many",
-    replace: "return false;\n  }\n\n  /** As many",
+    find: "return this.#bus.clustered();\n  }\n\n  /** At least",
+    replace: "return false;\n  }\n\n  /** At least",
     scenario: "test/simulation/histories/replicas.test.ts",
   },
   {
@@ -217,7 +217,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "updates are known by their id",
     law: "Q2",
-    file: "shared/replay/instance.ts",
+    file: "shared/replay/ask-instance.ts",
     find: 'if (record) return { kind: "known", record };',
     replace: "",
     scenario: "test/simulation/messages/updates.test.ts",

@@ -168,7 +168,7 @@ describe("the doctor", () => {
 
   it.each([
     ["nondeterminism", /deploy code.*holdfast replay p-1/],
-    ["blob_missing", /put back.*holdfast terminate p-1/],
+    ["blob_missing", /restore.*holdfast terminate p-1/],
     ["history_unreadable", /repair its history/],
     ["nats_unavailable", /why NATS does not answer for its streams/],
     ["turn_failed", /holdfast get p-1/],
