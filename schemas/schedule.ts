@@ -21,7 +21,7 @@ const Instant = z.union([z.int().nonnegative(), z.string().max(64)]);
 
 /** A schedule as users write it. Exactly one of `cron`, `every` and `at`. */
 export const ScheduleSpec = wireObject({
-  /** What is started. */
+  /** The orchestration to start. */
   orchestration: Name,
   input: z.unknown().optional(),
   /** `minute hour day month weekday`, optionally with seconds in front. With several, every time of each counts. */

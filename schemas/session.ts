@@ -7,7 +7,7 @@ import { wireObject } from "./wire-object.ts";
 /** The type token of a session that has no type of its own: affinity only. */
 export const bareSessionType = "bare";
 
-/** What a worker must have: tags and resources. */
+/** Requirements that a worker must meet: tags and resources. */
 export const Requirements = wireObject({
   tags: z.array(z.string()).default([]),
   resources: z.record(z.string(), z.number().nonnegative()).default({}),

@@ -34,7 +34,7 @@ import { FirstSequence } from "./nats/first-sequence.ts";
 import { parseHeaders, WireHeaders } from "./nats/headers.ts";
 import { lastOfEach } from "./nats/last-of-each.ts";
 import { Link } from "./nats/link.ts";
-import { type Meaning, Mux } from "./nats/mux.ts";
+import { Mux, type ReplyHandler } from "./nats/mux.ts";
 import { busClosed, faultFrom, refusedByClient, unavailable } from "./nats/nats-errors.ts";
 import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
@@ -228,7 +228,7 @@ class NatsBus implements Bus {
       body,
       options.headers === undefined ? undefined : new WireHeaders().addAll(options.headers),
       left,
-      replyMeaning,
+      plainReplyHandler,
     );
   }
 
@@ -316,7 +316,7 @@ const isInbox = (subject: string): boolean => subject.startsWith("_INBOX") || su
  */
 const isStored = (headers: Headers): boolean => headers[headerNames.storedStream] !== undefined;
 
-const replyMeaning: Meaning<Reply> = {
+const plainReplyHandler: ReplyHandler<Reply> = {
   ofReply: (reply) => {
     const { status, headers } = parseHeaders(reply);
     const nobody = status === 503 && reply.data.length === 0;

@@ -55,7 +55,7 @@ export interface Capabilities {
   ofDetails(task: Omit<TaskAddress, "attempt" | "epoch">): string | undefined;
   ofSession(session: SessionAddress): string | undefined;
   ofStart(instanceId: string, bonds: StartBonds): string | undefined;
-  /** The same id for every orchestrator, and one that nobody else can guess (SEC-2). */
+  /** The same id for every orchestrator; no other process can guess it (SEC-2). */
   ofMessageId(messageId: string): string;
   /** Undefined if the report is to be believed. */
   doubtTask(task: TaskAddress, shown: string | undefined, purpose?: Purpose): Doubt | undefined;

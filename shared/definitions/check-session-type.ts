@@ -97,7 +97,7 @@ function atLeastOne(what: string, value: number | undefined): void {
 
 function oneOf(what: string, value: string | undefined, values: readonly string[]): void {
   if (value !== undefined && !values.includes(value))
-    refuse(`${what} is ${JSON.stringify(value)}: there are ${values.join(", ")}`);
+    refuse(`${what} is ${JSON.stringify(value)}: must be one of ${values.join(", ")}`);
 }
 
 function refuse(message: string): never {

@@ -1,4 +1,4 @@
-/** Keyed sessions: the id made of type and key, and the digest that tells one config from another. */
+/** Keyed sessions: the id made of type and key, and the digest that identifies a config. */
 import { createHash } from "node:crypto";
 import {
   KeyedOnLost,

@@ -35,10 +35,6 @@ export interface EmbeddedNatsOptions extends FindServerOptions {
   /** Further lines of nats-server configuration, copied unchanged. */
   extraConfig?: string | undefined;
   /**
-   * Recovery of a big store takes long (50 s for 20 000 streams); the death of the server is noticed at once.
-   */
-  readyTimeoutMs?: number | undefined;
-  /**
    * Called once, when a server that was ready has ended. `asked` is true after stop(), false after a crash.
    */
   onExit?: ((exit: ServerExit) => void) | undefined;
@@ -60,6 +56,8 @@ export interface EmbeddedNats {
   kill(signal: NodeJS.Signals): boolean;
 }
 
+/** Recovery of a big store takes long (50 s for 20 000 streams); the death of the server is noticed at once. */
+const readyWithinMs = 120_000;
 const stopGraceMs = 5_000;
 const askEveryMs = 20;
 /**
@@ -132,7 +130,7 @@ async function launchServer(
   const child = new ServerProcess({ binary: binary.path, configFile, logFile });
   if (child.pid !== undefined) lock.share(child.pid);
 
-  const info = await untilReady(child, port, serverName, options.readyTimeoutMs ?? 120_000);
+  const info = await untilReady(child, port, serverName);
   if (info === undefined || child.pid === undefined) {
     await child.stop(stopGraceMs);
     return explainFailure(port, logFile, logStart);
@@ -169,9 +167,8 @@ async function untilReady(
   child: ServerProcess,
   port: number,
   serverName: string,
-  timeoutMs: number,
 ): Promise<ServerInfo | undefined> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = performance.now() + readyWithinMs;
   while (!child.ended && performance.now() < deadline) {
     const answer = await readInfo({ host: "127.0.0.1", port });
     if (answer.kind === "server" && answer.info.server_name === serverName) return answer.info;

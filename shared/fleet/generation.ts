@@ -1,4 +1,4 @@
-/** Which generation of messages, events and entries may be written now (E1). */
+/** The generation of messages, events and entries that may be written now (E1). */
 import { firstGeneration, generationHeader, newestGeneration, versionHeader } from "../../schemas/index.ts";
 
 /**

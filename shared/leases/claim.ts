@@ -25,7 +25,7 @@ interface ClaimRequest {
 
 type Won = { kind: "won"; epoch: number; revision: number; beganAt: number };
 
-/** What the keeper needs in order to renew the key. */
+/** A claimed key, with everything that a keeper needs to renew it. */
 export interface ClaimedKey {
   readonly key: string;
   readonly claimId: string;

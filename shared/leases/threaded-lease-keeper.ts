@@ -54,7 +54,7 @@ interface ThreadedLeaseKeeperOptions {
   spawn?: (workerData: ThreadSetup) => Worker;
 }
 
-/** The same default as in the plain keeper. */
+/** The same default as in `LeaseKeeper`. */
 const defaultGiveUpAfterMs = 5000;
 
 interface KeptLease {
@@ -95,7 +95,7 @@ export class ThreadedLeaseKeeper implements Leases {
     await this.#spawn();
   });
 
-  /** As with the plain keeper, leases still held run out. */
+  /** Like `LeaseKeeper`, releases nothing: leases still held expire. */
   stop = once(async () => {
     this.#beating?.cancel();
     this.#beating = undefined;

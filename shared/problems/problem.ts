@@ -19,14 +19,14 @@ export type WaitingSession = Pick<
   "sessionId" | "type" | "requires" | "resourceId" | "updatedAt"
 >;
 
-/** What the checks need to know about an installation. */
+/** An installation, as the checks see it. */
 export interface InstallationView {
   now: number;
   services: readonly ServiceInfo[];
   workers: readonly WorkerInfo[];
   fleet: FleetView;
   partitions: { wanted: number; held: number };
-  /** Instances that are not over. */
+  /** Instances that have not ended. */
   live: number;
   parked: number;
   deadLetters: number;

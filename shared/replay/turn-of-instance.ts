@@ -1,4 +1,4 @@
-/** What an instance needs around it, and what one turn of it gives. */
+/** The environment of an instance, and the result of one of its turns. */
 import type { EventId, HistoryEvent } from "../../schemas/index.ts";
 import type { App } from "../definitions/index.ts";
 import type { PlacementFacts } from "./decide/accept-session.ts";

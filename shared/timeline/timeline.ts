@@ -109,7 +109,7 @@ export interface InstanceTimeline {
   name: string | undefined;
   /** An instance is never parked here: no event records that. */
   status: InstanceStatus;
-  /** Of the first execution. */
+  /** When the first execution began. */
   startedAt: number | undefined;
   endedAt: number | undefined;
   /** Why the instance ended, or the status that its code set last. */

@@ -236,7 +236,7 @@ describe("client", () => {
     }
     await expect(client.list({ status: "nope" as "failed" })).rejects.toMatchObject({
       code: "invalid_option",
-      message: expect.stringContaining("there are pending, running"),
+      message: expect.stringContaining("must be one of pending, running"),
     });
   });
 

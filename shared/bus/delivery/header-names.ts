@@ -70,7 +70,7 @@ export const headerNames = {
    * its entry.
    */
   over: "Holdfast-Over",
-  /** Id of the commit: tells our own ambiguous append from another owner's. */
+  /** Id of the commit: distinguishes our own ambiguous append from another owner's. */
   commit: "Holdfast-Commit",
   /** Sequence at which the commit's execution began. Without this header: with this message. */
   executionStart: "Holdfast-Execution-Start",

@@ -15,17 +15,17 @@ const decoder = new TextDecoder();
 export class Api {
   readonly #link: Link;
   readonly #mux: Mux;
-  readonly timeoutMs: number;
+  readonly #timeoutMs: number;
 
   constructor(link: Link, mux: Mux, timeoutMs: number) {
     this.#link = link;
     this.#mux = mux;
-    this.timeoutMs = timeoutMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Repeats the request after a disconnect until the timeout; then throws a transient fault. */
-  async ask<T>(subject: string, body?: unknown, timeoutMs = this.timeoutMs): Promise<Answer<T>> {
-    const deadline = performance.now() + timeoutMs;
+  async ask<T>(subject: string, body?: unknown): Promise<Answer<T>> {
+    const deadline = performance.now() + this.#timeoutMs;
     const payload = body === undefined ? emptyBody : bytes(body);
     for (;;) {
       const left = deadline - performance.now();

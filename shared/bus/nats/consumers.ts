@@ -166,7 +166,7 @@ export class Consumers {
   }
 
   /**
-   * `created` tells a consumer from its successor of the same name, which another client created to take
+   * `created` distinguishes a consumer from its successor of the same name, which another client created to take
    * over.
    */
   async #lookUp(stream: string, name: string, created: string | undefined): Promise<Existence> {

@@ -4,7 +4,7 @@
  * be wrong, or be set: the server is asked once per connection, and the monotonic clock counts on from there.
  */
 import type { Link } from "./link.ts";
-import type { Failed, Meaning, Mux } from "./mux.ts";
+import type { Failed, Mux, ReplyHandler } from "./mux.ts";
 import { emptyBody } from "./wire.ts";
 
 /**
@@ -42,13 +42,13 @@ export class FirstSequence {
   async #measure(): Promise<number | undefined> {
     const asked = performance.now();
     const answer = await this.#mux
-      .request<number | undefined>(subject, emptyBody, undefined, timeoutMs, meaning)
+      .request<number | undefined>(subject, emptyBody, undefined, timeoutMs, handler)
       .catch(() => undefined); // not permitted
     return answer && answer - (asked + performance.now()) / 2;
   }
 }
 
-const meaning: Meaning<number | undefined> = {
+const handler: ReplyHandler<number | undefined> = {
   ofReply: (message) => {
     if (message.data.length === 0) return undefined; // An empty reply: no responder.
     const info = JSON.parse(new TextDecoder().decode(message.data)) as UserInfo;

@@ -26,7 +26,7 @@ interface Call {
 /**
  * Turns a reply, or its absence, into an outcome or a thrown error. One object serves all calls of a kind.
  */
-export interface Meaning<T> {
+export interface ReplyHandler<T> {
   ofReply(message: Msg, subject: string): T;
   ofFailure(why: Failed, subject: string): T;
 }
@@ -64,11 +64,11 @@ export class Mux {
     body: Uint8Array,
     headers: MsgHdrs | undefined,
     timeoutMs: number,
-    meaning: Meaning<T>,
+    handler: ReplyHandler<T>,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const deadline = performance.now() + timeoutMs;
-      const token = this.#open(new OneAnswer(subject, deadline, meaning, resolve, reject));
+      const token = this.#open(new OneAnswer(subject, deadline, handler, resolve, reject));
       this.#send(token, subject, body, headers, reject);
     });
   }
@@ -82,11 +82,11 @@ export class Mux {
     body: Uint8Array,
     headers: MsgHdrs | undefined,
     timeoutMs: number,
-    meaning: Meaning<T>,
+    handler: ReplyHandler<T>,
   ): Promise<T> {
-    if (!this.#link.clustered) return this.request(subject, body, headers, timeoutMs, meaning);
+    if (!this.#link.clustered) return this.request(subject, body, headers, timeoutMs, handler);
     return new Promise<T>((resolve, reject) => {
-      const call: Call = new OneAnswer(subject, performance.now() + timeoutMs, meaning, resolve, reject);
+      const call: Call = new OneAnswer(subject, performance.now() + timeoutMs, handler, resolve, reject);
       const token = this.#open(call);
       call.resendAt = performance.now() + repeatMs;
       call.resend = () => this.#send(token, subject, body, headers, reject);
@@ -188,27 +188,27 @@ class OneAnswer<T> implements Call {
   readonly deadline: number;
   resendAt?: number;
   resend?: () => void;
-  readonly #meaning: Meaning<T>;
+  readonly #handler: ReplyHandler<T>;
   readonly #resolve: (outcome: T) => void;
   readonly #reject: (error: unknown) => void;
 
   constructor(
     subject: string,
     deadline: number,
-    meaning: Meaning<T>,
+    handler: ReplyHandler<T>,
     resolve: (outcome: T) => void,
     reject: (error: unknown) => void,
   ) {
     this.subject = subject;
     this.deadline = deadline;
-    this.#meaning = meaning;
+    this.#handler = handler;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   onReply(message: Msg): "done" {
     try {
-      this.#resolve(this.#meaning.ofReply(message, this.subject));
+      this.#resolve(this.#handler.ofReply(message, this.subject));
     } catch (error) {
       this.#reject(error);
     }
@@ -217,7 +217,7 @@ class OneAnswer<T> implements Call {
 
   onFailed(why: Failed): void {
     try {
-      this.#resolve(this.#meaning.ofFailure(why, this.subject));
+      this.#resolve(this.#handler.ofFailure(why, this.subject));
     } catch (error) {
       this.#reject(error);
     }

@@ -7,7 +7,7 @@ import { headerNames } from "../delivery/header-names.ts";
 import { scheduleHeader, scheduleText } from "../schedules.ts";
 import { statusOf, WireHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
-import type { Failed, Meaning, Mux } from "./mux.ts";
+import type { Failed, Mux, ReplyHandler } from "./mux.ts";
 import {
   type ApiError,
   busClosed,
@@ -39,7 +39,7 @@ const conflict: PublishOutcome = { kind: "conflict" };
 export class Publisher {
   readonly #link: Link;
   readonly #mux: Mux;
-  readonly #meaning: Meaning<Answer> = {
+  readonly #handler: ReplyHandler<Answer> = {
     ofReply: outcomeOf,
     ofFailure: (why, subject) => this.#failed(why, subject),
   };
@@ -64,8 +64,8 @@ export class Publisher {
       if (!this.#link.connected && !(await this.#link.ready(left())))
         return this.#failed("disconnected", subject);
       const outcome = await (repeatable
-        ? this.#mux.requestRepeatedly(subject, body, headers, left(), this.#meaning)
-        : this.#mux.request(subject, body, headers, left(), this.#meaning));
+        ? this.#mux.requestRepeatedly(subject, body, headers, left(), this.#handler)
+        : this.#mux.request(subject, body, headers, left(), this.#handler));
       if (outcome === inProcess) {
         if (left() <= askAgainMs) return unknown; // BUS-1
       } else if (outcome === nobody) {

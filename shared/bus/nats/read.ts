@@ -12,7 +12,7 @@ import type { StoredMessage } from "../bus.ts";
 import type { Api } from "./api.ts";
 import { noHeaders, type ParsedHeaders, parseHeaders, parseText } from "./headers.ts";
 import type { Link } from "./link.ts";
-import type { Failed, Meaning, Mux } from "./mux.ts";
+import type { Failed, Mux, ReplyHandler } from "./mux.ts";
 import { codes } from "./nats-errors.ts";
 import { bytes, emptyBody, fromDirect, pendingOf } from "./wire.ts";
 
@@ -70,7 +70,7 @@ export class Reader {
         emptyBody,
         undefined,
         silenceMs,
-        lastMeaning,
+        lastMessageHandler,
       ),
     );
     return found === nobody ? this.#lastOfLeader(stream, subject) : found;
@@ -154,7 +154,7 @@ export class Reader {
   }
 }
 
-const lastMeaning: Meaning<StoredMessage | Nobody | undefined | Failed> = {
+const lastMessageHandler: ReplyHandler<StoredMessage | Nobody | undefined | Failed> = {
   ofReply: (reply, subject) => {
     const parsed = parseHeaders(reply);
     if (parsed.status === 0) return fromDirect(reply, parsed);

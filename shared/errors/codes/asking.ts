@@ -186,7 +186,7 @@ export const asking: CodeGroup = {
       remedy: "The message names the option and the nearest right one.",
     },
     input_unreadable: { cause: "The file named after `@` cannot be read.", remedy: "Check the path." },
-    interrupted: { cause: "The program was told to stop.", remedy: "Nothing." },
+    interrupted: { cause: "The program received a signal to stop.", remedy: "Nothing." },
     folder_not_empty: {
       cause: "`init` writes only into a folder that is new or empty.",
       remedy: "Name a folder that does not exist yet.",

@@ -1,6 +1,5 @@
 /**
- * Which deadlines are due, and when the next one will be. Timers, task timeouts and session deadlines share
- * one mechanism.
+ * Finds the deadlines that are due, and the next one. Timers, task timeouts and session deadlines share one mechanism.
  */
 
 import type { NewEvent, SessionState } from "../../../schemas/index.ts";

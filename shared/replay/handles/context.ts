@@ -56,7 +56,7 @@ import { keyedSession } from "./sessions/keyed-session.ts";
 import { usePool } from "./sessions/pool-handle.ts";
 import { grantedSession, openSession, recreateSession } from "./sessions/session-handle.ts";
 import { handled, snapshot, synchronous } from "./snapshot.ts";
-import { scheduleTask } from "./task.ts";
+import { scheduleTask, type TaskDefinition } from "./task.ts";
 import { timeoutScope } from "./timeout-scope.ts";
 
 export class Context implements OrchestrationContext {
@@ -131,7 +131,7 @@ export class Context implements OrchestrationContext {
 
   /** Schedules a task on a queue, on a session, or in this process. */
   task(
-    activity: { name: string; input: Schema | undefined; output: Schema | undefined } | string,
+    activity: TaskDefinition | string,
     input: unknown,
     options: ActivityOptions,
     target: TaskTarget,

@@ -12,9 +12,16 @@ import { retryPolicy, timeouts } from "./recorded-options.ts";
 import { refuseUnknown, requireId } from "./require.ts";
 import { snapshot } from "./snapshot.ts";
 
+/** The activity, or the call of a session type, that a task runs. */
+export interface TaskDefinition {
+  readonly name: string;
+  readonly input: Schema | undefined;
+  readonly output: Schema | undefined;
+}
+
 export function scheduleTask(
   context: Context,
-  activity: { name: string; input: Schema | undefined; output: Schema | undefined } | string,
+  activity: TaskDefinition | string,
   input: unknown,
   options: ActivityOptions,
   target: TaskTarget,

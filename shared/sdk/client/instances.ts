@@ -147,7 +147,9 @@ export class Instances {
     const statuses = options.status === undefined ? undefined : [options.status].flat();
     for (const status of statuses ?? []) {
       if (!InstanceStatus.options.includes(status))
-        throw invalid(`status ${JSON.stringify(status)}: there are ${InstanceStatus.options.join(", ")}`);
+        throw invalid(
+          `status ${JSON.stringify(status)}: must be one of ${InstanceStatus.options.join(", ")}`,
+        );
     }
     if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit > 0))
       throw invalid(`limit ${String(limit)}: it must be a whole number above 0`);

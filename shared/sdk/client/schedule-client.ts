@@ -298,7 +298,7 @@ function requireScheduleId(scheduleId: string): void {
 function overlapOf(overlap: Overlap | undefined): { overlap?: Overlap } {
   if (overlap === undefined) return {};
   if (Overlap.options.includes(overlap)) return { overlap };
-  throw invalid(`overlap ${JSON.stringify(overlap)}: there are ${Overlap.options.join(", ")}`);
+  throw invalid(`overlap ${JSON.stringify(overlap)}: must be one of ${Overlap.options.join(", ")}`);
 }
 
 const isOver = ({ status }: InstanceSummary): boolean => isTerminal(status);

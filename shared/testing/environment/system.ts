@@ -1,4 +1,4 @@
-/** What an environment needs of its engine; the in-memory twin and the real server both implement it. */
+/** The engine behind a test environment: the in-memory twin, or services on a real server. */
 import type { App } from "../../definitions/index.ts";
 import type { Clock } from "../../runtime/index.ts";
 import type { Client } from "../../sdk/index.ts";

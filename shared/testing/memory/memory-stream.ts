@@ -209,7 +209,7 @@ export class MemoryStream {
     this.listeners.clear();
   }
 
-  /** What a restarted server has lost: volatile consumers, and the message ids of consumed messages. */
+  /** Drops what a restarted server has lost: volatile consumers, and the message ids of consumed messages. */
   forgetVolatile(): void {
     // A restarted server rebuilds its message ids from the stored messages.
     for (const [msgId, { seq }] of this.#seen) if (!this.#messages.has(seq)) this.#seen.delete(msgId);

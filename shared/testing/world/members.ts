@@ -27,7 +27,7 @@ const keys = [capabilityKey(randomBytes(32).toString("base64url"))];
 export const historyShards = 2;
 export const sessionTtlMs = 3000;
 
-/** What a member runs on. */
+/** The bus, the names and the runtime of a member. */
 export interface Place {
   bus: Bus;
   names: Subjects;

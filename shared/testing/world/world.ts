@@ -109,7 +109,7 @@ export class World {
     this.client = new Client({ bus: this.outside, names: this.names, runtime: this.runtime });
   }
 
-  /** Of the member that is made. */
+  /** The generation of the member that is being made. */
   get #generation(): { generation?: Generation } {
     const { generation } = this.#options;
     if (typeof generation === "function") return { generation: generation(this.#members) };

@@ -1,8 +1,8 @@
-/** What an instance waits for, as keys: one of them must be in the streams for the instance to go on. */
+/** Lists what an instance waits for, with the keys to look for in the streams. */
 import { nextDeadline } from "../../replay/index.ts";
 import type { Folded } from "../fold.ts";
 
-/** One open thing. The instance goes on if any of the keys is found. */
+/** One thing that the instance waits for. It is not lost if any of the keys is in the streams. */
 export interface Need {
   readonly what: string;
   readonly law: "I8" | "I9";

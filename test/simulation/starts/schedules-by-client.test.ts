@@ -142,7 +142,7 @@ test("what is no schedule, and a misspelt option, are refused where they are giv
     code: "invalid_option",
   });
   await expect(world.run(schedules.trigger("a", { overlap: "never" as never }))).rejects.toMatchObject({
-    message: expect.stringContaining("there are skip, buffer-one"),
+    message: expect.stringContaining("must be one of skip, buffer-one"),
   });
   await expect(world.run(schedules.backfill("a", { from: 2, to: 1 }))).rejects.toMatchObject({
     code: "invalid_option",

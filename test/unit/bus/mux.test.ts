@@ -2,9 +2,9 @@
 import type { Msg } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
 import type { Link } from "../../../shared/bus/nats/link.ts";
-import { type Meaning, Mux } from "../../../shared/bus/nats/mux.ts";
+import { Mux, type ReplyHandler } from "../../../shared/bus/nats/mux.ts";
 
-const meaning: Meaning<string> = {
+const handler: ReplyHandler<string> = {
   ofReply: (message) => new TextDecoder().decode(message.data),
   ofFailure: (why) => why,
 };
@@ -30,7 +30,7 @@ function server(clustered: boolean, answersAt: number) {
 }
 
 const ask = (mux: Mux, timeoutMs: number) =>
-  mux.requestRepeatedly("q", new Uint8Array(), undefined, timeoutMs, meaning);
+  mux.requestRepeatedly("q", new Uint8Array(), undefined, timeoutMs, handler);
 
 test("defect 23: a question that died with the server it was put to is put again, under the same address", async () => {
   const { asked, mux } = server(true, 2);

@@ -2,7 +2,7 @@
 import { headers, type Msg } from "@nats-io/nats-core";
 import { expect, test } from "vitest";
 import type { Link } from "../../../shared/bus/nats/link.ts";
-import type { Meaning, Mux } from "../../../shared/bus/nats/mux.ts";
+import type { Mux, ReplyHandler } from "../../../shared/bus/nats/mux.ts";
 import { Publisher } from "../../../shared/bus/nats/publish.ts";
 
 const inProcess = {
@@ -21,7 +21,7 @@ type Answers = (object | typeof nobody)[];
 function answering({ clustered }: { clustered: boolean }, answers: Answers) {
   const link = { info: { max_payload: 1_000 }, connected: true, clustered };
   const requestRepeatedly = async (subject: string, ...rest: unknown[]) => {
-    const { ofReply } = rest.at(-1) as Meaning<unknown>;
+    const { ofReply } = rest.at(-1) as ReplyHandler<unknown>;
     const answer = answers.length > 1 ? answers.shift() : answers[0];
     if (answer === nobody) return ofReply(noResponders, subject);
     return ofReply({ data: new TextEncoder().encode(JSON.stringify(answer)) } as Msg, subject);

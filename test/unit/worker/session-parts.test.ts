@@ -220,7 +220,9 @@ describe("small parts", () => {
     expect(refuse({ host: { pingTimeout: 0 } })).toThrow(/host.pingTimeout of session type wrong must be/);
     expect(refuse({ host: { maxAge: "long" } })).toThrow(/host.maxAge of session type wrong: "long"/);
     expect(refuse({ host: { maxRssMb: -1 } })).toThrow(/host.maxRssMb of session type wrong is -1/);
-    expect(refuse({ isolation: "vm" })).toThrow(/isolation of session type wrong is "vm": there are inline/);
+    expect(refuse({ isolation: "vm" })).toThrow(
+      /isolation of session type wrong is "vm": must be one of inline/,
+    );
     expect(refuse({ afterCancel: "stop" })).toThrow(/afterCancel of session type wrong is "stop"/);
     expect(refuse({ requires: { tags: "gpu" } })).toThrow(/tags must be a list, not "gpu"/);
     expect(refuse({ requires: { tags: ["a b"] } })).toThrow(/tag "a b" is not allowed/);

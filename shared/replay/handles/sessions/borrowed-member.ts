@@ -51,7 +51,7 @@ export function borrowMember(
     return handle;
   });
   promise.catch(handled);
-  const callOff = () => waiting.cancel("nobody waits for it");
+  const callOff = () => waiting.cancel("no code waits for it");
   const lose = () => {
     callOff();
     // The member came at the same moment as the race was decided: no other code has the handle.
