@@ -80,4 +80,7 @@ async function lookAgain(
 }
 
 const unanswered = ({ subject }: FencedMessage): Fault =>
-  new Fault("transient", { code: "append_unanswered", message: `append to ${subject}: no answer` });
+  new Fault("transient", {
+    code: "append_unanswered",
+    message: `NATS did not answer the append to ${subject}`,
+  });

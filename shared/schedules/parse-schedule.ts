@@ -41,9 +41,9 @@ export function parseSchedule(value: unknown, now: number | undefined): ParsedSc
   if (startAt !== undefined && endAt !== undefined && endAt < startAt)
     throw refused("endAt is before startAt: there is no time between them");
   if (now !== undefined && endAt !== undefined && endAt < now)
-    throw refused("endAt is over: no time is to come");
+    throw refused("endAt has passed: the schedule has no time left");
   if (now !== undefined && recurrence.kind === "at" && !recurrence.at.some((time) => time > now - lateMs))
-    throw refused("at is over: no time is to come");
+    throw refused("at has passed: the schedule has no time left");
   const schedule: ParsedSchedule = {
     spec,
     recurrence,
@@ -56,7 +56,7 @@ export function parseSchedule(value: unknown, now: number | undefined): ParsedSc
   };
   const bounds = (["startAt", "endAt"] as const).filter((name) => spec[name] !== undefined).join(" and ");
   if (now !== undefined && bounds !== "" && nextTime(schedule, now - lateMs) === undefined)
-    throw refused(`no time of ${recurrence.kind} is to come by ${bounds}`);
+    throw refused(`${recurrence.kind} has no time left within ${bounds}`);
   return schedule;
 }
 

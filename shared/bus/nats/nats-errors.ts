@@ -116,7 +116,7 @@ export function refusedByClient(error: unknown, doing: string): unknown {
   if (error instanceof errors.InvalidSubjectError) {
     return new Fault("contract", {
       code: "invalid_subject",
-      message: `${doing}: not a subject`,
+      message: `${doing}: NATS cannot carry this subject`,
       cause: error,
     });
   }

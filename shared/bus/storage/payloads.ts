@@ -103,7 +103,7 @@ export class Payloads {
       throw new Fault("contract", {
         code: "blob_missing",
         message: `blob ${ref.key} (${ref.bytes} bytes) is not in the object store`,
-        hint: "It was deleted with its instance, or the object store was.",
+        hint: "It was deleted with its instance, or the object store was purged.",
       });
     }
     if (digest(bytes) !== ref.sha256) {

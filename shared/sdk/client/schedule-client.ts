@@ -314,5 +314,5 @@ const exists = (id: string) =>
 const over = (id: string, { status }: InstanceSummary) =>
   new HoldfastError({
     code: "schedule_ended",
-    message: `schedule ${id} is over (${status}): its id can be used again when its record is removed; take another until then`,
+    message: `schedule ${id} has ended (${status}): use another id, or the same one when its record has been removed`,
   });

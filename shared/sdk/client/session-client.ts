@@ -139,7 +139,7 @@ export class SessionClient {
       if (reply.kind !== "reply")
         throw new HoldfastError({
           code: "session_unreachable",
-          message: "no orchestrator answers",
+          message: `no orchestrator answers for session "${type}" of key "${key}": is one running?`,
           retryable: true,
         });
       const failed = decode(ErrorReply, reply.body);

@@ -53,7 +53,7 @@ export class WorkerClient {
       if (reply.kind === "reply") return;
       throw new HoldfastError({
         code: "worker_not_found",
-        message: `worker ${workerId} does not answer`,
+        message: `worker ${workerId} did not answer within ${controlTimeoutMs} ms: it may have ended`,
         retryable: true,
       });
     });

@@ -122,7 +122,9 @@ export class TestEnvironment implements AsyncDisposable {
   async skipTo(instant: Instant, timeZone: string = this.#options.timeZone ?? "UTC"): Promise<void> {
     const ms = instantOf(instant, timeZone, "skipTo") - this.#system.clock.now();
     if (ms < 0)
-      throw new Error(`skipTo: ${String(instant)} is over; it is ${this.now().toISOString()} in this test`);
+      throw new Error(
+        `skipTo: ${String(instant)} has passed; it is ${this.now().toISOString()} in this test`,
+      );
     await this.#system.skip(ms);
   }
 

@@ -178,7 +178,7 @@ export function recreateSession(
   }
   if (typeof resourceId !== "string") {
     return Promise.reject(
-      new HoldfastError({ code: "invalid_token", message: "not a token made by session.token()" }),
+      new HoldfastError({ code: "invalid_token", message: "the token is not one made by session.token()" }),
     );
   }
   return openSession(ctx, type, own, resourceId);

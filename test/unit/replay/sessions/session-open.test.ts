@@ -318,7 +318,7 @@ scenario("bad options are refused by name, and nothing is opened", bad, async (b
     expect.stringMatching(/"restore" needs a session type/),
     expect.stringMatching(/"restore" needs checkpoint and restore on session "model"/),
     expect.stringMatching(/creationTimeout must be at least 1 ms/),
-    "invalid_token: not a token made by session.token()",
+    "invalid_token: the token is not one made by session.token()",
     expect.stringMatching(/^invalid_metadata: .* must have 1 to 128 characters/),
     expect.stringMatching(/^invalid_metadata: .* is reserved for the engine/),
     'invalid_option: placement has no option "tag"; did you mean "tags"?',
