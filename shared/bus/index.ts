@@ -29,6 +29,7 @@ export { publishOrThrow } from "./delivery/publish-or-throw.ts";
 export { publishUntilStored } from "./delivery/publish-until-stored.ts";
 export { RecentKeys } from "./delivery/recent-keys.ts";
 export { unknownKinds } from "./delivery/unknown-kind.ts";
+export { leaseKeys } from "./lease-keys.ts";
 export { type MicroReply, type MicroService, startMicroService } from "./micro-service.ts";
 export { headersOf } from "./nats/publish.ts";
 export { type BusOptions, connectBus } from "./nats-bus.ts";

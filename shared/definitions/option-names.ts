@@ -3,8 +3,9 @@ import { HoldfastError } from "../errors/index.ts";
 import type { ActivityOptions, RetryOptions } from "./activity.ts";
 import type { HostOptions } from "./hosting.ts";
 import type { KeyOptions } from "./keyed.ts";
-import type { ChildOptions, OpenSessionOptions, PoolOptions } from "./orchestration.ts";
+import type { ChildOptions } from "./orchestration-context.ts";
 import type { SessionTypeOptions } from "./session.ts";
+import type { OpenSessionOptions, PoolOptions } from "./session-handles.ts";
 
 /** Every property name of a type of options; the compiler refuses a table with one missing. */
 export type OptionNames<Options> = { readonly [K in keyof Required<Options>]: true };

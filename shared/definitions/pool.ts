@@ -3,9 +3,9 @@ import { HoldfastError } from "../errors/index.ts";
 import type { ConfiguredArguments } from "./arguments.ts";
 import { brand } from "./brand.ts";
 import { poolOptionNames, refuseUnknownOptions } from "./option-names.ts";
-import type { PoolOptions } from "./orchestration.ts";
 import { validate } from "./schema.ts";
 import type { AnySession, ConfigOf } from "./session.ts";
+import type { PoolOptions } from "./session-handles.ts";
 
 /** A pool that the installation keeps. */
 export interface PoolDefinition {

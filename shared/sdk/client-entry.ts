@@ -32,13 +32,14 @@ export {
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
 export type { SessionFigures } from "../sessions/index.ts";
-export { Client, connect } from "./client/client.ts";
+export { Client } from "./client/client.ts";
 export type {
   ClientConnectOptions,
   QueryOptions,
   ResultOptions,
   StartOptions,
 } from "./client/client-options.ts";
+export { connect } from "./client/connect.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./client/dead-letters.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./client/instances.ts";
 export type {

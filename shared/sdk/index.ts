@@ -92,7 +92,7 @@ export {
 } from "../errors/index.ts";
 export type { Duration } from "../runtime/index.ts";
 export type { SessionFigures } from "../sessions/index.ts";
-export { Client, connect } from "./client/client.ts";
+export { Client } from "./client/client.ts";
 export type {
   ClientConnectOptions,
   QueryOptions,
@@ -101,6 +101,7 @@ export type {
   UpdateHandle,
   UpdateOptions,
 } from "./client/client-options.ts";
+export { connect } from "./client/connect.ts";
 export type { DeadLetterPage, DeadLetters, DeadLetterView, DeadListOptions } from "./client/dead-letters.ts";
 export type { InstanceView, ListOptions, ViewOptions } from "./client/instances.ts";
 export type { PoolClient, PoolHandle, PoolOf, PoolView } from "./client/pool-client.ts";

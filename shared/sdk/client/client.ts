@@ -60,7 +60,7 @@ import { ScheduleClient } from "./schedule-client.ts";
 import { sendSignal } from "./send-signal.ts";
 import { type SessionAccess, SessionClient } from "./session-client.ts";
 import { startInstance } from "./start-instance.ts";
-import { type AnsweredUpdate, askUpdate } from "./updates.ts";
+import { runUpdate, startUpdate } from "./updates.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 /**
@@ -261,13 +261,13 @@ export class Client {
    */
   update<I, O>(instanceId: string, update: UpdateDefinition<I, O>, ...rest: UpdateArguments<I>): Promise<O>;
   update(instanceId: string, update: string, input?: unknown, options?: UpdateOptions): Promise<unknown>;
-  async update(
+  update(
     instanceId: string,
     update: UpdateDefinition | string,
     input?: unknown,
     options: UpdateOptions = {},
   ): Promise<unknown> {
-    return (await this.#update(instanceId, update, input, options, "completed")).answer;
+    return runUpdate(this.#parts, this.#sender, { instanceId, update, input }, options);
   }
 
   /**
@@ -284,29 +284,13 @@ export class Client {
     input?: unknown,
     options?: UpdateOptions,
   ): Promise<UpdateHandle>;
-  async startUpdate(
+  startUpdate(
     instanceId: string,
     update: UpdateDefinition | string,
     input?: unknown,
     options: UpdateOptions = {},
   ): Promise<UpdateHandle> {
-    const { updateId, answer, over } = await this.#update(instanceId, update, input, options, "accepted");
-    const again = { ...options, id: updateId };
-    const ask = async (more: Omit<UpdateOptions, "id">) =>
-      (await this.#update(instanceId, update, input, { ...again, ...more }, "completed")).answer;
-    return { updateId, result: async (more = {}) => (over ? answer : ask(more)) };
-  }
-
-  #update(
-    instanceId: string,
-    update: UpdateDefinition | string,
-    input: unknown,
-    options: UpdateOptions,
-    waitFor: "accepted" | "completed",
-  ): Promise<AnsweredUpdate> {
-    return userFacing(() =>
-      askUpdate(this.#parts, this.#sender, instanceId, update, input, options, waitFor),
-    );
+    return startUpdate(this.#parts, this.#sender, { instanceId, update, input }, options);
   }
 
   /** Asks the orchestration's code to end; the code may clean up first. */
@@ -403,14 +387,3 @@ export class Client {
     return { ...this.#parts, instances: this.#instances };
   }
 }
-
-/**
- * Connects to the installation at `url`, or to the one that is found (see `Client.connect`).
- *
- * @example
- * ```ts
- * await using client = await connect({ url: "nats://127.0.0.1:4222" });
- * await client.signal("order-7", "paid");
- * ```
- */
-export const connect = (options: ClientConnectOptions = {}): Promise<Client> => Client.connect(options);
