@@ -7,6 +7,7 @@ import {
   type Attachment,
   changedMetadata,
   type Failure,
+  holderIn,
   type LossReason,
   lossPolicies,
   lossReasons,
@@ -19,7 +20,6 @@ import {
 import { rebuildsOn } from "../fold/apply-session.ts";
 import { type InstanceState, sessionTasks } from "../fold/state.ts";
 import { initFailedFailure, sessionLostFailure } from "./failures.ts";
-import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
 import { failed, outcomesOfLoss } from "./interruptions.ts";
 import { rebuildTask } from "./rebuild.ts";
@@ -63,7 +63,7 @@ export function acceptSession(
       return facts(parked, ...(waiting ? [requestAgain(session, now)] : []));
     }
     case "checkpointed":
-      if (holder(session)?.epoch !== report.checkpoint.epoch) return ignored("fenced");
+      if (holderIn(session.phase)?.epoch !== report.checkpoint.epoch) return ignored("fenced");
       if (session.checkpoint?.key === report.checkpoint.key) return ignored("repeated");
       return facts({
         kind: "session.checkpointed",
@@ -71,7 +71,7 @@ export function acceptSession(
         checkpoint: report.checkpoint,
       });
     case "metadata": {
-      if (holder(session)?.epoch !== report.epoch) return ignored("fenced");
+      if (holderIn(session.phase)?.epoch !== report.epoch) return ignored("fenced");
       const before = session.options.metadata;
       if (isDeepStrictEqual(changedMetadata(before, report.change), before)) return ignored("repeated");
       const { epoch, change } = report;
@@ -79,7 +79,7 @@ export function acceptSession(
     }
     case "blob": {
       const { epoch, name, stored } = report;
-      if (holder(session)?.epoch !== epoch) return ignored("fenced");
+      if (holderIn(session.phase)?.epoch !== epoch) return ignored("fenced");
       if (session.blobs?.find((blob) => blob.name === name)?.key === stored?.key) return ignored("repeated");
       return facts({ kind: "session.blob_changed", sessionId: session.sessionId, epoch, name, stored });
     }
@@ -289,7 +289,7 @@ function acceptGranted(
   now: number,
 ): Accepted {
   if (session.phase.kind === "failed") return ignored("repeated");
-  const on = holder(session);
+  const on = holderIn(session.phase);
   switch (report.kind) {
     case "activated":
       if (isKnown(session, report.on)) return ignored("repeated");

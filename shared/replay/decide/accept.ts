@@ -6,6 +6,7 @@ import {
   type ActivityReport,
   type ChildReport,
   currentRules,
+  holderIn,
   Name,
   type NewEvent,
 } from "../../../schemas/index.ts";
@@ -13,7 +14,6 @@ import { type InstanceState, isEnded, isSameParent } from "../fold/state.ts";
 import { acceptSession, closings, type PlacementFacts } from "./accept-session.ts";
 import { attemptEnded } from "./attempt-ended.ts";
 import { dueFacts } from "./deadlines.ts";
-import { holder } from "./holder.ts";
 import { type Accepted, facts, type InboxMessage, ignored } from "./inbox.ts";
 import { rebuildFailed, sessionRebuiltBy, stateMissing } from "./rebuild.ts";
 
@@ -131,7 +131,7 @@ function acceptActivity(state: InstanceState, report: ActivityReport, now: numbe
 
 /** Epochs are positions in one stream: no two sessions share one. */
 const isCurrent = (state: InstanceState, epoch: number): boolean =>
-  [...state.sessions.values()].some((session) => holder(session)?.epoch === epoch);
+  [...state.sessions.values()].some((session) => holderIn(session.phase)?.epoch === epoch);
 
 function acceptChild(state: InstanceState, report: ChildReport): Accepted {
   const child = report.execution === state.execution ? state.children.get(report.of) : undefined;

@@ -4,6 +4,7 @@
  */
 import {
   type Failure,
+  holderIn,
   lossPolicies,
   type NewEvent,
   RetryPolicy,
@@ -11,7 +12,6 @@ import {
 } from "../../../schemas/index.ts";
 import { type InstanceState, type OpenTask, sessionTasks } from "../fold/state.ts";
 import { sessionLostFailure } from "./failures.ts";
-import { holder } from "./holder.ts";
 import { type Accepted, facts, ignored } from "./inbox.ts";
 import { failed, interrupted } from "./interruptions.ts";
 
@@ -46,7 +46,7 @@ export function rebuildFailed(
   error: Failure,
 ): NewEvent[] {
   const detail = `rebuild failed: ${error.message}`;
-  const lost = sessionLostFailure(session.sessionId, holder(session), "aborted", detail);
+  const lost = sessionLostFailure(session.sessionId, holderIn(session.phase), "aborted", detail);
   const waiting = sessionTasks(state, session.sessionId).filter((task) => task !== rebuild);
   return [
     ...waiting.map((task) => failed(task, lost)),
@@ -61,7 +61,7 @@ export function stateMissing(state: InstanceState, task: OpenTask, message: stri
     return facts(failed(task, { code: "session_lost", message, retryable: false }));
   }
   const session = state.sessions.get(task.target.sessionId);
-  const on = session && holder(session);
+  const on = session && holderIn(session.phase);
   if (!session || !on) return ignored("fenced");
   const error = sessionLostFailure(session.sessionId, on, "aborted", message);
   if (sessionRebuiltBy(state, task)) return facts(...rebuildFailed(state, session, task, error));
