@@ -205,7 +205,7 @@ export class ThreadedLeaseKeeper implements Leases {
     const workerData: ThreadSetup = {
       ...{ connection, bucket, ttlMs, stallLimitMs, giveUpAfterMs, prefix, beat },
     };
-    const thread = this.#options.spawn?.(workerData) ?? startRenewalThread(workerData);
+    const thread = this.#options.spawn?.(workerData) ?? renewalThread({ workerData });
     this.#thread = thread;
     return new Promise((resolve, reject) => {
       thread.on("message", (message: FromThread) => {
@@ -310,8 +310,6 @@ export class ThreadedLeaseKeeper implements Leases {
     this.#beating = processClock.after(this.#beatEveryMs, () => this.#proveLife());
   }
 }
-
-const startRenewalThread = (workerData: ThreadSetup): Worker => renewalThread({ workerData });
 
 /** The thread without its setup, for `startEarly`. */
 export const renewalThread = (options: WorkerOptions): Worker =>

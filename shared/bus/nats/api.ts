@@ -35,7 +35,7 @@ export class Api {
         payload,
         undefined,
         Math.max(1, deadline - performance.now()),
-        { ofReply: parse<T>, ofFailure },
+        { ofReply: parse<T>, ofFailure: (why) => why },
       );
       if (typeof answer === "object") return answer;
       if (answer !== "disconnected") throw this.lost(subject);
@@ -62,8 +62,6 @@ export class Api {
     return this.#link.closed ? busClosed(subject) : unavailable(subject);
   }
 }
-
-const ofFailure = (why: Failed): Failed => why;
 
 function parse<T>(message: Msg): Answer<T> {
   if (message.data.length === 0 && statusOf(message) === 503) return { kind: "nobody" };

@@ -96,8 +96,6 @@ export function acceptSession(
   }
 }
 
-const isServing = ({ kind }: SessionState["phase"]): boolean => sessionPhases[kind].serves;
-
 type ActivatedReport = Extract<SessionReport["report"], { kind: "activated" }>;
 
 const activatedEvent = (
@@ -109,7 +107,8 @@ function activated(session: SessionState, attachment: number, report: ActivatedR
   const { phase } = session;
   const event = activatedEvent(session, report);
   // S14: a holder that kept its state attached again by itself, before the instance asked another worker.
-  const alive = phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : isServing(phase);
+  const alive =
+    phase.kind === "lost" ? !lossReasons[phase.reason].endsSession : sessionPhases[phase.kind].serves;
   // The same if its report about the attachment before was lost on the way, unless that attachment needed a
   // rebuild: then the kept state was never rebuilt.
   const requestedOn = { ...report.on, attachment: session.attachments };
