@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { hasNoLoweredUsing } from "./mend-using.ts";
+import { hasNoLoweredUsing } from "./correct-using.ts";
 import type { OwnModules } from "./own-modules.ts";
 
 /** With more files, reading all of them here would cost more than the hooks' thread. */

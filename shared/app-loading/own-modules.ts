@@ -8,7 +8,7 @@
  * decided already.
  */
 import * as nodeModule from "node:module";
-import { loweredUsing, mendUsing } from "./mend-using.ts";
+import { correctUsing, loweredUsing } from "./correct-using.ts";
 
 export interface OwnModules {
   /** Import name → URL. */
@@ -43,7 +43,7 @@ export function registerOwnModules(modules: OwnModules): void {
       asModule(specifier, locate(modules, specifier, context, next));
     (registerHooks as RegisterHooks)({
       resolve,
-      load: (url, context, next) => mended(url, next(url, context), mendUsing),
+      load: (url, context, next) => corrected(url, next(url, context), correctUsing),
     });
   } else {
     const source = `data:text/javascript,${encodeURIComponent(threadHook)}`;
@@ -83,14 +83,14 @@ function asModule(specifier: string, found: Resolved): Resolved {
 }
 
 /**
- * The text of this function also runs on the loader's thread, which has no imports: `mend` is therefore a
+ * The text of this function also runs on the loader's thread, which has no imports: `correct` is therefore a
  * parameter.
  */
-function mended(url: string, loaded: Loaded, mend: (code: string) => string): Loaded {
+function corrected(url: string, loaded: Loaded, correct: (code: string) => string): Loaded {
   const { source } = loaded;
   if (!url.startsWith("file:") || url.includes("/node_modules/") || !source) return loaded;
   const code = typeof source === "string" ? source : new TextDecoder().decode(source);
-  const better = mend(code);
+  const better = correct(code);
   return better === code ? loaded : { ...loaded, source: better };
 }
 
@@ -103,7 +103,7 @@ export async function resolve(specifier, context, next) {
   return asModule(specifier, await locate(own[specifier] ?? specifier, context, next));
 }
 export async function load(url, context, next) {
-  return mended(url, await next(url, context), mendUsing);
+  return corrected(url, await next(url, context), correctUsing);
 }
 async function locate(specifier, context, next) {
   try {
@@ -114,7 +114,7 @@ async function locate(specifier, context, next) {
   }
 }
 ${asModule}
-${mended}
-${mendUsing}
+${corrected}
+${correctUsing}
 const loweredUsing = ${loweredUsing};
 `;

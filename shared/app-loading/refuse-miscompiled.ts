@@ -5,7 +5,7 @@
  */
 import type { App } from "../definitions/index.ts";
 import { Fault } from "../errors/index.ts";
-import { isMiscompiled } from "./mend-using.ts";
+import { isMiscompiled } from "./correct-using.ts";
 
 export function refuseMiscompiled(app: App, path: string): void {
   for (const [name, code] of codeOf(app)) {

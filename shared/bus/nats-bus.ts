@@ -40,7 +40,7 @@ import { Publisher } from "./nats/publish.ts";
 import { Reader } from "./nats/read.ts";
 import { Streams } from "./nats/streams.ts";
 import { Tail, type TailOptions } from "./nats/tail.ts";
-import { LateBlobs } from "./storage/late-blobs.ts";
+import { LazyBlobs } from "./storage/lazy-blobs.ts";
 import { matches } from "./subject-match.ts";
 
 export interface BusOptions extends ConnectOptions {
@@ -92,7 +92,7 @@ class NatsBus implements Bus {
     this.#publisher = new Publisher(link, this.#mux);
     this.#reader = new Reader(link, this.#mux, this.#api);
     this.#consumers = new Consumers(link, this.#mux, this.#api, options.inboxPrefix);
-    this.blobs = new LateBlobs(async () => {
+    this.blobs = new LazyBlobs(async () => {
       const { ObjectBlobs } = await import("./storage/blobs.ts");
       const { blobBucket = "blobs", replicas = 1, provisioned = false } = options;
       return new ObjectBlobs(this, blobBucket, { replicas, provisioned });

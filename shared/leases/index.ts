@@ -1,4 +1,4 @@
-export { type BeatAddress, beatAddress, beatKeys, beatTtlMs, silenceFailure } from "./beats.ts";
+export { type BeatAddress, beatAddress, beatKeys, beatTtlMs, silenceFailure } from "./heartbeat-keys.ts";
 export { type Lease, type Leases, type LossWhy, leaseTiming, requireTtl } from "./lease.ts";
 export { LeaseKeeper } from "./lease-keeper.ts";
 export { isExpiry, type LeaseKeyState, LeaseStore, readLease, tombstoneTtlMs } from "./lease-store.ts";

@@ -12,7 +12,7 @@ export {
   type OpenTask,
   type UpdateRecord,
 } from "./fold/state.ts";
-export { requestEnd, spawnFollowed } from "./handles/following.ts";
+export { requestEnd, spawnFollowed } from "./handles/followed-instances.ts";
 export type { Asked } from "./handles/messages/queries.ts";
 export type { Considered } from "./handles/messages/updates.ts";
 export {

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isMiscompiled, mendUsing } from "../../../shared/app-loading/mend-using.ts";
+import { correctUsing, isMiscompiled } from "../../../shared/app-loading/correct-using.ts";
 import { refuseMiscompiled } from "../../../shared/app-loading/refuse-miscompiled.ts";
 import { call, collectApp, defineActivity, defineSession } from "../../../shared/definitions/index.ts";
 import { TestEnvironment } from "../../../shared/testing/index.ts";
@@ -78,8 +78,8 @@ describe("defect 31", () => {
     ["minified", { minify: true }],
   ])("a build of esbuild's, %s, is mended when it is loaded", async (how, options) => {
     const { code } = await transform(source, { loader: "ts", format: "esm", target: "node20", ...options });
-    expect(mendUsing(code)).not.toBe(code);
-    if (how !== "minified") expect(mendUsing(code)).toHaveLength(code.length);
+    expect(correctUsing(code)).not.toBe(code);
+    if (how !== "minified") expect(correctUsing(code)).toHaveLength(code.length);
     const file = join(dir, `built-${how.replaceAll(" ", "-")}.mjs`);
     await writeFile(file, code);
     expect(await run(file)).toEqual(right);
@@ -107,6 +107,6 @@ describe("defect 31", () => {
     expect(isMiscompiled(await compile("do { using s = f(); } while (a)"))).toBe(true);
     expect(isMiscompiled(await compile("for (;;) { g(); } using s = f();"))).toBe(false);
     expect(isMiscompiled(await compile("for (;;) { g(() => { using s = f(); }); }"))).toBe(false);
-    expect(isMiscompiled(mendUsing(await compile("for (;;) { using s = f(); }")))).toBe(false);
+    expect(isMiscompiled(correctUsing(await compile("for (;;) { using s = f(); }")))).toBe(false);
   });
 });

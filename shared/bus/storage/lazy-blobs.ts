@@ -4,7 +4,7 @@
  */
 import type { BlobStore, StoredBlob } from "../bus.ts";
 
-export class LateBlobs implements BlobStore {
+export class LazyBlobs implements BlobStore {
   readonly #load: () => Promise<BlobStore>;
   #loaded: Promise<BlobStore> | undefined;
 

@@ -1,7 +1,7 @@
 /**
  * esbuild, which compiles applications here and in many builds, lowers `using` to variables that outlive the
  * block: in a loop, the failure of one round is thrown again by every later round, though that round
- * succeeded. The mended code keeps the failure on the list of resources, which each round makes anew. The
+ * succeeded. The corrected code keeps the failure on the list of resources, which each round makes anew. The
  * replacement is no longer than the original (unless names were shortened) and is padded with blanks: source
  * maps stay right.
  */
@@ -14,7 +14,7 @@ export const loweredUsing =
  * Returns the code with `using` as the language defines it. The text of this function also runs on the
  * loader's thread.
  */
-export function mendUsing(code: string): string {
+export function correctUsing(code: string): string {
   return code.replace(loweredUsing, (...found: string[]) => {
     const [, open = "", caught, kept = "", , , middle, stack, passed = "", close] = found;
     const keep = `${stack}.e=[${caught},!0]`.padEnd(kept.length);
