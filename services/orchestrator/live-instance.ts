@@ -14,7 +14,7 @@ import type { OrchestratorDeps } from "./deps.ts";
 import { laneOfInstance } from "./lane/lane-of-instance.ts";
 import type { LaneSeats, LaneWork } from "./lane/lane-work.ts";
 import { LocalWork } from "./local/local-work.ts";
-import { type Mail, wakeUp } from "./mail.ts";
+import { lostSession, type Mail, wakeUp } from "./mail.ts";
 import { Mailbox } from "./mailbox.ts";
 import { LastingFault } from "./quarantine/lasting-fault.ts";
 import { refuseSetAside } from "./quarantine/refuse-set-aside.ts";
@@ -115,6 +115,9 @@ export class LiveInstance {
     if (put === "held" && mail.delivery && this.#lane?.redelivered(mail.delivery))
       void this.#lookAgain().catch(() => undefined); // the message comes again
     if (put !== "waits") return;
+    const lost = lostSession(mail);
+    // The running turn may wait for the holder's answer to a call, which will not come.
+    if (lost !== undefined) this.#deps.lane.offers.sessionLost(lost);
     this.#options.onMail(this);
     this.#running ??= this.#work();
   }

@@ -26,3 +26,7 @@ export interface Mail {
 
 /** Makes an instance take a turn, which may do nothing. */
 export const wakeUp: Mail = { message: { kind: "wake", wake: undefined }, delivery: undefined };
+
+/** The session whose loss the message reports. */
+export const lostSession = ({ message }: Mail): string | undefined =>
+  message.kind === "session" && message.report.report.kind === "lost" ? message.report.sessionId : undefined;

@@ -6,7 +6,7 @@ import type { Effect, InstanceState, OpenTask } from "../../../shared/replay/ind
 import type { Runtime } from "../../../shared/runtime/index.ts";
 import type { Lane } from "./lane.ts";
 import { type Activated, LaneClaims } from "./lane-claims.ts";
-import type { Answered, Taken } from "./offers.ts";
+import type { Answered, SessionHolder, Taken } from "./offers.ts";
 import { laneTaskName, type OutTask, type RecallWhy } from "./out-task.ts";
 
 interface Out {
@@ -254,8 +254,13 @@ export class LaneWork {
   }
 
   /** Offers planned calls of one session in one message: all of them are taken, or none. */
-  sendCalls(state: Readonly<InstanceState>, tasks: readonly OpenTask[], body: Uint8Array): Promise<boolean> {
-    return this.#send(state, tasks, (subject) => this.#init.lane.offers.offer(subject, body));
+  sendCalls(
+    state: Readonly<InstanceState>,
+    tasks: readonly OpenTask[],
+    body: Uint8Array,
+    holder: SessionHolder,
+  ): Promise<boolean> {
+    return this.#send(state, tasks, (subject) => this.#init.lane.offers.offer(subject, body, holder));
   }
 
   async #send(

@@ -42,9 +42,16 @@ export type Taken = Extract<LaneAnswerOf, { kind: "taken" | "done" }>;
  */
 export type Answered = Taken | "refused" | "unsure";
 
+export interface SessionHolder {
+  readonly sessionId: string;
+  readonly workerId: string;
+}
+
 /** An offer that no worker has answered yet. */
 interface Offer {
   readonly subject: string;
+  /** Of calls: only the holder of their session can answer. */
+  readonly holder: SessionHolder | undefined;
   readonly since: number;
   giveUp(): void;
 }
@@ -110,8 +117,8 @@ export class Offers {
   }
 
   /** Offers one message, which one worker takes or refuses. */
-  async offer(subject: string, body: Uint8Array): Promise<Answered> {
-    const answer = await this.#ask(subject, body, this.#headers);
+  async offer(subject: string, body: Uint8Array, holder?: SessionHolder): Promise<Answered> {
+    const answer = await this.#ask(subject, body, this.#headers, holder);
     if (typeof answer === "string") return answer === "nobody" ? "refused" : answer;
     return takenOrRefused(answer);
   }
@@ -132,6 +139,8 @@ export class Offers {
    * another worker is slow to answer and may have taken it.
    */
   died({ info, since, othersAnswer }: DeadWorker): void {
+    for (const offer of this.#unanswered)
+      if (offer.since <= since && offer.holder?.workerId === info.workerId) offer.giveUp();
     if (!othersAnswer) return;
     const { names } = this.#options;
     const served = new Set(
@@ -142,6 +151,14 @@ export class Offers {
     );
     for (const offer of this.#unanswered)
       if (offer.since <= since && served.has(offer.subject)) offer.giveUp();
+  }
+
+  /**
+   * Called when the loss of a session is reported: its calls that are offered go to a holder that will not answer.
+   * One that a live holder is about to answer goes by the queue too, and the holder knows it (LANE-2).
+   */
+  sessionLost(sessionId: string): void {
+    for (const offer of this.#unanswered) if (offer.holder?.sessionId === sessionId) offer.giveUp();
   }
 
   close(subject: string, ms: number, timeouts = 0): void {
@@ -267,10 +284,11 @@ export class Offers {
     subject: string,
     body: Uint8Array,
     headers: Headers,
+    holder?: SessionHolder,
   ): Promise<LaneAnswerOf | "refused" | "unsure" | "nobody"> {
     if (body.length > this.#options.bus.maxPayloadBytes - headroomBytes) return "refused";
     try {
-      const reply = await this.#reply(subject, body, headers);
+      const reply = await this.#reply(subject, body, headers, holder);
       if (reply === "died") return "unsure";
       if (reply.kind === "nobody") {
         this.close(subject, closedMs.nobody);
@@ -296,13 +314,18 @@ export class Offers {
     return "refused";
   }
 
-  async #reply(subject: string, body: Uint8Array, headers: Headers): Promise<Reply | "died"> {
+  async #reply(
+    subject: string,
+    body: Uint8Array,
+    headers: Headers,
+    holder: SessionHolder | undefined,
+  ): Promise<Reply | "died"> {
     const { bus, runtime, workSent } = this.#options;
     let giveUp: () => void = () => undefined;
     const died = new Promise<"died">((resolve) => {
       giveUp = () => resolve("died");
     });
-    const offer: Offer = { subject, since: runtime.clock.monotonic(), giveUp };
+    const offer: Offer = { subject, holder, since: runtime.clock.monotonic(), giveUp };
     this.#unanswered.add(offer);
     workSent?.();
     try {

@@ -76,20 +76,20 @@ export function sendCalls(
   effects: readonly Effect[],
 ): ReadonlyMap<string, Promise<boolean>> {
   const sent = new Map<string, Promise<boolean>>();
-  const planned = new Map<string, { tasks: OpenTask[]; calls: SessionCall[] }>();
+  const planned = new Map<string, { workerId: string; tasks: OpenTask[]; calls: SessionCall[] }>();
   for (const effect of effects) {
     if (effect.kind !== "call" || !lane.isPlanned(effect.task)) continue;
     const { task, on } = effect;
     if (task.target.kind !== "session" || task.sentEpoch !== on.epoch) continue;
     const { sessionId } = task.target;
-    const group = planned.get(sessionId) ?? { tasks: [], calls: [] };
+    const group = planned.get(sessionId) ?? { workerId: on.workerId, tasks: [], calls: [] };
     planned.set(sessionId, group);
     group.tasks.push(task);
     group.calls.push(callMessage(state, task, task.target, on, deps.capabilities));
   }
-  for (const [sessionId, { tasks, calls }] of planned) {
+  for (const [sessionId, { workerId, tasks, calls }] of planned) {
     const message: LaneCalls = { v: 1, calls };
-    sent.set(sessionId, lane.sendCalls(state, tasks, encode(message)));
+    sent.set(sessionId, lane.sendCalls(state, tasks, encode(message), { sessionId, workerId }));
   }
   return sent;
 }

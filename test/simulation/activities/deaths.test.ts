@@ -4,7 +4,15 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
+import {
+  call,
+  collectApp,
+  defineActivity,
+  defineOrchestration,
+  defineSession,
+} from "../../../shared/definitions/index.ts";
+import { releaseLeasesOf } from "../../../shared/leases/index.ts";
+import { isSessionLost } from "../../../shared/sdk/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
 import { noFaults } from "../../../shared/testing/memory/index.ts";
 import type { OnPoint } from "../../../shared/testing/world/members.ts";
@@ -34,7 +42,30 @@ const twoSteps = defineOrchestration("two-steps", {
   input: z.int(),
   run: async (ctx, ms) => (await ctx.run(long, ms)) + (await ctx.run(long, ms)),
 });
-const app = collectApp({ long, byLane, byQueue, twoSteps });
+const held = defineSession("held", {
+  init: () => ({}),
+  calls: {
+    work: call({
+      run: (_state, _input: null, ctx) => {
+        onRun(ctx.workerId);
+        return null;
+      },
+    }),
+  },
+});
+const callsOnce = defineOrchestration("calls-once", {
+  run: async (ctx) => {
+    const session = await ctx.openSession(held, { leaseTtl: "10m", creationTimeout: "1m" });
+    return await session.work(null).catch((error: unknown) => isSessionLost(error) && "lost");
+  },
+});
+const callsUntilTold = defineOrchestration("calls-until-told", {
+  run: async (ctx) => {
+    const session = await ctx.openSession(held, { leaseTtl: "10m", creationTimeout: "1m" });
+    return await Promise.race([session.work(null), ctx.waitForSignal("enough").then(() => "enough")]);
+  },
+});
+const app = collectApp({ long, byLane, byQueue, twoSteps, held, callsOnce, callsUntilTold });
 const ways = ["by-lane", "by-queue"];
 
 beforeEach(async () => {
@@ -183,6 +214,38 @@ describe.each(ways)("%s", (way) => {
     );
     expect(runs.slice(6)).toEqual(Array.from({ length: lost }, () => second.id));
     expect(died()).toEqual([first.id]);
+  });
+});
+
+describe("the holder of a session dies before it has answered the offer of a call", () => {
+  let diedAt = 0;
+  let worker: Member;
+  beforeEach(async () => {
+    await world.orchestrator();
+    await world.watcher();
+    worker = await world.worker();
+    onRun = () => {
+      diedAt = world.clock.monotonic();
+      worker.kill();
+    };
+  });
+
+  test("its parent saw it: the call ends at once, and not when the offer would have been given up", async () => {
+    const handle = await world.start("calls-once", null, "a");
+    while (diedAt === 0) await world.clock.advance(1);
+    const { names, outside } = world;
+    const dead = { holder: worker.id, bucket: names.bucket("leases"), prefix: "" };
+    expect(await world.run(releaseLeasesOf(outside, dead, "it was ended by SIGKILL"))).toBe(1);
+    expect(await world.run(handle.result())).toBe("lost");
+    expect(world.clock.monotonic() - diedAt).toBeLessThan(200);
+  });
+
+  test("nobody saw it: the lease decides about the session, and the code goes on with what else comes", async () => {
+    const handle = await world.start("calls-until-told", null, "a");
+    while (diedAt === 0) await world.clock.advance(1);
+    await world.signal("a", "enough", null);
+    expect(await world.run(handle.result())).toBe("enough");
+    expect(world.clock.monotonic() - diedAt).toBeLessThan(1_000);
   });
 });
 
