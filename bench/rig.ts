@@ -31,6 +31,11 @@ export const alwaysOwnStreams = { HISTORY_MAX_STREAMS: "10000" };
 
 const appFile = (name = "app"): string => fileURLToPath(new URL(`./app/${name}.ts`, import.meta.url));
 
+interface Addresses {
+  monitor: string;
+  profiles: string;
+}
+
 export class Rig {
   readonly layout: Layout;
   readonly nats: EmbeddedNats;
@@ -39,6 +44,8 @@ export class Rig {
   orchestrator: ServiceProcess | undefined;
   /** Address of the server's HTTP monitoring. */
   readonly monitor: string;
+  /** Address of the server's own profiles. */
+  readonly profiles: string;
   /** Removed when the rig stops. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
@@ -49,10 +56,11 @@ export class Rig {
   #envOf: (role: string) => Record<string, string> = () => ({});
   static readonly #open = new Set<Rig>();
 
-  private constructor(folder: string, nats: EmbeddedNats, monitor: string, client: Client, spec: RigSpec) {
+  private constructor(folder: string, nats: EmbeddedNats, at: Addresses, client: Client, spec: RigSpec) {
     this.layout = spec.layout;
     this.nats = nats;
-    this.monitor = monitor;
+    this.monitor = `http://${at.monitor}`;
+    this.profiles = `http://${at.profiles}`;
     this.client = client;
     this.folder = folder;
     this.env = {
@@ -74,17 +82,18 @@ export class Rig {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
     const { roles = process.env.HOLDFAST_TEST_ROLES === "on" } = spec;
     const secured = roles ? rolesFor(folder) : undefined;
-    const monitor = `127.0.0.1:${await pickFreePort()}`;
+    const [monitorPort, profilePort] = [await pickFreePort(), await pickFreePort()];
+    const monitor = `127.0.0.1:${monitorPort}`;
     const nats = await startEmbeddedNats({
       dataDir: folder,
       syncAlways: sync === "always",
-      extraConfig: `http: "${monitor}"\n${secured?.config ?? ""}`,
+      extraConfig: `http: "${monitor}"\nprof_port: ${profilePort}\n${secured?.config ?? ""}`,
     });
     if (secured) await provision(nats.url);
     const rig = new Rig(
       folder,
       nats,
-      `http://${monitor}`,
+      { monitor, profiles: `127.0.0.1:${profilePort}` },
       await Client.connect({ url: nats.url, name: "bench" }),
       spec,
     );
@@ -109,6 +118,12 @@ export class Rig {
       await rig.stop();
       throw error;
     }
+  }
+
+  /** What the server's heap takes, garbage collected before. */
+  async natsHeapBytes(): Promise<number> {
+    const text = await (await fetch(`${this.profiles}/debug/pprof/heap?gc=1&debug=1`)).text();
+    return Number(/^# HeapInuse = (\d+)$/m.exec(text)?.[1]);
   }
 
   /** The processes at work; the client's part is in this one. */

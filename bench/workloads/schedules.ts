@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Client } from "../../shared/sdk/index.ts";
-import { rssBytesOf } from "../costs/process-cost.ts";
 import { Rig } from "../rig.ts";
 import { inFlight, named, spread } from "../stats.ts";
 import type { Workload } from "../workload.ts";
@@ -70,16 +69,17 @@ interface Memory {
   /** Of the orchestrator: what is in use, and what the process has taken from the system. */
   heap: number;
   orchestrator: number;
+  /** Of the server: what is in use. */
   nats: number;
 }
 
 /** Garbage collected before the reading. */
-async function memoryOf({ orchestrator, nats }: Rig): Promise<Memory> {
-  const own = await orchestrator?.ask<{ heapUsed: number; rss: number }>("memory");
+async function memoryOf(rig: Rig): Promise<Memory> {
+  const own = await rig.orchestrator?.ask<{ heapUsed: number; rss: number }>("memory");
   return {
     heap: own?.heapUsed ?? Number.NaN,
     orchestrator: own?.rss ?? Number.NaN,
-    nats: rssBytesOf(nats.pid) ?? Number.NaN,
+    nats: await rig.natsHeapBytes(),
   };
 }
 

@@ -8,7 +8,7 @@ import { inFlight, named, percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 const steps = 3;
-const width = 64;
+export const width = 64;
 
 export const w3: Workload = {
   name: "W3",
@@ -63,9 +63,9 @@ export interface Latencies {
 }
 
 /** W3's load on the engine; growth and memory use it too. */
-export async function shortInstances(client: Client, instances: number): Promise<Latencies> {
+export async function shortInstances(client: Client, instances: number, atOnce = width): Promise<Latencies> {
   const startedAt = machineMs();
-  const latencies = await inFlight(instances, width, async () => {
+  const latencies = await inFlight(instances, atOnce, async () => {
     const begun = machineMs();
     const handle = await client.start("steps", { n: steps });
     await handle.result();

@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { pickFreePort as freePort } from "../../shared/embedded-nats/free-port.ts";
+import { startCluster } from "../support/nats/nats-cluster.ts";
 import { startNats, type TestNats } from "../support/nats/nats-server.ts";
 import { startWatcherProcess, type WatcherProcess } from "../support/processes/watcher-process.ts";
 
@@ -73,3 +74,20 @@ test("defect 20: a service outlives that NATS is away for its second connection"
   );
   ended(orchestrator);
 }, 60_000);
+
+test("defect 20: a service waits for a server that is missing from the cluster, and starts when it is there", async () => {
+  const cluster = await startCluster();
+  undo.push(() => cluster.stop());
+  const [first, second, third] = cluster.servers;
+  if (!first || !second || !third) throw new Error("no three servers");
+  await third.kill();
+  const said: unknown[] = [];
+  const env = { NATS_REPLICAS: "3", NATS_WAIT: "2m" };
+  const watcher = await startWatcherProcess(`${first.url},${second.url}`, env, "watcher", ({ code, message }) => {
+    if (code !== "too_few_servers") return;
+    said.push(message);
+    void third.restart();
+  });
+  ended(watcher);
+  expect(said).toEqual([expect.stringMatching(/^create stream .*; waiting for it, at most 120 s \(NATS_WAIT\)$/)]);
+}, 120_000);

@@ -45,6 +45,11 @@ const noLeader: Entry = [
 ];
 
 const table: Readonly<Record<number, Entry>> = {
+  10005: [
+    "transient",
+    "too_few_servers",
+    "A stream needs as many NATS servers as it has copies (NATS_REPLICAS): when the missing ones are there it goes on by itself.",
+  ],
   10008: noLeader,
   10014: ["transient", "consumer_gone"],
   // The account's limit, not the server's.

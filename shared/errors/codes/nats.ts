@@ -91,6 +91,10 @@ export const nats: CodeGroup = {
       cause: "The account's limit of streams is reached.",
       remedy: "Raise it, or use HISTORY_LAYOUT=shared.",
     },
+    too_few_servers: {
+      cause: "Fewer servers of the NATS cluster are there than a stream has copies.",
+      remedy: "Start the missing servers, or lower NATS_REPLICAS; services wait for as long as NATS_WAIT allows.",
+    },
     too_many_consumers: {
       cause: "The limit of consumers is reached.",
       remedy: "Raise max_consumers of the stream or default_max_consumers of the server.",

@@ -18,6 +18,7 @@ export async function startWatcherProcess(
   natsUrl: string,
   env: Record<string, string> = {},
   service: "watcher" | "orchestrator" = "watcher",
+  onLine: (line: Record<string, unknown>) => void = () => undefined,
 ): Promise<WatcherProcess> {
   const entry = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
   const child = fork(entry, [service], {
@@ -36,7 +37,9 @@ export async function startWatcherProcess(
   const listeners = new Set<() => void>();
   if (!child.stderr) throw new Error("no stderr");
   createInterface({ input: child.stderr }).on("line", (line) => {
-    lines.push(line.startsWith("{") ? JSON.parse(line) : { text: line });
+    const parsed: Record<string, unknown> = line.startsWith("{") ? JSON.parse(line) : { text: line };
+    lines.push(parsed);
+    onLine(parsed);
     for (const listener of listeners) listener();
   });
   const exited = once(child, "exit");
