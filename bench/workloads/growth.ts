@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { CpuMeter } from "../costs/process-cost.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { CpuMeter, cpuMsOf } from "../costs/process-cost.ts";
 import { listMs, readyMs } from "../costs/start-times.ts";
 import { judged } from "../report.ts";
 import { alwaysOwnStreams, Rig } from "../rig.ts";
@@ -68,8 +69,10 @@ async function warmRig(bench: Bench): Promise<Rig> {
 
 async function measure(bench: Bench, rig: Rig, stored: number): Promise<Figures> {
   await storeFinished(rig, stored);
-  // They were finished long ago: what was written a moment ago must not be on its way to the disk still.
+  // They were finished long ago: what was written a moment ago must not be on its way to the disk still, nor among
+  // what the server cleans up.
   spawnSync("sync");
+  await untilIdle(rig.nats.pid);
   const instances = bench.size(1000, 400);
   const meter = new CpuMeter(rig.pids);
   const figures = figuresOf(await meter.during(() => shortInstances(rig.client, instances)));
@@ -79,4 +82,13 @@ async function measure(bench: Bench, rig: Rig, stored: number): Promise<Figures>
     listMs: await listMs(rig, 5),
     orchestratorReadyMs: await readyMs(rig, "orchestrator", 3),
   };
+}
+
+/** Until a process has taken less than a fiftieth of a core for a second, for two minutes at most. */
+async function untilIdle(pid: number): Promise<void> {
+  for (let looked = 0; looked < 120; looked++) {
+    const before = cpuMsOf(pid) ?? 0;
+    await delay(1_000);
+    if ((cpuMsOf(pid) ?? 0) - before < 20) return;
+  }
 }

@@ -33,12 +33,12 @@ export const schedules: Workload = {
     await inFlight(warm, 64, create("warm"));
     await allKept(client, "warm", warm);
     await inFlight(warm, 64, (index) => client.schedules.delete(`warm-${index}`));
-    await delay(bench.size(10_000, 1_000));
+    await delay(bench.size(135_000, 1_000));
     const before = await memoryOf(rig);
     await inFlight(n, 64, create("bench"));
     await allKept(client, "bench", n);
-    // Long enough that the server has let go of what it had read.
-    await delay(bench.size(15_000, 3_000));
+    // Long enough that the server has let go of what it had read, and has forgotten the ids of these messages.
+    await delay(bench.size(135_000, 3_000));
     const after = await memoryOf(rig);
     const from = Date.now();
     await delay(seconds * 1000);

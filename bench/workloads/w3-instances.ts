@@ -8,7 +8,7 @@ import { inFlight, named, percentile } from "../stats.ts";
 import type { Workload } from "../workload.ts";
 
 const steps = 3;
-export const width = 64;
+const width = 64;
 
 export const w3: Workload = {
   name: "W3",
@@ -63,15 +63,19 @@ export interface Latencies {
 }
 
 /** W3's load on the engine; growth and memory use it too. */
-export async function shortInstances(client: Client, instances: number, atOnce = width): Promise<Latencies> {
+export async function shortInstances(client: Client, instances: number): Promise<Latencies> {
   const startedAt = machineMs();
-  const latencies = await inFlight(instances, atOnce, async () => {
+  const latencies = await inFlight(instances, width, async () => {
     const begun = machineMs();
-    const handle = await client.start("steps", { n: steps });
-    await handle.result();
+    await runInstance(client);
     return machineMs() - begun;
   });
   return { wallMs: machineMs() - startedAt, latencies };
+}
+
+export async function runInstance(client: Client): Promise<void> {
+  const handle = await client.start("steps", { n: steps });
+  await handle.result();
 }
 
 export function figuresOf({ wallMs, latencies }: Latencies) {
