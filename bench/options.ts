@@ -33,7 +33,8 @@ export const usage = `npm run bench -- [options]
   --only W1,loss                  these workloads alone
   --layout per-instance|shared    one history layout (otherwise both, where it matters)
   --sync always|default           flush every write to disk before it is acknowledged (default: every two minutes)
-  --peers                         beside Restate, DBOS and BullMQ: a table, and docs/images/peers.svg (bench/peers)
+  --peers                         beside Restate, DBOS and BullMQ: a table, and docs/images/peers.svg (bench/peers);
+                                  with --sync always each of them flushes every write, and there is no plot
   --stored 1000000                so many finished instances for the workload growth
   --soak 60m                      one load for so long: memory and latencies, minute by minute
   --cpu-prof <folder>             orchestrators and workers leave CPU profiles there

@@ -11,9 +11,13 @@ import type { BenchOptions } from "./options.ts";
 const main = fileURLToPath(new URL("./peers/main.mjs", import.meta.url));
 const plot = fileURLToPath(new URL("../docs/images/peers.svg", import.meta.url));
 
-export async function runPeers({ quick }: Pick<BenchOptions, "quick">): Promise<number> {
+/** Every engine flushes each write before it acknowledges it; Restate and DBOS always do. */
+const flushed = ["--peers", "holdfast:always-shared,holdfast:always,restate,dbos,bullmq:always"];
+
+export async function runPeers({ quick, sync }: Pick<BenchOptions, "quick" | "sync">): Promise<number> {
   const { path } = await findServer();
-  const args = quick ? ["--quick", "--repetitions", "1"] : ["--plot", plot];
+  const size = quick ? ["--quick", "--repetitions", "1"] : [];
+  const args = [...size, ...(sync === "always" ? flushed : quick ? [] : ["--plot", plot])];
   const env = { ...process.env, NATS_SERVER: path };
   const child = spawn(process.execPath, [main, ...args], { stdio: "inherit", env });
   const [code] = await once(child, "exit");

@@ -1,8 +1,21 @@
 /** The results of a comparison as a Markdown table and as a plot. */
 import { shapes } from "./shapes.mjs";
 
-const columns = ["holdfast-shared", "holdfast-per-instance", "restate", "dbos", "bullmq"];
+/** In this order; those that were not run are left out. */
+const known = [
+  "holdfast-shared",
+  "holdfast-per-instance",
+  "holdfast-always-shared",
+  "holdfast-always",
+  "restate",
+  "dbos",
+  "bullmq",
+  "bullmq-aof-always",
+];
 const titles = {
+  "holdfast-always-shared": "Holdfast, shared",
+  "holdfast-always": "Holdfast, per instance",
+  "bullmq-aof-always": "BullMQ",
   "holdfast-shared": "Holdfast, shared",
   "holdfast-per-instance": "Holdfast, per instance",
   restate: "Restate",
@@ -10,9 +23,11 @@ const titles = {
   bullmq: "BullMQ",
 };
 
+const columnsOf = (lines) => known.filter((column) => lines.some(({ peer }) => peer === column));
+
 /** All repetitions of one peer's form, smallest first. */
 function valuesOf(lines, { workload, forms, figure }, column) {
-  const form = forms[column.startsWith("holdfast") ? "holdfast" : column];
+  const form = forms[column.split("-")[0]];
   return lines
     .filter((line) => line.peer === column && line.workload === workload && line.form === form)
     .flatMap((line) => (typeof line[figure] === "number" ? [line[figure]] : []))
@@ -24,6 +39,7 @@ const short = (value) =>
 const median = (values) => values[Math.floor(values.length / 2)];
 
 export function table(lines) {
+  const columns = columnsOf(lines);
   const cell = (values, unit) => {
     if (values.length === 0) return "–";
     const [from, to] = [values[0], values.at(-1)].map(short);
@@ -50,6 +66,7 @@ const colours = ["#0f766e", "#5eead4", "#7c3aed", "#2563eb", "#dc2626"];
 
 /** Bars by medians, each shape to its own scale: the best is full where more is better, the worst where less is. */
 export function plot(lines) {
+  const columns = columnsOf(lines);
   const [width, label, bar, gap] = [860, 150, 14, 34];
   let y = 40;
   const parts = [];
