@@ -4,7 +4,7 @@ import { CpuMeter } from "../costs/process-cost.ts";
 import { judged } from "../report.ts";
 import { Rig } from "../rig.ts";
 import type { Workload } from "../workload.ts";
-import { runInstance } from "./w3-instances.ts";
+import { runInstance, shortInstances } from "./w3-instances.ts";
 
 /**
  * On two cores a second orchestrator cannot double the rate, so what counts is the orchestrators' CPU per instance:
@@ -19,8 +19,10 @@ export const twoOrchestrators: Workload = {
     await using rig = await Rig.start(bench.options, { layout: bench.layout });
     const first = rig.orchestrator?.pid ?? 0;
     const seconds = bench.size(10, 3);
+    await shortInstances(rig.client, bench.size(8_000, 1_000));
     const one = await measured(rig, { one: first }, seconds);
     const second = await rig.startOrchestrator();
+    await shortInstances(rig.client, bench.size(8_000, 1_000));
     const two = await measured(rig, { one: first, two: second.pid }, seconds);
     const again = await measured(rig, { one: first, two: second.pid }, seconds);
     await second.end("SIGTERM");
@@ -34,6 +36,7 @@ export const twoOrchestrators: Workload = {
       twoInstancesPerSecond: two.instancesPerSecond,
       oneCpuUs,
       twoCpuUs,
+      eachCpuUs: [one, two, again, oneAgain].map(({ cpuUs }) => Math.round(cpuUs)).join(", "),
       shareOfSecond: again.shareOfSecond,
       scale,
       ...judged(scale, { atLeast: 1.8 }),
