@@ -83,11 +83,18 @@ test("defect 20: a service waits for a server that is missing from the cluster, 
   await third.kill();
   const said: unknown[] = [];
   const env = { NATS_REPLICAS: "3", NATS_WAIT: "2m" };
-  const watcher = await startWatcherProcess(`${first.url},${second.url}`, env, "watcher", ({ code, message }) => {
-    if (code !== "too_few_servers") return;
-    said.push(message);
-    void third.restart();
-  });
+  const watcher = await startWatcherProcess(
+    `${first.url},${second.url}`,
+    env,
+    "watcher",
+    ({ code, message }) => {
+      if (code !== "too_few_servers") return;
+      said.push(message);
+      void third.restart();
+    },
+  );
   ended(watcher);
-  expect(said).toEqual([expect.stringMatching(/^create stream .*; waiting for it, at most 120 s \(NATS_WAIT\)$/)]);
+  expect(said).toEqual([
+    expect.stringMatching(/^create stream .*; waiting for it, at most 120 s \(NATS_WAIT\)$/),
+  ]);
 }, 120_000);

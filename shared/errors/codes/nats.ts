@@ -93,7 +93,8 @@ export const nats: CodeGroup = {
     },
     too_few_servers: {
       cause: "Fewer servers of the NATS cluster are there than a stream has copies.",
-      remedy: "Start the missing servers, or lower NATS_REPLICAS; services wait for as long as NATS_WAIT allows.",
+      remedy:
+        "Start the missing servers, or lower NATS_REPLICAS; services wait for as long as NATS_WAIT allows.",
     },
     too_many_consumers: {
       cause: "The limit of consumers is reached.",
