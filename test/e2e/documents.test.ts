@@ -3,7 +3,7 @@
  * `holdfast dev --app …` gets that one, the others share one with what the pages talk about. What is not run here stands
  * in `elsewhere`, each with the reason.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { pagesWithCommands, type ShownCommand, shownCommands } from "../support/documents/shown-commands.ts";
 import { bin, type Dev, repository, startDev } from "../support/processes/cli.ts";
+
+/** The host in Go is built where Go is. */
+const hasGo = spawnSync("go", ["version"]).error === undefined;
 
 /** By the beginning of the line. */
 const elsewhere: readonly (readonly [page: string, begins: string, reason: string])[] = [
@@ -24,6 +27,20 @@ const elsewhere: readonly (readonly [page: string, begins: string, reason: strin
   ["docs/security.md", "set -a; . security/provisioner/env", "test/integration/security/setup"],
   ["docs/security.md", "GATEWAY_TENANTS=", "serves: test/integration/security/tenants-gateway"],
   ["docs/upgrading.md", "HOLDFAST_GENERATION=1 holdfast orchestrator", "serves: npm run test:upgrade"],
+  ["examples/classify/README.md", "npm run demo", "test/e2e/demo.test.ts runs it"],
+  ["examples/classify/README.md", "npm start", "test/e2e/demo.test.ts runs what it starts"],
+  [
+    "examples/connection-pool/README.md",
+    `npx holdfast start ask-many --input '{"questions":10,"server"`,
+    "a server of the reader's own: test/e2e/examples.test.ts has one",
+  ],
+  [
+    "examples/file-cache/README.md",
+    "npx holdfast start process-file",
+    "files on a server of the reader's own: test/e2e/examples.test.ts has one",
+  ],
+  ["examples/models/README.md", "npx tsx examples/models/make/make.ts", "46 MB from a registry, and minutes"],
+  ...(hasGo ? [] : [["examples/hosts/README.md", "npx holdfast start count-in-go", "needs Go"] as const]),
 ];
 
 /** What the text around a page's commands takes for granted. */
@@ -40,7 +57,10 @@ const before: Readonly<Record<string, readonly string[]>> = {
 const asks = /\bholdfast (pools (pause|forget)|sessions close)\b[^;]*/g;
 
 /** Pages whose commands need an installation of their own, though they do not say so. */
-const ownApp: Readonly<Record<string, string>> = { "docs/verify.md": "examples/first/app.ts" };
+const ownApp: Readonly<Record<string, string>> = {
+  "docs/verify.md": "examples/first/app.ts",
+  "examples/classify/README.md": "examples/classify/app.ts",
+};
 
 const isElsewhere = (page: string, line: string) =>
   elsewhere.some(([of, begins]) => of === page && line.startsWith(begins));
@@ -129,24 +149,34 @@ const shownPart = (printed: string, prints: unknown): unknown => {
 it.each(pagesWithCommands())("%s", { timeout: 180_000 }, async (page) => {
   const commands = shownCommands(page).filter(({ line }) => !isElsewhere(page, line));
   if (commands.length === 0) return;
-  const made = (before[page] ?? []).map((line) => ({ line, app: undefined, prints: undefined }));
+  const made = (before[page] ?? []).map((line) => ({
+    ...{ line, app: undefined, prints: undefined, beside: false },
+  }));
   const settings: string[] = [];
-  for (const { line, app: named, prints } of [...made, ...commands] satisfies ShownCommand[]) {
+  const inOtherTerminals: Promise<void>[] = [];
+  for (const { line, app: named, prints, beside } of [...made, ...commands] satisfies ShownCommand[]) {
     const app = named ?? ownApp[page];
     const dev = app === undefined ? shared : await serve(app);
     const here = asHere(line, page, dev);
     // Variables hold for the rest of the page.
     if (/^\w+=\S+$|^\w+='[^']*'$/.test(here)) settings.push(here);
-    const { code, out, err } = await shell(dev, [...settings, here].join("\n"));
-    expect({ line: here, code, err: code === 0 ? "" : `${out}${err}` }).toEqual({
-      line: here,
-      code: 0,
-      err: "",
+    const ended = shell(dev, [...settings, here].join("\n")).then((said) => {
+      const { code, out, err } = said;
+      expect({ line: here, code, err: code === 0 ? "" : `${out}${err}` }).toEqual({
+        ...{ line: here, code: 0, err: "" },
+      });
+      return said;
     });
+    if (beside) {
+      inOtherTerminals.push(ended.then(() => undefined));
+      continue;
+    }
+    const { out } = await ended;
     if (prints === undefined) continue;
     const shown = JSON.parse(asHere(JSON.stringify(prints), page, dev));
     expect(shownPart(out, shown), here).toEqual(shown);
   }
+  await Promise.all(inOtherTerminals);
 });
 
 it("leaves out nothing that no page shows", () => {

@@ -22,6 +22,8 @@ export interface ShownCommand {
   app: string | undefined;
   /** What the comment says that it prints, if the comment is JSON. */
   prints: unknown;
+  /** The comment says that it goes on in another terminal while the next ones run. */
+  beside: boolean;
 }
 
 /** Each line of the shell blocks of a page; a line that ends with a backslash goes on. */
@@ -37,7 +39,12 @@ export function shownCommands(page: string): ShownCommand[] {
       .map((line) => {
         const [command = "", comment = ""] = line.split(/\s+# /);
         const [json] = /^\{.*\}(?=;|$)/.exec(comment.trim()) ?? [];
-        return { line: command.trim(), app, prints: json === undefined ? undefined : JSON.parse(json) };
+        return {
+          line: command.trim(),
+          app,
+          prints: json === undefined ? undefined : JSON.parse(json),
+          beside: comment.startsWith("in another terminal:"),
+        };
       });
   });
 }

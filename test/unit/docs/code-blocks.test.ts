@@ -73,6 +73,28 @@ it("has JavaScript and Python that can be read", () => {
   }
 });
 
+/** How the code of each language is checked; `text` is for pictures and formats, never for commands. */
+const languages: Readonly<Record<string, string>> = {
+  ...{ ts: "type-checked here", js: "read here", python: "read here, run by npm run test:clients" },
+  ...{ json: "parsed here", jsonl: "parsed here", sh: "run by test/e2e/documents.test.ts" },
+  ...{ go: "run by npm run test:clients", rust: "quoted from duroxide", text: "not code" },
+  ...{ dockerfile: "npm run test:compose", yaml: "npm run test:compose", mermaid: "drawn from the imports" },
+};
+
+it("names the language of every block, so that no block is left unchecked", () => {
+  const wrong: string[] = [];
+  for (const page of [...pages, ...pagesIn("services"), "bench/README.md", "CHANGELOG.md", "SECURITY.md"]) {
+    const fences = readFileSync(join(root, page), "utf8").match(/^```.*$/gm) ?? [];
+    for (const [index, fence] of fences.entries()) {
+      const begins = index % 2 === 0;
+      if (begins ? !(fence.slice(3) in languages) : fence !== "```") wrong.push(`${page}: ${fence}`);
+    }
+    const commands = blocksOf(page, "text").filter((code) => /^(npx|npm|holdfast|nats|curl) /m.test(code));
+    if (page !== "docs/cli.md") wrong.push(...commands.map((code) => `${page}: a command as text: ${code}`));
+  }
+  expect(wrong).toEqual([]);
+});
+
 it("shows in the README what examples/first is", () => {
   const [shown = ""] = blocksOf("README.md", "ts");
   const [path = "", ...code] = shown.split("\n");
