@@ -41,10 +41,16 @@ export const flowOrchestration = "holdfast-flow";
 export const leftOutOrchestration = "holdfast-left-out";
 /** The signal by which a keeper receives commands. */
 export const flowSignal = "flow";
+/** The query by which a keeper says how many starts of each of its keys wait: `FlowWaiting`. */
+export const flowWaitingQuery = "waiting";
 /** A few keepers serve all keys: they never end, and one commit can hold many starts. */
 export const flowShards = 32;
 /** The id of the instance that keeps a key of flow control. */
 export const flowInstance = (shard: number | ""): string => `flow-${shard}`;
+
+/** The keys whose starts wait, most first. */
+export const FlowWaiting = z.array(z.object({ key: z.string(), waiting: z.int() }));
+export type FlowWaiting = z.infer<typeof FlowWaiting>;
 
 /** A start under limits, as it is sent to the keeper of its key. */
 export const FlowRequest = wireObject({

@@ -1,17 +1,15 @@
 /** Flow control: which keys have waiting starts. */
 import { z } from "zod";
-import { flowOrchestration } from "../../../schemas/index.ts";
+import { FlowWaiting, flowOrchestration, flowWaitingQuery } from "../../../schemas/index.ts";
+import type { Client } from "../../../shared/sdk/index.ts";
 import { type RouteSpec, route } from "../http/route.ts";
 import type { GatewayParts } from "./context.ts";
 
-const WaitingKey = z.object({
-  key: z.string(),
-  /** Rounded down to 1, 2, 5, 10, 20, 50, …: updated when the rounded number changes. */
-  waiting: z.int(),
-});
-export const WaitingKeys = z.strictObject({ rows: z.array(WaitingKey) });
+export const WaitingKeys = z.strictObject({ rows: FlowWaiting });
 
-const KeeperStatus = z.object({ waiting: z.array(WaitingKey) });
+/** The custom status of a keeper: rounded, and written once a second at most. */
+const KeeperStatus = z.object({ waiting: FlowWaiting });
+const patience = "1s";
 
 export function flowRoutes({ client }: GatewayParts): RouteSpec[] {
   return [
@@ -20,16 +18,26 @@ export function flowRoutes({ client }: GatewayParts): RouteSpec[] {
       method: "get",
       path: "/api/flow",
       tag: "orchestrations",
-      summary: "Keys of flow control whose starts wait, and about how many",
+      summary: "Keys of flow control whose starts wait, and how many",
       role: "viewer",
       answer: WaitingKeys,
       async act() {
         const keepers = await client.list({ name: flowOrchestration, limit: Number.POSITIVE_INFINITY });
-        const rows = keepers.flatMap(
-          ({ customStatus }) => KeeperStatus.safeParse(customStatus).data?.waiting ?? [],
-        );
+        const rows = (await Promise.all(keepers.map((keeper) => waitingOf(client, keeper)))).flat();
         return { rows: rows.sort((a, b) => b.waiting - a.waiting) };
       },
     }),
   ];
+}
+
+/** As its keeper answers; where it does not, as it wrote last. */
+async function waitingOf(
+  client: Client,
+  { instanceId, customStatus }: { instanceId: string; customStatus?: unknown },
+): Promise<FlowWaiting> {
+  const answer = await client
+    .query(instanceId, flowWaitingQuery, undefined, { timeout: patience })
+    .catch(() => undefined);
+  const now = FlowWaiting.safeParse(answer);
+  return now.success ? now.data : (KeeperStatus.safeParse(customStatus).data?.waiting ?? []);
 }

@@ -8,9 +8,11 @@ import {
   FlowInput,
   FlowKeyState,
   type FlowRequest,
+  type FlowWaiting,
   type FlowWord,
   flowOrchestration,
   flowSignal,
+  flowWaitingQuery,
   leftOutOrchestration,
   type WaitingStart,
 } from "../../../schemas/index.ts";
@@ -33,6 +35,8 @@ export const keeperQueries = { start: "start", mayWait: "may-wait" } as const;
 const messagesPerExecution = 300;
 const rememberedRequests = 2000;
 const tellEveryMs = 1_000;
+/** In one answer. */
+const mostWaitingKeys = 100;
 
 export const flowKeeper = defineOrchestration(flowOrchestration, {
   input: FlowInput,
@@ -79,6 +83,7 @@ class FlowKeeper {
   async run(): Promise<never> {
     this.#ctx.onQuery(keeperQueries.start, (instanceId) => this.#startOf(String(instanceId)));
     this.#ctx.onQuery(keeperQueries.mayWait, (command) => this.#mayWait(FlowCommand.parse(command)));
+    this.#ctx.onQuery(flowWaitingQuery, () => this.#waiting());
     this.#advanceAll();
     for (let heard = 0; heard < messagesPerExecution; heard++) {
       this.#tell();
@@ -112,6 +117,14 @@ class FlowKeeper {
     const key = command.kind === "start" ? command.flow.key : this.#keyOf.get(command.instanceId);
     const state = key === undefined ? undefined : this.#state.keys[key];
     return mayWait(state, command.kind === "start" ? command.flow : undefined);
+  }
+
+  #waiting(): FlowWaiting {
+    return Object.entries(this.#state.keys)
+      .map(([key, { waiting }]) => ({ key, waiting: waiting.length }))
+      .filter(({ waiting }) => waiting > 0)
+      .sort((a, b) => b.waiting - a.waiting)
+      .slice(0, mostWaitingKeys);
   }
 
   /**

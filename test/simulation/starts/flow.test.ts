@@ -1,7 +1,8 @@
 /** Flow control in the whole engine: limits hold exactly with two orchestrators racing, and survive every kill. */
 import { expect, test } from "vitest";
-import { type FlowOptions, flowInstance, flowShards } from "../../../schemas/index.ts";
+import { type FlowOptions, flowInstance, flowShards, flowWaitingQuery } from "../../../schemas/index.ts";
 import type { FaultPoint } from "../../../services/orchestrator/fault-points.ts";
+import { keeperOfKey } from "../../../services/orchestrator/flow/held-starts.ts";
 import { collectApp, defineActivity, defineOrchestration } from "../../../shared/definitions/index.ts";
 import type { InstanceHandle } from "../../../shared/sdk/index.ts";
 import { checkHistory } from "../../../shared/testing/history/history-laws.ts";
@@ -97,6 +98,23 @@ test.each(deaths)("two at a time, all of them once: an owner dies at $point, $co
   await world.orchestrator();
   for (const handle of handles) expect(await world.run(handle.result(), 600_000)).toBe(2000);
   expect(await most()).toBeLessThanOrEqual(2);
+  await checkKeepers();
+});
+
+test("its keeper says exactly how many wait, whatever it wrote down last, and writes nothing for it", async () => {
+  await open();
+  await world.orchestrator();
+  const handles: InstanceHandle[] = [];
+  for (let i = 0; i < 9; i++) handles.push(await ask(`j${i}`, 60_000, { concurrency: 2 }));
+  await world.clock.advance(2_000);
+  const keeper = keeperOfKey("k");
+  const waiting = () => world.run(world.client.query(keeper, flowWaitingQuery));
+  const commits = (await world.history(keeper))?.length;
+  expect(await waiting()).toEqual([{ key: "k", waiting: 7 }]);
+  expect((await world.history(keeper))?.length).toBe(commits);
+  for (const handle of handles.toReversed().slice(0, 7)) await world.run(handle.terminate());
+  await world.clock.advance(2_000);
+  expect(await waiting()).toEqual([]);
   await checkKeepers();
 });
 

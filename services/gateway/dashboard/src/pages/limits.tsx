@@ -1,10 +1,9 @@
 /** What limits work on purpose: keys of flow control, and seats for sessions. Pools are with the sessions. */
-import { useEffect } from "preact/hooks";
 import { get, type SessionRow, type WorkerRow } from "../api.ts";
 import { count } from "../format.ts";
 import { useLive } from "../live.ts";
-import { Card, Command, Meter, Problem } from "../parts/basics.tsx";
-import { useLoad } from "../parts/use-load.ts";
+import { Card, Command, Loading, Meter, Problem } from "../parts/basics.tsx";
+import { useEvery, useLoad } from "../parts/use-load.ts";
 
 interface WaitingKey {
   key: string;
@@ -15,11 +14,14 @@ export function LimitsPage() {
   const flow = useLoad((signal) => get<{ rows: WaitingKey[] }>("/api/flow", signal), []);
   const workers = useLoad((signal) => get<{ rows: WorkerRow[] }>("/api/workers", signal), []);
   const sessions = useLoad((signal) => get<{ rows: SessionRow[] }>("/api/sessions?limit=2000", signal), []);
-  useLive({ sessions: sessions.reload, workers: workers.reload }, [sessions.reload, workers.reload]);
-  useEffect(() => {
-    const timer = setInterval(flow.reload, 2500);
-    return () => clearInterval(timer);
-  }, [flow.reload]);
+  const reloadAll = () => {
+    for (const one of [flow, workers, sessions]) one.reload();
+  };
+  useLive({ sessions: sessions.reload, workers: workers.reload, resync: reloadAll }, [
+    sessions.reload,
+    workers.reload,
+  ]);
+  useEvery(2_500, flow.reload);
   return (
     <>
       <h1>Limits</h1>
@@ -27,7 +29,9 @@ export function LimitsPage() {
         (error, index) => error !== undefined && <Problem key={index} error={error} />,
       )}
       <Card title="Starts that wait for their key">
-        {(flow.data?.rows.length ?? 0) === 0 ? (
+        {flow.data === undefined ? (
+          flow.error === undefined && <Loading />
+        ) : flow.data.rows.length === 0 ? (
           <p class="muted">
             None. A start with <code>flow</code> waits here while its key has as many running, or has begun as
             many in a period, as its rule allows.
@@ -37,22 +41,18 @@ export function LimitsPage() {
             <thead>
               <tr>
                 <th scope="col">Key</th>
-                <th
-                  scope="col"
-                  class="right"
-                  title="Rounded down to 1, 2, 5, 10, 20 …, as it was when a start or an end of the key came"
-                >
-                  Waiting, at least
+                <th scope="col" class="right">
+                  Waiting
                 </th>
               </tr>
             </thead>
             <tbody>
-              {flow.data?.rows.map(({ key, waiting }) => (
+              {flow.data.rows.map(({ key, waiting }) => (
                 <tr key={key}>
                   <td class="title">
                     <code>{key}</code>
                   </td>
-                  <td class="right number" data-label="Waiting, at least">
+                  <td class="right number" data-label="Waiting">
                     {count(waiting)}
                   </td>
                 </tr>
@@ -62,7 +62,11 @@ export function LimitsPage() {
         )}
       </Card>
       <Card title="Seats for sessions, by type">
-        <Seats workers={workers.data?.rows ?? []} sessions={sessions.data?.rows ?? []} />
+        {workers.data === undefined || sessions.data === undefined ? (
+          <Loading />
+        ) : (
+          <Seats workers={workers.data.rows} sessions={sessions.data.rows} />
+        )}
       </Card>
       <Card title="The same from a terminal">
         <Command label="All findings" text="holdfast doctor" />
