@@ -1,16 +1,46 @@
-/** Rules for every page: keyboard, contrast, phones, and extreme data. */
+/** Rules for every page: title, heading, keyboard, contrast, phones, loading, and extreme data. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
+import { type Pattern, routeOf, routes } from "../../services/gateway/dashboard/src/routes.ts";
 import { browserPath } from "../support/gateway/browser.ts";
 import { openDashboard } from "../support/gateway/dashboard.ts";
 import { eventually, writeHistory } from "../support/gateway/gateway.ts";
+
+/** Where each route is looked at; one that is not named here does not compile. */
+const examples: Readonly<Record<Pattern, readonly string[]>> = {
+  "/": ["/"],
+  "/orchestrations": ["/orchestrations", "/orchestrations?status=failed&engine=true"],
+  "/orchestrations/:id": ["/orchestrations/docs-live", "/orchestrations/not-there"],
+  "/sessions": ["/sessions"],
+  "/sessions/:id": ["/sessions/docs-live-s1", "/sessions/not-there"],
+  "/workers": ["/workers"],
+  "/workers/:id": ["/workers/worker-b-p0q2", "/workers/not-there"],
+  "/schedules": ["/schedules"],
+  "/schedules/:id": ["/schedules/nightly", "/schedules/not-there"],
+  "/limits": ["/limits"],
+  "/queues": ["/queues"],
+  "/start": ["/start?name=classify-docs"],
+  "/import": ["/import"],
+};
+const addresses = [...routes.flatMap(({ pattern }) => examples[pattern]), "/there-is-no-such-page"];
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () => {
   const dashboard = openDashboard();
   const { inPage, textOf, see } = dashboard;
+
+  /** Nothing is being waited for any more. */
+  const loaded = (address: string) => {
+    const least = routeOf(address.split("?")[0] ?? "") ? 60 : 20;
+    return eventually(
+      async () =>
+        (await textOf(dashboard.page)).length > least &&
+        (await dashboard.page.locator("main .loading").count()) === 0,
+      address,
+    );
+  };
 
   // First, so that the pages below are looked at with this in them too.
   it("shows markup in payloads as text, wherever it comes from", async () => {
@@ -83,20 +113,10 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     async (colorScheme) => {
       const { gateway, page } = dashboard;
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      for (const address of [
-        "/",
-        "/orchestrations",
-        "/orchestrations/docs-live",
-        "/sessions",
-        "/sessions/docs-live-s1",
-        "/workers",
-        "/queues",
-        "/start?name=classify-docs",
-        "/import",
-      ]) {
+      for (const address of addresses) {
         await page.goto(gateway.url + address);
         await page.locator("main h1").waitFor();
-        await eventually(async () => (await textOf(page)).length > 60, address);
+        await loaded(address);
         // The policy forbids inline scripts in the page; the test's own world is not the page.
         const found = await page.evaluate(`${axe}; axe.run(document, { resultTypes: ["violations"] })`);
         const serious = (
@@ -114,6 +134,48 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
     },
     240_000,
   );
+
+  it("has a title of its own in the browser's tab, and one heading that says what it shows", async () => {
+    const { gateway, page } = dashboard;
+    const titles = new Set<string>();
+    for (const address of addresses) {
+      await page.goto(gateway.url + address);
+      await page.locator("main h1").waitFor();
+      const path = address.split("?")[0] ?? "";
+      const expected = routeOf(path)?.title ?? "Not found · Holdfast";
+      await eventually(async () => (await page.title()) === expected, `${address}: ${expected}`);
+      titles.add(await page.title());
+      expect(await page.locator("main h1").count(), address).toBe(1);
+      const heading = (await page.locator("main h1").textContent()) ?? "";
+      const id = routeOf(path)?.params.id;
+      // Never an id alone.
+      expect(heading.replace(id ?? "", "").trim(), address).toMatch(/^[A-Z][a-z]+/);
+      if (id !== undefined) expect(heading, address).toContain(id);
+    }
+    expect(titles.size).toBe(new Set(addresses.map((address) => address.split("?")[0])).size);
+    expect([...titles]).toContain("docs-live · Orchestration · Holdfast");
+  });
+
+  it("says that it is loading, instead of standing there empty", async () => {
+    const { gateway, page } = dashboard;
+    let answer: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const isData = (url: URL) => url.pathname.startsWith("/api/") && url.pathname !== "/api/whoami";
+    await page.route(isData, async (route) => {
+      await held;
+      // Pages that were left do not wait any more.
+      await route.continue().catch(() => undefined);
+    });
+    for (const address of addresses.filter((one) => !/import|no-such-page/.test(one))) {
+      await page.goto(gateway.url + address);
+      await page.locator("main h1").waitFor();
+      await page.locator("main .loading").first().waitFor();
+    }
+    answer();
+    await page.locator("main .loading").first().waitFor({ state: "detached" });
+  });
 
   it("folds the menu on a phone, leads to every page from it, and folds it again", async () => {
     const { gateway, page } = dashboard;
@@ -137,19 +199,10 @@ describe.skipIf(browserPath() === undefined)("the dashboard in a browser", () =>
   it("can be read on a phone: nothing is wider than the screen, no number is broken over lines", async () => {
     const { gateway, page } = dashboard;
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const address of [
-      "/",
-      "/orchestrations",
-      "/orchestrations/docs-live",
-      "/sessions",
-      "/workers",
-      "/limits",
-      "/queues",
-      "/start",
-    ]) {
+    for (const address of addresses) {
       await page.goto(gateway.url + address);
       await page.locator("main h1").waitFor();
-      await eventually(async () => (await textOf(page)).length > 60, address);
+      await loaded(address);
       expect(await inPage<number>("document.documentElement.scrollWidth"), address).toBeLessThanOrEqual(390);
       // A table that scrolls sideways hides its right half from people who do not scroll.
       const cut = await inPage<string[]>(

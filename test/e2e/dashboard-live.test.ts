@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { browserPath, launchBrowser } from "../support/gateway/browser.ts";
+import { runCli } from "../support/processes/cli.ts";
 import { Stack, until } from "../support/processes/stack.ts";
 
 const app = fileURLToPath(new URL("../support/apps/dashboard-app.ts", import.meta.url));
@@ -100,6 +101,14 @@ describe.skipIf(browserPath() === undefined)("the dashboard before a running eng
     });
     expect(after[0]).toBe(first);
     expect(after.at(-1)).not.toBe(first);
+    // Both count the loss, though another worker claimed the session at once.
+    const overview = await browser.newPage();
+    await overview.goto(url);
+    await overview.getByText("1 session lost in the last minute").waitFor();
+    await overview.close();
+    const args = ["top", "--jsonl", "--count", "1", "--nats-url", stack.nats.url];
+    const top = await runCli(args, { env: stack.login("gateway") });
+    expect(JSON.parse(top.stdout)).toMatchObject({ lostPerMinute: 1 });
     expect(await stack.client.result("diary-1", { timeout: "60s" })).toBe(60);
     await page.getByText("completed").first().waitFor();
     await stack.run("worker");

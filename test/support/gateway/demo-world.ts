@@ -1,4 +1,11 @@
 /** Read models and histories as a small busy installation would have them, for looking at the dashboard. */
+import {
+  flowOrchestration,
+  poolInstance,
+  poolOrchestration,
+  scheduleInstance,
+  scheduleOrchestration,
+} from "../../../schemas/index.ts";
 import type { TestGateway } from "./gateway.ts";
 import { hands, writeHistory } from "./gateway.ts";
 
@@ -303,6 +310,7 @@ export async function demoWorld(gateway: TestGateway, leaseMs = 600_000): Promis
     input: { json: { docs: ["a", "b", "c"], model: "tiny-bert" } },
     customStatus: { json: { labelled: 17, of: 40 } },
   });
+  await keepers(put, now);
   const statuses = ["completed", "completed", "completed", "running", "failed", "completed", "cancelled"];
   for (let i = 0; i < 64; i++) {
     const status = statuses[i % statuses.length];
@@ -340,5 +348,34 @@ export async function demoWorld(gateway: TestGateway, leaseMs = 600_000): Promis
     body: '{"v":1,"instanceId":"docs-12"}',
     code: "poisoned",
     message: "delivered 5 times without an answer",
+  });
+}
+
+/** A schedule, a pool and a key with waiting starts, as their keepers tell of them. */
+async function keepers(put: ReturnType<typeof hands>, now: number): Promise<void> {
+  const hour = 3_600_000;
+  const recent = [{ instanceId: "nightly-20261118T010000Z", at: now - 3 * hour }];
+  await put.instance({
+    instanceId: scheduleInstance("nightly"),
+    name: scheduleOrchestration,
+    input: {
+      json: {
+        spec: { orchestration: "nightly-report", cron: "0 2 * * *", timeZone: "Europe/Berlin" },
+        cursor: now,
+      },
+    },
+    customStatus: {
+      json: { next: now + hour, runs: 31, skipped: 1, missed: 0, running: [], waiting: 0, recent },
+    },
+  });
+  await put.instance({
+    instanceId: poolInstance("ml-classifier-0f3a"),
+    name: poolOrchestration,
+    customStatus: { json: { type: "ml-classifier", min: 1, max: 4, members: 2, users: 3, declared: {} } },
+  });
+  await put.instance({
+    instanceId: "flow-7",
+    name: flowOrchestration,
+    customStatus: { json: { waiting: [{ key: "customer-7", waiting: 20 }] } },
   });
 }

@@ -1,9 +1,11 @@
 /** What the dashboard works out from a history, without a browser. */
 import { describe, expect, it } from "vitest";
+import { pictures } from "../../../services/gateway/dashboard/screenshots/pictures.ts";
 import { exampleValue, fieldKind, firstValue } from "../../../services/gateway/dashboard/src/form/schema.ts";
-import { bytes, duration } from "../../../services/gateway/dashboard/src/format.ts";
+import { bytes, duration, wallTime } from "../../../services/gateway/dashboard/src/format.ts";
 import { importedPage, readHistoryFile } from "../../../services/gateway/dashboard/src/history/import.ts";
 import { pendingWork } from "../../../services/gateway/dashboard/src/history/pending.ts";
+import { routeOf, routes } from "../../../services/gateway/dashboard/src/routes.ts";
 import {
   layout,
   ownerColours,
@@ -292,4 +294,31 @@ describe("numbers for people", () => {
     ]);
     expect([900, 2048, 5_000_000].map(bytes)).toEqual(["900 B", "2.0 KiB", "4.8 MiB"]);
   });
+});
+
+it("shows a chosen time as exact as it is, on the wall it is meant for", () => {
+  const at = Date.UTC(2026, 10, 20, 3, 30);
+  expect(wallTime(at, "Europe/Berlin")).toMatch(/2026.*04:30$/);
+  expect(wallTime(at + 5_000, "UTC")).toMatch(/03:30:05$/);
+  expect(wallTime(at + 5_250, "UTC")).toMatch(/03:30:05.250$/);
+  expect(wallTime(at, "Mars/Olympus_Mons")).toContain("2026");
+});
+
+it("finds the page of an address, with the title of its tab", () => {
+  expect(routeOf("/")).toMatchObject({ pattern: "/", title: "Holdfast" });
+  expect(routeOf("/sessions/")).toMatchObject({ pattern: "/sessions", title: "Sessions · Holdfast" });
+  expect(routeOf("/sessions/a%2Fb")).toEqual({
+    pattern: "/sessions/:id",
+    params: { id: "a/b" },
+    title: "a/b · Session · Holdfast",
+  });
+  expect(routeOf("/sessions/%")).toBeUndefined();
+  expect(routeOf("/sessions/a/b")).toBeUndefined();
+});
+
+it("has a picture of every page", () => {
+  const pictured = pictures({ keyedSession: "k", worker: "w" }).map(
+    ([, path]) => routeOf(path.split("?")[0] ?? "")?.pattern,
+  );
+  expect(routes.map(({ pattern }) => pattern).filter((one) => !pictured.includes(one))).toEqual([]);
 });

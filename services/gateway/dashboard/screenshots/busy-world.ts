@@ -5,13 +5,12 @@
 import { fileURLToPath } from "node:url";
 import { Stack, until } from "../../../../test/support/processes/stack.ts";
 import { conversation, translator } from "./busy-app.ts";
+import type { Derived } from "./pictures.ts";
 
 const app = fileURLToPath(new URL("./app.ts", import.meta.url));
 
-export interface BusyWorld extends AsyncDisposable {
+export interface BusyWorld extends AsyncDisposable, Derived {
   readonly url: string;
-  /** The key's session; its id is derived. */
-  readonly keyedSession: string;
 }
 
 export async function busyWorld(): Promise<BusyWorld> {
@@ -90,5 +89,9 @@ export async function busyWorld(): Promise<BusyWorld> {
     "the key's session",
     async () => (await client.sessions.list({})).find(({ type }) => type === "conversation")?.sessionId,
   );
-  return { url, keyedSession: keyed, [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose]() };
+  const taker = (await client.sessions.describe("docs-2026-11-s1")).record.workerId ?? "";
+  return {
+    ...{ url, keyedSession: keyed, worker: taker },
+    [Symbol.asyncDispose]: () => stack[Symbol.asyncDispose](),
+  };
 }

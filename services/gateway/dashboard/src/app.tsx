@@ -21,24 +21,25 @@ import { Empty } from "./parts/basics.tsx";
 import { DialogHost } from "./parts/dialog.tsx";
 import { Icon } from "./parts/icon.tsx";
 import { Toasts } from "./parts/toasts.tsx";
-import { match, path } from "./router.ts";
+import { path } from "./router.ts";
+import { type Pattern, routeOf, tabTitle } from "./routes.ts";
 import { nextTheme, theme } from "./theme.ts";
 
-const pages: [string, string, (params: Record<string, string>) => ComponentChildren][] = [
-  ["/", "Overview", () => <OverviewPage />],
-  ["/orchestrations", "Orchestrations", () => <OrchestrationsPage />],
-  ["/orchestrations/:id", "Orchestration", ({ id = "" }) => <OrchestrationPage key={id} id={id} />],
-  ["/sessions", "Sessions", () => <SessionsPage />],
-  ["/sessions/:id", "Session", ({ id = "" }) => <SessionPage key={id} id={id} />],
-  ["/workers", "Workers", () => <WorkersPage />],
-  ["/workers/:id", "Workers", ({ id = "" }) => <WorkersPage only={id} />],
-  ["/schedules", "Schedules", () => <SchedulesPage />],
-  ["/schedules/:id", "Schedules", ({ id = "" }) => <SchedulesPage only={id} />],
-  ["/limits", "Limits", () => <LimitsPage />],
-  ["/queues", "Queues", () => <QueuesPage />],
-  ["/start", "Start", () => <StartPage />],
-  ["/import", "Import", () => <ImportPage />],
-];
+const pages: Readonly<Record<Pattern, (params: Record<string, string>) => ComponentChildren>> = {
+  "/": () => <OverviewPage />,
+  "/orchestrations": () => <OrchestrationsPage />,
+  "/orchestrations/:id": ({ id = "" }) => <OrchestrationPage key={id} id={id} />,
+  "/sessions": () => <SessionsPage />,
+  "/sessions/:id": ({ id = "" }) => <SessionPage key={id} id={id} />,
+  "/workers": () => <WorkersPage />,
+  "/workers/:id": ({ id = "" }) => <WorkersPage key={id} only={id} />,
+  "/schedules": () => <SchedulesPage />,
+  "/schedules/:id": ({ id = "" }) => <SchedulesPage key={id} only={id} />,
+  "/limits": () => <LimitsPage />,
+  "/queues": () => <QueuesPage />,
+  "/start": () => <StartPage />,
+  "/import": () => <ImportPage />,
+};
 
 const menu = [
   ["/", "Overview", "overview"],
@@ -53,17 +54,25 @@ const menu = [
 ] as const;
 
 export function App() {
+  const found = routeOf(path.value);
+  const here =
+    me.value === undefined
+      ? tabTitle()
+      : me.value === null
+        ? tabTitle("Log in")
+        : (found?.title ?? tabTitle("Not found"));
+  useEffect(() => {
+    document.title = here;
+  }, [here]);
   if (me.value === undefined) {
     return unreached.value ? <WaitingPage why={unreached.value} /> : <div class="splash" aria-busy="true" />;
   }
   if (me.value === null) return <LoginPage />;
-  return <Shell />;
+  return <Shell page={found ? pages[found.pattern](found.params) : <NotFound />} />;
 }
 
-function Shell() {
+function Shell({ page }: { page: ComponentChildren }) {
   useLive({}, []);
-  const [title, page] = find(path.value);
-  document.title = title === "Overview" ? "Holdfast" : `${title} · Holdfast`;
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -82,17 +91,15 @@ function Shell() {
   );
 }
 
-function find(at: string): [string, ComponentChildren] {
-  for (const [pattern, title, page] of pages) {
-    const params = match(pattern, at);
-    if (params) return [title, page(params)];
-  }
-  return [
-    "Not found",
-    <Empty title="There is nothing here">
-      <a href="/">To the overview</a>
-    </Empty>,
-  ];
+function NotFound() {
+  return (
+    <>
+      <h1>Not found</h1>
+      <Empty title="There is nothing here">
+        <a href="/">To the overview</a>
+      </Empty>
+    </>
+  );
 }
 
 function Sidebar() {

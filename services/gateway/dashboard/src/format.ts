@@ -19,6 +19,24 @@ const short = new Intl.DateTimeFormat(undefined, {
 });
 const whole = new Intl.NumberFormat("en");
 
+/**
+ * A time that somebody has chosen, as exact as it is, on the wall of the given zone (IANA name), else of the reader.
+ */
+export function wallTime(at: number, timeZone?: string): string {
+  const options: Intl.DateTimeFormatOptions = {
+    ...{ weekday: "short", day: "numeric", month: "short", year: "numeric" },
+    ...{ hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+    ...(at % 60_000 === 0 ? {} : { second: "2-digit" }),
+    ...(at % 1000 === 0 ? {} : { fractionalSecondDigits: 3 }),
+  };
+  try {
+    return new Intl.DateTimeFormat(undefined, { ...options, ...(timeZone ? { timeZone } : {}) }).format(at);
+  } catch {
+    // A zone that this browser does not know.
+    return new Intl.DateTimeFormat(undefined, { ...options, timeZoneName: "short" }).format(at);
+  }
+}
+
 export const absolute = (at: number): string => clock.format(at);
 export const timeOfDay = (at: number): string => short.format(at);
 export const count = (n: number): string => whole.format(n);

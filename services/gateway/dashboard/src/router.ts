@@ -36,21 +36,6 @@ export function setQuery(
   go(next.href, options);
 }
 
-/** `/sessions/:id` → `{id}`; undefined if the path does not match. */
-export function match(pattern: string, at: string): Record<string, string> | undefined {
-  const wanted = pattern.split("/");
-  const given = at.replace(/\/+$/, "").split("/");
-  if (given.length === 1) given.push("");
-  if (wanted.length !== given.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const value = given[index] ?? "";
-    if (part.startsWith(":")) params[part.slice(1)] = decodeURIComponent(value);
-    else if (part !== value) return undefined;
-  }
-  return params;
-}
-
 /** Handles plain clicks on our own links inside the page; all other clicks are left to the browser. */
 export function followLinks(root: HTMLElement): void {
   root.addEventListener("click", (event) => {

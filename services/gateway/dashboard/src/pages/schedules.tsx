@@ -1,11 +1,10 @@
 /** Schedules: what they start, when next, and how the runs went. */
-import { useEffect } from "preact/hooks";
 import { get, mayAct, post, type ScheduleView } from "../api.ts";
-import { absolute, count } from "../format.ts";
-import { Card, Command, Empty, Facts, Id, Problem, When } from "../parts/basics.tsx";
+import { absolute, count, duration, wallTime } from "../format.ts";
+import { Card, Command, Empty, Facts, Id, Loading, PageHead, Problem, When } from "../parts/basics.tsx";
 import { ask } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
-import { useLoad } from "../parts/use-load.ts";
+import { useEvery, useLoad } from "../parts/use-load.ts";
 
 const lookEveryMs = 2_000;
 
@@ -17,24 +16,18 @@ export function SchedulesPage({ only }: { only?: string }) {
         : [await get<ScheduleView>(`/api/schedules/${encodeURIComponent(only)}`, signal)],
     [only],
   );
-  useEffect(() => {
-    const timer = setInterval(reload, lookEveryMs);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useEvery(lookEveryMs, reload);
   return (
     <>
-      <div class="page-head">
-        <div>
-          {only !== undefined && (
-            <p class="crumb">
-              <a href="/schedules">Schedules</a>
-            </p>
-          )}
-          <h1>{only ?? "Schedules"}</h1>
-        </div>
-        {only !== undefined && data?.[0] && mayAct() && <Actions schedule={data[0]} onChange={reload} />}
-      </div>
+      {only === undefined ? (
+        <h1>Schedules</h1>
+      ) : (
+        <PageHead list={["/schedules", "Schedules"]} kind="Schedule" id={only}>
+          {data?.[0] && mayAct() && <Actions schedule={data[0]} onChange={reload} alone />}
+        </PageHead>
+      )}
       {error !== undefined && <Problem error={error} />}
+      {!data && error === undefined && <Loading />}
       {data?.length === 0 && (
         <Empty title="No schedules">
           <p class="muted">
@@ -53,6 +46,8 @@ export function SchedulesPage({ only }: { only?: string }) {
 interface Shown {
   schedule: ScheduleView;
   onChange: () => void;
+  /** On a page of its own, not in a row. */
+  alone?: boolean;
 }
 
 function ScheduleTable({ rows, onChange }: { rows: readonly ScheduleView[]; onChange: () => void }) {
@@ -155,20 +150,29 @@ const badges = {
 function whenOf({ spec }: ScheduleView): string {
   if (!spec) return "";
   if (spec.cron !== undefined) return `${[spec.cron].flat().join("; ")} (${spec.timeZone ?? "UTC"})`;
-  if (spec.every !== undefined) return `every ${spec.every}${typeof spec.every === "number" ? " ms" : ""}`;
-  return `at ${[spec.at ?? []].flat().map(String).join(", ")}`;
+  if (spec.every !== undefined)
+    return `every ${typeof spec.every === "number" ? duration(spec.every) : spec.every}`;
+  const times = [spec.at ?? []].flat().map((at) => wallTime(new Date(at).getTime()));
+  return `at ${times.slice(0, 3).join("; ")}${times.length > 3 ? `; and ${times.length - 3} more` : ""}`;
 }
 
+/** The zone whose wall the times of a schedule are on; undefined: the reader's. */
+const zoneOf = ({ cron, timeZone }: NonNullable<ScheduleView["spec"]>): string | undefined =>
+  cron === undefined ? timeZone : (timeZone ?? "UTC");
+
 function Details({ schedule: { scheduleId, spec, next, running, recent } }: { schedule: ScheduleView }) {
+  const zone = spec && zoneOf(spec);
   return (
     <>
       <div class="grid two">
-        <Card title="Next times">
+        <Card title="Next times" aside={<span class="muted">{zone ?? "your time zone"}</span>}>
           {next.length === 0 && <p class="muted">None is to come.</p>}
           <ul class="times">
             {next.map((at) => (
               <li key={at}>
-                {absolute(at)}{" "}
+                <span class="number" title={absolute(at)}>
+                  {wallTime(at, zone)}
+                </span>{" "}
                 <span class="muted">
                   <When at={at} />
                 </span>
@@ -202,17 +206,17 @@ function Details({ schedule: { scheduleId, spec, next, running, recent } }: { sc
   );
 }
 
-function Actions({ schedule: { scheduleId, status }, onChange }: Shown) {
+function Actions({ schedule: { scheduleId, status }, onChange, alone = false }: Shown) {
   if (status !== "active" && status !== "paused") return null;
   const to = (verb: string, body: unknown = {}) =>
     post(`/api/schedules/${scheduleId}/${verb}`, body).then(onChange);
   const button = (name: string, act: () => void, danger = false) => (
-    <button type="button" class={`button small ${danger ? "danger" : ""}`} onClick={act}>
+    <button type="button" class={`button ${alone ? "" : "small"} ${danger ? "danger" : ""}`} onClick={act}>
       {name}
     </button>
   );
   return (
-    <div class="row-actions">
+    <div class={alone ? "actions" : "row-actions"}>
       {button("Run now…", () =>
         ask({
           title: `Run ${scheduleId} now?`,

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get, mayAct, me, post, type Startable } from "../api.ts";
 import { asSchema, firstValue } from "../form/schema.ts";
 import { JsonControl, SchemaField } from "../form/schema-form.tsx";
-import { Card, Command, Empty, Problem } from "../parts/basics.tsx";
+import { Card, Command, Empty, Loading, Problem } from "../parts/basics.tsx";
 import { Field } from "../parts/dialog.tsx";
 import { toast } from "../parts/toasts.tsx";
 import { useLoad } from "../parts/use-load.ts";
@@ -33,6 +33,7 @@ export function StartPage() {
     <>
       <h1>Start an orchestration</h1>
       {error !== undefined && <Problem error={error} />}
+      {!data && error === undefined && <Loading />}
       {data && known.length === 0 && (
         <Empty title="No orchestration is known here">
           <p class="muted">

@@ -1,9 +1,8 @@
 /** How many messages wait in which queue, and the size of every stream. */
-import { useEffect } from "preact/hooks";
 import { get, type StreamsView } from "../api.ts";
 import { bytes, count, plural } from "../format.ts";
-import { Card, Problem } from "../parts/basics.tsx";
-import { useLoad } from "../parts/use-load.ts";
+import { Card, Loading, Problem } from "../parts/basics.tsx";
+import { useEvery, useLoad } from "../parts/use-load.ts";
 
 type Stream = StreamsView["streams"][number];
 type Consumer = Stream["consumers"][number];
@@ -38,14 +37,12 @@ const contents: readonly (readonly [ending: string, keeps: string])[] = [
 
 export function Streams() {
   const { data, error, reload } = useLoad((signal) => get<StreamsView>("/api/queues", signal), []);
-  useEffect(() => {
-    const timer = setInterval(reload, 2500);
-    return () => clearInterval(timer);
-  }, [reload]);
+  useEvery(2_500, reload);
   const queues = (data?.streams ?? []).filter((stream) => stream.role === "queue");
   return (
     <>
       {error !== undefined && <Problem error={error} />}
+      {!data && error === undefined && <Loading />}
       {queues.map((stream) => (
         <Queue key={stream.name} stream={stream} />
       ))}

@@ -1,8 +1,20 @@
 /** The live workers: load, memory, builds and sessions. */
 import { get, mayAct, post, type WorkerRow } from "../api.ts";
-import { bytes, count, duration } from "../format.ts";
+import { bytes, count, duration, plural } from "../format.ts";
 import { useLive } from "../live.ts";
-import { Badge, Card, Command, Empty, Facts, Id, Meter, Problem, When } from "../parts/basics.tsx";
+import {
+  Badge,
+  Card,
+  Command,
+  Empty,
+  Facts,
+  Id,
+  Loading,
+  Meter,
+  PageHead,
+  Problem,
+  When,
+} from "../parts/basics.tsx";
 import { ask } from "../parts/dialog.tsx";
 import { useLoad } from "../parts/use-load.ts";
 
@@ -30,13 +42,13 @@ export function WorkersPage({ only }: { only?: string }) {
     .sort((a, b) => (a.workerId < b.workerId ? -1 : 1));
   return (
     <>
-      {only && (
-        <p class="crumb">
-          <a href="/workers">Workers</a>
-        </p>
+      {only === undefined ? (
+        <h1>Workers</h1>
+      ) : (
+        <PageHead list={["/workers", "Workers"]} kind="Worker" id={only} />
       )}
-      <h1>{only ?? "Workers"}</h1>
       {error !== undefined && <Problem error={error} />}
+      {!data && error === undefined && <Loading />}
       {data && rows.length === 0 && (
         <Empty title={only ? "This worker is not alive" : "No worker is running"}>
           <p class="muted">A worker runs activities and holds sessions. Start as many as you like.</p>
@@ -62,7 +74,7 @@ function Builds({ rows }: { rows: readonly WorkerRow[] }) {
       <span class="muted">{builds.size === 1 ? "Build" : "Builds"}</span>{" "}
       {[...builds].map(([build, workers]) => (
         <span key={build} class="tag">
-          {build} <span class="chip-count">{workers.length}</span>
+          <strong>{build}</strong> · {plural(workers.length, "worker")}
         </span>
       ))}
       {builds.size > 1 && (
@@ -90,7 +102,7 @@ function WorkerCard({ row, whole }: { row: WorkerRow; whole: boolean }) {
       }
     >
       <h2 class="worker-name">
-        <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id>
+        {whole ? "What it has" : <Id href={`/workers/${row.workerId}`}>{row.workerId}</Id>}
         {row.draining && <Badge status="draining" />}
         {row.tags.map((tag) => (
           <span key={tag} class="tag">

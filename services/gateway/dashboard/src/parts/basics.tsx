@@ -49,6 +49,44 @@ export function Card(props: {
   );
 }
 
+/** The head of a page about one thing: the list it is in, what it is, its id, and what can be done with it. */
+export function PageHead(props: {
+  list: [href: string, name: string];
+  kind: string;
+  id: string;
+  children?: ComponentChildren;
+}) {
+  const [href, name] = props.list;
+  return (
+    <div class="page-head">
+      <div>
+        <p class="crumb">
+          <a href={href}>{name}</a>
+        </p>
+        <div class="with-id">
+          <h1>
+            <span class="kind">{props.kind}</span> <code>{props.id}</code>
+          </h1>
+          <Copy text={props.id} label="Copy id" />
+        </div>
+      </div>
+      {props.children}
+    </div>
+  );
+}
+
+/** Stands where something is about to be: its outline, and a word for people who do not see it. */
+export function Loading() {
+  return (
+    <div class="loading" role="status">
+      <span class="hidden">Loading…</span>
+      <span class="loading-line" />
+      <span class="loading-line" />
+      <span class="loading-line" />
+    </div>
+  );
+}
+
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

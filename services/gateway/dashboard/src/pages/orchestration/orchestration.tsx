@@ -6,7 +6,19 @@ import { foldTimeline } from "../../../../../../shared/timeline/index.ts";
 import { get, type HistoryPage, type InstanceView, me } from "../../api.ts";
 import { failedStep } from "../../history/failed-step.ts";
 import { useLive } from "../../live.ts";
-import { Badge, Card, Command, Copy, Facts, Id, Problem, Prose, Took, When } from "../../parts/basics.tsx";
+import {
+  Badge,
+  Card,
+  Command,
+  Facts,
+  Id,
+  Loading,
+  PageHead,
+  Problem,
+  Prose,
+  Took,
+  When,
+} from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 import { query, setQuery } from "../../router.ts";
@@ -66,18 +78,13 @@ export function OrchestrationPage({ id }: { id: string }) {
   );
   return (
     <>
-      <div class="page-head">
-        <div>
-          <p class="crumb">
-            <a href="/orchestrations">Orchestrations</a>
-          </p>
-          <h1 class="with-id">
-            <code>{id}</code> <Copy text={id} label="Copy id" />
-          </h1>
-        </div>
+      <PageHead list={["/orchestrations", "Orchestrations"]} kind="Orchestration" id={id}>
         {summary && <InstanceActions instance={summary} />}
-      </div>
+      </PageHead>
       {instance.error !== undefined && <Problem error={instance.error} />}
+      {(!summary || !history.page) && instance.error === undefined && history.error === undefined && (
+        <Loading />
+      )}
       {summary && (
         <Header
           summary={summary}
@@ -217,35 +224,46 @@ function Executions({ page, pinned }: { page: HistoryPage; pinned: string | null
   );
 }
 
-function resultTitle(status: InstanceView["status"]): string {
-  if (status === "completed") return "Result";
-  return terminal.includes(status) ? "How it ended" : "Result so far";
-}
-
 function Values({ summary }: { summary: InstanceView }) {
+  const { customStatus } = summary;
   return (
     <div class="grid two">
       <Card title="Input">
         <Json value={summary.input ?? null} label="Input" />
       </Card>
-      <Card title={resultTitle(summary.status)}>
-        {summary.customStatus !== undefined && (
-          <>
-            <h3>Status set by the code</h3>
-            <Json value={summary.customStatus} label="Status set by the code" />
-          </>
-        )}
-        {summary.status === "completed" ? (
-          <Json value={summary.output ?? null} label="Result" />
-        ) : summary.error && terminal.includes(summary.status) ? (
-          <Json value={withoutStack(summary.error)} label="Error" />
-        ) : (
-          <p class="muted">
-            {terminal.includes(summary.status) ? `It was ${summary.status}.` : "Not there yet."}
-          </p>
-        )}
-      </Card>
+      {/* Of what runs, the status says more than a result that is not there. */}
+      {(terminal.includes(summary.status) || customStatus === undefined) && <Result summary={summary} />}
+      {customStatus !== undefined && (
+        <Card title="Status set by the code">
+          <Json value={customStatus} label="Status set by the code" />
+        </Card>
+      )}
     </div>
+  );
+}
+
+function Result({ summary }: { summary: InstanceView }) {
+  const { status, output, error } = summary;
+  if (status === "completed")
+    return (
+      <Card title="Result">
+        <Json value={output ?? null} label="Result" />
+      </Card>
+    );
+  if (!terminal.includes(status))
+    return (
+      <Card title="Result so far">
+        <p class="muted">Not there yet.</p>
+      </Card>
+    );
+  return (
+    <Card title="How it ended">
+      {error ? (
+        <Json value={withoutStack(error)} label="Error" />
+      ) : (
+        <p class="muted">{`It was ${status}.`}</p>
+      )}
+    </Card>
   );
 }
 

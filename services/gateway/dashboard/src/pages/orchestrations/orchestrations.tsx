@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get, type InstanceRow, mayAct } from "../../api.ts";
 import { plural } from "../../format.ts";
 import { useLive } from "../../live.ts";
-import { Empty, Id, Problem } from "../../parts/basics.tsx";
+import { Empty, Id, Loading, Problem } from "../../parts/basics.tsx";
 import { useLoad } from "../../parts/use-load.ts";
 import { query, setQuery } from "../../router.ts";
 import { FirstSteps } from "../overview/first-steps.tsx";
@@ -55,6 +55,7 @@ export function OrchestrationsPage() {
           onDone={() => setChosen(new Set())}
         />
       )}
+      {!data && error === undefined && <Loading />}
       {empty && search !== "" && <Empty title="No orchestration fits these filters" />}
       {empty && search === "" && <FirstSteps />}
       {data && !empty && (

@@ -2,7 +2,7 @@
 import type { Overview } from "../../api.ts";
 import { bytes, count, latency, plural, timeOfDay } from "../../format.ts";
 import { overview } from "../../live.ts";
-import { Badge, Card, Meter, Prose } from "../../parts/basics.tsx";
+import { Badge, Card, Loading, Meter, Prose } from "../../parts/basics.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Columns } from "../../parts/sparkline.tsx";
 import { FirstSteps } from "./first-steps.tsx";
@@ -12,7 +12,13 @@ const statuses = ["running", "pending", "parked", "completed", "failed", "cancel
 
 export function OverviewPage() {
   const view = overview.value;
-  if (!view) return <h1>Overview</h1>;
+  if (!view)
+    return (
+      <>
+        <h1>Overview</h1>
+        <Loading />
+      </>
+    );
   const total = statuses.reduce((sum, status) => sum + (view.counts[status] ?? 0), 0);
   return (
     <>

@@ -1,24 +1,15 @@
 import type { PoolRow } from "../../../../routes/pools.ts";
 import { get, mayAct, post } from "../../api.ts";
 import { Problem } from "../../parts/basics.tsx";
-import { toast } from "../../parts/toasts.tsx";
-import { useLoad } from "../../parts/use-load.ts";
+import { ask } from "../../parts/dialog.tsx";
+import { useEvery, useLoad } from "../../parts/use-load.ts";
 
 /** Pools of sessions: their sizes and the actions on them. Renders nothing without pools. */
 export function Pools() {
   const { data, error, reload } = useLoad((signal) => get<{ rows: PoolRow[] }>("/api/pools", signal), []);
+  useEvery(2_500, reload);
   if (error !== undefined) return <Problem error={error} />;
   if (!data || data.rows.length === 0) return null;
-  const act = async (pool: PoolRow, verb: string, body: object = {}) => {
-    await post(`/api/pools/${pool.poolId}/${verb}`, body);
-    toast(`${verb}: sent to the keeper of ${pool.poolId}`);
-    setTimeout(reload, 500);
-  };
-  const resize = (pool: PoolRow, by: number) =>
-    act(pool, "resize", {
-      min: Math.max(0, pool.min + by),
-      max: Math.max(1, pool.max, pool.min + by),
-    });
   return (
     <section class="table-wrap" aria-label="Pools">
       <table class="cards">
@@ -35,9 +26,11 @@ export function Pools() {
             <th scope="col" class="right">
               Users
             </th>
-            <th scope="col">
-              <span class="hidden">Actions</span>
-            </th>
+            {mayAct() && (
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -47,8 +40,10 @@ export function Pools() {
                 <a href={`/orchestrations/${pool.instanceId}`}>{pool.poolId}</a>
               </th>
               <td data-label="State">
-                {pool.paused ? "paused" : pool.declared ? "kept warm" : "open while in use"}
-                {pool.error !== undefined && <span class="muted"> {pool.error}</span>}
+                <span>
+                  {pool.paused ? "paused" : pool.declared ? "kept warm" : "open while in use"}
+                  {pool.error !== undefined && <span class="muted"> {pool.error}</span>}
+                </span>
               </td>
               <td class="right number" data-label="Members">
                 {pool.members}
@@ -59,34 +54,69 @@ export function Pools() {
               <td class="right number" data-label="Users">
                 {pool.users}
               </td>
-              <td class="right">
-                {mayAct() && (
-                  <span class="row-actions">
-                    <button type="button" class="button small" onClick={() => void resize(pool, 1)}>
-                      One more
-                    </button>
-                    <button
-                      type="button"
-                      class="button small"
-                      disabled={pool.min === 0}
-                      onClick={() => void resize(pool, -1)}
-                    >
-                      One less
-                    </button>
-                    <button
-                      type="button"
-                      class="button small"
-                      onClick={() => void act(pool, pool.paused ? "resume" : "pause")}
-                    >
-                      {pool.paused ? "Resume" : "Pause"}
-                    </button>
-                  </span>
-                )}
-              </td>
+              {mayAct() && (
+                <td class="right">
+                  <Actions pool={pool} reload={reload} />
+                </td>
+              )}
             </tr>
           ))}
         </tbody>
       </table>
     </section>
   );
+}
+
+function Actions({ pool, reload }: { pool: PoolRow; reload: () => void }) {
+  const { poolId } = pool;
+  const tell = (verb: string, body: object = {}) => post(`/api/pools/${poolId}/${verb}`, body).then(reload);
+  const resize = () =>
+    ask({
+      title: `Resize ${poolId}?`,
+      text: "Holds until its declaration changes. Members beyond the largest number are closed, the youngest first; their calls run again on others.",
+      button: "Resize it",
+      fields: [
+        { name: "min", label: "Kept warm, at least", required: true, value: String(pool.min) },
+        { name: "max", label: "At most", required: true, value: String(pool.max) },
+      ],
+      commands: ({ min = "", max = "" }) => [
+        { label: "CLI", text: `holdfast pools resize ${poolId} --min ${min} --max ${max}` },
+      ],
+      done: "Told its keeper the new size",
+      act: ({ min, max }) => tell("resize", { min: whole("Kept warm", min), max: whole("At most", max) }),
+    });
+  const pauseOrResume = () =>
+    pool.paused
+      ? ask({
+          title: `Resume ${poolId}?`,
+          text: "It gets its members again, and the calls that waited run.",
+          button: "Resume it",
+          commands: () => [{ label: "CLI", text: `holdfast pools resume ${poolId}` }],
+          done: "Told its keeper to resume",
+          act: () => tell("resume"),
+        })
+      : ask({
+          title: `Pause ${poolId}?`,
+          text: "Its members go, its calls wait until it is resumed; borrowers keep what they have.",
+          button: "Pause it",
+          danger: true,
+          commands: () => [{ label: "CLI", text: `holdfast pools pause ${poolId}` }],
+          done: "Told its keeper to pause",
+          act: () => tell("pause"),
+        });
+  return (
+    <span class="row-actions">
+      <button type="button" class="button small" onClick={resize}>
+        Resize…
+      </button>
+      <button type="button" class="button small" onClick={pauseOrResume}>
+        {pool.paused ? "Resume…" : "Pause…"}
+      </button>
+    </span>
+  );
+}
+
+function whole(what: string, text = ""): number {
+  if (!/^\d+$/.test(text.trim())) throw new Error(`${what}: ${text || "nothing"} is not a whole number`);
+  return Number(text);
 }

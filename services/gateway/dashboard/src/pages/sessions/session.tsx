@@ -3,7 +3,19 @@ import { phaseWord, shortEpoch } from "../../../../../../shared/wording/index.ts
 import { ApiError, get, type InstanceRow, mayAct, type SessionRow, type WorkerRow } from "../../api.ts";
 import { bytes, count, duration, plural } from "../../format.ts";
 import { useLive } from "../../live.ts";
-import { Badge, Card, Command, Copy, Empty, Facts, Id, Problem, Took, When } from "../../parts/basics.tsx";
+import {
+  Badge,
+  Card,
+  Command,
+  Empty,
+  Facts,
+  Id,
+  Loading,
+  PageHead,
+  Problem,
+  Took,
+  When,
+} from "../../parts/basics.tsx";
 import { Json } from "../../parts/json.tsx";
 import { LeaseBar } from "../../parts/lease-bar.tsx";
 import { useLoad } from "../../parts/use-load.ts";
@@ -29,15 +41,7 @@ export function SessionPage({ id }: { id: string }) {
   const row = session.data;
   return (
     <>
-      <div class="page-head">
-        <div>
-          <p class="crumb">
-            <a href="/sessions">Sessions</a>
-          </p>
-          <h1 class="with-id">
-            <code>{id}</code> <Copy text={id} label="Copy id" />
-          </h1>
-        </div>
+      <PageHead list={["/sessions", "Sessions"]} kind="Session" id={id}>
         {row && mayAct() && isHeld(row) && (
           <div class="actions">
             <button type="button" class="button" onClick={() => drain(row)}>
@@ -53,7 +57,8 @@ export function SessionPage({ id }: { id: string }) {
             )}
           </div>
         )}
-      </div>
+      </PageHead>
+      {!row && session.error === undefined && <Loading />}
       {session.error instanceof ApiError && session.error.status === 404 ? (
         <Gone id={id} />
       ) : (

@@ -1,7 +1,7 @@
 import { phaseWord } from "../../../../../../shared/wording/index.ts";
 import { get, type SessionRow } from "../../api.ts";
 import { useLive } from "../../live.ts";
-import { Empty, Problem } from "../../parts/basics.tsx";
+import { Empty, Loading, Problem } from "../../parts/basics.tsx";
 import { Field } from "../../parts/dialog.tsx";
 import { FilterBox, FilterChip } from "../../parts/filter-box.tsx";
 import { useLoad } from "../../parts/use-load.ts";
@@ -93,6 +93,7 @@ export function SessionsPage() {
         )}
       </FilterBox>
       {error !== undefined && <Problem error={error} />}
+      {!data && error === undefined && <Loading />}
       {data && rows.length === 0 && (
         <Empty title={all.length === 0 ? "No session is open" : "No session fits these filters"}>
           <p class="muted">
