@@ -69,6 +69,12 @@ it("loads changed code, keeps instances running, and parks what no longer fits w
   await writeFile(app(), original + other);
   await said(/o2 is parked: .*length-of.* \(nondeterminism\)\. To go on: deploy code that agrees/, "parked");
   expect((await cli("get", "o2")).stdout).toContain("parked");
+  // The same id again starts nothing; waiting for it ends with the reason, not with a timeout.
+  const waited = await cli("start", "order", "--id", "o2", "--input", '"book"', "--wait", "--timeout", "10m");
+  expect(waited).toMatchObject({ code: 1, stdout: "" });
+  expect(waited.stderr).toMatch(
+    /o2 is parked, it cannot go on: .*length-of.* \(nondeterminism\)\n.*deploy code/,
+  );
 
   await writeFile(app(), original + better);
   await said(/o2 was parked and goes on/, "it goes on");
