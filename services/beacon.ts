@@ -44,7 +44,7 @@ export class ServiceBeacon implements Service {
 
   async start(): Promise<void> {
     const { service } = ServiceInfoSchema.shape;
-    if (service.safeParse(this.#options.service).success) await this.#tell();
+    if (service.safeParse(this.#options.service).success) await this.#write();
   }
 
   stop = once(async () => {
@@ -61,10 +61,10 @@ export class ServiceBeacon implements Service {
     }
   });
 
-  async #tell(): Promise<void> {
+  async #write(): Promise<void> {
     const { bus, runtime } = this.#options;
     this.#timer = runtime.clock.after(everyMs, () => {
-      if (!this.#stopped) void this.#tell();
+      if (!this.#stopped) void this.#write();
     });
     const body = new TextEncoder().encode(JSON.stringify(this.#info()));
     const { headers } = this.#options;

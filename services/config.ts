@@ -104,7 +104,7 @@ export const commonSettings = {
   HOLDFAST_OLDEST_GENERATION: wholeNumber(firstGeneration, newestGeneration)
     .default(firstGeneration)
     .describe(
-      "Oldest generation of messages that is written, even if an older process says that it is alive. `holdfast security init` sets it to the newest: a worker that means harm must not be able to have capabilities taken back.",
+      "Oldest generation of messages that is written, even if an older process says that it is alive. `holdfast security init` sets it to the newest: a hostile worker must not be able to switch capabilities off again.",
     ),
   METRICS_PORT: wholeNumber(0, 65_535)
     .optional()

@@ -1,6 +1,6 @@
 /**
- * V8 optimises a function only after it has run for a while; by default an orchestrator needs some eight
- *    thousand instances after each deployment until it is at full speed. With an eighth of that budget it
+ * V8 optimises a function only after it has run for a while; by default an orchestrator must run about eight
+ *    thousand instances after each deployment before it is at full speed. With an eighth of that budget it
  *    needs a thousand, and is as fast later (bench/README.md). From Node 22 on a compiler tier in between
  *    does this job.
  */

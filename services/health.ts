@@ -4,7 +4,7 @@
  */
 import { request } from "node:http";
 
-interface Answers {
+interface Output {
   write(text: string): unknown;
 }
 
@@ -16,15 +16,16 @@ const answerWithinMs = 4_000;
  */
 export async function askHealth(
   env: Readonly<Record<string, string | undefined>>,
-  out: Answers,
+  out: Output,
 ): Promise<0 | 1 | 2> {
   const port = env.METRICS_PORT;
   if (!port || port === "0") {
     out.write("METRICS_PORT is not set: nothing to ask\n");
     return 2;
   }
-  const any = env.METRICS_HOST === undefined || ["", "0.0.0.0", "::"].includes(env.METRICS_HOST);
-  const host = any ? "127.0.0.1" : env.METRICS_HOST;
+  const listensEverywhere =
+    env.METRICS_HOST === undefined || ["", "0.0.0.0", "::"].includes(env.METRICS_HOST);
+  const host = listensEverywhere ? "127.0.0.1" : env.METRICS_HOST;
   const { ok, text } = await ask(`http://${host?.includes(":") ? `[${host}]` : host}:${port}/readyz`);
   out.write(`${text}\n`);
   return ok ? 0 : 1;

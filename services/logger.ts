@@ -17,7 +17,7 @@ export function createLogger(service: string, id: string, level: string): Logger
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: ["password", "token", "*.password", "*.token"], censor: "…" },
     },
-    // Synchronous: the last words of a dying process must get out.
+    // Synchronous: what a process logs just before it dies must be written.
     pino.destination({ dest: 2, sync: true }),
   );
 }

@@ -20,7 +20,7 @@ export function untilAskedToStop(
   let asked = false;
   const stopping = new AbortController();
   let resolve: (reason: StopReason) => void = () => undefined;
-  const told = new Promise<StopReason>((settle) => {
+  const firstReason = new Promise<StopReason>((settle) => {
     resolve = (reason) => {
       stopping.abort();
       settle(reason);
@@ -52,7 +52,7 @@ export function untilAskedToStop(
   process.on("unhandledRejection", onRejection);
   process.on("uncaughtException", onException);
   return {
-    asked: told,
+    asked: firstReason,
     signal: stopping.signal,
     dispose() {
       process.off("SIGINT", onSignal);

@@ -5,7 +5,7 @@
 import { type Fault, isFault } from "../shared/errors/index.ts";
 import { keepingAlive, type Runtime, sleep } from "../shared/runtime/index.ts";
 
-const againAfterMs = 500;
+const retryEveryMs = 500;
 
 export interface WaitForNatsOptions {
   runtime: Runtime;
@@ -23,20 +23,20 @@ export async function waitForNats<T>(
   { runtime, signal, waitMs }: WaitForNatsOptions,
 ): Promise<T | undefined> {
   const deadline = runtime.clock.monotonic() + waitMs;
-  let told: string | undefined;
+  let announcedCode: string | undefined;
   while (!signal.aborted) {
     try {
       return await act();
     } catch (error) {
-      if (!mayPass(error) || runtime.clock.monotonic() + againAfterMs > deadline) throw error;
+      if (!mayPass(error) || runtime.clock.monotonic() + retryEveryMs > deadline) throw error;
       const { code } = error;
-      if (code !== told) {
+      if (code !== announcedCode) {
         const howLong = Number.isFinite(waitMs) ? `, at most ${waitMs / 1000} s (NATS_WAIT)` : "";
         const message = `${error.message}; waiting for it${howLong}`;
         runtime.announce({ kind: "fault", where: "connect", code, message });
       }
-      told = code;
-      await keepingAlive(sleep(runtime.clock, againAfterMs, signal));
+      announcedCode = code;
+      await keepingAlive(sleep(runtime.clock, retryEveryMs, signal));
     }
   }
   return undefined;

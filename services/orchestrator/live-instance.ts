@@ -38,7 +38,7 @@ export interface LiveInstanceOptions {
  * After so many failures in a row the next turn will most likely fail too: the instance is shown as parked,
  * and its turns are tried less often (T9).
  */
-const hopeless = 4;
+const failuresBeforeParking = 4;
 const longestWaitMs = 5_000;
 const longestWaitSetAsideMs = 60_000;
 const flowInstances = flowInstance("");
@@ -163,7 +163,7 @@ export class LiveInstance {
     await this.#running;
   }
 
-  /** Forgets the copy in memory; the history remembers (T8). */
+  /** Forgets the copy in memory; the next turn rebuilds it from history (T8). */
   drop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -192,8 +192,7 @@ export class LiveInstance {
       try {
         if (this.#mailbox.hasAside) batch = await this.#mailbox.popAside();
         if (batch.length === 0) batch = this.#mailbox.popWaiting(this.#lane?.anchor !== undefined);
-        // Awaited even without a turn: the caller stores the promise of this work once the first await is
-        // reached.
+        // Awaited even without a turn: this function must not end before its caller has stored its promise.
         await (signal.aborted || batch.length === 0 ? undefined : this.#turn(batch));
         if (!signal.aborted) await this.#answerAll();
         turns.give(this);
@@ -223,7 +222,7 @@ export class LiveInstance {
           if (passes) passing ??= new LastingFault(this.#deps, this.instanceId);
           const sick = passes
             ? await passing?.lasts()
-            : fault.code === needsNewerVersion || failures >= hopeless;
+            : fault.code === needsNewerVersion || failures >= failuresBeforeParking;
           if (sick) await this.#giveUp(fault);
         }
         if (this.#mailbox.isSetAside) {
@@ -333,8 +332,8 @@ export class LiveInstance {
       toAnswer: batch.length === 0,
     });
     this.#loaded = loaded;
-    // No history was looked for. A fence would only show that there is one; its own messages then tell what
-    // is owed.
+    // No history was looked for. If there is one, the append is fenced, and the unacknowledged messages of
+    // its last commit show what is owed.
     const settled = assumeNew ? undefined : this.#settled;
     if (!assumeNew) this.#settled ??= loaded.lastCommitId;
     this.#owed = settled !== undefined && settled !== loaded.lastCommitId;

@@ -73,7 +73,7 @@ export interface OrchestratorOptions {
   maxUnacknowledged?: number | undefined;
   /** How often the next orchestrator is asked whether it lives; for simulations, which pay for each question. */
   deathProbeMs?: number | undefined;
-  /** What workers must show with their reports (C1). Default: nothing. */
+  /** Checks the capabilities that workers send with their reports (C1). Default: accepts every report. */
   capabilities?: Capabilities | undefined;
   /** Which generation may be written now (E1). Default: the newest. */
   generation?: Pick<Generation, "allows" | "heldBackBy">;
@@ -126,7 +126,7 @@ export class Orchestrator implements Service {
     this.#keepers = new KeeperMessages({
       ...{ id, bus, names, runtime },
       partitionOf: (keeper) => this.#partitions.partitionOf(keeper),
-      hear: (word) => this.#heldStarts.hear(word),
+      onDecision: (decision) => this.#heldStarts.onDecision(decision),
     });
     this.#heldStarts = new HeldStarts({
       ...{ id, bus, names, runtime, payloads },

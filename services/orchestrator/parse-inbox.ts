@@ -69,8 +69,8 @@ export type Opened =
   | { kind: "message"; instanceId: string; message: InboxMessage }
   | { kind: "refused"; instanceId: string; code: string; message: string; doubt?: Doubt }
   /**
-   * Only a newer process can read the message (E1). `marked`: a sender that may says so, and the instance waits;
-   * otherwise only this message waits.
+   * Only a newer process can read the message (E1). `marked`: its header says so, and its sender may make the
+   * instance wait (may-park.ts); otherwise only this message waits.
    */
   | { kind: "held"; instanceId: string; marked: boolean; message: string };
 
@@ -80,10 +80,15 @@ export function parseInbox(
   capabilities: Capabilities = noCapabilities,
 ): Opened {
   const newer = whyNewer(stored.headers[needsHeader]);
-  const whose = newer === undefined ? undefined : names.inboxInstance(stored.subject);
+  const addressee = newer === undefined ? undefined : names.inboxInstance(stored.subject);
   // Check this first: the verb may be unknown to this version.
-  if (newer !== undefined && whose !== undefined)
-    return { kind: "held", instanceId: whose, marked: mayPark(capabilities, names, stored), message: newer };
+  if (newer !== undefined && addressee !== undefined)
+    return {
+      kind: "held",
+      instanceId: addressee,
+      marked: mayPark(capabilities, names, stored),
+      message: newer,
+    };
   const address = names.parseInbox(stored.subject);
   if (!address) {
     return { kind: "refused", instanceId: "unknown", ...names.whyNotInbox(stored.subject) };
@@ -94,7 +99,7 @@ export function parseInbox(
       kind: "refused",
       instanceId,
       code: "server_answer",
-      message: `${verb.kind}: an answer of the server, which somebody had it send here`,
+      message: `${verb.kind}: an answer of the NATS server; a client made the server send it to this subject`,
     };
   const opened = parse(stored, instanceId, verb);
   if (opened.kind === "ok") {
@@ -129,8 +134,8 @@ const refusedReport = (verb: string, doubt: Doubt): { code: string; message: str
   code: "not_capable",
   message:
     doubt === "missing"
-      ? `${verb}: shows no capability, so anybody may have sent it`
-      : `${verb}: shows a capability that no orchestrator made for it, or with a key that is not known any more`,
+      ? `${verb}: carries no capability, so any client may have sent it`
+      : `${verb}: carries a capability that no orchestrator made for it, or made with a key that is no longer known`,
 });
 
 type Verb = NonNullable<ReturnType<Subjects["parseInbox"]>>["verb"];

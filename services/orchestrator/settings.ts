@@ -8,12 +8,12 @@ export const orchestratorSettings = {
     .wholeNumber(1000, 600_000)
     .default(5000)
     .describe(
-      "An orchestrator's partitions move after so much silence; when its death can be proved, at once. Whole seconds.",
+      "An orchestrator that is silent for so long loses its partitions to others; one whose death can be proved loses them at once. Whole seconds.",
     ),
   HOLDFAST_ORCHESTRATOR_CACHE: setting
     .wholeNumber(0, 10_000_000)
     .default(20_000)
-    .describe("Idle instances kept in memory; what is not there is replayed when it is needed."),
+    .describe("Idle instances kept in memory; others are replayed when they are needed."),
   HOLDFAST_ORCHESTRATOR_ALWAYS_REPLAY: setting.flag
     .default(false)
     .describe("Replays before every turn: slow, for finding nondeterministic code."),
@@ -33,13 +33,13 @@ export const orchestratorSettings = {
   HOLDFAST_ORCHESTRATOR_CAPABILITY_KEYS: setting.text
     .optional()
     .describe(
-      "File with the keys of capabilities, one a line: workers must show what only an orchestrator can make. Without it every report is believed. See docs/security.md.",
+      "File with the keys of capabilities, one a line: workers must send a capability, which only an orchestrator can make, with every report. Without keys every report is accepted. See docs/security.md.",
     ),
   HOLDFAST_ORCHESTRATOR_CAPABILITIES: setting
     .oneOf("require", "accept")
     .default("require")
     .describe(
-      "With keys, reports that show no capability are refused; `accept` believes and counts them, for the time of an upgrade.",
+      "`require`: with keys, reports without a capability are refused. `accept`: they are accepted and counted, for the time of an upgrade.",
     ),
   HOLDFAST_ORCHESTRATOR_FAULT: z
     .string()

@@ -29,22 +29,22 @@ export class TurnSlots {
    * Returns undefined if the turn may begin at once, otherwise a promise that resolves when it may; first
    * come, first served.
    */
-  take(who: object): Promise<void> | undefined {
+  take(turn: object): Promise<void> | undefined {
     if (this.#counted.size < this.#count) {
-      this.#counted.set(who, this.#clock.monotonic());
+      this.#counted.set(turn, this.#clock.monotonic());
       return undefined;
     }
     return new Promise((resolve) => {
       this.#waiting.push(() => {
-        this.#counted.set(who, this.#clock.monotonic());
+        this.#counted.set(turn, this.#clock.monotonic());
         resolve();
       });
       this.#watch();
     });
   }
 
-  give(who: object): void {
-    if (this.#counted.delete(who)) this.#letIn();
+  give(turn: object): void {
+    if (this.#counted.delete(turn)) this.#letIn();
   }
 
   #letIn(): void {
@@ -63,7 +63,7 @@ export class TurnSlots {
     this.#timer = this.#clock.after(Math.max(1, leftMs), () => {
       this.#timer = undefined;
       const before = this.#clock.monotonic() - countedForMs;
-      for (const [who, since] of this.#counted) if (since <= before) this.#counted.delete(who);
+      for (const [turn, since] of this.#counted) if (since <= before) this.#counted.delete(turn);
       this.#letIn();
       this.#watch();
     });

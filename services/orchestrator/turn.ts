@@ -1,8 +1,8 @@
 /**
  * An instance in memory with what it needs to take turns: its place in history, and where its effects go.
  *
- * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it caused none:
- *    `take` resolves when both are done.
+ * TURN-2 A message is acknowledged after the commit it caused and that commit's effects (T2), or when it
+ *    caused none: `run` resolves when both are done.
  */
 import { type Commit, flowOrchestration } from "../../schemas/index.ts";
 import type { Delivery } from "../../shared/bus/index.ts";
@@ -335,16 +335,16 @@ export class LoadedInstance {
       if ((await this.#runAndCommit(turn, facts, effects)) === "fenced") return "fenced";
     }
     // Continue-as-new: the next execution begins with a commit of its own.
-    const leftovers: (() => Promise<void>)[] = [];
+    const removals: (() => Promise<void>)[] = [];
     while (instance.state.next) {
       this.#deps.faultPoints.reach("continue.between_executions");
-      const takeAway = this.#publisher.keepSchedules(instance, lane);
-      if (takeAway) leftovers.push(takeAway);
+      const removeSchedules = this.#publisher.keepSchedules(instance, lane);
+      if (removeSchedules) removals.push(removeSchedules);
       const next = { facts: [] as Turn["events"], effects: [] as Effect[] };
       instance.continueAsNew(now, next.facts, next.effects);
       if ((await this.#runAndCommit(turn, next.facts, next.effects)) === "fenced") return "fenced";
     }
-    for (const takeAway of leftovers) await takeAway();
+    for (const removeSchedules of removals) await removeSchedules();
     return "done";
   }
 

@@ -36,7 +36,7 @@ export const watcherSettings = {
   WATCHER_GRACE: duration(second, 10 * minute)
     .default(15 * second)
     .describe(
-      "Lease TTL of sessions that do not say one themselves: as long are expiries held back after an outage of NATS.",
+      "After an outage of NATS, expiries of session leases wait for the session's lease TTL; for this long if the session names none.",
     ),
   WATCHER_RECONCILE_EVERY: duration(100, minute)
     .default(5 * second)
@@ -46,19 +46,21 @@ export const watcherSettings = {
     .describe("How often ended instances and dead workers are tidied up."),
   WATCHER_DEAD_AFTER: duration(second, 60 * minute)
     .default(minute)
-    .describe("A worker not heard of for so long, that holds no lease, is cleaned up after."),
+    .describe(
+      "A worker that has been unregistered for so long and holds no lease: its messages and its consumer are removed.",
+    ),
   ARCHIVE_AFTER: duration(0, 365 * day)
     .default(minute)
     .describe("The history of an ended instance leaves its own stream after this."),
   RETAIN_FOR: duration(0, 3650 * day)
     .default(30 * day)
     .describe(
-      "Ended instances are forgotten after this, and signals to ids that nobody has started. 0: never.",
+      "Ended instances are removed after this, and signals to ids that were never started. 0: never.",
     ),
   WATCHER_SWEEP_LIMIT: setting
     .wholeNumber(1, 100_000)
     .default(500)
-    .describe("Most things one step of a sweep does."),
+    .describe("How many items one step of a sweep handles at most."),
 };
 
 export interface WatcherConfig {

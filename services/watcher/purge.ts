@@ -6,7 +6,7 @@
 import type { SessionRecord } from "../../schemas/index.ts";
 import type { WatcherDeps } from "./deps.ts";
 
-interface Debt {
+interface OwedPurge {
   workerId: string;
   sessionId: string;
   attachment: number;
@@ -26,7 +26,7 @@ export class Purges {
    * Losses whose holder was still registered, or whose subject may have received work after the purge;
    * checked with each reconcile.
    */
-  readonly #owed = new Map<string, Debt>();
+  readonly #owed = new Map<string, OwedPurge>();
 
   constructor(deps: WatcherDeps) {
     this.#deps = deps;
@@ -38,24 +38,25 @@ export class Purges {
     const workerId = record.workerId ?? record.owners?.at(-1)?.workerId;
     if (workerId === undefined || record.attachment !== attachment) return;
     const since = this.#deps.runtime.clock.monotonic();
-    const debt: Debt = { workerId, sessionId, attachment, since };
-    this.#owed.set(this.#subject(debt), debt);
-    await this.#pay(debt);
+    const owedPurge: OwedPurge = { workerId, sessionId, attachment, since };
+    this.#owed.set(this.#subject(owedPurge), owedPurge);
+    await this.#purge(owedPurge);
   }
 
-  async payOwed(): Promise<void> {
-    for (const [subject, debt] of [...this.#owed]) {
-      const age = this.#deps.runtime.clock.monotonic() - debt.since;
-      const done = (await this.#isForgiven(debt, age)) || ((await this.#pay(debt)) && age >= lateMs);
+  async purgeOwed(): Promise<void> {
+    for (const [subject, owedPurge] of [...this.#owed]) {
+      const age = this.#deps.runtime.clock.monotonic() - owedPurge.since;
+      const done =
+        (await this.#isObsolete(owedPurge, age)) || ((await this.#purge(owedPurge)) && age >= lateMs);
       if (done) this.#owed.delete(subject);
     }
   }
 
   /** Returns false while the holder is still registered. */
-  async #pay(debt: Debt): Promise<boolean> {
+  async #purge(owedPurge: OwedPurge): Promise<boolean> {
     const { bus, names, registers, runtime, counters } = this.#deps;
-    const { workerId, sessionId } = debt;
-    const subject = this.#subject(debt);
+    const { workerId, sessionId } = owedPurge;
+    const subject = this.#subject(owedPurge);
     // Read the last sequence first: work sent later, to a holder that came back while this watcher was
     // paused, stays.
     const last = await bus.last(names.sessionsStream, subject, { leader: true });
@@ -72,14 +73,14 @@ export class Purges {
    * True if the worker holds the session again, or is still alive long after; the sweep then removes what it
    * may leave behind.
    */
-  async #isForgiven({ workerId, sessionId, attachment }: Debt, age: number): Promise<boolean> {
+  async #isObsolete({ workerId, sessionId, attachment }: OwedPurge, age: number): Promise<boolean> {
     const { registers, config } = this.#deps;
     if (age > 2 * config.deadAfterMs) return true;
     const record = (await registers.sessions.get(sessionId, { leader: true }))?.value;
     return record?.workerId === workerId && record.attachment !== attachment;
   }
 
-  #subject({ workerId, sessionId }: Debt): string {
+  #subject({ workerId, sessionId }: OwedPurge): string {
     return this.#deps.names.sessionWork(workerId, sessionId);
   }
 }

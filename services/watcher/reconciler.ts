@@ -14,13 +14,13 @@ import { isAttachedAgain, reportLoss } from "./report-loss.ts";
 const mostLooks = 1000;
 const looksAtOnce = 32;
 /** Limits repeated reports to an instance whose orchestrator is away. */
-const tellAgainMs = 600_000;
+const reportAgainMs = 600_000;
 
 export class Reconciler {
   readonly #deps: WatcherDeps;
   readonly #purges: Purges;
   #suspects = new Map<string, Suspect>();
-  readonly #told = new Map<string, number>();
+  readonly #reported = new Map<string, number>();
   /** The session at which the last round ended. */
   #after = "";
 
@@ -36,8 +36,8 @@ export class Reconciler {
     const records = await this.#nextShare(suspects);
     await eachAtOnce(records, looksAtOnce, (record) => this.#look(record, suspects));
     this.#suspects = suspects;
-    this.#forgetTold();
-    await this.#purges.payOwed();
+    this.#forgetReported();
+    await this.#purges.purgeOwed();
   }
 
   /** Keeps suspicions about sessions that this round does not look at. */
@@ -63,7 +63,7 @@ export class Reconciler {
     const { registers, runtime, config, counters, acting, grace } = this.#deps;
     const { sessionId, attachment } = record;
     const key = leaseKeys.session(sessionId, attachment);
-    if (this.#told.has(key)) return;
+    if (this.#reported.has(key)) return;
     const lease = await registers.leases.look(key);
     const now = runtime.clock.monotonic();
     const before = this.#suspects.get(sessionId);
@@ -74,13 +74,13 @@ export class Reconciler {
     if (await isAttachedAgain(this.#deps, sessionId, attachment)) return;
     const expiredAt = lease.kind === "expired" ? lease.at : undefined;
     const outcome = await reportLoss(this.#deps, record, { attachment, detail: verdict.why, expiredAt });
-    this.#told.set(key, now);
-    if (outcome === "told") counters.reconciled++;
+    this.#reported.set(key, now);
+    if (outcome === "reported") counters.reconciled++;
     await this.#purges.afterLoss(record, attachment);
   }
 
-  #forgetTold(): void {
+  #forgetReported(): void {
     const now = this.#deps.runtime.clock.monotonic();
-    for (const [key, at] of this.#told) if (now - at > tellAgainMs) this.#told.delete(key);
+    for (const [key, at] of this.#reported) if (now - at > reportAgainMs) this.#reported.delete(key);
   }
 }

@@ -15,20 +15,20 @@ export interface Loss {
   expiredAt: number | undefined;
 }
 
-export type LossVerdict = { kind: "tell" } | { kind: "skip"; why: "superseded" | "over" };
+export type LossVerdict = { kind: "report" } | { kind: "skip"; why: "superseded" | "over" };
 
 /** Pure: decides from the register entry whether the end of this attachment must be reported. */
 export function judgeLoss(record: SessionRecord, attachment: number): LossVerdict {
   if (record.attachment > attachment) return { kind: "skip", why: "superseded" };
   // The entry is older: the holder attached again by itself (S14), and its instance does not know yet. The
   // loss must be reported all the same.
-  if (record.attachment < attachment) return { kind: "tell" };
+  if (record.attachment < attachment) return { kind: "report" };
   switch (record.phase) {
     case "opening":
     case "claimed":
     case "active":
     case "rebuilding":
-      return { kind: "tell" };
+      return { kind: "report" };
     case "parked":
     case "lost":
     case "failed":
@@ -52,7 +52,7 @@ export async function reportLoss(
   deps: WatcherDeps,
   record: SessionRecord,
   loss: Loss,
-): Promise<"told" | "repeated"> {
+): Promise<"reported" | "repeated"> {
   const { bus, names, runtime, counters } = deps;
   const { sessionId, instanceId } = record;
   const { attachment, detail, expiredAt } = loss;
@@ -88,5 +88,5 @@ export async function reportLoss(
     reason: "expired",
     ...(lateMs !== undefined && { lateMs }),
   });
-  return "told";
+  return "reported";
 }

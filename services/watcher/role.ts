@@ -24,14 +24,14 @@ export class Role implements Service {
   #lease: Lease | undefined;
   /** Starting and stopping the duties happen one after the other. */
   #changing: Promise<void> = Promise.resolve();
-  #toldStandby = false;
+  #standbyAnnounced = false;
 
   constructor(options: RoleOptions) {
     this.#options = options;
     // Several tries within a TTL: a free lease is claimed soon.
     this.#trying = new Repeating(options.runtime, "watcher.role", options.ttlMs / 6, () => this.#try());
     this.#unlisten = options.leases.onLost((lease) => {
-      if (lease === this.#lease) void this.#layDown();
+      if (lease === this.#lease) void this.#stopDuties();
     });
   }
 
@@ -47,7 +47,7 @@ export class Role implements Service {
     await this.#trying.stop();
     this.#unlisten();
     const lease = this.#lease;
-    await this.#layDown();
+    await this.#stopDuties();
     if (lease) await this.#options.leases.release(lease);
   }
 
@@ -57,24 +57,24 @@ export class Role implements Service {
     const value: LeaseValue = { v: 1, holder: id };
     const outcome = await leases.claim(leaseKeys.service("watcher"), value);
     if (outcome.kind === "taken") {
-      if (!this.#toldStandby) runtime.announce({ kind: "watcher.standby", id });
-      this.#toldStandby = true;
+      if (!this.#standbyAnnounced) runtime.announce({ kind: "watcher.standby", id });
+      this.#standbyAnnounced = true;
       return;
     }
     this.#lease = outcome.lease;
-    this.#toldStandby = false;
+    this.#standbyAnnounced = false;
     runtime.announce({ kind: "watcher.acting", id });
     try {
       await this.#change(() => duties.start());
     } catch (error) {
       // A watcher that cannot do the work must not keep others from it.
-      await this.#layDown();
+      await this.#stopDuties();
       await leases.release(outcome.lease);
       throw error;
     }
   }
 
-  async #layDown(): Promise<void> {
+  async #stopDuties(): Promise<void> {
     if (this.#lease === undefined) return;
     this.#lease = undefined;
     await this.#change(() => this.#options.duties.stop());

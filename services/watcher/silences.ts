@@ -45,11 +45,11 @@ export class Silences implements Service {
       counters.superseded++;
       return message.ack();
     }
-    await this.#tell(address, message.at);
+    await this.#reportSilence(address, message.at);
     message.ack();
   }
 
-  async #tell(address: BeatAddress, expiredAt: number): Promise<void> {
+  async #reportSilence(address: BeatAddress, expiredAt: number): Promise<void> {
     const { bus, names, runtime, counters } = this.#deps;
     const { instanceId, execution, of, attempt, name, heartbeatMs, capability } = address;
     const report = ActivityReport.parse({

@@ -1,7 +1,7 @@
 /**
- * The keys of capabilities (C1), from a file with one key a line, which only orchestrators can read. The first makes
- * new capabilities, those of all are believed. The file is read again while the process runs: a rotation needs no
- * restart.
+ * The keys of capabilities (C1), from a file with one key a line, which only orchestrators can read. The
+ * first key makes new capabilities; capabilities made with any of the keys are accepted. The file is read
+ * again while the process runs: a rotation needs no restart.
  */
 
 import type { KeyObject } from "node:crypto";
@@ -12,7 +12,10 @@ import type { Runtime, Service, Timer } from "../../../shared/runtime/index.ts";
 
 /** How soon the first key of a changed file is used for new capabilities. */
 const readEveryMs = 10_000;
-/** A capability with a new key may come before the timer: then the file is read at once, but not for each forgery. */
+/**
+ * A capability with an unknown key makes the process read the file at once, at most this often: it may be a
+ * forgery.
+ */
 const soonestMs = 1_000;
 const pattern = /^[A-Za-z0-9_-]{43,}$/;
 

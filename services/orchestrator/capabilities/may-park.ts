@@ -1,7 +1,7 @@
 /**
- * Whether a message that only a newer process can read makes its instance wait (E1). Workers may publish some kinds of
- * them to any instance: such a message does so only if it shows the capability for what it reports (C1). Without
- * it, only the message waits.
+ * Decides whether a message that only a newer process can read makes its instance wait (E1). Workers may
+ * publish reports to any instance: a report makes its instance wait only if it carries the capability for
+ * what it reports (C1). Without it, only the message waits.
  */
 import { z } from "zod";
 import { poolSignal } from "../../../schemas/index.ts";

@@ -29,7 +29,7 @@ export async function handBackTasksOf(deps: HandBackDeps, dead: WorkerInfo): Pro
       const subject = names.activity(served.queue, served.name);
       const page = (await bus.read(names.activitiesStream, subject, from, pageSize)) ?? [];
       const out = page.filter(({ seq }) => seq <= info.handedOutSeq);
-      const orphans = await withNobody(deps, dead.workerId, served, out);
+      const orphans = await orphansOf(deps, dead.workerId, served, out);
       if (orphans === "unknown") break;
       if (orphans.length > 0) await bus.handBack(names.activitiesStream, consumer, orphans);
       handedBack += orphans.length;
@@ -41,7 +41,7 @@ export async function handBackTasksOf(deps: HandBackDeps, dead: WorkerInfo): Pro
   return handedBack;
 }
 
-async function withNobody(
+async function orphansOf(
   { bus, names, workers }: HandBackDeps,
   deadId: string,
   { queue, name }: Served,

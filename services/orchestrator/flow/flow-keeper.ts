@@ -1,7 +1,6 @@
 /**
- * The orchestration that keeps the keys of one shard. Every limited start is a message in its inbox, so the
- * order of starts is exact and durable, and its decisions are in its history (FLOW-1 to FLOW-3 in
- * flow-rules.ts).
+ * The orchestration that keeps the keys of one shard. Every limited start reaches it as a signal; the
+ * signals, in their order, and its decisions are in its history (FLOW-1 to FLOW-3 in flow-rules.ts).
  */
 import {
   FlowCommand,
@@ -21,20 +20,20 @@ import { HoldfastError } from "../../../shared/errors/index.ts";
 import { requestEnd, spawnFollowed } from "../../../shared/replay/index.ts";
 import { advance, ended, type FlowAction, isIdle, mayWait, nextInstant, request } from "./flow-rules.ts";
 
-/** What a keeper answers about one start. */
+/** A keeper's answer about one start. */
 export interface KeptStart {
   readonly word: FlowWord["word"];
-  /** It counts against the limit of its key until its end. */
+  /** True if the start counts against the limit of its key until its instance ends. */
   readonly followed: boolean;
 }
 
-/** Queries of the owner of a keeper. */
+/** Queries that the owner of a keeper sends to it. */
 export const keeperQueries = { start: "start", mayWait: "may-wait" } as const;
 
 /** The keeper continues as new after this many messages, to keep its history short. */
 const messagesPerExecution = 300;
 const rememberedRequests = 2000;
-const tellEveryMs = 1_000;
+const statusEveryMs = 1_000;
 /** In one answer. */
 const mostWaitingKeys = 100;
 
@@ -65,11 +64,11 @@ class FlowKeeper {
   readonly #leftOut: Map<string, string>;
   /** Instance id of a run → its key. */
   readonly #keyOf = new Map<string, string>();
-  /** Key → the next time at which the key has something to do without a message. */
+  /** Key → the next time at which the keeper must act on the key although no message comes. */
   readonly #instants = new Map<string, number>();
   #timer: Timer | undefined;
-  #said = "[]";
-  #saidAt = 0;
+  #lastStatus = "[]";
+  #lastStatusAt = 0;
 
   constructor(ctx: OrchestrationContext, input: FlowInput) {
     this.#ctx = ctx;
@@ -85,16 +84,19 @@ class FlowKeeper {
     this.#ctx.onQuery(keeperQueries.mayWait, (command) => this.#mayWait(FlowCommand.parse(command)));
     this.#ctx.onQuery(flowWaitingQuery, () => this.#waiting());
     this.#advanceAll();
-    for (let heard = 0; heard < messagesPerExecution; heard++) {
-      this.#tell();
-      const said = await this.#next();
-      if (said === undefined) {
+    for (let handled = 0; handled < messagesPerExecution; handled++) {
+      this.#publishStatus();
+      const signal = await this.#next();
+      if (signal === undefined) {
         this.#advanceAll();
         continue;
       }
-      const command = FlowCommand.safeParse(said);
-      if (command.success) this.#obey(command.data);
-      else this.#ctx.log.warn(`what was said is no start: ${command.error.issues[0]?.message}`);
+      const command = FlowCommand.safeParse(signal);
+      if (command.success) this.#handle(command.data);
+      else
+        this.#ctx.log.warn(
+          `ignored a signal that is no start and no end: ${command.error.issues[0]?.message}`,
+        );
     }
     const known = [...this.#known].slice(-rememberedRequests);
     const leftOut = known.flatMap((id) => {
@@ -133,7 +135,7 @@ class FlowKeeper {
    */
   #next(): Promise<unknown> {
     const ctx = this.#ctx;
-    const said = ctx.waitForSignal(flowSignal);
+    const signal = ctx.waitForSignal(flowSignal);
     const at = Math.ceil(Math.min(...this.#instants.values()));
     if (at !== Number.POSITIVE_INFINITY && (this.#timer === undefined || at < this.#timer.at)) {
       const timer: Timer = { at, fired: Promise.resolve() };
@@ -142,10 +144,10 @@ class FlowKeeper {
       });
       this.#timer = timer;
     }
-    return this.#timer ? Promise.race([said, ctx.shield(this.#timer.fired)]) : said;
+    return this.#timer ? Promise.race([signal, ctx.shield(this.#timer.fired)]) : signal;
   }
 
-  #obey(command: FlowCommand): void {
+  #handle(command: FlowCommand): void {
     if (command.kind === "start") return this.#request(command);
     const { instanceId } = command;
     const key = this.#keyOf.get(instanceId) ?? this.#keyWaitedFor(instanceId);
@@ -176,7 +178,10 @@ class FlowKeeper {
     this.#advance(key);
   }
 
-  /** What was started or left out is started once more: of two starts of one id the instance takes the first. */
+  /**
+   * Sends the start again if it was started or left out: of two starts of one id the instance takes the
+   * first.
+   */
   #sendAgain({ instanceId, orchestration, input }: FlowRequest): void {
     const { word } = this.#startOf(instanceId);
     if (word === "waiting") return;
@@ -237,16 +242,16 @@ class FlowKeeper {
    * Shows people how many starts wait, rounded and once a second at most: an exact number would cost a write for each
    * start.
    */
-  #tell(): void {
+  #publishStatus(): void {
     const keys = Object.entries(this.#state.keys).filter(([, { waiting }]) => waiting.length > 0);
     const waiting = keys
       .map(([key, state]) => ({ key, waiting: magnitude(state.waiting.length) }))
       .slice(0, 20);
     const text = JSON.stringify(waiting);
     const now = this.#ctx.now();
-    if (text === this.#said || (waiting.length > 0 && now - this.#saidAt < tellEveryMs)) return;
-    this.#said = text;
-    this.#saidAt = now;
+    if (text === this.#lastStatus || (waiting.length > 0 && now - this.#lastStatusAt < statusEveryMs)) return;
+    this.#lastStatus = text;
+    this.#lastStatusAt = now;
     this.#ctx.setStatus({ waiting });
   }
 }

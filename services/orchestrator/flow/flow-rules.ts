@@ -39,7 +39,7 @@ export function request(
   if (flow.throttle) {
     const until = state.throttledUntil ?? 0;
     if (now < until)
-      return [leftOut(start, "throttled", `another start of this key was less than its period ago`)];
+      return [leftOut(start, "throttled", `an earlier start of this key is less than its period ago`)];
     state.throttledUntil = now + parseDuration(flow.throttle.period, "throttle.period");
   }
   return enqueue(state, start, onBusy);
@@ -67,13 +67,13 @@ function enqueue(state: FlowKeyState, start: WaitingStart, onBusy: OnBusy): Flow
         leftOut(
           start,
           "rejected",
-          `${state.running.length} of this key run already, its limit is ${state.limit}`,
+          `${state.running.length} instances of this key run already; its limit is ${state.limit}`,
         ),
       ];
     case "replace":
     case "cancel-running": {
       const replaced = state.waiting.map((one) =>
-        leftOut(one, "replaced", `${start.instanceId} took its place`),
+        leftOut(one, "replaced", `the later start ${start.instanceId} replaced it`),
       );
       state.waiting = [start];
       const [oldest] = state.running;
@@ -92,16 +92,18 @@ function debounce(
 ): FlowAction[] {
   const before = state.debounced;
   if (before && before.start.number > start.number)
-    return [leftOut(start, "debounced", `${before.start.instanceId} came behind it`)];
+    return [leftOut(start, "debounced", `the later start ${before.start.instanceId} replaced it`)];
   const latestAt =
     before?.latestAt ??
     (maxWait === undefined ? Number.MAX_SAFE_INTEGER : now + parseDuration(maxWait, "debounce.maxWait"));
   const dueAt = Math.min(now + parseDuration(period, "debounce.period"), latestAt);
   state.debounced = { start, dueAt, latestAt, onBusy };
-  return before ? [leftOut(before.start, "debounced", `${start.instanceId} came behind it`)] : [];
+  return before
+    ? [leftOut(before.start, "debounced", `the later start ${start.instanceId} replaced it`)]
+    : [];
 }
 
-/** Of a run, or of a start that was ended before it could begin. */
+/** Removes a run that has ended, or a start that was ended before it could begin. */
 export function ended(state: FlowKeyState, instanceId: string): void {
   state.running = state.running.filter((one) => one !== instanceId);
   state.waiting = state.waiting.filter((one) => one.instanceId !== instanceId);
@@ -147,8 +149,8 @@ export function nextInstant(state: FlowKeyState): number | undefined {
 }
 
 /**
- * True if the keeper would only take note: the news can wait for the next that it acts on, and share its commit.
- * `flow`: of a start that asks; undefined for the end of a run.
+ * Returns true if the keeper would only record the message: it can wait for the next message on which the
+ * keeper acts, and share its commit. `flow`: the options of the start; undefined for the end of a run.
  */
 export function mayWait(state: FlowKeyState | undefined, flow: FlowOptions | undefined): boolean {
   if (!flow) return !state || state.waiting.length === 0;

@@ -6,8 +6,8 @@
  * FLOW-4 A held start is acknowledged when it runs, when it was left out, or when its keeper has it in its
  *    history and sends it again. Nothing else removes it: the next owner of the partition finds it and asks
  *    again.
- * FLOW-6 A start that waits and is asked to cancel or terminate ends before its code runs: its instance begins
- *    and ends in one commit, and its keeper hears of that end as of any other.
+ * FLOW-6 A start that waits and is asked to cancel or terminate ends before its code runs: its instance
+ *    begins and ends in one commit, and its keeper gets that end as it gets any other.
  */
 import {
   type FlowAsk,
@@ -63,7 +63,7 @@ export interface HeldStartsParts {
   readonly names: Subjects;
   readonly runtime: Runtime;
   readonly payloads: Payloads;
-  /** Brings an ask to the owner of the keeper, if that is this process. */
+  /** Passes the request to the keeper if this process owns it. */
   ask(keeper: string, ask: FlowAsk): "asked" | "elsewhere";
 }
 
@@ -73,13 +73,13 @@ interface HeldStart {
   readonly holding: Holding;
   /** The newest delivery of the message is the one to settle. */
   delivery: Delivery;
-  /** Runs while the keeper has not decided. */
-  patience: Timer | undefined;
+  /** Runs until the keeper has decided. */
+  timer: Timer | undefined;
   seated: boolean;
 }
 
 /** How long the owner of a keeper may take to answer; then the keeper gets the request by its inbox. */
-const patienceMs = 3_000;
+const decideWithinMs = 3_000;
 
 /** The keeper of a key. */
 export const keeperOfKey = (key: string): string => flowInstance(hash32(key) % flowShards);
@@ -97,13 +97,13 @@ export class HeldStarts implements Service {
     const { bus, names, id } = this.#parts;
     this.#subscription = await bus.subscribe(names.laneOfHolder(id), {}, ({ body, reply }) => {
       const word = decode(FlowWord, body);
-      reply?.(encode({ v: 1, ok: word.kind === "ok" && this.hear(word.value) } satisfies FlowReply));
+      reply?.(encode({ v: 1, ok: word.kind === "ok" && this.onDecision(word.value) } satisfies FlowReply));
     });
   }
 
   stop = once(async () => {
     await this.#subscription?.stop();
-    for (const held of this.#held.values()) held.patience?.cancel();
+    for (const held of this.#held.values()) held.timer?.cancel();
   });
 
   hold({
@@ -113,15 +113,15 @@ export class HeldStarts implements Service {
     holding,
   }: Pick<HeldStart, "instanceId" | "start" | "delivery" | "holding">): void {
     const known = this.#held.get(instanceId);
-    if (known && known.delivery.seq !== delivery.seq) return delivery.ack(); // the same id again changes nothing
-    const held = known ?? { instanceId, start, holding, delivery, patience: undefined, seated: false };
+    if (known && known.delivery.seq !== delivery.seq) return delivery.ack(); // a second start of an id changes nothing
+    const held = known ?? { instanceId, start, holding, delivery, timer: undefined, seated: false };
     held.delivery = delivery;
     this.#held.set(instanceId, held);
-    if (held.patience === undefined) void this.#ask(held);
+    if (held.timer === undefined) void this.#ask(held);
   }
 
-  /** Returns true if the start is held here; one that may go begins. */
-  hear({ instanceId, word, followed }: FlowWord): boolean {
+  /** Carries out the keeper's decision on a start. Returns false if this process does not hold the start. */
+  onDecision({ instanceId, word, followed }: FlowWord): boolean {
     const held = this.#held.get(instanceId);
     if (!held) return false;
     switch (word) {
@@ -133,8 +133,8 @@ export class HeldStarts implements Service {
         return true;
       }
       case "waiting": {
-        held.patience?.cancel();
-        held.patience = undefined;
+        held.timer?.cancel();
+        held.timer = undefined;
         const { seats } = held.holding;
         if (!held.seated && seats.free <= 0) return !this.#acknowledge(held);
         if (!held.seated) seats.free--;
@@ -146,15 +146,15 @@ export class HeldStarts implements Service {
     }
   }
 
-  /** The instance was started otherwise, or by its keeper. */
+  /** Called when the instance was started by another message: by its keeper, or without limits. */
   release(instanceId: string): void {
     const held = this.#held.get(instanceId);
     if (held) this.#acknowledge(held);
   }
 
   /**
-   * FLOW-6: the start is not held any more, and its instance ends before its code runs. `settled` is called when that
-   * is recorded. Returns false if the start is not held.
+   * Ends a held start before its code runs (FLOW-6). Calls `settled` when that is recorded. Returns false if
+   * this process does not hold the start.
    */
   endUnbegun(instanceId: string, over: NonNullable<Start["over"]>, settled: () => void): boolean {
     const held = this.#held.get(instanceId);
@@ -166,7 +166,9 @@ export class HeldStarts implements Service {
     return true;
   }
 
-  /** Another orchestrator owns the partition: it gets the starts again. */
+  /**
+   * Called when another orchestrator owns the partition: the server delivers the starts to that one again.
+   */
   drop(holding: Holding): void {
     for (const held of this.#held.values()) if (held.holding === holding) this.#letGo(held);
   }
@@ -175,7 +177,7 @@ export class HeldStarts implements Service {
     const { id, bus, names, runtime, ask } = this.#parts;
     const { instanceId, start } = held;
     const keeper = keeperOfKey(start.flow?.key ?? "");
-    held.patience = runtime.clock.after(patienceMs, () => void this.#handOver(held, keeper));
+    held.timer = runtime.clock.after(decideWithinMs, () => void this.#handOver(held, keeper));
     try {
       const request = await this.#requestOf(held, keeper);
       const asked: FlowAsk = {
@@ -238,7 +240,7 @@ export class HeldStarts implements Service {
   }
 
   #letGo(held: HeldStart): void {
-    held.patience?.cancel();
+    held.timer?.cancel();
     if (held.seated) held.holding.seats.free++;
     this.#held.delete(held.instanceId);
   }
@@ -253,5 +255,5 @@ export class HeldStarts implements Service {
 export const followerOf = ({ flow }: Start): Start["follower"] =>
   flow && { instanceId: Name.parse(keeperOfKey(flow.key)), signal: Name.parse(flowSignal) };
 
-/** One id for a start, however it reaches its keeper. */
+/** Message id of a start's request: the same whichever way it reaches the keeper. */
 export const requestIdOf = (instanceId: string): string => `flow-${instanceId}`;

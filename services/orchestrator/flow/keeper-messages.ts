@@ -32,11 +32,11 @@ import type { Question } from "../queries/queries.ts";
 import { type KeptStart, keeperQueries } from "./flow-keeper.ts";
 import { requestIdOf } from "./held-starts.ts";
 
-/** What the effects of a turn ask of keepers. */
+/** What the publisher of effects needs from the keepers of flow control. */
 export interface Keepers {
   /** Returns true if an orchestrator holds the start and begins it now. */
   handOver(keeper: string, instanceId: string, followed: boolean): Promise<boolean>;
-  /** The start was left out, and its instance started to say so. */
+  /** Called when the start was left out, and its instance was started to fail with the reason. */
   leftOut(keeper: string, instanceId: string): void;
   /** Returns true if the keeper has recorded the end, false if that is not known in time or the signal is aborted. */
   ended(
@@ -58,8 +58,8 @@ export interface KeeperMessagesParts {
   readonly runtime: Runtime;
   /** Returns undefined if this orchestrator does not hold the partition of the keeper. */
   partitionOf(keeper: string): KeeperPartition | undefined;
-  /** A word to a start that this process holds. */
-  hear(word: FlowWord): boolean;
+  /** Passes a decision to a start that this process holds; returns false if it does not hold it. */
+  onDecision(word: FlowWord): boolean;
 }
 
 interface Later {
@@ -67,11 +67,13 @@ interface Later {
   readonly timer: Timer;
 }
 
-const wordMs = 1_000;
+const decisionMs = 1_000;
 const recordMs = 3_000;
-/** News on which a keeper does not act wait this long for others to share their commit with, and so many at most. */
-const shareMs = 100;
-const shareMost = 32;
+/**
+ * Messages on which a keeper does not act wait this long, and at most so many of them, to share one commit.
+ */
+const batchMs = 100;
+const batchMost = 32;
 
 export class KeeperMessages implements Service, Keepers {
   readonly #parts: KeeperMessagesParts;
@@ -120,13 +122,13 @@ export class KeeperMessages implements Service, Keepers {
     const holder = this.#holders.get(keeper)?.get(instanceId);
     if (holder === undefined) return false;
     this.#holders.get(keeper)?.delete(instanceId);
-    return this.#tell(holder, instanceId, "go", followed);
+    return this.#sendDecision(holder, instanceId, "go", followed);
   }
 
   leftOut(keeper: string, instanceId: string): void {
     const holder = this.#holders.get(keeper)?.get(instanceId);
     this.#holders.get(keeper)?.delete(instanceId);
-    if (holder !== undefined) void this.#tell(holder, instanceId, "left-out");
+    if (holder !== undefined) void this.#sendDecision(holder, instanceId, "left-out");
   }
 
   async ended(
@@ -149,7 +151,7 @@ export class KeeperMessages implements Service, Keepers {
       this.ask(keeper, asked.value, () => reply?.(encode({ v: 1, ok: true } satisfies FlowReply)));
   }
 
-  /** What the keeper only takes note of waits for what it acts on. */
+  /** Lets messages that the keeper only records wait for one on which it acts. */
   #accept(partition: KeeperPartition, keeper: string, mail: Mail, command: FlowCommand | undefined): void {
     partition.ask(keeper, {
       name: keeperQueries.mayWait,
@@ -158,9 +160,9 @@ export class KeeperMessages implements Service, Keepers {
         if (asked.kind === "refused" || asked.json !== "true") return this.#putAll(keeper, mail);
         const later = this.#later.get(keeper);
         if (!later) {
-          const timer = this.#parts.runtime.clock.after(shareMs, () => this.#putAll(keeper));
+          const timer = this.#parts.runtime.clock.after(batchMs, () => this.#putAll(keeper));
           this.#later.set(keeper, { mails: [mail], timer });
-        } else if (later.mails.push(mail) >= shareMost) this.#putAll(keeper);
+        } else if (later.mails.push(mail) >= batchMost) this.#putAll(keeper);
       },
     });
   }
@@ -181,7 +183,7 @@ export class KeeperMessages implements Service, Keepers {
     for (const mail of [...(later?.mails ?? []), ...more]) partition.put(keeper, mail);
   }
 
-  /** The turn has handed the start over, or it waits, or it was decided before. */
+  /** Called after the turn of a request: sends the holder a decision that no effect of the turn has sent. */
   #afterTurn(keeper: string, instanceId: string): void {
     const holders = this.#holdersOf(keeper);
     const holder = holders.get(instanceId);
@@ -193,26 +195,26 @@ export class KeeperMessages implements Service, Keepers {
         if (asked.kind === "refused" || holders.get(instanceId) !== holder) return;
         const { word, followed }: KeptStart = JSON.parse(asked.json);
         if (word !== "waiting") holders.delete(instanceId);
-        // This process does not know whether the instance has learned that it is left out: the holder will
-        // ask by the inbox (FLOW-3).
+        // The start of the instance that fails with the reason may be unpublished: the holder will send its
+        // request by the inbox (FLOW-3).
         if (word === "left-out") return;
-        void this.#tell(holder, instanceId, word, followed).then((held) => {
+        void this.#sendDecision(holder, instanceId, word, followed).then((held) => {
           if (!held && holders.get(instanceId) === holder) holders.delete(instanceId);
         });
       },
     });
   }
 
-  async #tell(
+  async #sendDecision(
     holder: string,
     instanceId: string,
     word: FlowWord["word"],
     followed = false,
   ): Promise<boolean> {
-    const { id, names, hear } = this.#parts;
-    const said: FlowWord = { v: 1, instanceId: InstanceId.parse(instanceId), word, followed };
-    if (holder === id) return hear(said);
-    return this.#isConfirmed(names.laneOfHolder(holder), encode(said), wordMs);
+    const { id, names, onDecision } = this.#parts;
+    const decision: FlowWord = { v: 1, instanceId: InstanceId.parse(instanceId), word, followed };
+    if (holder === id) return onDecision(decision);
+    return this.#isConfirmed(names.laneOfHolder(holder), encode(decision), decisionMs);
   }
 
   async #isConfirmed(subject: string, body: Uint8Array, timeoutMs: number): Promise<boolean> {
@@ -222,7 +224,7 @@ export class KeeperMessages implements Service, Keepers {
       const answer = decode(FlowReply, reply.body);
       return answer.kind === "ok" && answer.value.ok;
     } catch {
-      return false; // the bus is away: the inbox makes up for it
+      return false; // the bus is away: the caller sends the message by the inbox
     }
   }
 
@@ -235,10 +237,10 @@ export class KeeperMessages implements Service, Keepers {
   }
 }
 
-/** Per signal, what is waited for: one listener for all, because a partition has many. */
+/** The open confirmations of each signal: one listener for all, because a partition has many. */
 const waiting = new WeakMap<AbortSignal, Set<Confirmation>>();
 
-/** A yes that comes in time, or a no. */
+/** Resolves with true if it is confirmed in time, otherwise with false. */
 class Confirmation {
   readonly outcome: Promise<boolean>;
   readonly #waiting: Set<Confirmation>;

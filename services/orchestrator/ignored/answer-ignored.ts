@@ -1,4 +1,4 @@
-/** Answers the senders of messages that the instance has no use for, so that no sender waits for ever. */
+/** Answers the senders of messages that the instance ignores, so that no sender waits for ever. */
 import type { Attachment, Follower, Lending, PoolSignal } from "../../../schemas/index.ts";
 import { keeperOf, poolSignal, useOf } from "../../../schemas/index.ts";
 import { encode, type Subjects } from "../../../shared/bus/index.ts";
@@ -95,8 +95,8 @@ async function answerFollower(
   const { instanceId, status } = state;
   const own = state.follower?.instanceId === follower.instanceId;
   if (own && !isEnded(state)) return; // the follower gets the end when the instance ends
-  const told = { follower, instanceId, status: own ? status : "taken" };
-  await reportEnd(names, outbox, told, `again-${instanceId}-${follower.instanceId}`);
+  const end = { follower, instanceId, status: own ? status : "taken" };
+  await reportEnd(names, outbox, end, `again-${instanceId}-${follower.instanceId}`);
 }
 
 /**

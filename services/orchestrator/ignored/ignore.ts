@@ -1,4 +1,4 @@
-/** What becomes of a message that the instance has no use for. */
+/** Handles a message that the instance ignores: answers its sender, or dead-letters it. */
 import type { Delivery } from "../../../shared/bus/index.ts";
 import type { Accepted, InboxMessage, Instance } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";

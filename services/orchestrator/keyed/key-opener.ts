@@ -72,7 +72,7 @@ export class KeyOpener {
 
   async close(sessionId: string, reason: string | undefined): Promise<void> {
     const id = SessionId.parse(sessionId);
-    await this.#tell({ kind: "close", sessionId: id, ...(reason !== undefined && { reason }) }, id);
+    await this.#signalKeeper({ kind: "close", sessionId: id, ...(reason !== undefined && { reason }) }, id);
   }
 
   async #open(spec: KeyedSpec, not: number | undefined, waitMs: number): Promise<KeyedRoute> {
@@ -86,7 +86,7 @@ export class KeyOpener {
       refuseOtherConfig(spec, record);
       const held = record && routeOf(record, not);
       if (held) return held;
-      // The session failed after it was asked for: that is the answer.
+      // The session failed after this request began: the failure is the answer.
       if (record?.phase === "failed" && before >= 0 && entry && entry.revision > before)
         throw fromFailure(
           record.error ?? { code: "session_init_failed", message: "it failed", retryable: false },
@@ -99,14 +99,14 @@ export class KeyOpener {
     }
   }
 
-  /** False if the keeper is already opening it. */
+  /** Returns false if the keeper is already opening the session. */
   async #ask(spec: KeyedSpec, record: SessionRecord | undefined): Promise<boolean> {
     switch (record?.phase) {
       case undefined:
       case "closed":
       case "failed":
       case "lost":
-        await this.#tell({ kind: "open", spec }, spec.sessionId);
+        await this.#signalKeeper({ kind: "open", spec }, spec.sessionId);
         return true;
       case "parked": {
         const { sessionId, attachment, instanceId } = record;
@@ -125,7 +125,7 @@ export class KeyOpener {
     }
   }
 
-  async #tell(signal: KeyedSignal, sessionId: string): Promise<void> {
+  async #signalKeeper(signal: KeyedSignal, sessionId: string): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const keeper = keeperOf(sessionId);
     if (!this.#keepers.has(keeper)) {

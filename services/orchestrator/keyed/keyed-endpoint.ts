@@ -71,7 +71,7 @@ export class KeyedEndpoint implements Service {
             subject: names.allKeyed,
             metadata: {
               description:
-                'session.<type>.<key>, body: {"do":"open","config":…,"onLost":…,"ttl":…}, {"do":"close"}; empty: how it stands',
+                'session.<type>.<key>, body: {"do":"open","config":…,"onLost":…,"ttl":…}, {"do":"close"}; empty: describes the session',
             },
             handler: (message) => answered(this.#session(message)),
           },
@@ -119,7 +119,7 @@ export class KeyedEndpoint implements Service {
     if (entry) return entry.value;
     throw new HoldfastError({
       code: "session_not_found",
-      message: `session "${type}" has no key "${key}" that is open, or was lately`,
+      message: `no session "${type}" is open for key "${key}", and none was open lately`,
     });
   }
 

@@ -88,13 +88,13 @@ class KeyedKeeper {
     for (const kept of this.#kept.values()) this.#open(kept);
     for (let round = 0; round < roundsPerExecution && this.#ctx.historyLength < eventsPerExecution; round++) {
       for (const sessionId of this.#over.splice(0)) this.#look(sessionId);
-      const said = await this.#next();
-      if (said === undefined) continue;
-      const signal = KeyedSignal.safeParse(said);
-      if (signal.success) this.#hear(signal.data);
+      const received = await this.#next();
+      if (received === undefined) continue;
+      const signal = KeyedSignal.safeParse(received);
+      if (signal.success) this.#handle(signal.data);
       else
         this.#ctx.log.warn(
-          `what was said is none of open, close, join, leave: ${signal.error.issues[0]?.message}`,
+          `ignored a signal that is none of open, close, join, leave: ${signal.error.issues[0]?.message}`,
         );
     }
     return this.#ctx.continueAsNew({
@@ -107,7 +107,7 @@ class KeyedKeeper {
     });
   }
 
-  /** Undefined if the session is over. */
+  /** Resolves with the next signal, or with undefined if a session is over. */
   #next(): Promise<unknown> {
     if (this.#over.length > 0) return Promise.resolve(undefined);
     const changed = new Promise<undefined>((resolve) => {
@@ -116,7 +116,7 @@ class KeyedKeeper {
     return Promise.race([this.#ctx.waitForSignal(poolSignal), changed]);
   }
 
-  #hear(signal: KeyedSignal): void {
+  #handle(signal: KeyedSignal): void {
     switch (signal.kind) {
       case "open":
         this.#ask(signal.spec);
@@ -164,7 +164,7 @@ class KeyedKeeper {
     this.#wake();
   }
 
-  /** The session was over when this was sent; it may have been opened again since. */
+  /** Called when a session was seen to be over; the keeper may have opened it again since. */
   #look(sessionId: string): void {
     const kept = this.#kept.get(sessionId);
     const phase = phaseOf(this.#ctx, sessionId)?.kind;
@@ -230,7 +230,7 @@ class KeyedKeeper {
     return { poolId: Name.parse(sessionId), number: ++this.#lendings, to, shared: true as const };
   }
 
-  /** The caller knows the type, so a deployment with it exists: until it is here, the keeper waits (T6). */
+  /** The caller knows the type, so some deployment has it: the keeper waits until this one does (T6). */
   #definition(type: string): AnySession {
     const definition = this.#app.sessions.get(type);
     if (definition) return definition;

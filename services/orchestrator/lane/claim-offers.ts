@@ -1,6 +1,6 @@
 /**
- * Offers claims straight to the worker that fits best. The queue of claims stays the way of every claim that no
- * worker has settled by its answer (CLAIM-5).
+ * Offers claims straight to the worker that fits best. A claim that no worker settles by its answer goes by
+ * the queue of claims (CLAIM-5).
  */
 import { ClaimAnswer, laneOwnerHeader, type SessionClaim } from "../../../schemas/index.ts";
 import { type Bus, decode, encode, type Headers, type Subjects } from "../../../shared/bus/index.ts";
@@ -19,7 +19,10 @@ export interface ClaimOffersOptions {
   generation: Pick<Generation, "allows">;
 }
 
-/** Where a worker hears of claims: while a process of 0.1.0 is alive, without the session type. */
+/**
+ * The subject on which a worker receives offered claims; while a process of 0.1.0 is alive, one without the
+ * session type.
+ */
 export const offerSubject = (
   { names, generation }: Pick<ClaimOffersOptions, "names" | "generation">,
   workerId: string,
@@ -28,7 +31,7 @@ export const offerSubject = (
 
 export interface SettledClaim {
   readonly workerId: string;
-  /** Present if the state was ready at once: the worker waits for word that this is recorded. */
+  /** Present if the state was ready at once: the worker waits for the confirmation that this is recorded. */
   readonly report: ClaimAnswer["report"];
 }
 
@@ -48,7 +51,7 @@ export class ClaimOffers {
     this.#headers = { [laneOwnerHeader]: options.id };
   }
 
-  /** Undefined: the claim must go by the queue. */
+  /** Returns undefined if the claim must go by the queue. */
   async offer(claim: SessionClaim): Promise<SettledClaim | undefined> {
     const placed = place(this.#view.workers(), claim);
     if (placed.kind === "none") return undefined;
@@ -83,7 +86,7 @@ export class ClaimOffers {
   }
 }
 
-/** An answer speaks for the claim it answers and for no other session. */
+/** Ignores a report about any other session than that of the claim. */
 function reportOf(claim: SessionClaim, { report }: ClaimAnswer): ClaimAnswer["report"] {
   const isOfClaim = report?.sessionId === claim.sessionId && report.attachment === claim.attachment;
   return isOfClaim && report.report.kind === "activated" ? report : undefined;

@@ -1,6 +1,7 @@
 /**
- * Passes a claim on from the worker that took it out of its queue to the worker that fits better, and the answer back.
- * The claim must show its capability (C1): a worker cannot have others open sessions that no orchestrator asked for.
+ * Passes a claim on from the worker that took it out of its queue to the worker that fits better, and the
+ * answer back. The claim must carry its capability (C1): a worker cannot make another one open a session that
+ * no orchestrator asked for.
  */
 import { SessionClaim } from "../../../schemas/index.ts";
 import {
@@ -43,7 +44,7 @@ export class ClaimPasses implements Service {
     await this.#subscription?.stop();
   });
 
-  /** No answer: the worker that asks counts the other one as unanswered. */
+  /** Without a reply the asking worker treats the other one as silent. */
   async #pass({ subject, body, reply }: CoreMessage): Promise<void> {
     const { bus, names, runtime, capabilities } = this.#deps;
     const claim = decode(SessionClaim, body);

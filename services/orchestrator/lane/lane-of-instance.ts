@@ -3,7 +3,7 @@ import type { OrchestratorDeps } from "../deps.ts";
 import { type Mail, wakeUp } from "../mail.ts";
 import { type LaneSeats, LaneWork } from "./lane-work.ts";
 
-/** The tasks of one instance on the lane; what becomes of them is `put` into the instance's mailbox. */
+/** The tasks of one instance on the lane; their results and recalls are `put` into the instance's mailbox. */
 export const laneOfInstance = (
   { names, runtime, lane, generation }: OrchestratorDeps,
   instanceId: string,
@@ -17,7 +17,7 @@ export const laneOfInstance = (
         message: { kind: "activity", report },
         delivery: undefined,
         done: () => lane.recorded(workerId, laneRecordingKey(instanceId, report)),
-        elsewhere: () => undefined, // the worker waits only briefly for word that its report is recorded
+        elsewhere: () => undefined, // the worker sends the report by the inbox if it is not confirmed soon
       }),
     onActivated: ({ workerId, report }) =>
       put({

@@ -52,9 +52,11 @@ export interface LaneWorkInit {
   onRecalled(of: number): void;
 }
 
-/** What is wider goes by the queue: all that is out is named in every commit. */
+/**
+ * Most tasks of an instance on the lane, because every commit names all that are out; more go by the queue.
+ */
 const widest = 1_000;
-/** The same while a worker of 0.1.0 is alive, which takes one task in a message. */
+/** The same limit while a worker of 0.1.0 is alive, which takes one task per message. */
 const widestSingly = 64;
 
 export class LaneWork {
@@ -272,7 +274,7 @@ export class LaneWork {
     if (subject === undefined || !this.isHeld) return false;
     const { lane, instanceId } = this.#init;
     const offered = await offer(subject);
-    // A worker that cannot show what it was given did not do it; another may be at it.
+    // A worker that cannot show the task's capability did not run it; another worker may be running it.
     const isDone = typeof offered !== "string" && offered.kind === "done";
     const answer = isDone && !lane.believes(instanceId, offered.report) ? "unsure" : offered;
     const taken = typeof answer === "string" ? undefined : answer;

@@ -39,7 +39,7 @@ import { closedMs, Offers, type OffersOptions } from "./offers.ts";
 import type { OutTask, OutTasks, RecallWhy } from "./out-task.ts";
 
 export interface LaneOptions extends OffersOptions {
-  /** What workers must show with what they say (C1). */
+  /** Checks the capabilities that workers send with their messages (C1). */
   capabilities: Capabilities;
 }
 
@@ -78,7 +78,7 @@ export class Lane implements Service {
   readonly #silent = new Map<string, number>();
   /** Worker id → keys of recorded results not yet reported to the worker. */
   readonly #recorded = new Map<string, string[]>();
-  #saying: Timer | undefined;
+  #recordedTimer: Timer | undefined;
   #subscription: Stoppable | undefined;
   #timer: Timer | undefined;
 
@@ -98,8 +98,8 @@ export class Lane implements Service {
   stop = once(async () => {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#saying?.cancel();
-    this.#sayRecorded();
+    this.#recordedTimer?.cancel();
+    this.#sendRecorded();
     await this.#subscription?.stop();
   });
 
@@ -115,8 +115,9 @@ export class Lane implements Service {
   }
 
   /**
-   * Returns the id of the live worker that holds this task, which an earlier owner sent. A worker that is slow may
-   * hold it: only when all that serve the activity have answered that they do not, nobody is waited for.
+   * Returns the id of the live worker that holds this task, which an earlier owner sent. A slow worker may
+   * hold it: the search ends before its time only when every worker that serves the activity has answered
+   * that it does not.
    */
   async seek(task: LaneQuestion["tasks"][number], queue: string, name: string): Promise<string | undefined> {
     const { names, workers } = this.#options;
@@ -145,16 +146,19 @@ export class Lane implements Service {
     }
   }
 
-  /** Sent for many results at a time: until then the worker only remembers its result a little longer. */
+  /**
+   * Confirms a recorded result to its worker; collects confirmations for a moment, because no worker waits
+   * for them.
+   */
   recorded(workerId: string, key: string): void {
     const keys = this.#recorded.get(workerId);
     if (keys) keys.push(key);
     else this.#recorded.set(workerId, [key]);
-    this.#saying ??= this.#options.runtime.clock.after(recordedAfterMs, () => this.#sayRecorded());
+    this.#recordedTimer ??= this.#options.runtime.clock.after(recordedAfterMs, () => this.#sendRecorded());
   }
 
-  #sayRecorded(): void {
-    this.#saying = undefined;
+  #sendRecorded(): void {
+    this.#recordedTimer = undefined;
     const { bus, names } = this.#options;
     for (const [workerId, keys] of this.#recorded) {
       bus.send(names.laneOfRecordings(workerId), encode({ v: 1, keys } satisfies LaneRecordings));
@@ -248,26 +252,29 @@ export class Lane implements Service {
     }
   }
 
-  /** False if the report is not of the worker that was given the task; the refusal is counted (C1). */
+  /**
+   * Returns false if the report does not come from the worker that was given the task; announces the refusal
+   * (C1).
+   */
   believes(instanceId: string, report: ActivityReport): boolean {
     const doubt = doubtReport(this.#options.capabilities, instanceId, report);
     if (doubt) this.#refused("activity", doubt, instanceId);
     return doubt === undefined;
   }
 
-  /** The same for what a worker says of a session. */
+  /** The same for a report about a session. */
   believesSession(instanceId: string, report: SessionReport): boolean {
     const doubt = doubtSessionReport(this.#options.capabilities, instanceId, report);
     if (doubt) this.#refused("session", doubt, instanceId);
     return doubt === undefined;
   }
 
-  /** What the worker does not have, or cannot show that it was given. */
+  /** The places of the tasks that the worker does not hold, or for which it shows no valid capability. */
   #missing(tasks: LaneQuestion["tasks"], { missing, capabilities = [] }: LaneHoldings): number[] {
-    const said = new Set(missing);
+    const reported = new Set(missing);
     let shown = 0;
     return tasks.flatMap((task, place) => {
-      if (said.has(place)) return [place];
+      if (reported.has(place)) return [place];
       const doubt = this.#options.capabilities.doubtTask(task, capabilities[shown++] || undefined, "held");
       if (doubt) this.#refused("holding", doubt, task.instanceId);
       return doubt ? [place] : [];

@@ -1,5 +1,5 @@
 /**
- * Offers work to workers by the lane, and says what became of each offer (LANE-2).
+ * Offers work to workers by the lane, and reports the outcome of each offer (LANE-2).
  *
  * Tasks of one activity that are offered at the same time, by one turn or by several, share messages. A wide
  * fan-out is spread over the workers that serve the activity, some messages at a time; what a worker has no
@@ -79,7 +79,7 @@ interface Channel {
   readonly room: number;
 }
 
-/** Long, because a worker that is gone is known at once, and one that is there may be busy. */
+/** Long, because the server reports a missing worker at once, and a worker that is there may be busy. */
 const offerMs = 2_000;
 /** Room for subject and headers within the server's payload limit. */
 const headroomBytes = 8 * 1024;
@@ -211,7 +211,7 @@ export class Offers {
   #channels({ subject, waiting }: Group): Channel[] {
     const serving = this.#serving(subject);
     if (waiting.length < 2 || serving.length < 2) return [{ subject, room: serving[0]?.room ?? 1 }];
-    // Another worker is the first each time.
+    // Start with another worker each time.
     const first = this.#rounds++ % serving.length;
     return [...serving.slice(first), ...serving.slice(0, first)];
   }
@@ -279,7 +279,7 @@ export class Offers {
       : tasks.map(() => takenOrRefused(answer));
   }
 
-  /** `nobody`: no worker listens there, so none has it. */
+  /** `nobody`: no worker listens on the subject, so none has the task. */
   async #ask(
     subject: string,
     body: Uint8Array,

@@ -1,4 +1,4 @@
-/** Runs a local activity once, from input to result. Whatever user code throws or returns is a result. */
+/** Runs a local activity once, from input to result. An error thrown by user code becomes a failed result. */
 import type { ActivityReport, Failure } from "../../../schemas/index.ts";
 import { type ActivityContext, type AnyActivity, validate } from "../../../shared/definitions/index.ts";
 import { HoldfastError, isFault, TimeoutError, toFailure } from "../../../shared/errors/index.ts";

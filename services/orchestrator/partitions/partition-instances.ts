@@ -35,7 +35,7 @@ export class InstanceCache {
   }
 }
 
-export interface DeskOptions {
+export interface PartitionInstancesOptions {
   alwaysReplay: boolean;
   /** How many instances may have work out on the lane at a time. */
   laneSeats: number;
@@ -51,7 +51,7 @@ export class PartitionInstances {
   readonly #cache: InstanceCache;
   readonly #options: LiveInstanceOptions;
   readonly #instances = new Map<string, LiveInstance>();
-  /** Starts under limits that wait for their keeper's word. */
+  /** Starts under limits that wait for their keeper's decision. */
   readonly #holding: Holding;
   readonly #closed = new AbortController();
   /** Inbox sequences of messages that only a newer process can read. */
@@ -62,7 +62,7 @@ export class PartitionInstances {
   constructor(
     deps: OrchestratorDeps,
     cache: InstanceCache,
-    { alwaysReplay, laneSeats, isHeld }: DeskOptions,
+    { alwaysReplay, laneSeats, isHeld }: PartitionInstancesOptions,
   ) {
     this.#deps = deps;
     this.#cache = cache;

@@ -34,7 +34,7 @@ const againMs = 2_000;
 export class DeclaredPools implements Service {
   readonly #parts: DeclaredPoolsParts;
   readonly #ended = new AbortController();
-  #telling: Promise<void> | undefined;
+  #declaring: Promise<void> | undefined;
 
   constructor(parts: DeclaredPoolsParts) {
     this.#parts = parts;
@@ -42,15 +42,15 @@ export class DeclaredPools implements Service {
 
   /** `start` does not wait for the declarations: no other part needs a warm pool. */
   async start(): Promise<void> {
-    if ((this.#parts.app.pools ?? []).length > 0) this.#telling = this.#tellAll();
+    if ((this.#parts.app.pools ?? []).length > 0) this.#declaring = this.#declareAll();
   }
 
   stop = once(async () => {
     this.#ended.abort();
-    await this.#telling;
+    await this.#declaring;
   });
 
-  async #tellAll(): Promise<void> {
+  async #declareAll(): Promise<void> {
     const { app, runtime, generation } = this.#parts;
     const { signal } = this.#ended;
     const left = [...(app.pools ?? [])];
@@ -58,7 +58,7 @@ export class DeclaredPools implements Service {
       const [pool] = left;
       try {
         if (pool && generation.allows(2)) {
-          await this.#tell(pool);
+          await this.#declare(pool);
           left.shift();
           continue;
         }
@@ -70,7 +70,7 @@ export class DeclaredPools implements Service {
     }
   }
 
-  async #tell({ type, options }: NonNullable<App["pools"]>[number]): Promise<void> {
+  async #declare({ type, options }: NonNullable<App["pools"]>[number]): Promise<void> {
     const { bus, names, runtime } = this.#parts;
     const { poolId, pool } = wantedPool(type, options);
     const { min, max, lingerMs, sharing } = pool;

@@ -4,7 +4,7 @@ import type { OrchestrationContext } from "../../../shared/definitions/index.ts"
 
 export class PoolAttention {
   readonly #ctx: OrchestrationContext;
-  #said = "";
+  #lastStatus = "";
   #wake: () => void = () => undefined;
 
   constructor(ctx: OrchestrationContext) {
@@ -21,19 +21,19 @@ export class PoolAttention {
    * a signal counts.
    */
   next(silenceMs: number | undefined): Promise<unknown> {
-    const said = this.#ctx.waitForSignal(poolSignal);
-    if (silenceMs === undefined) return said;
+    const signal = this.#ctx.waitForSignal(poolSignal);
+    if (silenceMs === undefined) return signal;
     const changed = new Promise<undefined>((resolve) => {
       this.#wake = () => resolve(undefined);
     });
-    return Promise.race([said, changed, this.#ctx.sleep(silenceMs)]);
+    return Promise.race([signal, changed, this.#ctx.sleep(silenceMs)]);
   }
 
   /** Publishes the status if it changed. */
-  tell(status: Record<string, unknown>): void {
+  publishStatus(status: Record<string, unknown>): void {
     const text = JSON.stringify(status);
-    if (text === this.#said) return;
-    this.#said = text;
+    if (text === this.#lastStatus) return;
+    this.#lastStatus = text;
     this.#ctx.setStatus(status);
   }
 }

@@ -63,11 +63,11 @@ class Keeper {
 
   async run(): Promise<void> {
     for (const { id, spare } of this.#input.members) this.#members.open(id, spare);
-    for (let heard = 0; heard < signalsPerExecution; heard++) {
+    for (let handled = 0; handled < signalsPerExecution; handled++) {
       await this.#adjust();
-      this.#tellPeople();
+      this.#publishStatus();
       const signal = PoolSignal.safeParse(await this.#attention.next(this.#silenceMs()));
-      if (signal.success) this.#hear(signal.data);
+      if (signal.success) this.#handle(signal.data);
     }
     const { poolId, pool } = this.#input;
     this.#ctx.continueAsNew({
@@ -91,7 +91,7 @@ class Keeper {
     return leftMs > 0 ? leftMs : lookEveryMs;
   }
 
-  #hear(signal: PoolSignal): void {
+  #handle(signal: PoolSignal): void {
     switch (signal.kind) {
       case "join":
         this.#users.join(signal, this.#users.count === 0 && this.#members.list.length === 0);
@@ -137,9 +137,9 @@ class Keeper {
     for (const member of list().slice(most)) if (member.session) await this.#members.letGo(member);
   }
 
-  #tellPeople(): void {
+  #publishStatus(): void {
     const { min, max } = this.#users.size;
-    this.#attention.tell({
+    this.#attention.publishStatus({
       ...{ type: this.#input.pool.type, min, max, ...this.#users.orders },
       users: this.#users.count,
       members: this.#members.list.length,

@@ -100,13 +100,13 @@ class Lender {
       this.#freeSince.set(id, freeSince);
       if (lentTo !== undefined) this.#lentTo.set(id, lentTo);
     }
-    for (let heard = 0; heard < signalsPerExecution; heard++) {
+    for (let handled = 0; handled < signalsPerExecution; handled++) {
       this.#changed = false;
       await this.#adjust();
       this.#lendOut();
-      this.#tellPeople();
+      this.#publishStatus();
       const signal = PoolSignal.safeParse(await this.#next());
-      if (signal.success) this.#hear(signal.data);
+      if (signal.success) this.#handle(signal.data);
     }
     const { poolId, pool } = this.#input;
     this.#ctx.continueAsNew({
@@ -140,7 +140,7 @@ class Lender {
     return Math.min(...times.filter((ms) => ms > 0));
   }
 
-  #hear(signal: PoolSignal): void {
+  #handle(signal: PoolSignal): void {
     switch (signal.kind) {
       case "join": {
         const { user, borrower } = signal;
@@ -233,9 +233,9 @@ class Lender {
     for (const member of free) if (stateOf(member) !== "active") this.#members.whenHeld(member);
   }
 
-  #tellPeople(): void {
+  #publishStatus(): void {
     const { min, max } = this.#users.size;
-    this.#attention.tell({
+    this.#attention.publishStatus({
       ...{ type: this.#input.pool.type, min, max, ...this.#users.orders },
       users: this.#users.count,
       members: this.#members.list.length,

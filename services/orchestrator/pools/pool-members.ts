@@ -114,7 +114,7 @@ export class PoolMembers {
         member.failed = true;
         this.#retryAt = ctx.now() + Math.min(lookEveryMs, firstRetryMs * 2 ** this.#failures++);
         this.#lastError = error instanceof Error ? error.message : String(error);
-        ctx.log.warn(`member ${id} could not be had: ${this.#lastError}`);
+        ctx.log.warn(`pool member ${id} could not be opened, retrying: ${this.#lastError}`);
         onFailed();
       },
     );

@@ -23,7 +23,7 @@ export class PoolUsers {
   readonly #users: Set<string>;
   readonly #left: Set<string>;
   #size: PoolSize;
-  #lonelySince: number;
+  #unusedSince: number;
   #orders: PoolOrders;
 
   constructor(
@@ -34,7 +34,7 @@ export class PoolUsers {
     this.#users = new Set(known.users);
     this.#left = new Set(known.left);
     this.#size = { ...size, lingerMs: size.lingerMs ?? defaultLingerMs };
-    this.#lonelySince = now;
+    this.#unusedSince = now;
     this.#orders = { ...known.orders };
   }
 
@@ -110,7 +110,7 @@ export class PoolUsers {
   /** How long the members stay if no user joins; undefined while the pool is wanted. */
   leftMs(now: number): number | undefined {
     if (this.paused) return 0;
-    return this.wanted ? undefined : Math.max(0, this.#lonelySince + this.size.lingerMs - now);
+    return this.wanted ? undefined : Math.max(0, this.#unusedSince + this.size.lingerMs - now);
   }
 
   /** Returns false if this use is over already (POOL-1). `anew`: sizes asked for before no longer hold. */
@@ -130,7 +130,7 @@ export class PoolUsers {
   }
 
   leave(user: string, now: number): void {
-    if (this.#users.delete(user)) this.#lonelySince = now;
+    if (this.#users.delete(user)) this.#unusedSince = now;
     this.#left.add(user);
     for (const one of this.#left) if (this.#left.size > leftRemembered) this.#left.delete(one);
   }

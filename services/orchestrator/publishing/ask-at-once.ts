@@ -13,8 +13,8 @@ export function askAtOnce(deps: EngineDeps, claim: SessionClaim): void {
   if (claim.whenFull !== "fail") return;
   const known = deps.workers.workers();
   const placed = place(known, claim);
-  const able = capable(known, claim);
-  const anybody = able.kind === "left" ? able.workers[0]?.workerId : undefined;
-  const workerId = placed.kind === "chosen" ? placed.workerId : anybody;
+  const capableWorkers = capable(known, claim);
+  const anyCapable = capableWorkers.kind === "left" ? capableWorkers.workers[0]?.workerId : undefined;
+  const workerId = placed.kind === "chosen" ? placed.workerId : anyCapable;
   if (workerId !== undefined) deps.bus.send(offerSubject(deps, workerId, claim.type), encode(claim));
 }

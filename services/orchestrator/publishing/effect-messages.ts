@@ -60,7 +60,10 @@ export const taskMessage = (
   };
 };
 
-/** What is left of schedule-to-close, which covers all attempts: a worker knows only of its own attempt. */
+/**
+ * Reduces schedule-to-close, which covers all attempts, to the time left: a worker knows only its own
+ * attempt.
+ */
 function timeoutsOfAttempt({ timeouts, scheduledAt, readyAt }: OpenTask): ActivityTask["timeouts"] {
   const { scheduleToCloseMs } = timeouts;
   if (scheduleToCloseMs === undefined || readyAt <= scheduledAt) return timeouts;
@@ -115,7 +118,9 @@ export const engineReport = (
   report: Parameters<typeof capabilityAddress>[1] & { report: Record<string, unknown> },
 ): object => ({ v: 1, ...report, capability: capabilities.ofSession(capabilityAddress(to, report)) });
 
-/** What a child with a grant on the session must know of its present phase. */
+/**
+ * The report about the session's phase for a child with a grant; undefined if the phase concerns no child.
+ */
 export function granteeReport({
   session: { phase },
   epoch,

@@ -135,7 +135,8 @@ async function publishOne(
     case "want-session":
       return wantSession(by, effect);
     case "forget-blobs":
-      // Not waited for: nothing refers to them any more, and what stays goes with the session.
+      // Not awaited: nothing refers to these blobs any more, and those that remain are deleted with the
+      // session.
       for (const key of effect.keys) void deps.bus.blobs.delete(key).catch(() => undefined);
       return;
     case "start-child":

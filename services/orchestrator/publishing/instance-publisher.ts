@@ -1,4 +1,7 @@
-/** Publishes the effects of one loaded instance: after its commits, and again what an earlier owner may have left. */
+/**
+ * Publishes the effects of one loaded instance: after its commits, and those that an earlier owner may have
+ * left unpublished.
+ */
 import type { Effect, Instance, InstanceState } from "../../../shared/replay/index.ts";
 import { SparseMap } from "../../../shared/runtime/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
@@ -47,7 +50,7 @@ export class InstancePublisher {
     return publishEffects(this.#deps, state, due, this.#target, lane);
   }
 
-  /** Schedules anew what has fired before its time, by the wake with that sequence. */
+  /** Publishes the schedule again after the wake with that sequence came before its time. */
   scheduleAgain(
     state: Readonly<InstanceState>,
     { of, at, wakeSeq }: { of: number; at: number; wakeSeq: number },

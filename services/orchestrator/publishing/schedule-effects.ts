@@ -7,7 +7,7 @@ import type { OfferedClaims } from "./session-effects.ts";
 
 /** Most local activities are over before this time, and the schedule that stands for one is then removed. */
 const localStandInMs = 1000;
-/** In place of a sequence, for a schedule that was left out. */
+/** Stands for the sequence of a schedule that was not published. */
 const neverStored = 0;
 
 /** `again`: the wake that came before its time, if the schedule was stored before and has fired. */
@@ -25,8 +25,8 @@ export async function scheduleWake(by: Publishing, of: number, at: number, again
 }
 
 /**
- * The timer whose schedule fired this wake, and was removed by the server then. A timer has one schedule, a
- * task's deadline may have several.
+ * The timer whose schedule caused this wake; the server removed the schedule when it fired. A timer has one
+ * schedule; a task's deadline may have several.
  */
 export function timerFiredBy(
   message: InboxMessage,
@@ -37,8 +37,8 @@ export function timerFiredBy(
 }
 
 /**
- * Schedules a deadline. That of a session whose state was ready at once is left out: its report waits for its
- * turn, and the anchor stands for that turn (LANE-1).
+ * Schedules a deadline. The creation deadline of a session whose state was ready at once is not published:
+ * its report waits for its turn, and the anchor stands for that turn (LANE-1).
  */
 export async function scheduleDeadline(
   by: Publishing,

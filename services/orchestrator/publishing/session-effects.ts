@@ -8,7 +8,7 @@ import { claimMessage, engineReport, granteeReport } from "./effect-messages.ts"
 import { type EffectOf, executionOf, type Publishing, removeStored, sendToHolder } from "./effect-target.ts";
 import { publishEffect } from "./publish.ts";
 
-/** What became of claims that were offered straight to a worker, by session. */
+/** Session id → the outcome of its claim, which was offered straight to a worker. */
 export type OfferedClaims = ReadonlyMap<string, Promise<Offered>>;
 
 /** Offers the claims that were planned for the lane before the commit. */

@@ -30,7 +30,7 @@ export class SessionRegister {
     this.#outbox = outbox;
   }
 
-  /** Returns the sessions that may not be claimed; a report tells their instance the reason. */
+  /** Returns the sessions that may not be claimed; their instance gets a report with the reason. */
   async write(
     state: Readonly<InstanceState>,
     sessions: Iterable<readonly [sessionId: string, held: Attachment | undefined]>,

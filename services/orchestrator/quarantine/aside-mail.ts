@@ -30,7 +30,7 @@ type Deps = Pick<OrchestratorDeps, "bus" | "names" | "runtime" | "capabilities">
 
 const header = headerNames.aside;
 /** The message as it was in the inbox. */
-const Was = z.object({
+const Original = z.object({
   subject: z.string(),
   seq: z.int(),
   at: z.number(),
@@ -64,7 +64,7 @@ export class AsideMail {
 
   async #move({ subject, seq, at, headers, body }: Delivery): Promise<boolean> {
     const { bus, names, runtime, capabilities } = this.#deps;
-    const was: z.infer<typeof Was> = { subject, seq, at, headers: { ...headers } };
+    const was: z.infer<typeof Original> = { subject, seq, at, headers: { ...headers } };
     try {
       const stored = await publishEffect(
         { bus, runtime, capabilities, signal: this.#signal },
@@ -113,7 +113,7 @@ export class AsideMail {
   }
 
   #mail(stored: StoredMessage): Mail[] {
-    const was = decode(Was, Buffer.from(stored.headers[header] ?? ""));
+    const was = decode(Original, Buffer.from(stored.headers[header] ?? ""));
     if (was.kind === "invalid")
       throw new Fault("contract", {
         code: "aside_unreadable",

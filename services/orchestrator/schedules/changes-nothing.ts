@@ -1,7 +1,7 @@
 /**
- * Commands that reach the keeper of a schedule after its end and would have changed nothing before it: nobody
- * has to be told of them. Whoever is not answered creates the same schedule again, and may do so just after
- * its last run.
+ * Recognises commands that reach the keeper of a schedule after its end and would have changed nothing before
+ * it. They need no dead letter: a client that got no answer creates the same schedule again, perhaps just
+ * after its last run.
  */
 import { isDeepStrictEqual } from "node:util";
 import {

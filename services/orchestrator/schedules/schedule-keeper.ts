@@ -60,7 +60,7 @@ class ScheduleKeeper {
   /** Undefined until the keeper has computed the next time after a change. */
   #next: { at: Next } | undefined;
   #started = 0;
-  #said = "";
+  #lastStatus = "";
   /** Why the last command was refused; shown until the next command. */
   #error: string | undefined;
 
@@ -75,12 +75,12 @@ class ScheduleKeeper {
 
   async run(): Promise<Record<string, unknown>> {
     for (let round = 0; round < roundsPerExecution && this.#started < startsPerExecution; round++) {
-      if (!this.#now.paused && !this.#now.deleted) this.#seeToDue();
+      if (!this.#now.paused && !this.#now.deleted) this.#handleDue();
       this.#startWaiting();
-      this.#tell();
+      this.#publishStatus();
       if (this.#isOver()) return this.#summary();
       const command = await this.#nextCommand();
-      if (command && this.#obey(command) === "changed") break;
+      if (command && this.#handle(command) === "changed") break;
     }
     return this.#ctx.continueAsNew(this.#now);
   }
@@ -91,7 +91,7 @@ class ScheduleKeeper {
     return deleted === true || (!paused && this.#next !== undefined && this.#next.at === undefined);
   }
 
-  #seeToDue(): void {
+  #handleDue(): void {
     const ctx = this.#ctx;
     const now = ctx.now();
     if (this.#next && (this.#next.at === undefined || this.#next.at.at > now)) return;
@@ -181,21 +181,21 @@ class ScheduleKeeper {
 
   /** Resolves with undefined when the next time of the schedule is due. */
   async #nextCommand(): Promise<ScheduleCommand | undefined> {
-    const said = this.#ctx.waitForSignal(scheduleSignal);
+    const signal = this.#ctx.waitForSignal(scheduleSignal);
     const next = this.#now.paused || this.#now.deleted ? undefined : this.#next?.at;
-    const heard =
+    const received =
       next === undefined
-        ? await said
-        : await Promise.race([said, this.#ctx.sleep(Math.max(0, next.at - this.#ctx.now()))]);
-    if (heard === undefined) return undefined;
-    const command = ScheduleCommand.safeParse(heard);
+        ? await signal
+        : await Promise.race([signal, this.#ctx.sleep(Math.max(0, next.at - this.#ctx.now()))]);
+    if (received === undefined) return undefined;
+    const command = ScheduleCommand.safeParse(received);
     if (command.success) return command.data;
     this.#error = `a command that is none: ${command.error.issues[0]?.message}`;
     return undefined;
   }
 
   /** Returns `changed` if the command changed the schedule (SCHEDULE-4). */
-  #obey(command: ScheduleCommand): "changed" | "same" {
+  #handle(command: ScheduleCommand): "changed" | "same" {
     const state = this.#now;
     if (command.kind !== "ended") this.#error = undefined;
     switch (command.kind) {
@@ -246,7 +246,7 @@ class ScheduleKeeper {
       return "same";
     }
     // Times that came due before the change, while no orchestrator ran, follow the schedule as it was.
-    if (!this.#now.paused && !this.#now.deleted) this.#seeToDue();
+    if (!this.#now.paused && !this.#now.deleted) this.#handleDue();
     if (timing(spec) !== timing(this.#now.spec))
       this.#now.cursor = Math.max(this.#now.cursor ?? 0, this.#ctx.now());
     this.#now.spec = spec;
@@ -259,7 +259,7 @@ class ScheduleKeeper {
   }
 
   /** Publishes the status if it changed. */
-  #tell(): void {
+  #publishStatus(): void {
     const { runs, skipped, missed, running, waiting, recent, paused } = this.#now;
     const status = {
       ...(paused || !this.#next?.at ? {} : { next: this.#next.at.time }),
@@ -267,13 +267,16 @@ class ScheduleKeeper {
       ...(this.#error === undefined ? {} : { error: this.#error }),
     };
     const text = JSON.stringify(status);
-    if (text === this.#said) return;
-    this.#said = text;
+    if (text === this.#lastStatus) return;
+    this.#lastStatus = text;
     this.#ctx.setStatus(status);
   }
 }
 
-/** Of a schedule whose times stay as they are, those that jitter has put off are still to come. */
+/**
+ * The parts of a schedule that decide its times: if they are unchanged, times that jitter postponed are still
+ * due.
+ */
 const timing = ({
   cron,
   timeZone,

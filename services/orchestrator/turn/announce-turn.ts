@@ -2,10 +2,10 @@
 import { type InstanceState, softLimitEvents, type Turn } from "../../../shared/replay/index.ts";
 import type { Runtime } from "../../../shared/runtime/index.ts";
 
-type Told = Pick<Runtime, "clock" | "announce">;
+type AnnounceDeps = Pick<Runtime, "clock" | "announce">;
 
 export function announceCommitted(
-  { clock, announce }: Told,
+  { clock, announce }: AnnounceDeps,
   { instanceId, execution, name = "", lastEventId }: Readonly<InstanceState>,
   { events }: Turn,
   { startedAt, appendAt }: { startedAt: number; appendAt: number },
@@ -21,7 +21,11 @@ export function announceCommitted(
     announce({ kind: "history.long", instanceId, events: lastEventId, limit: softLimitEvents });
 }
 
-export function announceClosed({ announce }: Told, state: Readonly<InstanceState>, now: number): void {
+export function announceClosed(
+  { announce }: AnnounceDeps,
+  state: Readonly<InstanceState>,
+  now: number,
+): void {
   const { instanceId, name = "", status, startedAt = now, endedAt = now, traceparent } = state;
   announce({
     kind: "instance.closed",

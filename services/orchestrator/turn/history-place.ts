@@ -5,8 +5,8 @@ import type { Position } from "../../../shared/history/index.ts";
 import { type Instance, type InstanceState, isEnded } from "../../../shared/replay/index.ts";
 import type { OrchestratorDeps } from "../deps.ts";
 
-/** The store may be full for long, and each try takes time of the instance's turns. */
-const triesAgainMs = 30_000;
+/** The store may stay full for long, and each try delays the instance's turns. */
+const retryAfterMs = 30_000;
 
 export class HistoryPlace {
   readonly #deps: OrchestratorDeps;
@@ -46,7 +46,7 @@ export class HistoryPlace {
     } catch (error) {
       // The history is where it was, or the next append is fenced and the next copy finds it. The stream may be
       // there already, and empty.
-      this.#staysUntil = this.#deps.runtime.clock.monotonic() + triesAgainMs;
+      this.#staysUntil = this.#deps.runtime.clock.monotonic() + retryAfterMs;
       const code = isFault(error) ? error.code : "move_failed";
       const message = `${instanceId} stays in a shared stream: ${String(error)}`;
       this.#deps.runtime.announce({ kind: "fault", where: "history", code, message, error });

@@ -107,7 +107,7 @@ export class BuryJunk implements RetentionStep {
   }
 }
 
-const notSchedule = "it is no schedule, and nobody reads here: only the engine writes to this subject";
+const notSchedule = "not a schedule: only the engine writes to this subject, and no consumer reads it";
 
 function mayBeNewer({ body }: StoredMessage): boolean {
   const parsed = parseJson(body);

@@ -64,7 +64,7 @@ describe("reconciling the register with the leases", () => {
 
 describe("an expiry against the register", () => {
   test.each(["opening", "claimed", "active", "rebuilding"])("%s: told", (phase) => {
-    expect(judgeLoss(record(phase), 1)).toEqual({ kind: "tell" });
+    expect(judgeLoss(record(phase), 1)).toEqual({ kind: "report" });
   });
 
   test.each(["parked", "lost", "failed", "closed"])("%s: over already", (phase) => {
@@ -76,6 +76,6 @@ describe("an expiry against the register", () => {
   });
 
   test("of an attachment the register has not heard of: told", () => {
-    expect(judgeLoss(record("lost", 1), 2)).toEqual({ kind: "tell" });
+    expect(judgeLoss(record("lost", 1), 2)).toEqual({ kind: "report" });
   });
 });
