@@ -7,7 +7,7 @@ import Module from "node:module";
 import { dirname, join, sep } from "node:path";
 import { Script } from "node:vm";
 
-/** Undefined or of no use where somebody else's bundler has moved this file: then nothing is loaded from there. */
+/** The folder of the built code. If a user's bundler has moved this file, no cached script is found there. */
 const built = join(import.meta.dirname ?? "", "..", "dist") + sep;
 const compile = Module._extensions[".js"];
 

@@ -26,6 +26,6 @@ if (process.argv[2] === "health" && process.argv.length === 3) {
   // Timers or sockets that a user's code left open must not keep a finished command alive.
   setTimeout(() => process.exit(), 1000).unref();
 } else {
-  process.stderr.write("holdfast: it is not built yet; run `npm run build` first\n");
+  process.stderr.write("holdfast: the code is not built yet; run `npm run build` first\n");
   process.exitCode = 2;
 }

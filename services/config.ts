@@ -52,7 +52,7 @@ export const commonSettings = {
     .optional()
     .describe("What inboxes of this process begin with, where its NATS user may listen to those alone."),
   NATS_WAIT: setting
-    .durationOrForever(0, 24 * 3_600_000)
+    .duration(0, 24 * 3_600_000, { orForever: true })
     .default(30_000)
     .describe(
       "How long a service that starts waits for a NATS server that is not there, or for a cluster that has no leader. `forever`: until it is there.",

@@ -14,43 +14,36 @@ const wholeNumber = (min: number, max: number) =>
 const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) =>
   z.enum(values, `must be one of ${values.join(", ")}`).meta({ rule: values.join(", ") });
 
-const milliseconds = (text: string, minMs: number, maxMs: number): number | undefined => {
+/** Undefined if the text is not a duration. */
+const milliseconds = (text: string): number | undefined => {
   try {
-    const ms = parseDuration(text, "value");
-    return ms >= minMs && ms <= maxMs ? ms : undefined;
+    return parseDuration(text, "value");
   } catch (error) {
     if (isFault(error)) return undefined;
     throw error;
   }
 };
 
-/** `5s`, `30d`, or `forever`; checked by parsing, so that the error names the variable. */
-const durationOrForever = (minMs: number, maxMs: number) =>
+/** `250ms`, `5s`, `30d`, or milliseconds; checked by parsing, so that the error names the variable. */
+const duration = (
+  minMs: number,
+  maxMs: number,
+  { wholeSeconds = false, orForever = false }: { wholeSeconds?: boolean; orForever?: boolean } = {},
+) =>
   z
     .string()
     .transform((text, context) => {
-      const ms = text === "forever" ? Number.POSITIVE_INFINITY : milliseconds(text, minMs, maxMs);
-      if (ms !== undefined) return ms;
-      const message = `must be forever, or a duration like 30s, from ${minMs} to ${maxMs} ms`;
-      context.addIssue({ code: "custom", message });
+      if (orForever && text === "forever") return Number.POSITIVE_INFINITY;
+      const ms = milliseconds(text);
+      const valid = ms !== undefined && ms >= minMs && ms <= maxMs;
+      if (valid && (!wholeSeconds || ms % 1000 === 0)) return ms;
+      const rule = valid
+        ? "whole seconds"
+        : `${orForever ? "forever, or " : ""}a duration like 30s, from ${minMs} to ${maxMs} ms`;
+      context.addIssue({ code: "custom", message: `must be ${rule}` });
       return z.NEVER;
     })
-    .meta({ rule: "a duration like 30s, or `forever`" });
-
-/** `5s`, `30d`. */
-const duration = (minMs: number, maxMs: number) =>
-  z
-    .string()
-    .transform((text, context) => {
-      const ms = milliseconds(text, minMs, maxMs);
-      if (ms !== undefined) return ms;
-      context.addIssue({
-        code: "custom",
-        message: `must be a duration like 30s, from ${minMs} to ${maxMs} ms`,
-      });
-      return z.NEVER;
-    })
-    .meta({ durationMs: [minMs, maxMs] });
+    .meta(orForever ? { rule: "a duration like 30s, or `forever`" } : { durationMs: [minMs, maxMs] });
 
 /**
  * Building blocks for the settings of a single service. Every value arrives as text. docs/configuration.md
@@ -60,7 +53,6 @@ export const setting = {
   wholeNumber,
   oneOf,
   duration,
-  durationOrForever,
   text: z.string(),
   flag: z
     .enum(["true", "false", "1", "0"], "must be true or false")

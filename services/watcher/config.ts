@@ -1,33 +1,12 @@
 /** The watcher's own settings. */
-import { z } from "zod";
-import { isFault } from "../../shared/errors/index.ts";
 import { requireTtl } from "../../shared/leases/index.ts";
-import { parseDuration } from "../../shared/runtime/index.ts";
 import type { SettingsOf } from "../config.ts";
 import { setting } from "../setting.ts";
 
+const { duration } = setting;
 const second = 1000;
 const minute = 60 * second;
 const day = 24 * 60 * minute;
-
-/** `5s`, `30d`; checked by parsing, so that the error names the variable. */
-const duration = (minMs: number, maxMs: number) =>
-  z
-    .string()
-    .transform((text, context) => {
-      try {
-        const ms = parseDuration(text, "value");
-        if (ms >= minMs && ms <= maxMs) return ms;
-      } catch (error) {
-        if (!isFault(error)) throw error;
-      }
-      context.addIssue({
-        code: "custom",
-        message: `must be a duration like 5s, from ${minMs} to ${maxMs} ms`,
-      });
-      return z.NEVER;
-    })
-    .meta({ durationMs: [minMs, maxMs] });
 
 export const watcherSettings = {
   WATCHER_LEASE_TTL: duration(second, minute)

@@ -82,7 +82,7 @@ export function workerConfig(settings: WorkerSettings): WorkerConfig {
   return Object.freeze(config);
 }
 
-/** Without this check a misspelt variable would be ignored without a word. */
+/** Refuses unknown variables: a misspelt one would otherwise be ignored. */
 export function refuseUnknownSettings(env: Environment): void {
   const unknown = Object.keys(env).filter((name) => name.startsWith("WORKER_") && !(name in workerSettings));
   if (unknown.length === 0) return;

@@ -20,14 +20,14 @@ export class Control implements Service {
   async start(): Promise<void> {
     const { bus, names, identity } = this.#deps;
     const subject = names.workerControl(identity.workerId);
-    this.#subscription = await bus.subscribe(subject, {}, (message) => this.#hear(message));
+    this.#subscription = await bus.subscribe(subject, {}, (message) => this.#receive(message));
   }
 
   stop = once(async () => {
     await this.#subscription?.stop();
   });
 
-  #hear(message: CoreMessage): void {
+  #receive(message: CoreMessage): void {
     const request = decode(WorkerControl, message.body);
     if (request.kind === "invalid") {
       const error = { code: "invalid_request", message: request.message };

@@ -36,9 +36,9 @@ export interface WorkerDeps {
   readonly view?: WorkersView;
   /** Undefined: each result of work that came by the lane is reported by itself. */
   readonly recordings?: Pick<Recordings, "wait" | "waitFor">;
-  /** The load figures in the register are out of date: the worker writes them soon. Cheap to call often. */
+  /** Call when the load has changed: the worker soon writes it to the register. Cheap to call often. */
   readonly loadChanged: () => void;
-  /** The same for calls on sessions. They are frequent, so the worker writes less soon. */
+  /** The same for calls on sessions. They are frequent, so the worker waits longer before it writes. */
   readonly callsChanged?: () => void;
 }
 

@@ -48,7 +48,7 @@ export class Registration implements Service {
   }
 
   /** Writes the present description; resolves when it is stored. */
-  async tell(): Promise<void> {
+  async writeNow(): Promise<void> {
     await this.#writing;
     if (!this.#stopped) await this.#write();
   }

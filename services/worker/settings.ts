@@ -1,11 +1,10 @@
 /** The variables that a worker reads, each checked by itself. config.ts checks how they go together. */
 import { z } from "zod";
 import { tokenPattern, tokenRule } from "../../schemas/index.ts";
-import { isFault } from "../../shared/errors/index.ts";
-import { parseDuration } from "../../shared/runtime/index.ts";
 import { setting } from "../setting.ts";
 import { longestNodeId } from "./identity.ts";
 
+const { duration } = setting;
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -40,49 +39,22 @@ const amounts = setting.list
   })
   .meta({ rule: "name=number, separated by commas" });
 
-/** `250ms 5s 2m 1h`, or milliseconds. */
-const duration = (minMs: number, maxMs: number, { wholeSeconds = false } = {}) =>
-  z
-    .string()
-    .transform((text, context) => {
-      const ms = milliseconds(text);
-      const rule =
-        ms === undefined
-          ? 'must be a duration such as "250ms", "5s" or "2m"'
-          : ms < minMs || ms > maxMs
-            ? `must be a duration from ${minMs} ms to ${maxMs} ms`
-            : wholeSeconds && ms % second !== 0
-              ? "must be whole seconds"
-              : undefined;
-      if (ms !== undefined && rule === undefined) return ms;
-      context.addIssue({ code: "custom", message: rule ?? "is not a duration" });
-      return z.NEVER;
-    })
-    .meta({ durationMs: [minMs, maxMs] });
-
-function milliseconds(text: string): number | undefined {
-  try {
-    return parseDuration(text, "duration");
-  } catch (error) {
-    if (isFault(error, "contract")) return undefined;
-    throw error;
-  }
-}
-
 export const workerSettings = {
   WORKER_NODE_ID: nodeId
     .optional()
-    .describe("Name of this worker; each start of it is still another worker. Made up when not set."),
+    .describe("Name of this worker; each start of it counts as another worker. Made up when not set."),
   WORKER_RESOURCE_ID: token
     .optional()
     .describe(
-      "What sessions come back to with a token: a GPU, a disk, a machine. One worker of a host at a time may have it. Default: the node id.",
+      "The resource to which a session returns with its token: a GPU, a disk, a machine. One worker of a host at a time may have it. Default: the node id.",
     ),
   WORKER_BUILD_ID: z.string().max(128).default("dev").describe("Which build of your application this is."),
-  WORKER_TAGS: tokens.optional().describe("What sessions may require, such as `gpu`."),
+  WORKER_TAGS: tokens.optional().describe("Tags of this worker, which sessions may require, such as `gpu`."),
   WORKER_RESOURCES: amounts
     .optional()
-    .describe("Amounts sessions may require, such as `vram=24`. `gpu=2` also divides two GPUs among hosts."),
+    .describe(
+      "Amounts of resources that sessions may require, such as `vram=24`. `gpu=2` also divides two GPUs among hosts.",
+    ),
 
   WORKER_ACTIVITY_SLOTS: setting
     .wholeNumber(0, 100_000)
@@ -94,14 +66,14 @@ export const workerSettings = {
   WORKER_ACTIVITIES: tokens.optional().describe("Activities to run. Default: all of the application."),
   WORKER_ACK_WAIT: duration(second, 10 * minute)
     .default(10 * second)
-    .describe("A task not heard of for so long goes to another worker."),
+    .describe("A task that its worker has not confirmed for so long goes to another worker."),
   WORKER_MAX_DELIVERIES: setting
     .wholeNumber(1, 1000)
     .default(5)
-    .describe("A task delivered more often is poison: it fails and is put away."),
+    .describe("A task delivered more often is poison: it fails and becomes a dead letter."),
   WORKER_SURPLUS_WAIT: duration(10, 10 * second)
     .default(500)
-    .describe("What was pulled and found no slot for so long is given back."),
+    .describe("A task that was pulled and found no free slot for so long is given back to its queue."),
 
   WORKER_MAX_SESSIONS: setting
     .wholeNumber(0, 100_000)
@@ -123,11 +95,13 @@ export const workerSettings = {
   WORKER_MAX_PER_TYPE: amounts.optional().describe("Most sessions per type, such as `classifier=2`."),
   WORKER_LEASE_TTL: duration(second, hour, { wholeSeconds: true })
     .default(15 * second)
-    .describe("A holder silent for so long has lost its sessions. For types that do not say it themselves."),
+    .describe(
+      "A holder that is silent for so long has lost its sessions. Default for types without a `leaseTtl` of their own.",
+    ),
   WORKER_IDLE_TIMEOUT: duration(0, 30 * 24 * hour)
     .default(5 * minute)
     .describe(
-      "A session without calls for so long becomes idle (its worker lets it go), if its type has a checkpoint, so that nothing is lost. 0: never. For types that do not say it.",
+      "A session without calls for so long becomes idle (its worker lets it go), if its type has a checkpoint, so that nothing is lost. 0: never. Default for types without an `idleTimeout` of their own.",
     ),
   WORKER_MAX_INIT: duration(second, 24 * hour)
     .default(10 * minute)
@@ -135,24 +109,26 @@ export const workerSettings = {
 
   WORKER_DRAIN_TIMEOUT: duration(0, hour)
     .default(30 * second)
-    .describe("Told to stop, what runs may finish for so long. The container's grace must be longer."),
+    .describe(
+      "After a signal to stop, running work may finish for so long. The container's grace must be longer.",
+    ),
   WORKER_STOP_GRACE: duration(0, 2 * hour)
     .optional()
     .describe(
-      "How long it may take to stop before it is killed, where that is known. Set by `compose.yaml`.",
+      "How long the worker may take to stop before it is killed, if that is known. Set by `compose.yaml`.",
     ),
   WORKER_REGISTER_EVERY: duration(200, minute)
     .default(4 * second)
-    .describe("How often the worker says that it is there."),
+    .describe("How often the worker writes its entry in the register of workers."),
   WORKER_REGISTER_TTL: duration(2 * second, 10 * minute, { wholeSeconds: true })
     .default(15 * second)
-    .describe("How long it is remembered without saying so."),
+    .describe("How long its entry lives without being written again."),
   WORKER_SUPERVISED: z
     .enum(["true", "false", "1", "0", "child"], "must be true or false")
     .meta({ rule: "true or false" })
     .default("false")
     .describe(
-      "A small process starts the worker and sees it die: its sessions are reported lost at once, not when their leases expire.",
+      "A small process starts the worker; if the worker dies, that process reports its sessions lost at once, not when their leases expire.",
     ),
   WORKER_FAULT: z.string().optional().describe("For fault tests: `point:count` kills the process there."),
 };

@@ -4,7 +4,7 @@ export interface Slot {
 }
 
 export interface Waiter {
-  /** Leaves the line; returns false if a slot was already given. */
+  /** Withdraws the request; returns false if a slot was already given. */
   leave(): boolean;
 }
 

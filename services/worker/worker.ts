@@ -107,7 +107,7 @@ export class Worker implements Service {
     const { runtime, identity } = this.#deps;
     this.#draining = true;
     runtime.announce({ kind: "worker.draining", workerId: identity.workerId });
-    await Promise.all([this.#registration.tell(), this.#activities.drain(), this.#sessions?.drain()]);
+    await Promise.all([this.#registration.writeNow(), this.#activities.drain(), this.#sessions?.drain()]);
   });
 
   stop = once(async () => {

@@ -26,6 +26,7 @@ import { HoldfastError, isFault, TimeoutError } from "../../../shared/errors/ind
 import type { Generation } from "../../../shared/fleet/index.ts";
 import { once, parseDuration, type Service } from "../../../shared/runtime/index.ts";
 import { KeyedCalls } from "../../../shared/sdk/internal.ts";
+import { checkCall, findSessionType } from "../find-session-call.ts";
 import { KeyOpener, type KeyOpenerParts } from "./key-opener.ts";
 
 export interface KeyedEndpointParts extends KeyOpenerParts {
@@ -131,7 +132,7 @@ export class KeyedEndpoint implements Service {
   ): Promise<KeyedRoute> {
     const definition = this.#definition(type);
     const spec = this.#spec(definition, key, request);
-    checkCall(definition, request);
+    if (request.call !== undefined) checkCall(definition, request.call, request.input);
     // A request without a config accepts the config that the session was opened with.
     const check = () =>
       void validate(definition.config, request.config, "invalid_config", `config of session "${type}"`);
@@ -153,7 +154,7 @@ export class KeyedEndpoint implements Service {
     };
     const definition = this.#definition(type);
     const { sessionId, configDigest } = this.#spec(definition, key, request);
-    checkCall(definition, { call: name, input });
+    checkCall(definition, name, input);
     const waitMs = Math.min(waitOf(message, defaultWaitMs), maxWaitMs);
     const abort = new AbortController();
     const timer = runtime.clock.after(waitMs, () => abort.abort(tooLate(name, waitMs)));
@@ -170,14 +171,7 @@ export class KeyedEndpoint implements Service {
 
   #definition(type: string): AnySession {
     const { app, generation } = this.#parts;
-    const definition = app.sessions.get(type);
-    if (!definition) {
-      const names = [...app.sessions.keys()].sort().join(", ") || "none";
-      throw new HoldfastError({
-        code: "unknown_session_type",
-        message: `there is no session type ${JSON.stringify(type)}; there are: ${names}`,
-      });
-    }
+    const definition = findSessionType(app, type);
     if (generation.allows(2)) return definition;
     const older = generation.heldBackBy().map(({ kind, id }) => `${kind} ${id}`);
     throw new HoldfastError({
@@ -199,22 +193,6 @@ export class KeyedEndpoint implements Service {
       ...optional("ttl", ttl === undefined ? undefined : parseDuration(ttl, "ttl")),
     });
   }
-}
-
-function checkCall(
-  definition: AnySession,
-  { call, input }: { call?: string | undefined; input?: unknown },
-): void {
-  if (call === undefined) return;
-  const found = Object.hasOwn(definition.calls, call) ? definition.calls[call] : undefined;
-  if (!found) {
-    const names = Object.keys(definition.calls).sort().join(", ") || "none";
-    throw new HoldfastError({
-      code: "unknown_call",
-      message: `session "${definition.name}" has no call ${JSON.stringify(call)}; there are: ${names}`,
-    });
-  }
-  validate(found.input, input, "invalid_input", `input of ${definition.name}.${call}`);
 }
 
 function requestOf({ body }: CoreMessage): KeyedRequest {

@@ -1,14 +1,8 @@
 /** One call of a pool by a client outside any instance: an instance that uses the pool for this one call. */
 import { z } from "zod";
 import { Name, poolCallOrchestration } from "../../../schemas/index.ts";
-import {
-  type AnySession,
-  type App,
-  defineOrchestration,
-  type PoolOptions,
-  validate,
-} from "../../../shared/definitions/index.ts";
-import { HoldfastError } from "../../../shared/errors/index.ts";
+import { type App, defineOrchestration, type PoolOptions } from "../../../shared/definitions/index.ts";
+import { checkCall, findSessionType } from "../find-session-call.ts";
 
 const PoolCall = z.object({
   type: Name,
@@ -24,16 +18,8 @@ export const poolCall = (app: App) =>
   defineOrchestration(poolCallOrchestration, {
     input: PoolCall,
     async run(ctx, { type, call, input, options, timeoutMs }) {
-      const definition = definitionOf(app, type);
-      const found = Object.hasOwn(definition.calls, call) ? definition.calls[call] : undefined;
-      if (!found) {
-        const names = Object.keys(definition.calls).sort().join(", ") || "none";
-        throw new HoldfastError({
-          code: "unknown_call",
-          message: `session "${type}" has no call ${JSON.stringify(call)}; there are: ${names}`,
-        });
-      }
-      validate(found.input, input, "invalid_input", `input of ${type}.${call}`);
+      const definition = findSessionType(app, type);
+      checkCall(definition, call, input);
       const once = async (own: typeof ctx) => {
         const pool = await own.usePool(definition, options as PoolOptions);
         try {
@@ -45,13 +31,3 @@ export const poolCall = (app: App) =>
       return timeoutMs === undefined ? once(ctx) : ctx.timeout(timeoutMs, (own) => once(own as typeof ctx));
     },
   });
-
-function definitionOf(app: App, type: string): AnySession {
-  const definition = app.sessions.get(type);
-  if (definition) return definition;
-  const names = [...app.sessions.keys()].sort().join(", ") || "none";
-  throw new HoldfastError({
-    code: "unknown_session_type",
-    message: `there is no session type ${JSON.stringify(type)}; there are: ${names}`,
-  });
-}

@@ -9,5 +9,5 @@ export { callUserCode } from "./running/call-user-code.ts";
 export { CancelNotices, type IsCancelled, taskKey } from "./running/cancel-notices.ts";
 export { attemptKey } from "./running/held-task.ts";
 export { runTask } from "./running/run-task.ts";
-export type { TaskOutcome } from "./running/task-outcome.ts";
+export { endOf } from "./running/task-outcome.ts";
 export { ActivityService } from "./service.ts";

@@ -8,7 +8,7 @@ import type { ActivityReport, ActivityTask } from "../../../schemas/index.ts";
 import { activityReportId, encode, publishUntilStored } from "../../../shared/bus/index.ts";
 import { isFault } from "../../../shared/errors/index.ts";
 import type { SessionAtPoint } from "../../fault-points.ts";
-import type { WayBack } from "../lane/index.ts";
+import type { ReplyPath } from "../lane/index.ts";
 import type { TaskDeps } from "./running/run-task.ts";
 import type { ReportedOutcome } from "./running/task-outcome.ts";
 
@@ -23,8 +23,8 @@ export interface ReportOptions {
   /** The session that did it. */
   session?: SessionAtPoint | undefined;
   /** Set if the task came by the lane. */
-  lane?: WayBack | undefined;
-  /** Ends the tries: the process is stopping, and another worker gets the task. */
+  lane?: ReplyPath | undefined;
+  /** Aborts when the process is stopping: no further try is made, and another worker gets the task. */
   signal?: AbortSignal | undefined;
 }
 
@@ -44,7 +44,7 @@ export async function publishReport(
   const msgId = activityReportId(task, result.kind, epoch);
   const what = epoch === undefined ? "activity" : "call";
   deps.faultPoints?.reach(`${what}.before_report`, session);
-  if (await lane?.tell(instanceId, report)) {
+  if (await lane?.report(instanceId, report)) {
     deps.faultPoints?.reach(`${what}.after_report`, session);
     return "recorded";
   }

@@ -36,7 +36,7 @@ import { CancelNotices, type IsCancelled, taskKey } from "./running/cancel-notic
 import { attemptKey, type HeldTask, runsBefore } from "./running/held-task.ts";
 import { ReportedTasks } from "./running/reported-tasks.ts";
 import { runTask } from "./running/run-task.ts";
-import type { TaskOutcome } from "./running/task-outcome.ts";
+import { endOf, type TaskOutcome } from "./running/task-outcome.ts";
 import { TaskLane } from "./task-lane.ts";
 
 interface Running {
@@ -52,7 +52,7 @@ export class ActivityService implements Service {
   readonly served: readonly ServedActivity[];
   readonly #deps: WorkerDeps;
   readonly #feeds: Feed[];
-  readonly #scarcity: PullOneByOne;
+  readonly #oneByOne: PullOneByOne;
   readonly #limited: LimitedPull[];
   readonly #lane: TaskLane;
   readonly #cancels: CancelNotices;
@@ -72,16 +72,16 @@ export class ActivityService implements Service {
     this.#reported = new ReportedTasks(deps.runtime.clock);
     this.slots = new Slots(deps.config.activities.slots, {
       onChange: deps.loadChanged,
-      onFree: () => this.#scarcity.pump(),
+      onFree: () => this.#oneByOne.pump(),
     });
-    this.#scarcity = new PullOneByOne(this.slots, (message, feed, slot) =>
+    this.#oneByOne = new PullOneByOne(this.slots, (message, feed, slot) =>
       this.#receive(message, feed, slot),
     );
     this.#line = new WaitingLine({
       runtime: deps.runtime,
       slots: this.slots,
       limits: deps.config.activities,
-      onSurplus: (feed) => this.#scarcity.rest(feed),
+      onSurplus: (feed) => this.#oneByOne.rest(feed),
       onLeft: (held) => this.#held.delete(held.key),
       giveBack: (held) => this.#giveBack(held),
     });
@@ -128,7 +128,7 @@ export class ActivityService implements Service {
   /** Takes no more tasks, lets running ones finish within the drain timeout, gives back the rest. */
   drain = once(async () => {
     this.#draining = true;
-    this.#scarcity.stop();
+    this.#oneByOne.stop();
     await Promise.all([this.#lane.close(), ...this.#feeds.map((feed) => feed.stop())]);
     await Promise.all(this.#limited.map((pull) => pull.stop()));
     await this.#line.handBackAll();
@@ -183,7 +183,7 @@ export class ActivityService implements Service {
   #takeNow(task: ActivityTask, delivery: LaneDelivery, feed: Feed): boolean {
     if (this.#draining || feed.resting || feed.activity.definition.rate || this.slots.waiting > 0)
       return false;
-    // The owner must learn that the task does not run here: a repeat by the queue settles it.
+    // Refuse, so that the owner sends the task by the queue, where this worker acknowledges the repeat.
     if (this.#isOver(task)) return false;
     const slot = this.slots.tryTake();
     if (!slot) return false;
@@ -193,8 +193,8 @@ export class ActivityService implements Service {
   }
 
   /**
-   * The server's count alone makes it look like poison. The task is admitted after all if leaving workers
-   * gave it back.
+   * Called when the task looks like poison by the server's count. It enters after all if leaving workers gave
+   * it back.
    */
   async #refuseIfPoisoned(task: ActivityTask, delivery: Delivery, feed: Feed): Promise<void> {
     try {
@@ -304,7 +304,7 @@ export class ActivityService implements Service {
       case "failed":
       case "timeout":
       case "state_missing":
-        await this.#tell(held, reportOf(outcome));
+        await this.#reportAndSettle(held, reportOf(outcome));
         return;
       case "interrupted":
         if (isCancelled(outcome.reason)) held.delivery.ack();
@@ -320,7 +320,7 @@ export class ActivityService implements Service {
     return Promise.resolve();
   }
 
-  async #tell(held: HeldTask, report: Report): Promise<void> {
+  async #reportAndSettle(held: HeldTask, report: Report): Promise<void> {
     const how = await this.#report(held, report);
     if (how === "given_up") return;
     this.#reported.add(held.task, held.lane !== undefined && how === "stored");
@@ -361,32 +361,19 @@ export class ActivityService implements Service {
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
     });
-    const patience = new AbortController();
-    await Promise.race([idle, sleep(this.#deps.runtime.clock, ms, patience.signal)]);
-    patience.abort();
+    const timeout = new AbortController();
+    await Promise.race([idle, sleep(this.#deps.runtime.clock, ms, timeout.signal)]);
+    timeout.abort();
   }
 
   async #abandonAll(): Promise<void> {
     const reason = new HoldfastError({
       code: "worker_shutdown",
-      message: "the worker is going; another one runs this again",
+      message: "the worker is shutting down; another worker runs this again",
       retryable: true,
     });
     this.#givingUp.abort();
     for (const { abort } of this.#running) abort.abort(reason);
     await this.#idleWithin(lingerMs);
-  }
-}
-
-function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
-  switch (outcome.kind) {
-    case "completed":
-    case "failed":
-    case "timeout":
-      return outcome.kind;
-    case "state_missing":
-      return "failed";
-    case "interrupted":
-      return "cancelled";
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Orchestrators hand tasks to this worker directly here, and ask what became of them. The worker takes only
- * tasks that can start at once: the others wait in the queue, where any worker finds them.
+ * Receives tasks that orchestrators send straight to this worker, and answers which of them it holds. The
+ * worker takes only tasks that can start at once: others wait in the queue, where any worker finds them.
  */
 import {
   type ActivityTask,
@@ -45,8 +45,8 @@ export class TaskLane implements Service {
   listen = once(async () => {
     const { bus, names, identity } = this.#init.deps;
     this.#questions = await Promise.all([
-      bus.subscribe(names.laneOfHoldings(identity.workerId), {}, (message) => this.#tell(message)),
-      bus.subscribe(names.laneOfSeekers, {}, (message) => this.#found(message)),
+      bus.subscribe(names.laneOfHoldings(identity.workerId), {}, (message) => this.#answerQuestion(message)),
+      bus.subscribe(names.laneOfSeekers, {}, (message) => this.#answerIfHeld(message)),
     ]);
   });
 
@@ -81,7 +81,7 @@ export class TaskLane implements Service {
     const { deps, onTask } = this.#init;
     const path = new LanePath(deps, message);
     const decoded = decodeTask(message, feed.activity);
-    // It comes by the queue next, and is dead-lettered there with its reason.
+    // The task comes by the queue next, and is dead-lettered there with the reason.
     if (decoded.kind === "invalid") return path.refuse();
     const delivery = new LaneDelivery(message, path, decoded.task);
     if (!onTask(decoded.task, delivery, feed)) path.refuse();
@@ -108,12 +108,12 @@ export class TaskLane implements Service {
     });
   }
 
-  #tell({ body, reply }: CoreMessage): void {
+  #answerQuestion({ body, reply }: CoreMessage): void {
     const question = decode(LaneQuestion, body);
     if (question.kind === "ok") reply?.(encode(this.#holdings(question.value)));
   }
 
-  #found({ body, reply }: CoreMessage): void {
+  #answerIfHeld({ body, reply }: CoreMessage): void {
     const question = decode(LaneQuestion, body);
     if (question.kind === "invalid") return;
     const holdings = this.#holdings(question.value);

@@ -132,12 +132,12 @@ export class Contexts {
 
   log(id: number): WorkLog {
     const at = (level: LogLevel) => (message: string, fields?: Record<string, unknown>) =>
-      this.#say({ kind: "log", id, level, message, fields });
+      this.#postLog({ kind: "log", id, level, message, fields });
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
   /** Fields that cannot be sent must not fail the code that logs them. */
-  #say(line: Extract<FromHost, { kind: "log" }>): void {
+  #postLog(line: Extract<FromHost, { kind: "log" }>): void {
     try {
       this.#post(line);
     } catch {

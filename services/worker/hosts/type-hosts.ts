@@ -35,7 +35,7 @@ export class TypeHosts {
   }
 
   async acquire(signal: AbortSignal): Promise<HostPlace> {
-    if (this.#stopped) throw going();
+    if (this.#stopped) throw shuttingDown();
     const { sessionsPerHost } = this.#policy;
     const free = [...this.#kept].find(
       ({ host, sessions, retired }) => host.alive && retired === undefined && sessions < sessionsPerHost,
@@ -147,13 +147,13 @@ export class TypeHosts {
   }
 }
 
-const going = (): HoldfastError =>
-  new HoldfastError({ code: "worker_shutdown", message: "the worker is going", retryable: true });
+const shuttingDown = (): HoldfastError =>
+  new HoldfastError({ code: "worker_shutdown", message: "the worker is shutting down", retryable: true });
 
 /** HOST-1, unless the signal aborts first. */
 function untilReady(host: IsolatedHost, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : going());
+    const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : shuttingDown());
     if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     host.ready.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));

@@ -39,7 +39,7 @@ export class LaneDelivery implements Delivery {
   }
 
   working(): void {
-    // The owner asks for news by itself.
+    // The owner asks by itself whether the task is still held.
   }
 
   putAside(): void {

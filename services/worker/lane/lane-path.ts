@@ -23,21 +23,21 @@ export const soonMs = 5;
 const recordedMs = 2_000;
 const refused = encode({ v: 1, kind: "refused" } satisfies LaneAnswer);
 
-/** Where the result of work goes that did not come by a queue. */
-export interface WayBack {
+/** Returns the result of work that did not come by a queue to its sender. */
+export interface ReplyPath {
   /** Resolves to false if the report must go through the inbox. */
-  tell(instanceId: string, report: ActivityReport): Promise<boolean>;
+  report(instanceId: string, report: ActivityReport): Promise<boolean>;
   /**
-   * This worker will not finish the work. `untouched`: its code never began. Undefined: the sender learns of
-   * it by the lease.
+   * Called when this worker will not finish the work. `untouched`: its code never began. Undefined if the
+   * sender learns of it by the lease.
    */
   drop?(untouched: boolean): void;
 }
 
-export class LanePath implements WayBack {
+export class LanePath implements ReplyPath {
   readonly #deps: LaneDeps;
   readonly #owner: string;
-  /** A longer result is sent by itself. */
+  /** A longer result is sent in a message of its own. */
   readonly #longestAnswer: number;
   #reply: CoreMessage["reply"];
   #soon: Timer | undefined;
@@ -58,12 +58,12 @@ export class LanePath implements WayBack {
    * first.
    */
   take({ atOnce = false } = {}): void {
-    if (atOnce || !this.#deps.recordings) this.#sayTaken();
-    else this.#soon = this.#deps.runtime.clock.after(soonMs, () => this.#sayTaken());
+    if (atOnce || !this.#deps.recordings) this.#replyTaken();
+    else this.#soon = this.#deps.runtime.clock.after(soonMs, () => this.#replyTaken());
   }
 
   /** Resolves to true once the result is in the history; otherwise the report must go through the inbox. */
-  async tell(instanceId: string, report: ActivityReport): Promise<boolean> {
+  async report(instanceId: string, report: ActivityReport): Promise<boolean> {
     const { identity, recordings } = this.#deps;
     if (!this.#reply || !recordings || report.result.kind === "started")
       return this.#toOwner(instanceId, report);
@@ -75,7 +75,8 @@ export class LanePath implements WayBack {
   }
 
   /**
-   * This worker cannot finish the work. If the message gets lost, the owner learns of it by asking (LANE-4).
+   * Called when this worker cannot finish the work. If the message gets lost, the owner learns of it by
+   * asking (LANE-4).
    */
   giveBack(instanceId: string, { execution, of, attempt, capability }: Omit<LaneReturn, "v">): void {
     if (this.#reply) return this.refuse();
@@ -85,7 +86,7 @@ export class LanePath implements WayBack {
   }
 
   async #toOwner(instanceId: string, report: ActivityReport): Promise<boolean> {
-    this.#sayTaken();
+    this.#replyTaken();
     const { bus, recordings } = this.#deps;
     if (!bus.connected()) return false;
     const confirmed = this.#confirmed(instanceId, report);
@@ -106,7 +107,7 @@ export class LanePath implements WayBack {
     }
   }
 
-  #sayTaken(): void {
+  #replyTaken(): void {
     if (this.#reply) this.#answer(encode({ v: 1, kind: "taken", workerId: this.#deps.identity.workerId }));
   }
 

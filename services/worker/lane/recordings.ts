@@ -1,10 +1,10 @@
 /**
  * Waits until owners confirm that they have recorded results. An owner confirms many results in one message,
- * a little later. The worker does not wait for it with anything but its memory of unconfirmed results.
+ * a little later. Meanwhile the worker goes on, and only remembers the unconfirmed results.
  *
- * What was on its way to an owner that died is never confirmed. So an owner that is slow to confirm is asked
- * whether it is there: if no process listens, its results go through the inbox at once. That needs no proof of
- * its death (D1), because a result may come both ways (LANE-3).
+ * A result on its way to an owner that died is never confirmed. So the worker asks an owner that is slow to
+ * confirm whether it is there: if no process listens, its results go through the inbox at once. That needs no
+ * proof of its death (D1), because a result may come both ways (LANE-3).
  */
 import { LaneRecordings } from "../../../schemas/index.ts";
 import { decode, type Stoppable } from "../../../shared/bus/index.ts";
@@ -43,8 +43,8 @@ export class Recordings implements Service {
     const { bus, names, identity } = this.#deps;
     const subject = names.laneOfRecordings(identity.workerId);
     this.#subscription = await bus.subscribe(subject, {}, ({ body }) => {
-      const told = decode(LaneRecordings, body);
-      if (told.kind === "ok") for (const key of told.value.keys) this.#settle(key, true);
+      const recordings = decode(LaneRecordings, body);
+      if (recordings.kind === "ok") for (const key of recordings.value.keys) this.#settle(key, true);
     });
   }
 
@@ -64,7 +64,10 @@ export class Recordings implements Service {
     });
   }
 
-  /** The same for a result that is sent by itself: `confirmed` becomes true when the owner answers that it is recorded. */
+  /**
+   * The same for a result in a message of its own: `confirmed` becomes true when the owner answers that it is
+   * recorded.
+   */
   async waitFor(confirmed: Promise<boolean>, owner: string): Promise<boolean> {
     const key = Symbol(owner);
     try {

@@ -25,7 +25,7 @@ import type { SessionServices } from "./session-services.ts";
 
 export class SessionService implements SessionPart {
   readonly #deps: SessionDeps;
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #types: readonly string[];
   readonly #capacity: Capacity;
   readonly #quotas: Quotas;
@@ -33,7 +33,7 @@ export class SessionService implements SessionPart {
   readonly #claims: Claims;
   readonly #feed: WorkFeed;
   readonly #direct: DirectCalls;
-  readonly #warmth: WarmKeys;
+  readonly #warmKeys: WarmKeys;
   readonly #held = new HeldSessions();
   readonly #reattach: Reattach;
   #unlisten: () => void = () => undefined;
@@ -43,7 +43,7 @@ export class SessionService implements SessionPart {
     const timing = timingOf(deps);
     const { config, app, runtime } = deps;
     this.#types = config.sessions.types ?? [...app.sessions.keys(), bareSessionType];
-    this.#warmth = new WarmKeys(runtime.clock);
+    this.#warmKeys = new WarmKeys(runtime.clock);
     this.#capacity = new Capacity(
       {
         max: config.sessions.max,
@@ -54,7 +54,7 @@ export class SessionService implements SessionPart {
     );
     const limits = { types: maxTotalsOf(this.#types, app.sessions), all: config.sessions.maxTotal };
     this.#quotas = new Quotas(deps, timing, limits);
-    this.#around = {
+    this.#services = {
       deps,
       timing,
       slots: new Slots(config.sessions.callSlots, { onChange: deps.callsChanged ?? deps.loadChanged }),
@@ -72,14 +72,14 @@ export class SessionService implements SessionPart {
       onModel: (model) => {
         const { name, ...facts } = model;
         runtime.announce({ kind: "model.loaded", model: name, ...facts });
-        this.#warmth.loaded(model);
+        this.#warmKeys.loaded(model);
       },
       onEnded: (attachment, kept) => this.#ended(attachment, kept),
     };
     const capacity = this.#capacity;
     const quotas = this.#quotas;
-    const taker = new ClaimTaker(this.#around, { capacity, quotas }, onAttached, callbacks);
-    this.#reattach = new Reattach(this.#around, quotas, onAttached, callbacks);
+    const taker = new ClaimTaker(this.#services, { capacity, quotas }, onAttached, callbacks);
+    this.#reattach = new Reattach(this.#services, quotas, onAttached, callbacks);
     this.#claims = new Claims({
       ...{ deps, timing, types: this.#types, capacity, quotas, fleet: this.#fleet, taker },
     });
@@ -109,23 +109,23 @@ export class SessionService implements SessionPart {
 
   stop = once(async () => {
     await this.drain();
-    await this.#around.pools.stop();
+    await this.#services.pools.stop();
     await this.#direct.stop();
     await this.#feed.stop();
     await this.#quotas.stop();
     this.#unlisten();
-    await this.#around.hosts.stop();
+    await this.#services.hosts.stop();
   });
 
   load(): SessionLoad {
     const sessions = this.#held.all().map((attachment) => attachment.info());
     const quotas = this.#quotas.figures();
-    return { ...this.#figures(), quotas, models: this.#warmth.models(), sessions };
+    return { ...this.#figures(), quotas, models: this.#warmKeys.models(), sessions };
   }
 
   /** Does not go through the sessions, because every claim asks for these figures. */
   #figures(): LoadFigures {
-    const { slots } = this.#around;
+    const { slots } = this.#services;
     const capacity = this.#capacity;
     const perType = this.#types.map((type) => {
       return [type, { used: capacity.usedBy(type), max: capacity.maxOf(type) }] as const;
@@ -136,7 +136,7 @@ export class SessionService implements SessionPart {
       calls: { used: slots.used, max: slots.max },
       perType: Object.fromEntries(perType),
       pools: capacity.pools(),
-      warm: this.#warmth.keys(),
+      warm: this.#warmKeys.keys(),
       resourcesUsed: capacity.resourcesUsed(),
     };
   }
@@ -144,7 +144,7 @@ export class SessionService implements SessionPart {
   #attached(attachment: HeldSession): void {
     this.#held.add(attachment);
     this.#direct.attached(attachment.claim);
-    this.#warmth.entered(attachment);
+    this.#warmKeys.entered(attachment);
     // The lease was lost between the claim's answer and now: no other code reports that to the attachment.
     if (!this.#deps.leases.isHeld(attachment.lease)) attachment.lost("expired");
     else if (this.#fleet.draining) void attachment.end({ kind: "given_up", reason: "drained" });
@@ -153,7 +153,7 @@ export class SessionService implements SessionPart {
   #ended(attachment: HeldSession, kept: PlacedState | undefined): void {
     this.#held.remove(attachment);
     this.#direct.detached(attachment.claim.sessionId);
-    this.#warmth.left(attachment);
+    this.#warmKeys.left(attachment);
     if (kept) {
       this.#reattach.begin(attachment, kept);
       return;

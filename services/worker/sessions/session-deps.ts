@@ -18,7 +18,7 @@ export interface SessionTiming {
   /** A claim that was pulled and not settled for this long goes to another worker. */
   claimAckMs: number;
   /** How long the best worker for a claim may take to answer. */
-  nudgeMs: number;
+  forwardMs: number;
   /**
    * How long a claim that no worker can take stays in the queue, growing from the first value to the last.
    */
@@ -32,7 +32,7 @@ export interface SessionTiming {
    * How long the report of a session's end is repeated while the bus does not answer; then the watcher
    * notices the end.
    */
-  tellMs: number;
+  reportMs: number;
   /** The server removes this worker's consumer if it was not pulled from for this long. */
   queueInactiveMs: number;
   snapshotEveryMs: number;
@@ -44,12 +44,12 @@ export interface SessionTiming {
 
 export const defaultTiming: SessionTiming = {
   claimAckMs: 3000,
-  nudgeMs: 500,
+  forwardMs: 500,
   restMinMs: 100,
   restMaxMs: 1000,
   passedOnMs: 250,
   closeMs: 5000,
-  tellMs: 60_000,
+  reportMs: 60_000,
   queueInactiveMs: 600_000,
   snapshotEveryMs: 1000,
   poolLookMs: 500,

@@ -1,6 +1,6 @@
 /**
- * A worker's will: what it tells the process that will see it die, so that its sessions are reported lost at
- * once (D1). Its supervisor gets it, or else each of its process hosts.
+ * A worker's will: the data with which the process that sees the worker die reports its sessions lost at once
+ * (D1). The worker sends it to its supervisor, or else to each of its process hosts.
  */
 import type { DeadHolder, LeaseConnection } from "../../../shared/leases/index.ts";
 

@@ -1,7 +1,7 @@
 /** Calls from outside any instance, as their holder keeps them (CALLER-1, CALLER-2). */
 import { beforeEach, expect, test } from "vitest";
 import { callerHeader, laneOwnerHeader, SessionCall, type SessionWork } from "../../../schemas/index.ts";
-import type { WayBack } from "../../../services/worker/lane/index.ts";
+import type { ReplyPath } from "../../../services/worker/lane/index.ts";
 import { CallerCalls } from "../../../services/worker/sessions/calls/caller-calls.ts";
 import type { SessionDeps } from "../../../services/worker/sessions/session-deps.ts";
 import { subjects } from "../../../shared/bus/index.ts";
@@ -11,7 +11,7 @@ let clock: SimulatedClock;
 let connected: boolean;
 let sent: { subject: string; body: Record<string, unknown> }[];
 let work: SessionWork[];
-let ways: WayBack[];
+let ways: ReplyPath[];
 let takes: boolean;
 let calls: CallerCalls;
 
@@ -78,7 +78,7 @@ beforeEach(() => {
 
 test("a call that is over at once is its own answer, and the same answer again", async () => {
   const first = ask();
-  await ways[0]?.tell("caller-a", report);
+  await ways[0]?.report("caller-a", report);
   expect(first.answers).toMatchObject([{ kind: "done", report: { result: { output: { json: 5 } } } }]);
   expect(ask().answers).toEqual(first.answers);
   expect(work).toHaveLength(1);
@@ -89,7 +89,7 @@ test("a call that takes longer is said to be taken, runs once, and is told when 
   await clock.advance(10);
   expect(first.answers).toMatchObject([{ kind: "taken" }]);
   expect(ask().answers).toMatchObject([{ kind: "taken" }]);
-  await ways[0]?.tell("caller-a", report);
+  await ways[0]?.report("caller-a", report);
   expect(sent).toMatchObject([{ subject: "lanes.owners.caller-a.caller-a.report" }]);
   expect(ask().answers).toMatchObject([{ kind: "done" }]);
   expect(work).toHaveLength(1);

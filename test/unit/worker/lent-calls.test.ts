@@ -30,7 +30,7 @@ class Rig {
   readonly ran: unknown[][] = [];
   readonly reported: { msgId: string | undefined; kind: string }[] = [];
   readonly fence = new AbortController();
-  mayTell = true;
+  mayReport = true;
   /** How often the right turned out to be over. */
   fenced = 0;
   /** What the user's code does with a run; by default it answers. */
@@ -75,7 +75,7 @@ class Rig {
     this.calls = new Calls({
       ...{ deps, timing: { ...defaultTiming, ...timing }, slots: new Slots(10), state, definition: model },
       session: { id: "s", type: "model", epoch: 7, attachment: 1 } as SessionView,
-      ...{ mayTell: () => this.mayTell, fenced: this.fence.signal },
+      ...{ mayReport: () => this.mayReport, fenced: this.fence.signal },
       ...{ onQuiet: nothing, onBusy: nothing, onRan: nothing, onHung },
       onFenced: () => void this.fenced++,
     });
@@ -109,7 +109,7 @@ beforeEach(() => {
 });
 
 it("defect 21: after a pause nothing is handed to user code before the fence is asked", async () => {
-  rig.mayTell = false;
+  rig.mayReport = false;
   expect(rig.lend(1)).toBe("taken");
   await rig.pass();
   expect(rig.ran).toEqual([]);
@@ -192,7 +192,7 @@ describe("given back", () => {
 
   it("what was finished under a right that is over (S7)", async () => {
     rig.code = async (inputs) => {
-      rig.mayTell = false;
+      rig.mayReport = false;
       return inputs.map((value) => ({ ok: true, value }));
     };
     rig.lend(1);

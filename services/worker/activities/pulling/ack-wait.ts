@@ -6,7 +6,7 @@
 import type { WorkerInfo } from "../../../../schemas/index.ts";
 
 /** The default setting, for a worker whose entry does not state one. */
-const unsaidMs = 10_000;
+const defaultMs = 10_000;
 
 export function ackWaitFor(
   activity: { queue: string; name: string },
@@ -15,5 +15,5 @@ export function ackWaitFor(
 ): number {
   const serves = ({ activities }: Pick<WorkerInfo, "activities">) =>
     activities.some(({ queue, name }) => queue === activity.queue && name === activity.name);
-  return Math.max(ownMs, ...others.filter(serves).map(({ ackWaitMs }) => ackWaitMs ?? unsaidMs));
+  return Math.max(ownMs, ...others.filter(serves).map(({ ackWaitMs }) => ackWaitMs ?? defaultMs));
 }

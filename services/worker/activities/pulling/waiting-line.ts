@@ -13,18 +13,18 @@ import type { Feed } from "./feed.ts";
 interface WaitingTask {
   readonly held: HeldTask;
   readonly waiter: Waiter;
-  readonly patience: Timer;
+  readonly surplusTimer: Timer;
 }
 
 export interface WaitingLineInit {
   runtime: Runtime;
   slots: Slots;
   limits: Pick<WorkerConfig["activities"], "surplusWaitMs" | "maxDeliveries">;
-  /** This feed brings more tasks than can start. */
+  /** Called when this feed brings more tasks than can start. */
   onSurplus: (feed: Feed) => void;
   /** Called when this worker is leaving: gives the task back without counting against it. */
   giveBack: (held: HeldTask) => Promise<void>;
-  /** This worker no longer holds the task. */
+  /** Called when this worker no longer holds the task. */
   onLeft: (held: HeldTask) => void;
 }
 
@@ -42,16 +42,16 @@ export class WaitingLine {
 
   add(held: HeldTask, onSlot: (slot: Slot) => void): void {
     const { runtime, slots, limits } = this.#init;
-    const patience = runtime.clock.after(limits.surplusWaitMs, () => this.#surplus(held.feed));
+    const surplusTimer = runtime.clock.after(limits.surplusWaitMs, () => this.#surplus(held.feed));
     let given = false;
     let waiting: WaitingTask | undefined;
     const waiter = slots.request((slot) => {
       given = true;
       if (waiting) this.#waiting.delete(waiting);
-      patience.cancel();
+      surplusTimer.cancel();
       onSlot(slot);
     });
-    waiting = { held, waiter, patience };
+    waiting = { held, waiter, surplusTimer };
     if (!given) this.#waiting.add(waiting);
   }
 
@@ -88,7 +88,7 @@ export class WaitingLine {
   }
 
   #remove(waiting: WaitingTask): void {
-    waiting.patience.cancel();
+    waiting.surplusTimer.cancel();
     waiting.waiter.leave();
     this.#waiting.delete(waiting);
     this.#init.onLeft(waiting.held);

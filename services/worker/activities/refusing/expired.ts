@@ -2,9 +2,9 @@
  * Tasks whose time was over before a worker could begin them. Their instance went on long ago, and its cancel
  * notice did not reach workers that were not running then.
  *
- * EXPIRED-1 Judged by the server's clock alone: when it stored the task, and what time it has now. How far
- *    the clocks of the instance's owner and of this worker are off changes nothing; this worker's only raises
- *    the suspicion.
+ * EXPIRED-1 The server's clock alone decides: when it stored the task, and its present time. Errors of the
+ *    clocks of the instance's owner and of this worker change nothing; this worker's clock only raises the
+ *    suspicion.
  * EXPIRED-2 A task that was begun once has met schedule-to-start: the engine no longer counts that, and it
  *    runs again.
  * EXPIRED-3 Reported like any failure. As a rule the report comes late and is only counted (T5); where the
@@ -33,8 +33,8 @@ export interface Expiry {
 }
 
 /**
- * True if it is worth asking the server. If this worker's clock is behind, the task runs in vain, as after a
- * lost notice.
+ * Returns true if the task may have expired, so that the server should be asked. If this worker's clock is
+ * behind, the task runs for nothing, as after a lost notice.
  */
 export const looksExpired = ({ runtime }: Pick<WorkerDeps, "runtime">, arrival: Arrival): boolean =>
   expiryAt(arrival, runtime.clock.now()) !== undefined;

@@ -1,6 +1,6 @@
 /**
- * A task whose workers all died before they could answer: its instance is informed, then the task is set
- * aside.
+ * Handles a task whose workers all died before they could answer: reports its failure to the instance, then
+ * dead-letters the task.
  */
 import type { ActivityTask } from "../../../../schemas/index.ts";
 import { buryDelivery, type Delivery } from "../../../../shared/bus/index.ts";
@@ -28,7 +28,7 @@ export async function refusePoisoned(
 ): Promise<void> {
   const { instanceId, name, of } = task;
   const { deliveries } = delivery;
-  const message = `${name} was handed out ${deliveries - 1} times and no worker lived to answer`;
+  const message = `${name} was handed out ${deliveries - 1} times, and each worker died or lost it before it could answer`;
   const error = { code: "poisoned", message, retryable: false };
   if ((await publishReport(deps, task, { kind: "failed", error }, { signal })) === "given_up") return;
   deps.runtime.announce({ kind: "activity.poisoned", instanceId, name, of, deliveries });

@@ -10,7 +10,7 @@ import { beatAddress, beatKeys, beatTtlMs, LeaseStore } from "../../../../shared
 import type { TaskDeps } from "../running/run-task.ts";
 import type { Arrival, Expiry } from "./expired.ts";
 
-/** True if it is worth asking the server. */
+/** Returns true if the attempt may be silent, so that the server should be asked. */
 export const maybeSilent = ({ task, mayHaveBegun }: Arrival): boolean =>
   mayHaveBegun && task.timeouts.heartbeatMs !== undefined;
 

@@ -1,7 +1,7 @@
 /**
- * A task that this worker cannot read (E1). It is given back while a worker of a later generation is alive,
- * which may be able to read it. Otherwise its instance is informed that the attempt failed with
- * `unreadable_task`. Only a task that does not even name its instance becomes a dead letter.
+ * Handles a task that this worker cannot read (E1). It is given back while a worker of a later generation is
+ * alive, which may be able to read it. Otherwise the attempt is reported as failed with `unreadable_task`.
+ * Only a task that does not name its instance becomes a dead letter.
  */
 
 import { z } from "zod";
@@ -44,7 +44,7 @@ export function refuseUnreadable(deps: Deps, delivery: Delivery, refused: Refuse
   const task = decode(Address, delivery.body);
   if (code !== "invalid_task" || task.kind === "invalid") return false;
   if (delivery.deliveries < mostDeliveries && deps.generation.isLater("worker")) delivery.nak(giveBackMs);
-  else void tell(deps, delivery, task.value, undefined, why);
+  else void reportUnreadable(deps, delivery, task.value, undefined, why);
   return true;
 }
 
@@ -52,11 +52,11 @@ export function refuseUnreadable(deps: Deps, delivery: Delivery, refused: Refuse
 export function refuseUnreadableCall(deps: Deps, delivery: Delivery, why: string): boolean {
   const call = decode(Call, delivery.body);
   if (call.kind === "invalid") return false;
-  void tell(deps, delivery, call.value.task, call.value.epoch, why);
+  void reportUnreadable(deps, delivery, call.value.task, call.value.epoch, why);
   return true;
 }
 
-async function tell(
+async function reportUnreadable(
   deps: Deps,
   delivery: Delivery,
   task: Addressed,

@@ -39,7 +39,9 @@ export class BeatKey {
     this.#writes.ask();
   }
 
-  /** The run is over. Callers do not wait for the removal, so that it does not delay the report. */
+  /**
+   * Called when the run is over. Callers do not wait for the removal, so that it does not delay the report.
+   */
   async remove(): Promise<void> {
     await this.#writes.close();
     const headers = { [headerNames.kvOperation]: "PURGE" };

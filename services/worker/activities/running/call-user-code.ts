@@ -30,7 +30,7 @@ export interface UserCall {
   readonly settled: Promise<Settled>;
   /** Resolves when the code itself is over, which may be long after the run was given up. Never rejects. */
   readonly finished: Promise<unknown>;
-  /** The code gave a sign of life. */
+  /** Call when the code reports that it is alive. */
   beat(): void;
 }
 

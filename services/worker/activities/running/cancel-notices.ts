@@ -1,6 +1,6 @@
 /**
  * Notices that an instance no longer waits for a task. They are hints: if one is lost, the task runs to its
- * end in vain. One that does not show what the task's capability gives ends nothing (C1).
+ * end for nothing. A notice without the proof that is derived from the task's capability is ignored (C1).
  */
 import { type ActivityTask, CancelNotice } from "../../../../schemas/index.ts";
 import { decode, type Stoppable } from "../../../../shared/bus/index.ts";
@@ -14,7 +14,10 @@ export const taskKey = (task: Pick<ActivityTask, "instanceId" | "execution" | "o
 
 type Cancellable = Pick<ActivityTask, "instanceId" | "execution" | "of" | "capability">;
 
-/** True if the notice is about the task, and shows what only who sent the task, or has it, can know. */
+/**
+ * Returns true if the notice names the task and carries its proof, which only the sender and the holder of
+ * the task know.
+ */
 export type IsCancelled = (task: Cancellable) => boolean;
 
 const shownFor = ({ capability }: Cancellable): string | undefined =>
@@ -43,7 +46,7 @@ export class CancelNotices implements Service {
 
   async start(): Promise<void> {
     const { bus, names } = this.#deps;
-    this.#subscription = await bus.subscribe(names.cancels, {}, (message) => this.#hear(message.body));
+    this.#subscription = await bus.subscribe(names.cancels, {}, (message) => this.#receive(message.body));
   }
 
   stop = once(async () => {
@@ -53,15 +56,15 @@ export class CancelNotices implements Service {
   /** True if a notice for this task came after it was scheduled. */
   covers(task: ActivityTask): boolean {
     if (this.#seen.size === 0) return false;
-    const heardAt = this.#seen.get(noticeKey(task, shownFor(task)));
+    const receivedAt = this.#seen.get(noticeKey(task, shownFor(task)));
     return (
-      heardAt !== undefined &&
-      heardAt >= task.scheduledAt &&
-      heardAt > this.#deps.runtime.clock.now() - rememberedMs
+      receivedAt !== undefined &&
+      receivedAt >= task.scheduledAt &&
+      receivedAt > this.#deps.runtime.clock.now() - rememberedMs
     );
   }
 
-  #hear(body: Uint8Array): void {
+  #receive(body: Uint8Array): void {
     const notice = decode(CancelNotice, body);
     if (notice.kind === "invalid") {
       // The sender broke the contract; the worker cannot act on the notice and announces it.
@@ -79,8 +82,8 @@ export class CancelNotices implements Service {
     const now = this.#deps.runtime.clock.now();
     this.#seen.delete(key);
     this.#seen.set(key, now);
-    for (const [oldest, heardAt] of this.#seen) {
-      if (heardAt > now - rememberedMs && this.#seen.size <= mostRemembered) return;
+    for (const [oldest, receivedAt] of this.#seen) {
+      if (receivedAt > now - rememberedMs && this.#seen.size <= mostRemembered) return;
       this.#seen.delete(oldest);
     }
   }

@@ -107,10 +107,10 @@ export class Pulse {
   }
 
   async #write(): Promise<void> {
-    const said = this.#latest;
+    const latest = this.#latest;
     this.#latest = undefined;
     try {
-      await this.#store(said?.details);
+      await this.#store(latest?.details);
     } catch (error) {
       announceLost(this.#deps.runtime, error);
     }

@@ -175,7 +175,7 @@ async function completed(
 ): Promise<TaskOutcome> {
   try {
     if (value instanceof SerializedJson)
-      return { kind: "completed", output: await written(deps, task, run, value) };
+      return { kind: "completed", output: await serializedOutput(deps, task, run, value) };
     const output = run.output
       ? validate(run.output, value, "invalid_output", `output of ${task.name}`)
       : value;
@@ -185,12 +185,12 @@ async function completed(
     return { kind: "completed", output: await waitForStore(deps, run.abort.signal, store) };
   } catch (error) {
     if (isFault(error, "transient")) return { kind: "interrupted", reason: run.abort.reason };
-    // Running it again would only give the same value again.
+    // Another attempt would only produce the same value.
     return { kind: "failed", error: { ...failureOf(error), retryable: false } };
   }
 }
 
-const written = (
+const serializedOutput = (
   deps: TaskDeps,
   { instanceId }: ActivityTask,
   { abort }: TaskRun,

@@ -15,3 +15,17 @@ export type TaskOutcome =
 
 /** Outcomes that are reported to the instance. */
 export type ReportedOutcome = Exclude<TaskOutcome, { kind: "interrupted" }>;
+
+/** The outcome as logs and metrics name it. */
+export function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
+  switch (outcome.kind) {
+    case "completed":
+    case "failed":
+    case "timeout":
+      return outcome.kind;
+    case "state_missing":
+      return "failed";
+    case "interrupted":
+      return "cancelled";
+  }
+}

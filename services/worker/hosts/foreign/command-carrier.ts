@@ -39,7 +39,7 @@ export class CommandCarrier implements Carrier {
   readonly #child: ChildProcess;
   readonly #stdin: Writable | null;
   readonly #group: ProcessGroup;
-  readonly #words: LastLines;
+  readonly #stderr: LastLines;
   readonly #server: ForeignServer;
   #listener: CarrierListener | undefined;
   /** Set if the program broke the protocol and is being ended for it. */
@@ -59,11 +59,11 @@ export class CommandCarrier implements Carrier {
     this.#stdin?.on("error", () => undefined);
     this.#child.stdio[3]?.on("error", () => undefined);
     this.#group = new ProcessGroup(this.#child);
-    this.#words = new LastLines(this.#child.stderr, process.stderr);
+    this.#stderr = new LastLines(this.#child.stderr, process.stderr);
     this.#server = new ForeignServer({
       definition: setup.definition,
       send: (message) => this.#send(message),
-      post: (message) => this.#heard(message),
+      post: (message) => this.#toWorker(message),
     });
   }
 
@@ -90,7 +90,7 @@ export class CommandCarrier implements Carrier {
   }
 
   lastWords(): string {
-    return this.#words.toString();
+    return this.#stderr.toString();
   }
 
   end(graceMs: number): Promise<void> {
@@ -104,14 +104,14 @@ export class CommandCarrier implements Carrier {
 
   #message(message: object): void {
     const parsed = FromHostMessage.safeParse(message);
-    if (parsed.success) return this.#server.heard(parsed.data);
+    if (parsed.success) return this.#server.receiveFromHost(parsed.data);
     const [issue] = parsed.error.issues;
     const why = issue ? `${issue.path.join(".") || "it"}: ${issue.message}` : "unknown";
     const line = JSON.stringify(message).slice(0, 400);
     this.#end(`sent a message that is not the host protocol (${why}): ${line}`);
   }
 
-  #heard(message: FromHost): void {
+  #toWorker(message: FromHost): void {
     if (message.kind !== "pong") return this.#listener?.message(message);
     const rssBytes = message.rssBytes ?? (this.pid === undefined ? undefined : residentBytes(this.pid));
     this.#listener?.message({ ...message, rssBytes });
@@ -136,15 +136,16 @@ export class CommandCarrier implements Carrier {
 
   #howEnded({ how, code }: Exit): string {
     const { command, cwd } = this.#setup;
-    const said = `(${command.join(" ")})`;
-    if (this.#breach !== undefined) return `${said} was ended: it ${this.#breach}`;
+    const program = `(${command.join(" ")})`;
+    if (this.#breach !== undefined) return `${program} was ended: it ${this.#breach}`;
     if (code === 127)
-      return `${said} could not be started: there is no command ${command[0]} (exit code 127)`;
-    if (code === 126) return `${said} could not be started: ${command[0]} is not executable (exit code 126)`;
+      return `${program} could not be started: there is no command ${command[0]} (exit code 127)`;
+    if (code === 126)
+      return `${program} could not be started: ${command[0]} is not executable (exit code 126)`;
     if (code === undefined && cwd !== undefined && !existsSync(cwd)) {
-      return `${said} could not be started: there is no folder ${cwd} to run it in`;
+      return `${program} could not be started: there is no folder ${cwd} to run it in`;
     }
-    return `${said} ${how}`;
+    return `${program} ${how}`;
   }
 }
 

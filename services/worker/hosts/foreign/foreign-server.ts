@@ -44,21 +44,26 @@ export class ForeignServer {
         return this.#ask(message.id, message.request);
       case "abort":
         if (this.#answers.cancel(message.id))
-          this.#tell({ kind: "cancel", id: message.id, reason: message.reason });
+          this.#notify({ kind: "cancel", id: message.id, reason: message.reason });
         return;
       case "event":
-        return this.#tell({ kind: "event", key: message.key, name: message.name, payload: message.payload });
+        return this.#notify({
+          kind: "event",
+          key: message.key,
+          name: message.name,
+          payload: message.payload,
+        });
       case "wrote":
-        return this.#tell({ kind: "taken", chunk: message.write, error: message.error });
+        return this.#notify({ kind: "taken", chunk: message.write, error: message.error });
       case "blob-done":
-        return this.#tell({ kind: "blob", ask: message.ask, value: message.value, error: message.error });
+        return this.#notify({ kind: "blob", ask: message.ask, value: message.value, error: message.error });
       case "ping":
-        return this.#tell(message);
+        return this.#notify(message);
     }
   }
 
   /** A message from the host. */
-  heard(message: FromHostMessage): void {
+  receiveFromHost(message: FromHostMessage): void {
     switch (message.kind) {
       case "ready":
         return this.#ready(message);
@@ -199,7 +204,7 @@ export class ForeignServer {
       : { code: "chunk_of_no_request", message: `request ${id} is over or was never made`, retryable: false };
     if (!error) return this.#post({ kind: "write", id, write: chunk, chunk: value });
     if (error.code === "chunk_of_no_request") this.#refuse("chunk_of_no_request", id);
-    this.#tell({ kind: "taken", chunk, error });
+    this.#notify({ kind: "taken", chunk, error });
   }
 
   /** HOST-1, for a host that speaks our version and has the calls that the type declares. */
@@ -231,7 +236,7 @@ export class ForeignServer {
   }
 
   /** Sends a message that needs no answer. If it cannot be sent, no request has to be informed. */
-  #tell(message: ToHostMessage): void {
+  #notify(message: ToHostMessage): void {
     try {
       this.#send(message);
     } catch (error) {

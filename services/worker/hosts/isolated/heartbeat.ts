@@ -22,7 +22,7 @@ export class Heartbeat {
   #timer: Timer | undefined;
   #n = 0;
   #missed = 0;
-  #heardAt: number;
+  #answeredAt: number;
   /** When the oldest unanswered ping was sent. */
   #askedAt: number | undefined;
   #stopped = false;
@@ -37,7 +37,7 @@ export class Heartbeat {
     this.#options = options;
     this.#ping = ping;
     this.#onHung = onHung;
-    this.#heardAt = clock.monotonic();
+    this.#answeredAt = clock.monotonic();
     this.#timer = clock.after(options.initialDelayMs, () => this.#send());
   }
 
@@ -46,7 +46,7 @@ export class Heartbeat {
     if (this.#stopped) return;
     this.#missed = 0;
     this.#askedAt = undefined;
-    this.#heardAt = this.#clock.monotonic();
+    this.#answeredAt = this.#clock.monotonic();
     this.#next();
   }
 
@@ -71,7 +71,7 @@ export class Heartbeat {
     this.#timer = this.#clock.after(this.#options.timeoutMs, () => {
       if (++this.#missed < this.#options.maxMissed) return this.#send();
       this.stop();
-      this.#onHung(this.#clock.monotonic() - this.#heardAt);
+      this.#onHung(this.#clock.monotonic() - this.#answeredAt);
     });
   }
 }

@@ -143,8 +143,8 @@ export class IsolatedHost implements Host {
   #exited({ how }: Exit): void {
     if (this.#state.kind === "ending" || this.#state.kind === "gone") return;
     if (this.#state.kind === "ready") this.#state.heartbeat?.stop();
-    const words = this.#options.carrier.lastWords();
-    const detail = `${this.isolation} host ${this.id} ${how}${words === "" ? "" : `\n${words}`}`;
+    const lastLines = this.#options.carrier.lastWords();
+    const detail = `${this.isolation} host ${this.id} ${how}${lastLines === "" ? "" : `\n${lastLines}`}`;
     this.#gone("crashed", { reason: "crashed", detail });
   }
 

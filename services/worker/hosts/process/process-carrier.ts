@@ -9,7 +9,7 @@ import { ProcessGroup } from "./process-group.ts";
 /** A process with a group of its own, so that the processes it starts end with it. */
 export class ProcessCarrier implements Carrier {
   readonly #child: ChildProcess;
-  readonly #words: LastLines;
+  readonly #stderr: LastLines;
   readonly #group: ProcessGroup;
 
   /** `will`: what the host does for the worker if the worker dies. */
@@ -27,7 +27,7 @@ export class ProcessCarrier implements Carrier {
       },
     );
     if (will) this.#child.send({ kind: "will", will } satisfies WillMessage, () => undefined);
-    this.#words = new LastLines(this.#child.stderr, process.stderr);
+    this.#stderr = new LastLines(this.#child.stderr, process.stderr);
     this.#group = new ProcessGroup(this.#child);
   }
 
@@ -49,7 +49,7 @@ export class ProcessCarrier implements Carrier {
   }
 
   lastWords(): string {
-    return this.#words.toString();
+    return this.#stderr.toString();
   }
 
   end(graceMs: number): Promise<void> {

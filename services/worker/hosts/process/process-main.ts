@@ -16,14 +16,14 @@ const mostMs = 6_000;
 
 const watch = startThread(import.meta.url, "./parent-watch", { workerData: Number(parent) });
 watch.unref();
-const tell = (message: ToParentWatch) => watch.postMessage(message);
+const toWatch = (message: ToParentWatch) => watch.postMessage(message);
 let serve: (message: ToHost) => void = () => undefined;
 process.on("message", (message) => {
-  if (isWill(message)) tell(message);
+  if (isWill(message)) toWatch(message);
   else serve(message as ToHost);
 });
 process.once("disconnect", () => {
-  tell({ kind: "channel closed" });
+  toWatch({ kind: "channel closed" });
   // No user code runs on while its session is reported lost. The thread ends the process.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, mostMs);
   process.kill(-process.pid, "SIGKILL");

@@ -8,13 +8,13 @@ import { LastLines } from "../process/last-lines.ts";
 export class ThreadCarrier implements Carrier {
   readonly pid = undefined;
   readonly #thread: Worker;
-  readonly #words: LastLines;
+  readonly #stderr: LastLines;
   readonly #exited: Promise<void>;
 
   constructor(setup: HostSetup, env: NodeJS.ProcessEnv) {
     // `stderr` gives the worker the stream; without it the last lines would go to the terminal only.
     this.#thread = startThread(import.meta.url, "./thread-main", { workerData: setup, env, stderr: true });
-    this.#words = new LastLines(this.#thread.stderr, process.stderr);
+    this.#stderr = new LastLines(this.#thread.stderr, process.stderr);
     this.#exited = new Promise((resolve) => this.#thread.once("exit", () => resolve()));
   }
 
@@ -36,7 +36,7 @@ export class ThreadCarrier implements Carrier {
   }
 
   lastWords(): string {
-    return this.#words.toString();
+    return this.#stderr.toString();
   }
 
   /** Also ends a thread in an endless loop; a thread inside native code ends when that returns. */

@@ -74,7 +74,7 @@ export class ThreadGroup implements Carrier {
     this.#listener = listener;
     for (const thread of this.#threads) {
       thread.listen({
-        message: (message) => this.#heard(thread, message),
+        message: (message) => this.#receive(thread, message),
         exit: (exit) => this.#exit(exit),
       });
     }
@@ -133,24 +133,24 @@ export class ThreadGroup implements Carrier {
     return best;
   }
 
-  #heard(thread: Carrier, message: FromHost): void {
+  #receive(thread: Carrier, message: FromHost): void {
     switch (message.kind) {
       case "ready":
-        if (++this.#ready === this.#threads.length) this.#say(message);
+        if (++this.#ready === this.#threads.length) this.#toWorker(message);
         return;
       case "pong":
         this.#ponged.set(thread, message.n);
         return this.#pong(message);
       case "write":
-        return this.#say({ ...message, write: this.#askedBy(thread, message.write) });
+        return this.#toWorker({ ...message, write: this.#askedBy(thread, message.write) });
       case "blob":
-        return this.#say({ ...message, ask: this.#askedBy(thread, message.ask) });
+        return this.#toWorker({ ...message, ask: this.#askedBy(thread, message.ask) });
       case "done":
         return this.#done(thread, message);
       case "failed":
         return this.#failed(message.id, message.error);
       default:
-        return this.#say(message);
+        return this.#toWorker(message);
     }
   }
 
@@ -171,7 +171,7 @@ export class ThreadGroup implements Carrier {
     const n = Math.min(...this.#threads.map((thread) => this.#ponged.get(thread) ?? 0));
     if (n <= this.#lastPong) return;
     this.#lastPong = n;
-    this.#say({ ...message, n });
+    this.#toWorker({ ...message, n });
   }
 
   #done(thread: Carrier, message: Extract<FromHost, { kind: "done" }>): void {
@@ -187,7 +187,7 @@ export class ThreadGroup implements Carrier {
       everywhere.done.add(thread);
       return this.#answered(id, everywhere);
     }
-    if (this.#runs.delete(id)) this.#say(message);
+    if (this.#runs.delete(id)) this.#toWorker(message);
   }
 
   #failed(id: number, error: Failure): void {
@@ -197,16 +197,16 @@ export class ThreadGroup implements Carrier {
       everywhere.failure ??= error;
       return this.#answered(id, everywhere);
     }
-    if (this.#runs.delete(id)) this.#say({ kind: "failed", id, error });
+    if (this.#runs.delete(id)) this.#toWorker({ kind: "failed", id, error });
   }
 
   #answered(id: number, everywhere: Everywhere): void {
     if (--everywhere.missing > 0) return;
     this.#everywhere.delete(id);
     const { failure, request, done } = everywhere;
-    if (!failure) return this.#say({ kind: "done", id, value: undefined });
+    if (!failure) return this.#toWorker({ kind: "done", id, value: undefined });
     if (request.kind === "init") this.#undo(id, request.session.key, done);
-    this.#say({ kind: "failed", id, error: failure });
+    this.#toWorker({ kind: "failed", id, error: failure });
   }
 
   /** A state that only some threads could make is useless. No request waits for these answers. */
@@ -222,7 +222,7 @@ export class ThreadGroup implements Carrier {
     void this.end(0).then(() => this.#listener?.exit(exit));
   }
 
-  #say(message: FromHost): void {
+  #toWorker(message: FromHost): void {
     this.#listener?.message(message);
   }
 }

@@ -4,7 +4,7 @@
  * oldest member may wait.
  */
 import type { ActivityTask } from "../../../../schemas/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 
 /** A call taken from a queue shared with other members of a pool. The holder of the loan settles it once. */
 export interface SharedCall {
@@ -23,7 +23,7 @@ export interface QueuedCall {
   /** Undefined if the call was sent to this session alone. */
   readonly loan?: SharedCall | undefined;
   /** Set if the call came by the lane: its result goes back there. */
-  readonly lane?: WayBack | undefined;
+  readonly lane?: ReplyPath | undefined;
 }
 
 export interface BatchRule {

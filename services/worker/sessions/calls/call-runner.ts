@@ -11,8 +11,7 @@ import type { ActivityTask, RunningCall } from "../../../../schemas/index.ts";
 import type { AnySession, SessionView } from "../../../../shared/definitions/index.ts";
 import { CancelledError, HoldfastError } from "../../../../shared/errors/index.ts";
 import { within } from "../../../../shared/runtime/index.ts";
-import type { TaskOutcome } from "../../activities/index.ts";
-import { missingTags, publishReport, type Report, reportOf, runTask } from "../../activities/index.ts";
+import { endOf, missingTags, publishReport, type Report, reportOf, runTask } from "../../activities/index.ts";
 import type { HostSession, RunFacts, RunHooks } from "../../hosts/index.ts";
 import { type Aborting, LazyAbort } from "../../lazy-abort.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
@@ -25,8 +24,8 @@ export interface CallRunnerInit {
   timing: SessionTiming;
   session: SessionView;
   definition: AnySession | undefined;
-  /** True while this worker may still report results (S7). */
-  mayTell: () => boolean;
+  /** Returns true while this worker may still report results (S7). */
+  mayReport: () => boolean;
   /** Aborts when this worker may no longer report. */
   fenced: AbortSignal;
   /** User code exceeded its time: the state can no longer be trusted. */
@@ -49,8 +48,8 @@ export class CallRunner {
   #running: Set<Running> | undefined;
   #done = 0;
   #errors = 0;
-  #untold = 0;
-  #telling: Set<Promise<void>> | undefined;
+  #unreported = 0;
+  #reports: Set<Promise<void>> | undefined;
 
   constructor(init: CallRunnerInit) {
     this.#init = init;
@@ -79,13 +78,13 @@ export class CallRunner {
     return this.#done;
   }
 
-  get untold(): number {
-    return this.#untold;
+  get unreported(): number {
+    return this.#unreported;
   }
 
   /** Resolves when every pending report is stored or given up. */
-  async told(): Promise<void> {
-    await Promise.all(this.#telling ?? []);
+  async reported(): Promise<void> {
+    await Promise.all(this.#reports ?? []);
   }
 
   abort(reason: Error, which: (queued: QueuedCall) => boolean = () => true): void {
@@ -141,7 +140,7 @@ export class CallRunner {
     const batch = new Batch(
       calls.length,
       (inputs, signal) =>
-        state.call(name, inputs, factsOf(calls[0].task), { signal, hooks: everyone(members) }),
+        state.call(name, inputs, factsOf(calls[0].task), { signal, hooks: allMembers(members) }),
       (size) => announce({ kind: "batch.ran", type, name, size, ms: clock.monotonic() - startedAt }),
     );
     const runMember = async (call: QueuedCall) => {
@@ -177,7 +176,7 @@ export class CallRunner {
     const task = withLimits(queued.task, queued.call ? definition : undefined);
     const about = { sessionId: session.id, type: session.type, name: task.name, of: task.of, epoch };
     announce({ kind: "call.started", ...about, waitedMs: startedAt - queued.arrivedAt });
-    if (task.reportStart) this.#tell(queued, task, { kind: "started" });
+    if (task.reportStart) this.#report(queued, task, { kind: "started" });
     let finished: Promise<unknown> | undefined;
     const outcome = await runTask(deps, task, {
       run: (ctx, input) =>
@@ -209,15 +208,15 @@ export class CallRunner {
       ms: clock.monotonic() - startedAt,
       ...{ instanceId: task.instanceId, traceparent: task.traceparent },
     });
-    if (outcome.kind !== "interrupted") this.#tell(queued, task, reportOf(outcome), loan);
+    if (outcome.kind !== "interrupted") this.#report(queued, task, reportOf(outcome), loan);
     else {
       loan?.settle(running.cancelled ? "done" : "back");
       queued.lane?.drop?.(false);
     }
-    if (outcome.kind === "timeout") await this.#overstayed(queued, outcome.error.message, finished);
+    if (outcome.kind === "timeout") await this.#handleTimeout(queued, outcome.error.message, finished);
     // CALL-2; an error that the code throws from now on is ignored.
     const over = finished?.catch(() => undefined);
-    if (over && running.cancelled) await this.#stopped(task, together, over);
+    if (over && running.cancelled) await this.#handleCancelled(task, together, over);
     else await over;
     this.#running.delete(running);
     if (this.#running.size === 0) this.#running = undefined;
@@ -227,7 +226,11 @@ export class CallRunner {
    * Cancelled code that does not stop may still use the state (CALL-2): the state is given up, or the code is
    * abandoned if the type allows it. A batch goes on while one of its callers still waits.
    */
-  async #stopped(task: ActivityTask, together: readonly Running[], over: Promise<unknown>): Promise<void> {
+  async #handleCancelled(
+    task: ActivityTask,
+    together: readonly Running[],
+    over: Promise<unknown>,
+  ): Promise<void> {
     const { timing, definition, onHung, deps } = this.#init;
     while ((await within(timing.closeMs, over, deps.runtime.clock)) === "late") {
       if (!together.every(({ cancelled }) => cancelled)) continue;
@@ -241,7 +244,7 @@ export class CallRunner {
    * A call that exceeds its time leaves the state dirty. An activity may still stop in time: it has its own
    * state.
    */
-  async #overstayed(
+  async #handleTimeout(
     { call }: QueuedCall,
     detail: string,
     finished: Promise<unknown> | undefined,
@@ -252,25 +255,25 @@ export class CallRunner {
     if (call || late) onHung(detail);
   }
 
-  #tell({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: SharedCall): void {
-    const { deps, session, mayTell, fenced } = this.#init;
-    this.#untold++;
-    if (!mayTell()) {
+  #report({ lane }: QueuedCall, task: ActivityTask, result: Report, loan?: SharedCall): void {
+    const { deps, session, mayReport, fenced } = this.#init;
+    this.#unreported++;
+    if (!mayReport()) {
       this.#fence(task);
       loan?.settle("back");
       lane?.drop?.(false);
       return;
     }
     const options = { epoch: session.epoch, session, lane, signal: fenced };
-    const telling = publishReport(deps, task, result, options).then((outcome) => {
-      this.#telling?.delete(telling);
-      if (this.#telling?.size === 0) this.#telling = undefined;
+    const reporting = publishReport(deps, task, result, options).then((outcome) => {
+      this.#reports?.delete(reporting);
+      if (this.#reports?.size === 0) this.#reports = undefined;
       if (outcome === "given_up") this.#fence(task);
-      else this.#untold--;
+      else this.#unreported--;
       loan?.settle(outcome === "given_up" ? "back" : "done");
     });
-    this.#telling ??= new Set();
-    this.#telling.add(telling);
+    this.#reports ??= new Set();
+    this.#reports.add(reporting);
   }
 
   /** S7, S6: after the right has ended, results are counted and not reported (CALL-3). */
@@ -296,21 +299,8 @@ const factsOf = ({ instanceId, name, attempt }: ActivityTask): RunFacts => ({
   lastHeartbeat: undefined,
 });
 
-function endOf(outcome: TaskOutcome): "completed" | "failed" | "cancelled" | "timeout" {
-  switch (outcome.kind) {
-    case "completed":
-    case "failed":
-    case "timeout":
-      return outcome.kind;
-    case "state_missing":
-      return "failed";
-    case "interrupted":
-      return "cancelled";
-  }
-}
-
 /** Passes a batch's heartbeats and stream chunks to each of its members. */
-function everyone(members: readonly RunHooks[]): RunHooks {
+function allMembers(members: readonly RunHooks[]): RunHooks {
   return {
     heartbeat: (details) => {
       for (const member of members) member.heartbeat?.(details);

@@ -3,7 +3,7 @@
  * request. They are not stored: the caller keeps asking while it waits, so holder and caller know that the
  * other is alive.
  *
- * CALLER-1 Asked again for a call it has or had, a holder says so, or gives the same answer again: the call
+ * CALLER-1 A holder that is asked again for a call answers that it has it, or repeats its answer: the call
  *    never runs twice here.
  * CALLER-2 A caller that has not asked for a while is gone: its call is cancelled and the session stays.
  * CALLER-3 A holder sends no answer to a call under a right that is over (HOLD-1): the caller learns of the
@@ -18,7 +18,7 @@ import {
 } from "../../../../schemas/index.ts";
 import { type CoreMessage, encode } from "../../../../shared/bus/index.ts";
 import type { Timer } from "../../../../shared/runtime/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 import type { SessionDeps } from "../session-deps.ts";
 import type { OnWork } from "./work-feed.ts";
 
@@ -68,12 +68,12 @@ export class CallerCalls {
     if (known?.kind === "over") return message.reply?.(known.answer);
     if (known) {
       known.askedAt = clock.monotonic();
-      return message.reply?.(this.#popBytes());
+      return message.reply?.(this.#takenAnswer());
     }
     this.#calls.set(key, { kind: "open", sessionId, call, askedAt: clock.monotonic() });
-    const back = new WayToCaller(this.#deps, message, call, {
+    const back = new CallerReplyPath(this.#deps, message, call, {
       ended: (answer) => this.#end(key, answer),
-      taken: () => this.#popBytes(),
+      taken: () => this.#takenAnswer(),
     });
     if (!this.#onWork(sessionId, call, back)) {
       this.#calls.delete(key);
@@ -83,7 +83,7 @@ export class CallerCalls {
     this.#timer ??= clock.after(lookMs, () => this.#look());
   }
 
-  #popBytes(): Uint8Array {
+  #takenAnswer(): Uint8Array {
     return encode({ v: 1, kind: "taken", workerId: this.#deps.identity.workerId });
   }
 
@@ -125,21 +125,21 @@ export class CallerCalls {
   }
 }
 
-interface WayOptions {
+interface CallerReplyOptions {
   ended(answer: Uint8Array | undefined): void;
   taken(): Uint8Array;
 }
 
 /** Sends the result of one call to its caller. */
-class WayToCaller implements WayBack {
+class CallerReplyPath implements ReplyPath {
   readonly #deps: SessionDeps;
   readonly #call: SessionCall;
   readonly #caller: string;
-  readonly #options: WayOptions;
+  readonly #options: CallerReplyOptions;
   #reply: CoreMessage["reply"];
   #soon: Timer | undefined;
 
-  constructor(deps: SessionDeps, message: CoreMessage, call: SessionCall, options: WayOptions) {
+  constructor(deps: SessionDeps, message: CoreMessage, call: SessionCall, options: CallerReplyOptions) {
     this.#deps = deps;
     this.#call = call;
     this.#caller = message.headers[laneOwnerHeader] ?? "";
@@ -156,7 +156,7 @@ class WayToCaller implements WayBack {
     this.#soon = this.#deps.runtime.clock.after(soonMs, () => this.#answer(this.#options.taken()));
   }
 
-  async tell(instanceId: string, report: ActivityReport): Promise<boolean> {
+  async report(instanceId: string, report: ActivityReport): Promise<boolean> {
     if (report.result.kind === "started") return true;
     const { bus, names, identity } = this.#deps;
     const answer = encode({ v: 1, kind: "done", workerId: identity.workerId, report });

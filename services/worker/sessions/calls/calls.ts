@@ -1,7 +1,6 @@
 /**
  * The calls of one attachment: in order, `concurrency` at a time, each with one of the worker's call slots
- * while it runs. This class knows nothing of leases: the attachment tells it when to hold, to go on and to
- * end.
+ * while it runs. This class knows nothing of leases: the attachment makes it hold, go on and end.
  *
  * CALL-1 A call is known by (instance, execution, event, attempt); its epoch is the attachment's. A call seen
  *    before is not run again, however often it is delivered.
@@ -21,7 +20,7 @@ import {
 import { RecentKeys } from "../../../../shared/bus/index.ts";
 import { type Timer, within } from "../../../../shared/runtime/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 import type { Slot, Slots } from "../../slots.ts";
 import { batchRuleOf } from "./call-limits.ts";
 import { CallQueue, type QueuedCall, type SharedCall } from "./call-queue.ts";
@@ -115,14 +114,14 @@ export class Calls {
 
   /** True from the start of a run until its result is known to the instance (S14). */
   get dirty(): boolean {
-    return this.#runs > 0 || this.#runner.untold > 0;
+    return this.#runs > 0 || this.#runner.unreported > 0;
   }
 
   /**
    * Returns false if the call was seen before (CALL-1) or comes too late. `lending` is the lending it was
    * sent under, if any (CALL-5).
    */
-  add({ task, call, lending = this.#lending }: SentCall, lane?: WayBack): boolean {
+  add({ task, call, lending = this.#lending }: SentCall, lane?: ReplyPath): boolean {
     if (lending < this.#lending) return false;
     if (lending > this.#lending) this.#handOver(lending);
     return this.#enter({ task, call, lane }) === "taken";
@@ -202,8 +201,8 @@ export class Calls {
   }
 
   /** Resolves when every pending report is stored or given up. */
-  told(): Promise<void> {
-    return this.#runner.told();
+  reported(): Promise<void> {
+    return this.#runner.reported();
   }
 
   #handOver(lending: number): void {
@@ -214,14 +213,14 @@ export class Calls {
     this.#runner.cancel(() => true);
     const held = this.hold();
     void held.then((release) => release());
-    void this.#notForEver(held);
+    void this.#endIfStuck(held);
   }
 
   /** Cancelled code that does not stop must not keep the next borrower waiting. */
-  async #notForEver(held: Promise<unknown>): Promise<void> {
+  async #endIfStuck(held: Promise<unknown>): Promise<void> {
     const { timing, onHung, deps } = this.#init;
     if ((await within(timing.closeMs, held, deps.runtime.clock)) === "late" && !this.#ended)
-      onHung("what the borrower before had running did not stop");
+      onHung("calls of the previous borrower did not stop");
   }
 
   #enter(call: Omit<QueuedCall, "arrivedAt">): "taken" | "seen" | "ended" {
@@ -258,7 +257,7 @@ export class Calls {
     this.#asked--;
     // S7: after a pause of the process the right may have ended before the keeper has said so. No code begins
     // then.
-    if (!this.#ended && !this.#init.mayTell()) {
+    if (!this.#ended && !this.#init.mayReport()) {
       this.#fenced = true;
       slot.release();
       this.#init.onFenced?.();

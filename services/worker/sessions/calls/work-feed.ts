@@ -19,7 +19,7 @@ import {
 import { toFailure } from "../../../../shared/errors/index.ts";
 import { once, type Service, sleep, token } from "../../../../shared/runtime/index.ts";
 import { refuseUnreadableCall } from "../../activities/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 import type { SessionDeps, SessionTiming } from "../session-deps.ts";
 
 /**
@@ -33,7 +33,7 @@ const atATime = 500;
 const remembered = 4096;
 
 /** `lane`: where the result goes if the work came by the lane. */
-export type OnWork = (sessionId: string, work: SessionWork, lane?: WayBack) => boolean;
+export type OnWork = (sessionId: string, work: SessionWork, lane?: ReplyPath) => boolean;
 
 /** Random letters that make the consumer's name secret (SEC-5). */
 const secretLength = 22;

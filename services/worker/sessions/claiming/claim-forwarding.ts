@@ -63,7 +63,7 @@ export class ClaimForwarding implements Service {
     claim: SessionClaim,
     bus: SessionDeps["bus"],
   ): Promise<ClaimAnswer | undefined> {
-    const reply = await bus.request(subject, encode(claim), { timeoutMs: this.#timing.nudgeMs });
+    const reply = await bus.request(subject, encode(claim), { timeoutMs: this.#timing.forwardMs });
     if (reply.kind !== "reply") return undefined;
     const answer = decode(ClaimAnswer, reply.body);
     return answer.kind === "ok" ? answer.value : undefined;

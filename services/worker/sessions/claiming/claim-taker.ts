@@ -19,7 +19,7 @@ import type { ClaimReply } from "./claim-reply.ts";
 export type Take = "taken" | "raced" | "full" | "quota" | "unfit";
 
 export class ClaimTaker {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #capacity: Capacity;
   readonly #quotas: Quotas;
   readonly #onAttached: (attachment: HeldSession) => void;
@@ -30,12 +30,12 @@ export class ClaimTaker {
   readonly #taking = new Map<string, Promise<Take>>();
 
   constructor(
-    around: SessionServices,
+    services: SessionServices,
     { capacity, quotas }: { capacity: Capacity; quotas: Quotas },
     onAttached: (attachment: HeldSession) => void,
     callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">,
   ) {
-    this.#around = around;
+    this.#services = services;
     this.#capacity = capacity;
     this.#quotas = quotas;
     this.#onAttached = onAttached;
@@ -54,14 +54,14 @@ export class ClaimTaker {
 
   /** Resolves to true if a worker has or had this attachment. */
   async isSpent(claim: SessionClaim): Promise<boolean> {
-    const { bus, names } = this.#around.deps;
+    const { bus, names } = this.#services.deps;
     const bucket = names.bucket("leases");
     const key = leaseKeys.session(claim.sessionId, claim.attachment);
     return (await bus.last(bucketStream(bucket), bucketSubject(bucket, key), { leader: true })) !== undefined;
   }
 
   async #take(key: string, claim: SessionClaim, reply: ClaimReply | undefined): Promise<Take> {
-    const { deps } = this.#around;
+    const { deps } = this.#services;
     const { type } = claim;
     const capacity = this.#capacity.take(type, claim.requires, poolOf(claim));
     if (!capacity) return "full";
@@ -81,7 +81,7 @@ export class ClaimTaker {
       if (!lease) return notTaken("raced");
       deps.faultPoints?.reach("claim.after_lease", { id: claim.sessionId, type });
       const init = { claim, lease, definition, capacity, seats, reply, ...this.#callbacks };
-      this.#onAttached(new HeldSession(this.#around, init));
+      this.#onAttached(new HeldSession(this.#services, init));
       return "taken";
     } catch (error) {
       capacity.free();
@@ -95,7 +95,7 @@ export class ClaimTaker {
    * them (QUOTA-2).
    */
   async #lease(key: string, claim: SessionClaim, ttlMs: number, seats: Seats): Promise<Lease | undefined> {
-    const { leases, identity, faultPoints } = this.#around.deps;
+    const { leases, identity, faultPoints } = this.#services.deps;
     const session = leasedSession(claim);
     faultPoints?.reach("claim.before_lease", { id: claim.sessionId, type: claim.type });
     const outcome = await leases.claim(key, { v: 1, holder: identity.workerId, session }, ttlMs);
@@ -105,8 +105,8 @@ export class ClaimTaker {
     }
     if (await seats.stillOurs()) return outcome.lease;
     await leases.release(outcome.lease);
-    const message = "the lease was so long in coming that its seat in the quota was cleared";
-    await this.#tellFailed(claim, { code: "seat_lost", message, retryable: true });
+    const message = "claiming the lease took so long that its seat in the quota was cleared";
+    await this.#reportFailed(claim, { code: "seat_lost", message, retryable: true });
     return undefined;
   }
 
@@ -120,22 +120,22 @@ export class ClaimTaker {
     if (this.#quotas.isSeated(claim)) return this.isSpent(claim);
     const message = `session ${claim.sessionId} was not opened: ${why}`;
     const error = { code: "session_quota_exceeded", message, retryable: false, details: { quota: why } };
-    return this.#tell(claim, { kind: "refused", error });
+    return this.#report(claim, { kind: "refused", error });
   }
 
   async #unfit(claim: SessionClaim, { code, message }: Fault): Promise<"unfit"> {
-    await this.#tellFailed(claim, { code, message, retryable: false });
+    await this.#reportFailed(claim, { code, message, retryable: false });
     return "unfit";
   }
 
-  async #tellFailed(claim: SessionClaim, error: Failure): Promise<void> {
-    await this.#tell(claim, { kind: "init_failed", error });
+  async #reportFailed(claim: SessionClaim, error: Failure): Promise<void> {
+    await this.#report(claim, { kind: "init_failed", error });
   }
 
-  #tell(claim: SessionClaim, report: SessionReport["report"]): Promise<boolean> {
-    const { reporter, deps, timing } = this.#around;
-    const giveUpAt = deps.runtime.clock.monotonic() + timing.tellMs;
-    const mayTell = () => deps.runtime.clock.monotonic() < giveUpAt;
-    return reporter.session(claim, report, mayTell);
+  #report(claim: SessionClaim, report: SessionReport["report"]): Promise<boolean> {
+    const { reporter, deps, timing } = this.#services;
+    const giveUpAt = deps.runtime.clock.monotonic() + timing.reportMs;
+    const mayReport = () => deps.runtime.clock.monotonic() < giveUpAt;
+    return reporter.session(claim, report, mayReport);
   }
 }

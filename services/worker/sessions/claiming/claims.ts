@@ -54,7 +54,7 @@ export class Claims implements Service {
   readonly #init: ClaimsInit;
   readonly #waiting: WaitingClaims;
   readonly #pullers: ClaimPuller[];
-  readonly #nudges: ClaimForwarding;
+  readonly #forwarding: ClaimForwarding;
   /**
    * Claims being decided here. In a burst other workers have as many, which the register does not show yet.
    */
@@ -71,7 +71,7 @@ export class Claims implements Service {
       forgotten: () => this.#fill(),
       room: (type) => init.quotas.room(type),
     });
-    this.#nudges = new ClaimForwarding(deps, timing, init.types, fleet, (claim, reply) =>
+    this.#forwarding = new ClaimForwarding(deps, timing, init.types, fleet, (claim, reply) =>
       this.#offered(claim, reply),
     );
     const onClaim = (delivery: Delivery) => void this.#settle(delivery);
@@ -83,7 +83,7 @@ export class Claims implements Service {
   }
 
   async start(): Promise<void> {
-    await this.#nudges.start();
+    await this.#forwarding.start();
     await Promise.all(this.#pullers.map((puller) => puller.start()));
     this.#unlisten = this.#init.quotas.onRoom(() => {
       this.#fill();
@@ -95,7 +95,7 @@ export class Claims implements Service {
     this.#stopped = true;
     this.#unlisten();
     this.#waiting.stop();
-    await Promise.all([this.#nudges.stop(), ...this.#pullers.map((puller) => puller.stop())]);
+    await Promise.all([this.#forwarding.stop(), ...this.#pullers.map((puller) => puller.stop())]);
   });
 
   /** There may be room again. */
@@ -184,13 +184,13 @@ export class Claims implements Service {
         (best && !except.has(self.workerId) && nearEnough(self, best, claim, this.#judging))
       ) {
         const take = await taker.take(claim);
-        if (take === "unfit") return { kind: "stale", why: "nobody can hold it as it is" };
+        if (take === "unfit") return { kind: "stale", why: "no worker can hold this session as it is" };
         if (take === "quota") return this.#full(claim, quotas.sentence(claim.type));
         if (take !== "full") return { kind: take };
         except.add(self.workerId);
         continue;
       }
-      const answer = await this.#nudges.send(choice.workerId, claim);
+      const answer = await this.#forwarding.send(choice.workerId, claim);
       if (answer === "taken") return { kind: "forwarded", to: choice.workerId };
       if (answer === "unanswered") unanswered = choice.workerId;
       except.add(choice.workerId);
@@ -205,8 +205,8 @@ export class Claims implements Service {
   }
 
   /**
-   * An orchestrator, for itself or for another worker, considers this worker the best for the claim, or asks whether a quota is
-   * reached.
+   * Answers an orchestrator, which asks for itself or for another worker: it considers this worker the best
+   * for the claim, or asks whether a quota is reached.
    */
   async #offered(claim: SessionClaim, reply: ClaimReply): Promise<"taken" | "refused"> {
     const { fleet, taker, quotas, deps } = this.#init;

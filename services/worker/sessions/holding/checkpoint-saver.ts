@@ -2,7 +2,7 @@ import type { CheckpointRef, SessionClaim } from "../../../../schemas/index.ts";
 import { toFailure } from "../../../../shared/errors/index.ts";
 import type { HostSession } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
-import type { MayTell } from "./session-reporter.ts";
+import type { MayReport } from "./session-reporter.ts";
 
 /** The last checkpoint and the one before: the instance may not have recorded the last one yet. */
 const kept = 2;
@@ -13,10 +13,10 @@ const kept = 2;
  * searched cheaply.
  */
 export class CheckpointSaver {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
-  readonly #mayTell: MayTell;
+  readonly #mayReport: MayReport;
   #refs: CheckpointRef[];
   /**
    * Number of calls at the last try, and whether it succeeded: an older checkpoint is not the present state.
@@ -24,11 +24,11 @@ export class CheckpointSaver {
   #savedAfter = 0;
   #failed = false;
 
-  constructor(around: SessionServices, claim: SessionClaim, epoch: number, mayTell: MayTell) {
-    this.#around = around;
+  constructor(services: SessionServices, claim: SessionClaim, epoch: number, mayReport: MayReport) {
+    this.#services = services;
     this.#claim = claim;
     this.#epoch = epoch;
-    this.#mayTell = mayTell;
+    this.#mayReport = mayReport;
     this.#refs = claim.restore ? [claim.restore] : [];
   }
 
@@ -39,7 +39,7 @@ export class CheckpointSaver {
 
   /** Call only while no code runs on the state. */
   async save(state: HostSession, calls: number): Promise<"saved" | "failed"> {
-    const { checkpoints, reporter } = this.#around;
+    const { checkpoints, reporter } = this.#services;
     const { sessionId } = this.#claim;
     if (this.#refs.length > 0 && this.since(calls) === 0 && !this.#failed) return "saved";
     // Counted even if saving fails: the next try comes after the same number of calls again, not after each
@@ -50,12 +50,12 @@ export class CheckpointSaver {
       const bytes = await state.checkpoint();
       const total = calls + (this.#claim.restore?.calls ?? 0);
       const ref = await checkpoints.save(sessionId, this.#epoch, total, bytes);
-      const told = await reporter.session(
+      const reported = await reporter.session(
         this.#claim,
         { kind: "checkpointed", checkpoint: ref },
-        this.#mayTell,
+        this.#mayReport,
       );
-      if (!told) {
+      if (!reported) {
         await checkpoints.remove(ref);
         return "failed";
       }
@@ -79,7 +79,7 @@ export class CheckpointSaver {
   }
 
   async #removeAllBut(count: number): Promise<void> {
-    const { checkpoints } = this.#around;
+    const { checkpoints } = this.#services;
     while (this.#refs.length > count) {
       const [oldest] = this.#refs.splice(0, 1);
       if (oldest) await checkpoints.remove(oldest);
@@ -89,6 +89,6 @@ export class CheckpointSaver {
   #complain(error: unknown): void {
     const { code, message } = toFailure(error);
     const where = `checkpoint of session ${this.#claim.sessionId}`;
-    this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    this.#services.deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }

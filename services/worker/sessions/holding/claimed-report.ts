@@ -1,4 +1,7 @@
-/** Reports a claim only if `init` takes a moment; otherwise the report that the state is ready says it too. */
+/**
+ * Reports a claim only if `init` takes a moment; otherwise the report that the state is ready contains it
+ * too.
+ */
 import type { Attachment, SessionClaim } from "../../../../schemas/index.ts";
 import type { SessionServices } from "../session-services.ts";
 
@@ -10,11 +13,11 @@ export function reportClaimLater(
   { reporter, deps }: SessionServices,
   claim: SessionClaim,
   on: Attachment,
-  mayTell: () => boolean,
+  mayReport: () => boolean,
 ): () => Promise<unknown> {
   let sending: Promise<unknown> = Promise.resolve();
   const soon = deps.runtime.clock.after(claimedAfterMs, () => {
-    sending = reporter.session(claim, { kind: "claimed", on }, mayTell);
+    sending = reporter.session(claim, { kind: "claimed", on }, mayReport);
   });
   return () => {
     soon.cancel();

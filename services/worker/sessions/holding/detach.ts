@@ -32,7 +32,7 @@ export type Live =
     };
 
 export interface Detaching {
-  readonly around: SessionServices;
+  readonly services: SessionServices;
   readonly claim: SessionClaim;
   readonly lease: Lease;
   readonly definition: AnySession | undefined;
@@ -47,30 +47,30 @@ export async function detach(
   live: Live,
   ending: SessionEnding,
 ): Promise<PlacedState | undefined> {
-  const { around, claim, lease } = one;
+  const { services, claim, lease } = one;
   const { sessionId, type } = claim;
   const { epoch } = lease;
-  const { workerId } = around.deps.identity;
+  const { workerId } = services.deps.identity;
   const reason = abortReason(ending, { sessionId, epoch, workerId });
   const kept = await endState(one, live, ending, reason);
   // Seats follow the lease, never the other way (QUOTA-1). If the lease is left to expire, so are they
   // (QUOTA-2).
-  if (await release(one, ending)) await Promise.all([one.seats.giveBack(), tell(one, ending)]);
+  if (await release(one, ending)) await Promise.all([one.seats.giveBack(), reportEnd(one, ending)]);
   else if (live.kind === "initialising" && ending.kind === "fenced" && ending.why === "expired")
-    void tellVanished(one);
+    void reportVanished(one);
   const why = describeEnding(ending);
-  around.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
+  services.deps.runtime.announce({ kind: "session.detached", ...{ sessionId, type, epoch, ...why } });
   return kept;
 }
 
 async function endState(
-  { around, definition, saver, hooks }: Detaching,
+  { services, definition, saver, hooks }: Detaching,
   live: Live,
   ending: SessionEnding,
   reason: Error,
 ): Promise<PlacedState | undefined> {
-  const { closeMs } = around.timing;
-  const { clock } = around.deps.runtime;
+  const { closeMs } = services.timing;
+  const { clock } = services.deps.runtime;
   if (live.kind === "initialising") {
     live.controller.abort(reason);
     await shutDownUnmade(live.made, { hooks, closeMs, clock });
@@ -84,7 +84,7 @@ async function endState(
   const planned = isPlanned(ending);
   await shutDownSession(placed, {
     ...{ calls, reason, hooks, clock },
-    finishMs: planned ? around.deps.config.drainTimeoutMs : 0,
+    finishMs: planned ? services.deps.config.drainTimeoutMs : 0,
     // A hung call has already had its time.
     closeMs: ending.kind === "given_up" && ending.reason === "hung" ? 0 : closeMs,
     // A parked session continues from its saved state, on any worker.
@@ -92,14 +92,14 @@ async function endState(
   });
   // A result may still be on its way by the lane or the inbox: if the report of the end overtook it, it would
   // come too late to count (S6). An instance that closed the session waits for no result.
-  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.told(), clock);
+  if (ending.kind !== "closed" && ending.kind !== "fenced") await within(closeMs, calls.reported(), clock);
   return undefined;
 }
 
 /** Resolves to true if this call removed the lease: then this worker reports the end (HOLD-3). */
-async function release({ around, claim, lease }: Detaching, ending: SessionEnding): Promise<boolean> {
+async function release({ services, claim, lease }: Detaching, ending: SessionEnding): Promise<boolean> {
   if (ending.kind === "fenced") return false;
-  const { leases, runtime, faultPoints } = around.deps;
+  const { leases, runtime, faultPoints } = services.deps;
   const session = { id: claim.sessionId, type: claim.type };
   faultPoints?.reach("close.before_release", session);
   try {
@@ -118,13 +118,17 @@ async function release({ around, claim, lease }: Detaching, ending: SessionEndin
  * The bucket of leases was made anew while `init` ran: no expiry informs the watcher, and the instance may
  * not know of this holder, so that it would wait for it until the session's creation timeout.
  */
-async function tellVanished(one: Detaching): Promise<void> {
-  const { bus, names, runtime } = one.around.deps;
+async function reportVanished(one: Detaching): Promise<void> {
+  const { bus, names, runtime } = one.services.deps;
   const { key } = one.lease;
   const bucket = names.bucket("leases");
   try {
     if (await bus.last(bucketStream(bucket), bucketSubject(bucket, key), { leader: true })) return;
-    await tell(one, { kind: "given_up", reason: "expired", detail: "its lease is gone without a trace" });
+    await reportEnd(one, {
+      kind: "given_up",
+      reason: "expired",
+      detail: "its lease was removed with the bucket of leases",
+    });
   } catch (error) {
     // The session's creation timeout ends the wait of its instance.
     const { code, message } = toFailure(error);
@@ -132,30 +136,30 @@ async function tellVanished(one: Detaching): Promise<void> {
   }
 }
 
-async function tell({ around, claim, lease, saver }: Detaching, ending: SessionEnding): Promise<void> {
-  const { reporter, deps, timing } = around;
+async function reportEnd({ services, claim, lease, saver }: Detaching, ending: SessionEnding): Promise<void> {
+  const { reporter, deps, timing } = services;
   const { clock } = deps.runtime;
-  const giveUpAt = clock.monotonic() + timing.tellMs;
-  const mayTell = () => clock.monotonic() < giveUpAt;
+  const giveUpAt = clock.monotonic() + timing.reportMs;
+  const mayReport = () => clock.monotonic() < giveUpAt;
   const { epoch } = lease;
   switch (ending.kind) {
     case "closed":
       await saver.forget();
       return;
     case "parked":
-      await reporter.session(claim, { kind: "parked", epoch }, mayTell);
+      await reporter.session(claim, { kind: "parked", epoch }, mayReport);
       return;
     case "init_failed":
-      await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayTell);
+      await reporter.session(claim, { kind: "init_failed", error: ending.error }, mayReport);
       return;
     case "given_up": {
       const { reason, detail, running } = ending;
       const why = {
         reason,
         ...(detail !== undefined && { detail }),
-        ...(running && around.deps.generation.allows(2) && { running: [...running] }),
+        ...(running && services.deps.generation.allows(2) && { running: [...running] }),
       };
-      await reporter.session(claim, { kind: "lost", epoch, ...why }, mayTell);
+      await reporter.session(claim, { kind: "lost", epoch, ...why }, mayReport);
       return;
     }
     case "fenced":

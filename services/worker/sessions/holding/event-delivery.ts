@@ -10,12 +10,12 @@ type Event = Extract<SessionWork, { kind: "event" }>;
  * first.
  */
 export class EventDelivery {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #sessionId: string;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(around: SessionServices, sessionId: string) {
-    this.#around = around;
+  constructor(services: SessionServices, sessionId: string) {
+    this.#services = services;
     this.#sessionId = sessionId;
   }
 
@@ -24,7 +24,7 @@ export class EventDelivery {
   }
 
   async #deliver(state: HostSession, { name, payload }: Event): Promise<void> {
-    const { payloads, runtime } = this.#around.deps;
+    const { payloads, runtime } = this.#services.deps;
     try {
       state.event(name, "json" in payload ? payload.json : await payloads.unwrap(payload));
     } catch (error) {

@@ -18,7 +18,7 @@ import { SessionLostError, TimeoutError, toFailure } from "../../../../shared/er
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
 import type { Timer } from "../../../../shared/runtime/index.ts";
 import { type Host, type ModelFacts, type RunHooks, stateKey } from "../../hosts/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 import { Calls } from "../calls/calls.ts";
 import type { Place } from "../claiming/capacity.ts";
 import type { ClaimReply } from "../claiming/claim-reply.ts";
@@ -36,7 +36,7 @@ import { MetadataReporter } from "./metadata-reporter.ts";
 import type { PlacedState } from "./placed-state.ts";
 import { SessionBlobs } from "./session-blobs.ts";
 import type { SessionEnding } from "./session-ending.ts";
-import { type CaredFor, StateCare } from "./state-care.ts";
+import { type CaredSession, StateCare } from "./state-care.ts";
 
 export interface HeldSessionInit {
   readonly claim: SessionClaim;
@@ -69,7 +69,7 @@ export class HeldSession {
   readonly capacity: Place;
   readonly noted: MetadataReporter;
   readonly blobs: SessionBlobs;
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #init: HeldSessionInit;
   readonly #on: Holder;
   readonly #view: SessionView;
@@ -86,9 +86,9 @@ export class HeldSession {
   #modelLoads = 0;
   #usedAt: number | undefined;
 
-  constructor(around: SessionServices, init: HeldSessionInit) {
+  constructor(services: SessionServices, init: HeldSessionInit) {
     const { claim, lease, definition } = init;
-    const { identity, runtime, config } = around.deps;
+    const { identity, runtime, config } = services.deps;
     const { workerId, nodeId, host, resourceId } = identity;
     const { attachment, sessionId } = claim;
     const { epoch } = lease;
@@ -97,15 +97,15 @@ export class HeldSession {
     this.definition = definition;
     this.capacity = init.capacity;
     this.since = runtime.clock.now();
-    this.#around = around;
+    this.#services = services;
     this.#init = init;
     this.#on = { attachment, epoch, workerId, nodeId, host, resourceId };
-    this.noted = new MetadataReporter(around, claim, epoch, this.#mayTell, init.noted);
-    this.blobs = new SessionBlobs(around, claim, epoch, this.#mayTell, init.blobs);
+    this.noted = new MetadataReporter(services, claim, epoch, this.#mayReport, init.noted);
+    this.blobs = new SessionBlobs(services, claim, epoch, this.#mayReport, init.blobs);
     this.#view = new HeldSessionView(claim, this.#on, this);
-    this.#saver = new CheckpointSaver(around, claim, epoch, this.#mayTell);
-    this.#care = new StateCare(around, this.#cared(), this.#saver);
-    this.#events = new EventDelivery(around, sessionId);
+    this.#saver = new CheckpointSaver(services, claim, epoch, this.#mayReport);
+    this.#care = new StateCare(services, this.#caredSession(), this.#saver);
+    this.#events = new EventDelivery(services, sessionId);
     this.#idleRule = idleRuleOf(claim, definition, config);
     this.#phase = this.#begin();
   }
@@ -128,7 +128,7 @@ export class HeldSession {
       queued: calls?.queued ?? 0,
       running: calls?.running ?? 0,
       since: this.since,
-      ...(this.#around.deps.generation.allows(2) && {
+      ...(this.#services.deps.generation.allows(2) && {
         errors: calls?.errors ?? 0,
         modelLoads: this.#modelLoads,
         ...(this.#usedAt !== undefined && { usedAt: this.#usedAt }),
@@ -140,7 +140,7 @@ export class HeldSession {
   }
 
   /** Work of this epoch. Returns false if it came too late or a second time. */
-  receive(work: SessionWork, lane?: WayBack): boolean {
+  receive(work: SessionWork, lane?: ReplyPath): boolean {
     switch (work.kind) {
       case "call":
         return this.#phase.kind === "ready" && this.#phase.calls.add(work, lane);
@@ -157,7 +157,7 @@ export class HeldSession {
         void this.end({ kind: "given_up", reason: "drained", detail: work.reason });
         return true;
       case "event":
-        if (this.#phase.kind !== "ready" || !this.#mayTell()) return false;
+        if (this.#phase.kind !== "ready" || !this.#mayReport()) return false;
         this.#events.deliver(this.#phase.placed.state, work);
         return true;
     }
@@ -189,23 +189,23 @@ export class HeldSession {
     return done;
   }
 
-  #mayTell = (): boolean => !this.#fence.signal.aborted && this.#around.deps.leases.isHeld(this.lease);
+  #mayReport = (): boolean => !this.#fence.signal.aborted && this.#services.deps.leases.isHeld(this.lease);
 
   #begin(): Phase {
     const controller = new AbortController();
-    const { deps } = this.#around;
-    const claimedSent = this.#init.kept
+    const { deps } = this.#services;
+    const stopClaimReport = this.#init.kept
       ? () => Promise.resolve()
-      : reportClaimLater(this.#around, this.claim, this.#on, this.#mayTell);
+      : reportClaimLater(this.#services, this.claim, this.#on, this.#mayReport);
     const startedAt = deps.runtime.clock.monotonic();
     const made = this.#make(controller).then(
       (placed) => {
         const initMs = deps.runtime.clock.monotonic() - startedAt;
-        void claimedSent().then(() => this.#ready(placed, initMs));
+        void stopClaimReport().then(() => this.#ready(placed, initMs));
         return placed;
       },
       (error: unknown) => {
-        void claimedSent();
+        void stopClaimReport();
         void this.end({ kind: "init_failed", error: toFailure(error) });
         return undefined;
       },
@@ -214,7 +214,7 @@ export class HeldSession {
   }
 
   async #make(controller: AbortController): Promise<PlacedState> {
-    const { runtime, config } = this.#around.deps;
+    const { runtime, config } = this.#services.deps;
     const { maxInitMs } = config.sessions;
     const tooLong = runtime.clock.after(maxInitMs, () => {
       const message = `init of ${this.claim.type} did not finish within ${maxInitMs} ms`;
@@ -227,7 +227,7 @@ export class HeldSession {
       const onPlace = (host: Host) => {
         this.#host = host;
       };
-      return await makeState(this.#around, { ...this.#request(controller.signal), kept, onPlace });
+      return await makeState(this.#services, { ...this.#request(controller.signal), kept, onPlace });
     } finally {
       tooLong.cancel();
     }
@@ -257,8 +257,8 @@ export class HeldSession {
 
   #ready(placed: PlacedState, initMs: number): void {
     if (this.#phase.kind !== "initialising") return;
-    if (!this.#mayTell()) return this.lost("expired");
-    const { deps, timing, slots, reporter, pools } = this.#around;
+    if (!this.#mayReport()) return this.lost("expired");
+    const { deps, timing, slots, reporter, pools } = this.#services;
     const { claim, definition } = this;
     const calls = new Calls({
       deps,
@@ -268,7 +268,7 @@ export class HeldSession {
       session: this.#view,
       definition,
       concurrency: claim.concurrency,
-      mayTell: this.#mayTell,
+      mayReport: this.#mayReport,
       fenced: this.#fence.signal,
       onQuiet: () => this.#armIdle(),
       onBusy: () => {
@@ -298,19 +298,19 @@ export class HeldSession {
     });
     deps.faultPoints?.reach("init.before_told", this.#view);
     const activated = { kind: "activated" as const, on: this.#on, initMs, warm, restored };
-    void reporter.ready(claim, activated, this.#mayTell, this.#init.reply).then((told) => {
-      if (!told) return;
+    void reporter.ready(claim, activated, this.#mayReport, this.#init.reply).then((reported) => {
+      if (!reported) return;
       this.noted.ready();
       this.blobs.ready();
       deps.faultPoints?.reach("init.after_told", this.#view);
     });
   }
 
-  #cared(): CaredFor {
+  #caredSession(): CaredSession {
     return {
       claim: this.claim,
       definition: this.definition,
-      ready: () => (this.#phase.kind === "ready" && this.#mayTell() ? this.#phase : undefined),
+      ready: () => (this.#phase.kind === "ready" && this.#mayReport() ? this.#phase : undefined),
       moved: (placed) => {
         if (this.#phase.kind === "ready") this.#phase.placed = placed;
         this.#live(placed);
@@ -325,12 +325,12 @@ export class HeldSession {
   #live({ place }: PlacedState): void {
     this.#unlisten();
     this.#host = place.host;
-    const stopHearing = place.host.onLost(({ reason, detail }) => {
+    const stopListening = place.host.onLost(({ reason, detail }) => {
       void this.end({ kind: "given_up", reason, detail });
     });
     const stopRetiring = place.onRetire((why) => void this.#care.recycle(why));
     this.#unlisten = () => {
-      stopHearing();
+      stopListening();
       stopRetiring();
     };
   }
@@ -338,7 +338,7 @@ export class HeldSession {
   #armIdle(): void {
     if (this.#phase.kind !== "ready" || this.#idleRule.ms === 0) return;
     this.#phase.idle?.cancel();
-    this.#phase.idle = this.#around.deps.runtime.clock.after(this.#idleRule.ms, () => void this.#park());
+    this.#phase.idle = this.#services.deps.runtime.clock.after(this.#idleRule.ms, () => void this.#park());
   }
 
   /**
@@ -354,7 +354,7 @@ export class HeldSession {
   }
 
   #used(): void {
-    this.#usedAt = this.#around.deps.runtime.clock.now();
+    this.#usedAt = this.#services.deps.runtime.clock.now();
   }
 
   #disarmIdle(): void {
@@ -372,12 +372,12 @@ export class HeldSession {
     }
     const hooks = this.#hooks("shutdown");
     const { seats } = this.#init;
-    const one = { around: this.#around, claim, lease, definition, seats, saver: this.#saver, hooks };
+    const one = { services: this.#services, claim, lease, definition, seats, saver: this.#saver, hooks };
     this.#init.onEnded(this, await detach(one, before, ending));
   }
 
   #hooks(name: string): RunHooks {
-    const { announce } = this.#around.deps.runtime;
+    const { announce } = this.#services.deps.runtime;
     const { instanceId, sessionId, attachment } = this.claim;
     return {
       log: (level, message, fields) =>

@@ -1,6 +1,6 @@
 import type { SessionWork } from "../../../../schemas/index.ts";
 import type { Lease, LossWhy } from "../../../../shared/leases/index.ts";
-import type { WayBack } from "../../lane/index.ts";
+import type { ReplyPath } from "../../lane/index.ts";
 import type { HeldSession } from "./held-session.ts";
 
 /**
@@ -33,7 +33,7 @@ export class HeldSessions {
   }
 
   /** Passes work to the attachment of its epoch; work without an epoch goes to the newest. */
-  receive(sessionId: string, work: SessionWork, lane?: WayBack): boolean {
+  receive(sessionId: string, work: SessionWork, lane?: ReplyPath): boolean {
     const epoch = work.kind === "event" ? undefined : work.epoch;
     const found = this.#bySession
       .get(sessionId)

@@ -32,15 +32,15 @@ export interface StateRequest {
 
 /** Makes the same state in another host of its kind from a checkpoint. The old state is left unchanged. */
 export async function moveState(
-  around: SessionServices,
+  services: SessionServices,
   from: PlacedState,
   request: Omit<StateRequest, "kept">,
 ): Promise<PlacedState> {
   const bytes = await from.state.checkpoint();
-  return makeIn(around, { ...request, kept: undefined }, bytes);
+  return makeIn(services, { ...request, kept: undefined }, bytes);
 }
 
-export async function makeState(around: SessionServices, request: StateRequest): Promise<PlacedState> {
+export async function makeState(services: SessionServices, request: StateRequest): Promise<PlacedState> {
   const { claim, definition, facts, session, kept } = request;
   if (kept) {
     await kept.state.adopt(facts, session);
@@ -49,25 +49,26 @@ export async function makeState(around: SessionServices, request: StateRequest):
   const { restore } = claim;
   const bytes =
     restore && definition?.restore
-      ? await waitForStore(around.deps, request.signal, () => around.checkpoints.load(restore))
+      ? await waitForStore(services.deps, request.signal, () => services.checkpoints.load(restore))
       : undefined;
-  return makeIn(around, request, bytes);
+  return makeIn(services, request, bytes);
 }
 
 async function makeIn(
-  around: SessionServices,
+  services: SessionServices,
   { claim, definition, facts, session, hooks, signal, onPlace }: StateRequest,
   restore: Uint8Array | undefined,
 ): Promise<PlacedState> {
-  const place = await around.hosts.acquire(definition, signal);
+  const place = await services.hosts.acquire(definition, signal);
   onPlace?.(place.host);
   try {
     const state = new HostSession(place.host, facts, session);
     const { config: sent } = claim;
-    const config = sent && (await waitForStore(around.deps, signal, () => around.deps.payloads.unwrap(sent)));
+    const config =
+      sent && (await waitForStore(services.deps, signal, () => services.deps.payloads.unwrap(sent)));
     const placed = { state, place, warm: false, restored: restore !== undefined };
-    const { closeMs } = around.timing;
-    const { clock } = around.deps.runtime;
+    const { closeMs } = services.timing;
+    const { clock } = services.deps.runtime;
     await bounded(state.init({ config, restore }, { signal, hooks }), signal, { closeMs, clock }, () =>
       // A state that is made too late has no owner: shut it down.
       shutDown(placed, { hooks, closeMs, clock }),

@@ -6,30 +6,30 @@ import { changedMetadata, type MetadataChange, type SessionClaim } from "../../.
 import { requireMetadata } from "../../../../shared/definitions/index.ts";
 import { HoldfastError, toFailure } from "../../../../shared/errors/index.ts";
 import type { SessionServices } from "../session-services.ts";
-import type { MayTell } from "./session-reporter.ts";
+import type { MayReport } from "./session-reporter.ts";
 
 export class MetadataReporter {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
-  readonly #mayTell: MayTell;
+  readonly #mayReport: MayReport;
   #metadata: Readonly<Record<string, string>>;
   #waiting: MetadataChange | undefined;
-  #told = 0;
-  #state: "not ready" | "free" | "telling" = "not ready";
+  #reports = 0;
+  #state: "not ready" | "free" | "reporting" = "not ready";
 
   constructor(
-    around: SessionServices,
+    services: SessionServices,
     claim: SessionClaim,
     epoch: number,
-    mayTell: MayTell,
-    /** The previous attachment's teller, if the same state goes on (S14). */
+    mayReport: MayReport,
+    /** The previous attachment's reporter, if the same state goes on (S14). */
     before: MetadataReporter | undefined,
   ) {
-    this.#around = around;
+    this.#services = services;
     this.#claim = claim;
     this.#epoch = epoch;
-    this.#mayTell = mayTell;
+    this.#mayReport = mayReport;
     this.#metadata = before ? before.#metadata : claim.metadata;
     this.#waiting = before ? before.#waiting : undefined;
   }
@@ -45,7 +45,7 @@ export class MetadataReporter {
       const { change } = requireMetadata(this.#metadata, wanted);
       this.#metadata = changedMetadata(this.#metadata, change);
       this.#waiting = { ...this.#waiting, ...change };
-      void this.#tell();
+      void this.#report();
     } catch (error) {
       this.#complain(error);
     }
@@ -56,19 +56,19 @@ export class MetadataReporter {
    */
   ready(): void {
     this.#state = "free";
-    void this.#tell();
+    void this.#report();
   }
 
-  async #tell(): Promise<void> {
+  async #report(): Promise<void> {
     if (this.#state !== "free") return;
-    this.#state = "telling";
-    const { reporter, deps } = this.#around;
-    while (this.#waiting && this.#mayTell()) {
+    this.#state = "reporting";
+    const { reporter, deps } = this.#services;
+    while (this.#waiting && this.#mayReport()) {
       const change = this.#waiting;
       this.#waiting = undefined;
       if (deps.generation.allows(2)) {
         const report = { kind: "metadata" as const, epoch: this.#epoch, change };
-        const stored = await reporter.session(this.#claim, report, this.#mayTell, ++this.#told);
+        const stored = await reporter.session(this.#claim, report, this.#mayReport, ++this.#reports);
         if (!stored) this.#keep(change);
       } else {
         this.#complain(
@@ -90,6 +90,6 @@ export class MetadataReporter {
   #complain(error: unknown): void {
     const { code, message } = toFailure(error);
     const where = `metadata of session ${this.#claim.sessionId}`;
-    this.#around.deps.runtime.announce({ kind: "fault", where, code, message, error });
+    this.#services.deps.runtime.announce({ kind: "fault", where, code, message, error });
   }
 }

@@ -38,7 +38,7 @@ const endingBy = ({ phase }: SessionRecord): SessionEnding =>
     : { kind: "given_up", reason: "expired", detail: notTakenBack };
 
 export class Reattach {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #quotas: Quotas;
   readonly #callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">;
   readonly #onAttached: (attachment: HeldSession) => void;
@@ -46,12 +46,12 @@ export class Reattach {
   readonly #running = new Set<Promise<void>>();
 
   constructor(
-    around: SessionServices,
+    services: SessionServices,
     quotas: Quotas,
     onAttached: (attachment: HeldSession) => void,
     callbacks: Pick<HeldSessionInit, "onModel" | "onEnded">,
   ) {
-    this.#around = around;
+    this.#services = services;
     this.#quotas = quotas;
     this.#onAttached = onAttached;
     this.#callbacks = callbacks;
@@ -69,7 +69,7 @@ export class Reattach {
   }
 
   async #attach(before: HeldSession, kept: PlacedState): Promise<void> {
-    const { clock } = this.#around.deps.runtime;
+    const { clock } = this.#services.deps.runtime;
     const claim: SessionClaim = { ...before.claim, attachment: before.claim.attachment + 1 };
     const giveUpAt = clock.monotonic() + giveUpAfterMs;
     while (clock.monotonic() < giveUpAt && !this.#stopping.signal.aborted) {
@@ -78,7 +78,7 @@ export class Reattach {
       if (attempt === "over") break;
       await sleep(clock, retryMs, this.#stopping.signal);
     }
-    await shutDown(kept, { hooks: {}, closeMs: this.#around.timing.closeMs, clock });
+    await shutDown(kept, { hooks: {}, closeMs: this.#services.timing.closeMs, clock });
     kept.place.leave();
     before.capacity.free();
   }
@@ -88,7 +88,7 @@ export class Reattach {
     claim: SessionClaim,
     kept: PlacedState,
   ): Promise<"attached" | "over" | "again"> {
-    const { deps } = this.#around;
+    const { deps } = this.#services;
     const { sessionId, attachment } = claim;
     if (!deps.bus.connected()) return "again";
     try {
@@ -115,7 +115,7 @@ export class Reattach {
       }
       const { definition, capacity, noted, blobs } = before;
       const { lease } = outcome;
-      const attached = new HeldSession(this.#around, {
+      const attached = new HeldSession(this.#services, {
         ...{ claim, lease, definition, capacity, seats, kept, noted, blobs },
         ...this.#callbacks,
       });
@@ -135,7 +135,7 @@ export class Reattach {
    * instance has had time to take the session back.
    */
   #verify(attachment: HeldSession): void {
-    const { clock } = this.#around.deps.runtime;
+    const { clock } = this.#services.deps.runtime;
     clock.after(attachment.lease.ttlMs * 2, () => {
       void this.#record(attachment.claim.sessionId).then(
         (record) => {
@@ -148,7 +148,7 @@ export class Reattach {
   }
 
   async #record(sessionId: string): Promise<SessionRecord | undefined> {
-    const { bus, names } = this.#around.deps;
+    const { bus, names } = this.#services.deps;
     const entry = await new Bucket(bus, names.bucket("sessions")).get(sessionId, { leader: true });
     const record = entry && decode(SessionRecord, entry.value);
     return record?.kind === "ok" ? record.value : undefined;

@@ -19,7 +19,7 @@ import type { BlobInfo } from "../../../../shared/definitions/index.ts";
 import { HoldfastError, SessionLostError } from "../../../../shared/errors/index.ts";
 import type { BlobRequest } from "../../hosts/index.ts";
 import type { SessionServices } from "../session-services.ts";
-import type { MayTell } from "./session-reporter.ts";
+import type { MayReport } from "./session-reporter.ts";
 
 const mostNames = 64;
 const nameRule = /^[A-Za-z0-9._-]{1,128}$/;
@@ -30,10 +30,10 @@ interface Change {
 }
 
 export class SessionBlobs {
-  readonly #around: SessionServices;
+  readonly #services: SessionServices;
   readonly #claim: SessionClaim;
   readonly #epoch: number;
-  readonly #mayTell: MayTell;
+  readonly #mayReport: MayReport;
   #blobs: readonly SessionBlob[];
   /** Changes made before the instance knew this holder; undefined once it does. */
   #early: Change[] | undefined;
@@ -42,17 +42,17 @@ export class SessionBlobs {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(
-    around: SessionServices,
+    services: SessionServices,
     claim: SessionClaim,
     epoch: number,
-    mayTell: MayTell,
+    mayReport: MayReport,
     /** The blobs of the previous attachment, if the same state goes on (S14). */
     before: SessionBlobs | undefined,
   ) {
-    this.#around = around;
+    this.#services = services;
     this.#claim = claim;
     this.#epoch = epoch;
-    this.#mayTell = mayTell;
+    this.#mayReport = mayReport;
     this.#blobs = before ? before.#blobs : (claim.blobs ?? []);
     this.#early = before ? [...(before.#early ?? [])] : [];
   }
@@ -66,7 +66,7 @@ export class SessionBlobs {
         return this.#get(requireName(request.name));
       case "put": {
         const name = requireName(request.name);
-        const bytes = requireBytes(name, request.data, this.#around.timing.maxBlobBytes);
+        const bytes = requireBytes(name, request.data, this.#services.timing.maxBlobBytes);
         return this.#inTurn(() => this.#put(name, bytes));
       }
       case "delete": {
@@ -81,14 +81,14 @@ export class SessionBlobs {
     void this.#inTurn(async () => {
       const early = this.#early ?? [];
       this.#early = undefined;
-      for (const change of early) await this.#tell(change);
+      for (const change of early) await this.#report(change);
     }).catch(() => undefined); // the right is over: the next holder begins without them
   }
 
   async #get(name: string): Promise<Uint8Array | undefined> {
     const blob = this.#find(name);
     if (!blob) return undefined;
-    const bytes = await this.#around.deps.bus.blobs.get(blob.key);
+    const bytes = await this.#services.deps.bus.blobs.get(blob.key);
     if (bytes) return bytes;
     throw new HoldfastError({
       code: "blob_missing",
@@ -103,10 +103,10 @@ export class SessionBlobs {
         code: "invalid_blob",
         message: `session ${this.#claim.sessionId} has ${mostNames} blobs already: delete one first`,
       });
-    const { blobs } = this.#around.deps.bus;
+    const { blobs } = this.#services.deps.bus;
     const key = `${sessionBlobsFolder(this.#claim.sessionId)}${this.#epoch}-${++this.#changes}`;
     await blobs.put(key, bytes);
-    const storedAt = this.#around.deps.runtime.clock.now();
+    const storedAt = this.#services.deps.runtime.clock.now();
     const stored = { name, key, bytes: bytes.byteLength, storedAt };
     await this.#record({ name, stored }).catch(async (error: unknown) => {
       await blobs.delete(key);
@@ -124,20 +124,20 @@ export class SessionBlobs {
 
   async #record(change: Change): Promise<void> {
     if (this.#early) this.#early.push(change);
-    else await this.#tell(change);
+    else await this.#report(change);
     this.#blobs = changedBlobs(this.#blobs, change.name, change.stored);
   }
 
-  async #tell({ name, stored }: Change): Promise<void> {
+  async #report({ name, stored }: Change): Promise<void> {
     const report = { kind: "blob" as const, epoch: this.#epoch, name, stored };
     const nth = ++this.#changes;
-    const told = await this.#around.reporter.session(this.#claim, report, this.#mayTell, nth);
-    if (!told) throw this.#lost();
+    const reported = await this.#services.reporter.session(this.#claim, report, this.#mayReport, nth);
+    if (!reported) throw this.#lost();
   }
 
   #requireRight(): void {
-    if (!this.#mayTell()) throw this.#lost();
-    if (this.#around.deps.generation.allows(2)) return;
+    if (!this.#mayReport()) throw this.#lost();
+    if (this.#services.deps.generation.allows(2)) return;
     throw new HoldfastError({
       code: "needs_newer_fleet",
       message: "blobs of a session cannot be changed while an older version is alive",
@@ -148,7 +148,7 @@ export class SessionBlobs {
     return new SessionLostError({
       sessionId: this.#claim.sessionId,
       epoch: this.#epoch,
-      workerId: this.#around.deps.identity.workerId,
+      workerId: this.#services.deps.identity.workerId,
       reason: "expired",
     });
   }

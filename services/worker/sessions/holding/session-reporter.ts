@@ -1,6 +1,6 @@
 /**
- * Reports to instances what became of their sessions. A report without an answer is sent again with the same
- * id (BUS-1).
+ * Sends reports about sessions to their instances. A report without an answer is sent again with the same id
+ * (BUS-1).
  */
 import { needsHeader, type SessionClaim, type SessionReport } from "../../../../schemas/index.ts";
 import { type Bus, encode, publishUntilStored, type Subjects } from "../../../../shared/bus/index.ts";
@@ -8,10 +8,10 @@ import { isFault, toFailure } from "../../../../shared/errors/index.ts";
 import type { Runtime } from "../../../../shared/runtime/index.ts";
 import type { ClaimReply } from "../claiming/claim-reply.ts";
 
-type Told = SessionReport["report"];
+type ReportBody = SessionReport["report"];
 
-/** Asked before every try: false ends the tries. */
-export type MayTell = () => boolean;
+/** Called before every try; if it returns false, no further try is made. */
+export type MayReport = () => boolean;
 
 const backoff = { initialMs: 100, maxMs: 2000, factor: 2 };
 
@@ -27,14 +27,19 @@ export class SessionReporter {
   }
 
   /** Reports that the state is ready: as the answer to the offer if that is still open, else by the inbox. */
-  async ready(claim: SessionClaim, report: Told, mayTell: MayTell, reply?: ClaimReply): Promise<boolean> {
+  async ready(
+    claim: SessionClaim,
+    report: ReportBody,
+    mayReport: MayReport,
+    reply?: ClaimReply,
+  ): Promise<boolean> {
     const { sessionId, attachment, capability } = claim;
     const recorded = await reply?.report({ v: 1, sessionId, attachment, report, capability });
-    return recorded || this.session(claim, report, mayTell);
+    return recorded || this.session(claim, report, mayReport);
   }
 
   /** Resolves to true once the report is stored. `nth` numbers reports of one kind under one attachment. */
-  async session(claim: SessionClaim, report: Told, mayTell: MayTell, nth = 0): Promise<boolean> {
+  async session(claim: SessionClaim, report: ReportBody, mayReport: MayReport, nth = 0): Promise<boolean> {
     const { sessionId, attachment, capability } = claim;
     const body: SessionReport = { v: 1, sessionId, attachment, report, capability };
     const subject = this.#names.verb(claim.instanceId, "session");
@@ -45,7 +50,7 @@ export class SessionReporter {
       ...((report.kind === "metadata" || report.kind === "blob") && { headers: { [needsHeader]: "2" } }),
     };
     const until = {
-      ...{ bus: this.#bus, runtime: this.#runtime, backoff, mayTry: mayTell },
+      ...{ bus: this.#bus, runtime: this.#runtime, backoff, mayTry: mayReport },
       onFault: (error: unknown) => {
         if (!isFault(error, "transient")) this.#complain(subject, error);
       },
@@ -60,7 +65,7 @@ export class SessionReporter {
 }
 
 /** The watcher uses the same id for a loss: if both report it, the instance gets it once. */
-function sessionMessageId({ sessionId, attachment }: SessionClaim, report: Told, nth: number): string {
+function sessionMessageId({ sessionId, attachment }: SessionClaim, report: ReportBody, nth: number): string {
   if (report.kind === "lost") return `lost-${sessionId}-${attachment}`;
   if (report.kind === "metadata" || report.kind === "blob")
     return `ses-${sessionId}-${attachment}-${report.kind}-${nth}`;

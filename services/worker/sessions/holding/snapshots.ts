@@ -28,7 +28,7 @@ export class Snapshots {
     this.#takenAt = now;
     state.snapshot().then(
       (value) => {
-        this.#latest = glance(value);
+        this.#latest = shortened(value);
       },
       (error: unknown) => {
         this.#latest = { error: error instanceof Error ? error.message : String(error) };
@@ -37,11 +37,11 @@ export class Snapshots {
   }
 }
 
-function glance(value: unknown): unknown {
+function shortened(value: unknown): unknown {
   try {
     const text = JSON.stringify(value) ?? "null";
     return text.length <= largest ? JSON.parse(text) : `${text.slice(0, largest)}…`;
   } catch {
-    return "not to be shown as JSON";
+    return "this snapshot has no JSON form";
   }
 }

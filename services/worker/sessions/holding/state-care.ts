@@ -15,7 +15,7 @@ import { shutDown } from "./shut-down-session.ts";
 import { Snapshots } from "./snapshots.ts";
 
 /** The part of an attachment that is needed here. */
-export interface CaredFor {
+export interface CaredSession {
   readonly claim: SessionClaim;
   readonly definition: AnySession | undefined;
   /** Undefined as soon as the attachment is ending. */
@@ -27,16 +27,16 @@ export interface CaredFor {
 }
 
 export class StateCare {
-  readonly #around: SessionServices;
-  readonly #one: CaredFor;
+  readonly #services: SessionServices;
+  readonly #one: CaredSession;
   readonly #saver: CheckpointSaver;
   readonly #snapshots: Snapshots;
 
-  constructor(around: SessionServices, one: CaredFor, saver: CheckpointSaver) {
-    this.#around = around;
+  constructor(services: SessionServices, one: CaredSession, saver: CheckpointSaver) {
+    this.#services = services;
     this.#one = one;
     this.#saver = saver;
-    this.#snapshots = new Snapshots(around.deps.runtime.clock, around.timing.snapshotEveryMs);
+    this.#snapshots = new Snapshots(services.deps.runtime.clock, services.timing.snapshotEveryMs);
   }
 
   get snapshot(): unknown {
@@ -84,9 +84,9 @@ export class StateCare {
   }
 
   async #move(from: PlacedState, calls: Calls): Promise<void> {
-    const { timing, deps } = this.#around;
+    const { timing, deps } = this.#services;
     try {
-      const placed = await moveState(this.#around, from, this.#one.request());
+      const placed = await moveState(this.#services, from, this.#one.request());
       if (!this.#one.ready()) {
         placed.place.leave({ suspect: true }); // the attachment ended meanwhile: the state goes with its host
         return;

@@ -201,7 +201,7 @@ export class Quotas implements Service {
       return true;
     } catch (error) {
       this.#fault(error);
-      return false; // not known to be ours
+      return false; // unknown: treat the seat as lost
     }
   }
 

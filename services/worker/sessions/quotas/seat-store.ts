@@ -96,7 +96,7 @@ export class SeatStore {
       case "unknown":
         throw new Fault("transient", {
           code: "seat_unanswered",
-          message: `no answer to the taking of ${key}; if it was stored it is cleared by whoever needs it`,
+          message: `the server did not answer the claim of seat ${key}; if it was stored, the next worker that needs the seat clears it`,
         });
     }
   }
